@@ -1,0 +1,1 @@
+"""Topology and wiring: the state, the graphs, the live objects behind them."""

@@ -1,0 +1,172 @@
+"""The live objects behind a graph: sources, models, evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.store.base import BaseStore
+
+from groundgraph.chains.structured_answer import AnswerTemplates
+from groundgraph.core.errors import ConfigurationError, FilterInvalid, Problem
+from groundgraph.core.evidence_store import EvidenceStore
+from groundgraph.core.filters import check_filters
+from groundgraph.core.registry import nearest
+from groundgraph.core.schema import SourceSchema
+from groundgraph.core.settings import ModelSettings, Settings
+from groundgraph.prompts import Prompts
+from groundgraph.sources.contract import GroundedSource, SourceOptions, source_types
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the nodes of one graph work with. Nothing here is opened before a run needs it."""
+
+    settings: Settings
+    sources: dict[str, GroundedSource]
+    schemas: dict[str, SourceSchema | None]
+    prompts: Prompts
+    templates: AnswerTemplates
+    evidence: EvidenceStore
+    chat_model: BaseChatModel | None = None
+    query_model: BaseChatModel | None = None
+    owned: tuple[GroundedSource, ...] = field(default=())
+
+    @classmethod
+    def build(
+        cls,
+        settings: Settings,
+        *,
+        sources: Sequence[GroundedSource] | None = None,
+        chat_model: BaseChatModel | None = None,
+        query_model: BaseChatModel | None = None,
+        store: BaseStore | None = None,
+    ) -> Resources:
+        """The resources that `settings` describe; what is passed in stands beside the sources and in place of the models.
+
+        Raises:
+            ConfigurationError: something cannot work; every problem is listed.
+        """
+        prompts = Prompts(settings.at(settings.prompts.path) if settings.prompts.path else None)
+        configured = _configured_sources(settings, from_python=sources)
+        by_name = _by_name([*configured, *(sources or ())])
+        schemas = {name: source.get_schema() for name, source in by_name.items()}
+        _check(settings, schemas)
+        chat = chat_model or _chat_model(settings.llm, "llm")
+        return cls(
+            settings=settings,
+            sources=by_name,
+            schemas=schemas,
+            prompts=prompts,
+            templates=AnswerTemplates.compile(settings.synthesis, prompts),
+            evidence=EvidenceStore(store),
+            chat_model=chat,
+            query_model=query_model or _chat_model(settings.query_llm, "query_llm") or chat,
+            owned=tuple(configured),
+        )
+
+    async def close(self) -> None:
+        """Close the sources that were built from the configuration; those passed in belong to whoever made them."""
+        for source in self.owned:
+            await source.close()
+
+
+def _configured_sources(
+    settings: Settings, *, from_python: Sequence[GroundedSource] | None
+) -> list[GroundedSource]:
+    built = [
+        source_types.get(entry.type, key=f"sources[{number}].type")(
+            SourceOptions(entry.name, entry.options, settings.base_dir, f"sources[{number}]")
+        )
+        for number, entry in enumerate(settings.sources)
+    ]
+    if settings.knowledge_base is not None and not any(
+        entry.type in ("knowledge_base", "vector_kb") for entry in settings.sources
+    ):
+        built.append(_knowledge_base(settings))
+    if not built and from_python is None:
+        built.append(_knowledge_base(settings))
+    if not built and not from_python:
+        raise ConfigurationError(
+            [
+                Problem(
+                    "sources",
+                    "there is nothing to search. Name a source, or leave `sources` out for the knowledge base in .groundgraph/.",
+                )
+            ]
+        )
+    return built
+
+
+def _knowledge_base(settings: Settings) -> GroundedSource:
+    kb = settings.knowledge_base
+    options: dict[str, Any] = {} if kb is None else {"path": str(kb.file), "fields": kb.fields}
+    entry = SourceOptions("knowledge_base", options, settings.base_dir, "knowledge_base")
+    return source_types.get("knowledge_base")(entry)
+
+
+def _by_name(sources: Sequence[GroundedSource]) -> dict[str, GroundedSource]:
+    by_name: dict[str, GroundedSource] = {}
+    for source in sources:
+        if source.name in by_name:
+            raise ConfigurationError([Problem("sources", f"two sources are called '{source.name}'")])
+        by_name[source.name] = source
+    return by_name
+
+
+def _check(settings: Settings, schemas: dict[str, SourceSchema | None]) -> None:
+    intent = settings.intent
+    problems = [
+        problem
+        for key, filters in (("default_filters", intent.default_filters), ("filters", intent.filters))
+        for problem in _filter_problems(f"intent.{key}", filters, schemas)
+    ]
+    if intent.mode == "template" and not intent.template:
+        problems.append(Problem("intent.template", "mode 'template' needs a template"))
+    if intent.mode == "static" and not (intent.text_queries or intent.include_message_as_query):
+        problems.append(
+            Problem("intent.text_queries", "mode 'static' needs queries, or include_message_as_query: true")
+        )
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def _filter_problems(
+    key: str, filters: dict[str, dict[str, Any]], schemas: dict[str, SourceSchema | None]
+) -> list[Problem]:
+    problems: list[Problem] = []
+    for name, fields in filters.items():
+        if name not in schemas:
+            known = list(schemas)
+            message = f"there is no source '{name}'.{nearest(name, known)} Known: {', '.join(known)}."
+            problems.append(Problem(f"{key}.{name}", message))
+            continue
+        try:
+            check_filters(schemas[name], fields, source=name)
+        except FilterInvalid as error:
+            problems.append(Problem(f"{key}.{name}", str(error)))
+    return problems
+
+
+def _chat_model(settings: ModelSettings | None, key: str) -> BaseChatModel | None:
+    """The configured model through `init_chat_model`, with the SDK's own retries off: one layer retries."""
+    if settings is None:
+        return None
+    from langchain.chat_models import init_chat_model
+
+    options: dict[str, Any] = {"max_retries": 0, **(settings.model_extra or {})}
+    try:
+        model: BaseChatModel = init_chat_model(settings.model, model_provider=settings.provider, **options)
+    except Exception as error:  # a missing package or key is reported by errors of the SDKs' own
+        raise ConfigurationError([Problem(key, _without_secrets(str(error), options))]) from error
+    return model
+
+
+def _without_secrets(message: str, options: dict[str, Any]) -> str:
+    for name, value in options.items():
+        if isinstance(value, str) and len(value) > 3 and any(word in name for word in ("key", "token", "secret")):
+            message = message.replace(value, "***")
+    return message
+

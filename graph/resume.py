@@ -1,0 +1,47 @@
+"""Going on with a turn that was interrupted, and never mistaking an older answer for its answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.messages import HumanMessage
+
+from groundgraph.core.context import Context
+from groundgraph.core.errors import NothingToResume
+from groundgraph.graph.load_provenance import load_provenance
+from groundgraph.graph.turn_runner import TurnRunner
+
+
+async def resume_turn(graph: TurnRunner, thread_id: str, *, context: Context | None = None) -> dict[str, Any]:
+    """The output of the thread's last turn, which is completed first when it was interrupted.
+
+    `ainvoke(None)` alone returns the previous answer without a word when the question that was lost never reached a checkpoint;
+    here the answer is that of the last question, or an error.
+
+    Raises:
+        NothingToResume: see the class.
+        EvidenceMissing: the turn's evidence is in no store any more.
+    """
+    config: Any = {"configurable": {"thread_id": thread_id}}
+    snapshot = await graph.aget_state(config)
+    if snapshot.next:
+        resumed: dict[str, Any] = await graph.ainvoke(None, config, context=context, durability="sync")
+        return resumed
+    messages = snapshot.values.get("messages", [])
+    if not messages or isinstance(messages[-1], HumanMessage):
+        raise NothingToResume(f"The thread '{thread_id}' has no answered turn and none to resume. Ask the question again.")
+    record = await load_provenance(graph, thread_id)
+    return {"messages": messages, **output_of(record)}
+
+
+def output_of(record: dict[str, Any]) -> dict[str, Any]:
+    """The output keys of a turn that its record holds."""
+    check = record["citation_check"]
+    return {
+        "answer": record["answer"],
+        "outcome": record["outcome"],
+        "notes": record["notes"],
+        "citations": record["citations"],
+        "support": {name: check.get(name) for name in ("score", "answerable", "flags")},
+        "provenance": record,
+    }

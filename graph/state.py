@@ -1,0 +1,103 @@
+"""The state of a turn: which channel lives how long, and who writes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, get_type_hints
+
+from langchain_core.messages import AnyMessage
+from langgraph.channels import EphemeralValue, UntrackedValue
+from typing_extensions import NotRequired, TypedDict
+
+from groundgraph.core.evidence import EvidenceRecord
+from groundgraph.core.intent import IntentState
+from groundgraph.core.turn_values import (
+    Check,
+    Citation,
+    Draft,
+    ModelCall,
+    Outcome,
+    Ranking,
+    Retrieval,
+    Support,
+    Turn,
+)
+from groundgraph.graph.channels import appended, merged, messages_channel
+
+
+@dataclass(frozen=True)
+class Lifetime:
+    """How long a channel lives and which steps write it.
+
+    `thread`: kept from turn to turn. `turn`: emptied by `begin_turn`, kept in checkpoints, so that a turn resumes and forks with
+    it. `run`: never in a checkpoint; only what the last step writes for the caller, because such a channel is empty after a
+    resume.
+    """
+
+    kind: Literal["thread", "turn", "run"]
+    owners: tuple[str, ...]
+
+
+_ANSWERS = ("answer_structured", "answer_conversational", "answer_hybrid", "report_absence")
+
+
+class TurnInput(TypedDict):
+    """What a caller gives: messages, or a question in their place."""
+
+    messages: NotRequired[Annotated[list[AnyMessage], messages_channel()]]
+    question: NotRequired[Annotated[str, EphemeralValue]]
+    metadata: NotRequired[Annotated[dict[str, Any], merged]]
+
+
+class TurnOutput(TypedDict, total=False):
+    """What a caller gets; see the table in the README."""
+
+    messages: Annotated[list[AnyMessage], messages_channel()]
+    metadata: Annotated[dict[str, Any], merged]
+    answer: Annotated[str, UntrackedValue]
+    outcome: Annotated[Outcome, UntrackedValue]
+    notes: Annotated[list[str], UntrackedValue]
+    citations: Annotated[list[Citation], UntrackedValue]
+    support: Annotated[Support, UntrackedValue]
+    provenance: Annotated[dict[str, Any], UntrackedValue]
+
+
+class TurnState(TypedDict, total=False):
+    """Every channel of the turn graph."""
+
+    messages: Annotated[list[AnyMessage], Lifetime("thread", ("record_turn",)), messages_channel()]
+    metadata: Annotated[dict[str, Any], Lifetime("thread", ("record_turn",)), merged]
+
+    question: Annotated[str, Lifetime("run", ()), EphemeralValue]
+
+    turn: Annotated[Turn, Lifetime("turn", ("begin_turn",))]
+    intent: Annotated[IntentState, Lifetime("turn", ("resolve_intent",))]
+    retrievals: Annotated[
+        dict[str, Retrieval], Lifetime("turn", ("retrieve_source", "resolve_intent")), merged
+    ]
+    bodies: Annotated[dict[str, EvidenceRecord], Lifetime("turn", ("retrieve_source",)), merged]
+    ranking: Annotated[Ranking, Lifetime("turn", ("merge_results",))]
+    draft: Annotated[Draft, Lifetime("turn", (*_ANSWERS, "begin_turn"))]
+    check: Annotated[Check, Lifetime("turn", ("check_citations",))]
+    model_calls: Annotated[list[ModelCall], Lifetime("turn", ("resolve_intent", *_ANSWERS)), appended]
+    timings: Annotated[
+        dict[str, float],
+        Lifetime("turn", ("resolve_intent", "merge_results", *_ANSWERS, "check_citations")),
+        merged,
+    ]
+
+    answer: Annotated[str, Lifetime("run", ("record_turn",)), UntrackedValue]
+    outcome: Annotated[Outcome, Lifetime("run", ("record_turn",)), UntrackedValue]
+    notes: Annotated[list[str], Lifetime("run", ("record_turn",)), UntrackedValue]
+    citations: Annotated[list[Citation], Lifetime("run", ("record_turn",)), UntrackedValue]
+    support: Annotated[Support, Lifetime("run", ("record_turn",)), UntrackedValue]
+    provenance: Annotated[dict[str, Any], Lifetime("run", ("record_turn",)), UntrackedValue]
+
+
+def lifetimes() -> dict[str, Lifetime]:
+    """The lifetime of every channel of `TurnState`."""
+    hints = get_type_hints(TurnState, include_extras=True)
+    return {
+        name: next(item for item in hint.__metadata__ if isinstance(item, Lifetime))
+        for name, hint in hints.items()
+    }

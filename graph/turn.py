@@ -1,0 +1,108 @@
+"""The turn graph: one message in, one checked answer out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore
+
+from groundgraph.core.context import Context, options_in_force
+from groundgraph.core.settings import Settings
+from groundgraph.core.turn_outcome import absence_outcome, asked_style
+from groundgraph.graph.resources import Resources
+from groundgraph.graph.retrieval_part import add_retrieval
+from groundgraph.graph.state import TurnInput, TurnOutput, TurnState
+from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.nodes.answer_conversational import answer_conversational
+from groundgraph.nodes.answer_hybrid import answer_hybrid
+from groundgraph.nodes.answer_state import AnswerInput
+from groundgraph.nodes.answer_structured import answer_structured
+from groundgraph.nodes.begin_turn import BeginTurnUpdate, begin_turn
+from groundgraph.nodes.check_citations import check_citations
+from groundgraph.nodes.record_turn import record_turn
+from groundgraph.nodes.report_absence import report_absence
+from groundgraph.sources.contract import GroundedSource
+
+RECURSION_LIMIT = 50
+ANSWERS = ["answer_structured", "answer_conversational", "answer_hybrid", "report_absence"]
+
+
+def turn_graph(
+    settings: Settings,
+    *,
+    sources: Sequence[GroundedSource] | None = None,
+    chat_model: BaseChatModel | None = None,
+    query_model: BaseChatModel | None = None,
+    checkpointer: Any = None,
+    store: BaseStore | None = None,
+) -> TurnRunner:
+    """The compiled graph of a turn. It opens nothing by itself.
+
+    Args:
+        settings: from `load_settings`; they decide the topology.
+        sources: beside those of the settings.
+        chat_model: writes answers, in place of `settings.llm`.
+        query_model: writes search queries in mode `extract`, in place of `settings.query_llm`.
+        checkpointer: any LangGraph saver with asynchronous methods; leave it out for a subgraph or a server.
+        store: holds evidence and provenance records; without one, evidence stays in the state and checkpoints are large.
+
+    Raises:
+        ConfigurationError: settings and sources cannot work together; every problem is listed.
+    """
+    resources = Resources.build(
+        settings, sources=sources, chat_model=chat_model, query_model=query_model, store=store
+    )
+    compiled = _builder(resources).compile(checkpointer=checkpointer, store=store, name="turn")
+    runner = TurnRunner.adopt(compiled, resources)
+    runner.config = {"recursion_limit": RECURSION_LIMIT}
+    return runner
+
+
+def _builder(resources: Resources) -> StateGraph[Any, Any, Any, Any]:
+    settings, prompts, evidence = resources.settings, resources.prompts, resources.evidence
+    templates, model = resources.templates, resources.chat_model
+    builder: StateGraph[Any, Any, Any, Any] = StateGraph(
+        TurnState, context_schema=Context, input_schema=TurnInput, output_schema=TurnOutput
+    )
+    builder.add_node("begin_turn", begin_turn(settings, prompts))
+    add_retrieval(builder, resources)
+    builder.add_node("answer_structured", answer_structured(settings, templates, evidence))
+    builder.add_node("answer_conversational", answer_conversational(settings, templates, evidence, model))
+    builder.add_node("answer_hybrid", answer_hybrid(settings, templates, evidence, model))
+    builder.add_node("report_absence", report_absence(settings, prompts))
+    builder.add_node("check_citations", check_citations(settings, evidence))
+    builder.add_node("record_turn", record_turn(settings, prompts, evidence))
+
+    builder.add_edge(START, "begin_turn")
+    builder.add_conditional_edges(
+        "begin_turn", needs_retrieval, {"retrieve": "resolve_intent", "reply": "record_turn"}
+    )
+    builder.add_conditional_edges("merge_results", choose_answer(settings, model is not None), ANSWERS)
+    for name in ANSWERS:
+        builder.add_edge(name, "check_citations")
+    builder.add_edge("check_citations", "record_turn")
+    builder.add_edge("record_turn", END)
+    return builder
+
+
+def needs_retrieval(state: BeginTurnUpdate) -> str:
+    """`reply` when the turn has its answer already, `retrieve` in every other case; no model decides."""
+    return "reply" if state["draft"] else "retrieve"
+
+
+def choose_answer(settings: Settings, has_model: bool) -> Callable[[AnswerInput, Runtime[Context]], str]:
+    """The function that names the step which writes the answer: by evidence first, then by the style asked for."""
+
+    def choose_answer(state: AnswerInput, runtime: Runtime[Context]) -> str:
+        options = options_in_force(settings, state["turn"]["options"], runtime.context)
+        if state["ranking"]["refs"]:
+            return f"answer_{asked_style(state['intent'], state.get('metadata', {}), options)}"
+        may_invent = has_model and options.allow_parametric is True
+        covered = absence_outcome(state["retrievals"].values()) == "insufficient"
+        return "answer_conversational" if may_invent and covered else "report_absence"
+
+    return choose_answer

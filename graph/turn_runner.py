@@ -1,0 +1,132 @@
+"""The compiled turn graph: LangGraph's, with the bounds of a turn around every run."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config
+from langgraph._internal._constants import CONF, CONFIG_KEY_CHECKPOINTER, CONFIG_KEY_TASK_ID
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph.state import CompiledStateGraph
+
+from groundgraph.core.backpressure import Backpressure
+from groundgraph.core.backpressure import current as current_backpressure
+from groundgraph.core.deadline import turn_ends_at
+from groundgraph.core.errors import StorageLocked
+from groundgraph.core.message_intake import take_in
+from groundgraph.graph.background_loop import iterate_in_background, run_in_background
+from groundgraph.graph.resources import Resources
+from groundgraph.graph.thread_locks import thread_lock
+from groundgraph.graph.writer_conflict import ForeignWrites
+
+
+class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
+    """A compiled graph whose runs have a deadline, clean input and, on one thread, an order.
+
+    `StateGraph.compile` fixes the class of what it returns, so `adopt` changes it afterwards. Inside a parent graph, and on a
+    server, the parent's rules for threads hold; deadline and input are looked after everywhere.
+    """
+
+    resources: Resources
+
+    @classmethod
+    def adopt(cls, compiled: CompiledStateGraph[Any, Any, Any, Any], resources: Resources) -> TurnRunner:
+        """`compiled` as a runner over `resources`."""
+        compiled.__class__ = cls
+        runner: TurnRunner = compiled  # type: ignore[assignment]
+        runner.resources = resources
+        return runner
+
+    def copy(self, update: dict[str, Any] | None = None) -> Any:
+        """As LangGraph's, with the resources."""
+        copied = super().copy(update)
+        copied.resources = self.resources
+        return copied
+
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:  # type: ignore[override]
+        """As LangGraph's.
+
+        Raises:
+            ThreadBusy: another turn holds the thread for longer than a turn may take.
+            ThreadConflict: another process wrote to the thread at the same time.
+            StorageLocked: another process holds a database of this graph.
+        """
+        settings = self.resources.settings
+        full = ensure_config(config)
+        embedded = CONFIG_KEY_TASK_ID in full.get(CONF, {})
+        given = take_in(input, settings.limits, trusted=embedded)
+        backpressure = None if embedded else Backpressure()
+        async with AsyncExitStack() as stack:
+            foreign = None if embedded else await self._hold_thread(stack, full)
+            ends_at = _earlier(turn_ends_at.get(), time.monotonic() + settings.deadlines.turn)
+            items = super().astream(given, config, **kwargs)
+            stack.push_async_callback(items.aclose)  # type: ignore[attr-defined]
+            try:
+                while True:
+                    item = await _next(items, ends_at, backpressure)
+                    if item is _END:
+                        break
+                    yield item
+                if foreign is not None:
+                    await foreign.check()
+            except sqlite3.OperationalError as error:
+                raise _storage_error(error) from error
+
+    async def _hold_thread(self, stack: AsyncExitStack, config: RunnableConfig) -> ForeignWrites | None:
+        configurable = {**(self.config or {}).get(CONF, {}), **config.get(CONF, {})}
+        saver = configurable.get(CONFIG_KEY_CHECKPOINTER, self.checkpointer)
+        thread_id = configurable.get("thread_id")
+        if not isinstance(saver, BaseCheckpointSaver) or thread_id is None:
+            return None
+        wait = self.resources.settings.deadlines.turn
+        await stack.enter_async_context(thread_lock(saver, str(thread_id), wait))
+        return await ForeignWrites.watch(saver, str(thread_id))
+
+    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:  # type: ignore[override]
+        """As `astream`, for callers that are not asynchronous; runs on a background event loop."""
+        return iterate_in_background(self.astream(input, config, **kwargs))
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # type: ignore[override]
+        """As `ainvoke`, for callers that are not asynchronous; runs on a background event loop."""
+        return run_in_background(self.ainvoke(input, config, **kwargs))
+
+
+_END: Any = object()
+
+
+async def _next(items: AsyncIterator[Any], ends_at: float, backpressure: Backpressure | None) -> Any:
+    """The next item, produced under this turn's deadline.
+
+    The context variables are set around each step and not once: an asynchronous generator runs in the context of whoever asks
+    for its next item, and must leave nothing behind there.
+    """
+    deadline = turn_ends_at.set(ends_at)
+    reader = current_backpressure.set(backpressure) if backpressure else None
+    if backpressure:
+        backpressure.waiting()
+    try:
+        return await anext(items, _END)
+    finally:
+        if backpressure:
+            backpressure.busy()
+        if reader:
+            current_backpressure.reset(reader)
+        turn_ends_at.reset(deadline)
+
+
+def _earlier(outer: float | None, own: float) -> float:
+    return own if outer is None else min(outer, own)
+
+
+def _storage_error(error: sqlite3.OperationalError) -> Exception:
+    if "locked" not in str(error) and "busy" not in str(error):
+        return error
+    return StorageLocked(
+        "A database of this graph stayed locked by another process for five seconds. Nothing was lost: ask again, or let one "
+        "process own a thread."
+    )

@@ -1,0 +1,49 @@
+"""The hybrid style: a model's answer, then the evidence it rests on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.runtime import Runtime
+
+from groundgraph.chains.structured_answer import AnswerTemplates
+from groundgraph.chains.write_answer import write_answer
+from groundgraph.core.context import Context
+from groundgraph.core.errors import TemplateInvalid
+from groundgraph.core.evidence_store import EvidenceStore
+from groundgraph.core.settings import Settings
+from groundgraph.nodes.answer_state import AnswerInput, AnswerUpdate, assignment, style_asked_for
+
+Node = Callable[[AnswerInput, Runtime[Context]], Awaitable[AnswerUpdate]]
+
+
+def answer_hybrid(
+    settings: Settings, templates: AnswerTemplates, evidence: EvidenceStore, model: BaseChatModel | None
+) -> Node:
+    """The node. The appendix is the last piece of the stream, so that what was streamed is the whole answer."""
+
+    async def answer_hybrid(state: AnswerInput, runtime: Runtime[Context]) -> AnswerUpdate:
+        started = time.perf_counter()
+        task = await assignment(state, runtime, settings, evidence)
+        language = task.turn["language"]
+        notes: list[str] = []
+        try:
+            appendix = templates.provenance(task.variables, language)
+        except TemplateInvalid as error:
+            problem = error.problems[0]
+            notes = [templates.prompts.note("template_failed", language, key=problem.key, reason=problem.message)]
+            appendix = templates.built_in().provenance(task.variables, language)
+        draft, calls = await write_answer(
+            replace(task, suffix=f"\n\n{appendix}"), model, settings, templates
+        )
+        draft.setdefault("style", "hybrid")
+        draft["asked_style"] = style_asked_for(state, task.options)
+        draft["notes"] = [*notes, *draft["notes"]]
+        runtime.stream_writer({"stage": "answer_hybrid", "finish": draft["finish"]})
+        elapsed = round((time.perf_counter() - started) * 1000, 3)
+        return {"draft": draft, "model_calls": calls, "timings": {"answer": elapsed}}
+
+    return answer_hybrid

@@ -1,0 +1,68 @@
+"""What the steps that write an answer read and write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.messages import AnyMessage
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from groundgraph.chains.answer_prompt import recent_conversation
+from groundgraph.chains.result_rows import template_variables
+from groundgraph.chains.write_answer import Assignment
+from groundgraph.core.context import Context, Options, options_in_force
+from groundgraph.core.evidence import EvidenceRecord
+from groundgraph.core.evidence_store import EvidenceStore
+from groundgraph.core.intent import IntentState
+from groundgraph.core.settings import Settings
+from groundgraph.core.turn_outcome import asked_style
+from groundgraph.core.turn_values import Draft, ModelCall, Ranking, Retrieval, Turn
+
+
+class AnswerInput(TypedDict, total=False):
+    """What a synthesis step reads."""
+
+    messages: list[AnyMessage]
+    metadata: dict[str, Any]
+    turn: Turn
+    intent: IntentState
+    retrievals: dict[str, Retrieval]
+    ranking: Ranking
+    bodies: dict[str, EvidenceRecord]
+    model_calls: list[ModelCall]
+
+
+class AnswerUpdate(TypedDict):
+    """What a synthesis step writes."""
+
+    draft: Draft
+    model_calls: list[ModelCall]
+    timings: dict[str, float]
+
+
+async def assignment(
+    state: AnswerInput, runtime: Runtime[Context], settings: Settings, evidence: EvidenceStore
+) -> Assignment:
+    """What the turn asks to be written.
+
+    Raises:
+        EvidenceMissing: the state refers to evidence that no store holds any more.
+    """
+    turn = state["turn"]
+    options = options_in_force(settings, turn["options"], runtime.context)
+    results = await evidence.results(runtime.store, state["ranking"]["refs"], state.get("bodies"))
+    variables = template_variables(
+        results,
+        message=turn["question"],
+        metadata=state.get("metadata", {}),
+        intent=state["intent"],
+        citation_format=options.citation_format,
+    )
+    conversation = recent_conversation(state["messages"], turn, settings.intent.max_context_turns)
+    return Assignment(turn, options, results, conversation, variables, state.get("model_calls", []))
+
+
+def style_asked_for(state: AnswerInput, options: Options) -> str:
+    """See `asked_style`."""
+    return asked_style(state["intent"], state.get("metadata", {}), options)

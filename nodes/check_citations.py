@@ -1,0 +1,87 @@
+"""Whether every label of the answer refers to evidence, and how much of the answer stands in it; without a model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from groundgraph.chains.citations import (
+    answerable,
+    cited_sentences,
+    has_claims,
+    label_flags,
+    lexical_support,
+)
+from groundgraph.core.context import Context, options_in_force
+from groundgraph.core.evidence import EvidenceRecord
+from groundgraph.core.evidence_store import EvidenceStore
+from groundgraph.core.settings import Settings
+from groundgraph.core.turn_values import Check, Draft, Flag, Ranking, Turn
+
+
+class CheckCitationsInput(TypedDict, total=False):
+    """What the step reads."""
+
+    turn: Turn
+    ranking: Ranking
+    bodies: dict[str, EvidenceRecord]
+    draft: Draft
+
+
+class CheckCitationsUpdate(TypedDict):
+    """What the step writes; it adds flags and never changes the text, which may have been streamed."""
+
+    check: Check
+    timings: dict[str, float]
+
+
+Node = Callable[[CheckCitationsInput, Runtime[Context]], Awaitable[CheckCitationsUpdate]]
+
+
+def check_citations(settings: Settings, evidence: EvidenceStore) -> Node:
+    """The node; see `CheckCitationsUpdate`."""
+
+    async def check_citations(
+        state: CheckCitationsInput, runtime: Runtime[Context]
+    ) -> CheckCitationsUpdate:
+        started = time.perf_counter()
+        draft, turn = state["draft"], state["turn"]
+        results = await evidence.results(runtime.store, state["ranking"]["refs"], state.get("bodies"))
+        by_label = dict(enumerate(results, 1))
+        options = options_in_force(settings, turn["options"], runtime.context)
+        written = draft["text"][: draft.get("written", 0)]
+        used = [label for sentence in cited_sentences(draft["text"]) for label in sentence.labels]
+        labels = [] if draft["finish"] == "refusal" else [n for n in dict.fromkeys(used) if n in by_label]
+        flags = label_flags(draft.get("removed", [])) + _finish_flags(draft)
+        if options.require_citations and draft["finish"] == "stop" and not labels and has_claims(written):
+            flags.append({"kind": "no_citation", "sentence": "", "detail": "the answer cites no evidence"})
+        # What no model wrote stands in the evidence word for word.
+        score = lexical_support(written, by_label) if written else float(bool(labels))
+        check: Check = {
+            "labels": labels,
+            "score": round(score, 4),
+            "answerable": round(answerable(turn["question"], results), 4),
+            "flags": flags,
+        }
+        runtime.stream_writer({"stage": "check_citations", **check})
+        return {
+            "check": check,
+            "timings": {"check_citations": round((time.perf_counter() - started) * 1000, 3)},
+        }
+
+    return check_citations
+
+
+def _finish_flags(draft: Draft) -> list[Flag]:
+    kinds = {
+        "length": ("truncated", "the model reached its length limit"),
+        "error": ("incomplete", "the model failed before the answer was complete"),
+        "refusal": ("refusal", "the model declined to answer"),
+    }
+    if draft["finish"] not in kinds:
+        return []
+    kind, detail = kinds[draft["finish"]]
+    return [{"kind": kind, "sentence": "", "detail": detail}]

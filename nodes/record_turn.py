@@ -1,0 +1,130 @@
+"""The last step: answer, outcome and provenance, all in one checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage
+from langgraph.runtime import Runtime
+from langgraph.store.base import PutOp
+from typing_extensions import TypedDict
+
+from groundgraph.chains.full_record import full_record, record_keys
+from groundgraph.chains.write_answer import answer_id
+from groundgraph.core.context import Context
+from groundgraph.core.evidence import EvidenceRecord
+from groundgraph.core.evidence_store import EvidenceStore
+from groundgraph.core.intent import IntentState
+from groundgraph.core.provenance import (
+    HISTORY_TURNS,
+    compact_record,
+    history_entry,
+    provenance_namespace,
+    reader_notes,
+    stored_record,
+)
+from groundgraph.core.settings import Settings
+from groundgraph.core.turn_values import (
+    Check,
+    Citation,
+    Draft,
+    ModelCall,
+    Outcome,
+    Ranking,
+    Retrieval,
+    Support,
+    Turn,
+)
+from groundgraph.prompts import Prompts
+
+
+class RecordTurnInput(TypedDict, total=False):
+    """What the step reads: everything about the turn."""
+
+    metadata: dict[str, Any]
+    turn: Turn
+    intent: IntentState
+    retrievals: dict[str, Retrieval]
+    bodies: dict[str, EvidenceRecord]
+    ranking: Ranking
+    draft: Draft
+    check: Check
+    model_calls: list[ModelCall]
+    timings: dict[str, float]
+
+
+class RecordTurnUpdate(TypedDict, total=False):
+    """What the step writes: the thread's message and metadata, and the outputs of the run."""
+
+    messages: list[AnyMessage]
+    metadata: dict[str, Any]
+    answer: str
+    outcome: Outcome
+    notes: list[str]
+    citations: list[Citation]
+    support: Support
+    provenance: dict[str, Any]
+
+
+Node = Callable[[RecordTurnInput, Runtime[Context]], Awaitable[RecordTurnUpdate]]
+
+
+def record_turn(settings: Settings, prompts: Prompts, evidence: EvidenceStore) -> Node:
+    """The node. Running it twice, after a crash in the middle, writes the same message and the same record once."""
+
+    async def record_turn(state: RecordTurnInput, runtime: Runtime[Context]) -> RecordTurnUpdate:
+        draft, turn = state["draft"], state["turn"]
+        notes = reader_notes(prompts.note, state)  # type: ignore[arg-type]
+        record = stored_record(state, notes, _thread(runtime))  # type: ignore[arg-type]
+        bodies = await evidence.load(runtime.store, record_keys(record), state.get("bodies"))
+        provenance = full_record(record, bodies)
+        update: RecordTurnUpdate = {
+            "messages": [_message(draft, turn)],
+            "answer": draft["text"],
+            "outcome": draft["outcome"],
+            "notes": notes,
+            "citations": provenance["citations"],
+            "support": _support(state["check"]),
+            "provenance": provenance,
+        }
+        if settings.store_provenance:
+            update["metadata"] = _metadata(state, record)
+            await _store(evidence, runtime, record)
+        runtime.stream_writer({"stage": "record_turn", "turn_id": turn["id"], "outcome": draft["outcome"]})
+        return update
+
+    return record_turn
+
+
+def _message(draft: Draft, turn: Turn) -> AIMessage:
+    return AIMessage(
+        draft["text"], id=answer_id(turn), response_metadata={"outcome": draft["outcome"], "turn_id": turn["id"]}
+    )
+
+
+def _support(check: Check) -> Support:
+    return {
+        "score": check.get("score", 0.0),
+        "answerable": check.get("answerable", 0.0),
+        "flags": check.get("flags", []),
+    }
+
+
+def _metadata(state: RecordTurnInput, record: dict[str, Any]) -> dict[str, Any]:
+    history = state.get("metadata", {}).get("retrieval_provenance_history", [])
+    others = [entry for entry in history if entry["turn_id"] != record["turn_id"]]
+    return {
+        "retrieval_provenance": compact_record(record),
+        "retrieval_provenance_history": [*others, history_entry(record)][-HISTORY_TURNS:],
+    }
+
+
+def _thread(runtime: Runtime[Context]) -> str | None:
+    return runtime.execution_info.thread_id if runtime.execution_info else None
+
+
+async def _store(evidence: EvidenceStore, runtime: Runtime[Context], record: dict[str, Any]) -> None:
+    store, thread = evidence.store_of(runtime.store), record["thread_id"]
+    if store is not None and thread is not None:
+        await store.abatch([PutOp(provenance_namespace(thread), record["turn_id"], record, index=False)])

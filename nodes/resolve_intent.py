@@ -1,0 +1,157 @@
+"""What to search for: from the configuration, a template, a model, or the message itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from jinja2 import Template
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AnyMessage
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from groundgraph.chains.generate_queries import generate_queries
+from groundgraph.core.context import Context
+from groundgraph.core.errors import FilterInvalid, ModelError
+from groundgraph.core.filters import check_filters
+from groundgraph.core.intent import IntentState
+from groundgraph.core.intent_template import compile_intent_template, render_intent
+from groundgraph.core.registry import nearest
+from groundgraph.core.schema import SourceSchema
+from groundgraph.core.settings import Settings
+from groundgraph.core.turn_values import ModelCall, Retrieval, Turn
+from groundgraph.prompts import Prompts
+
+
+class ResolveIntentInput(TypedDict, total=False):
+    """What the step reads."""
+
+    messages: list[AnyMessage]
+    metadata: dict[str, Any]
+    turn: Turn
+
+
+class ResolveIntentUpdate(TypedDict):
+    """What the step writes. A source that must not be searched has its entry in `retrievals` already."""
+
+    intent: IntentState
+    retrievals: dict[str, Retrieval]
+    model_calls: list[ModelCall]
+    timings: dict[str, float]
+
+
+Node = Callable[[ResolveIntentInput, Runtime[Context]], Awaitable[ResolveIntentUpdate]]
+
+
+def resolve_intent(
+    settings: Settings,
+    schemas: Mapping[str, SourceSchema | None],
+    query_model: BaseChatModel | None,
+    prompts: Prompts,
+) -> Node:
+    """The node.
+
+    Args:
+        settings: the intent mode and its keys; default filters.
+        schemas: the declared fields of every source, by source name.
+        query_model: writes the search queries in mode `extract`; without one the message is the only query.
+        prompts: the prompt files.
+    """
+    template = compile_intent_template(settings.intent.template) if settings.intent.template else None
+
+    async def resolve_intent(state: ResolveIntentInput, runtime: Runtime[Context]) -> ResolveIntentUpdate:
+        started = time.perf_counter()
+        calls: list[ModelCall] = []
+        if settings.intent.mode == "extract" and query_model is not None:
+            intent = await _extracted(state, settings, query_model, prompts, calls)
+        else:
+            intent = _without_model(state, settings, template)
+        checked, skipped = enforce_filters(intent, schemas, settings.intent.default_filters)
+        elapsed = (time.perf_counter() - started) * 1000
+        runtime.stream_writer({"stage": "resolve_intent", "text_queries": checked["text_queries"]})
+        return {
+            "intent": checked,
+            "retrievals": skipped,
+            "model_calls": calls,
+            "timings": {"resolve_intent": round(elapsed, 3)},
+        }
+
+    return resolve_intent
+
+
+def _without_model(state: ResolveIntentInput, settings: Settings, template: Template | None) -> IntentState:
+    message = state["turn"]["question"]
+    if settings.intent.mode == "template" and template is not None:
+        intent = render_intent(template, message=message, metadata=state.get("metadata", {}))
+        return intent if intent["text_queries"] else {**intent, "text_queries": [message]}
+    if settings.intent.mode == "static":
+        own = [message] if settings.intent.include_message_as_query else []
+        queries = list(dict.fromkeys([*settings.intent.text_queries, *own]))
+        return _intent("static", queries, settings, settings.intent.filters)
+    return _intent("message", [message], settings, {})
+
+
+async def _extracted(
+    state: ResolveIntentInput,
+    settings: Settings,
+    model: BaseChatModel,
+    prompts: Prompts,
+    calls: list[ModelCall],
+) -> IntentState:
+    turn = state["turn"]
+    try:
+        queries = await generate_queries(settings, model, prompts, turn, state.get("messages", []), calls)
+    except ModelError as error:
+        note = prompts.note("queries_failed", turn["language"], reason=str(error))
+        return {**_intent("message", [turn["question"]], settings, {}), "issues": [note]}
+    return _intent("extract", queries, settings, {})
+
+
+def _intent(mode: str, queries: list[str], settings: Settings, filters: Mapping[str, Any]) -> IntentState:
+    return {
+        "mode": mode,
+        "text_queries": queries,
+        "filters": {name: dict(fields) for name, fields in filters.items()},
+        "scope": settings.intent.scope,
+        "output_style": None,
+        "categories": [],
+        "raw_data": {},
+    }
+
+
+def enforce_filters(
+    intent: IntentState,
+    schemas: Mapping[str, SourceSchema | None],
+    default_filters: Mapping[str, Mapping[str, Any]],
+) -> tuple[IntentState, dict[str, Retrieval]]:
+    """The intent with its filters checked and the default filters set, and the sources that must not be searched.
+
+    A default filter replaces a proposed one on the same field. A source whose proposed filter is refused is not searched:
+    searching it without the filter would give more than was asked for. Nor is one whose required field has no condition.
+    """
+    issues = list(intent.get("issues", []))
+    filters: dict[str, dict[str, Any]] = {}
+    skipped: dict[str, Retrieval] = {}
+    for name in intent["filters"]:
+        if name not in schemas:
+            issues.append(f"There is no source '{name}' to filter.{nearest(name, list(schemas))}")
+    for name, schema in schemas.items():
+        defaults = default_filters.get(name, {})
+        proposed = {k: v for k, v in intent["filters"].get(name, {}).items() if k not in defaults}
+        try:
+            own = check_filters(schema, {**proposed, **defaults}, source=name)
+        except FilterInvalid as error:
+            skipped[name] = _skipped(name, str(error), "FilterInvalid")
+            continue
+        missing = [field for field in (schema.required_fields if schema else []) if field not in own]
+        if missing:
+            skipped[name] = _skipped(name, f"it needs a filter on {', '.join(missing)}", "RequiredField")
+        elif own:
+            filters[name] = own
+    return {**intent, "filters": filters, "issues": issues}, skipped
+
+
+def _skipped(name: str, reason: str, kind: str) -> Retrieval:
+    return {"source": name, "status": "skipped", "error": reason, "error_type": kind, "refs": [], "found": 0}

@@ -1,0 +1,121 @@
+"""Every word that groundgraph shows to a model or writes into an answer, one `.jinja2` file each.
+
+A folder of the user's is searched first, so any file can be replaced without Python. A file whose name ends in a
+language, such as `nothing_found.ru.jinja2`, belongs to that language.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import BaseLoader, ChoiceLoader, DictLoader, FileSystemLoader, TemplateError, TemplateSyntaxError, meta
+
+from groundgraph.core.errors import ConfigurationError, Problem, TemplateInvalid
+from groundgraph.core.registry import nearest
+from groundgraph.core.templates import Sandbox, render
+
+_SUFFIX = ".jinja2"
+
+
+def _shipped() -> dict[str, str]:
+    folder = files("groundgraph.prompts")
+    return {
+        entry.name: entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(_SUFFIX)
+    }
+
+
+class Prompts:
+    """The prompt files, those in `path` before those that groundgraph ships.
+
+    Raises:
+        TemplateInvalid: a file in `path` has no counterpart, does not compile, lacks a variable that the shipped one
+            uses, or uses one that it is not given.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        if path is not None:
+            self._check_overrides(path)
+
+    @cached_property
+    def _environment(self) -> Sandbox:
+        shipped: BaseLoader = DictLoader(_shipped())
+        loaders = [FileSystemLoader(self.path), shipped] if self.path else [shipped]
+        environment = Sandbox(loader=ChoiceLoader(loaders))
+        environment.filters["fenced"] = fenced
+        return environment
+
+    def render(self, name: str, *, language: str | None = None, **variables: Any) -> str:
+        """The text of the prompt `name`, in `language` where the file has one per language.
+
+        Raises:
+            TemplateInvalid: the file fails on these variables.
+        """
+        file = f"{name}.{language}{_SUFFIX}" if language else f"{name}{_SUFFIX}"
+        try:
+            template = self._environment.get_template(file)
+        except TemplateError as error:
+            raise TemplateInvalid([Problem(file, str(error))]) from error
+        return render(template, variables, key=f"prompt {file}")
+
+    def note(self, kind: str, language: str, **variables: Any) -> str:
+        """One sentence for the reader: the macro `kind` in the notes of `language`."""
+        module = self._environment.get_template(f"notes.{language}{_SUFFIX}").module
+        return str(getattr(module, kind)(**variables)).strip()
+
+    def _check_overrides(self, path: Path) -> None:
+        if not path.is_dir():
+            raise ConfigurationError([Problem("prompts.path", f"there is no folder {path}")])
+        shipped = _shipped()
+        problems = [
+            problem
+            for file in sorted(path.glob(f"*{_SUFFIX}"))
+            for problem in _override_problems(file, shipped)
+        ]
+        if problems:
+            raise TemplateInvalid(problems)
+
+
+def _override_problems(file: Path, shipped: dict[str, str]) -> list[Problem]:
+    if file.name not in shipped:
+        return [Problem("", f"there is no such prompt.{nearest(file.name, list(shipped))}", str(file), 1, 1)]
+    environment = Sandbox()
+    environment.filters["fenced"] = fenced
+    wanted = meta.find_undeclared_variables(environment.parse(shipped[file.name]))
+    try:
+        source = file.read_text("utf-8")
+        environment.from_string(source)
+        used = meta.find_undeclared_variables(environment.parse(source))
+    except TemplateSyntaxError as error:
+        return [Problem("", error.message or "does not compile", str(file), error.lineno, 1)]
+    except TemplateError as error:
+        return [Problem("", str(error), str(file), 1, 1)]
+    return [
+        Problem("", f"does not use the variable '{name}', which this prompt needs", str(file), 1, 1)
+        for name in sorted(wanted - used)
+    ] + [
+        Problem("", f"uses '{name}', which this prompt is not given", str(file), 1, 1)
+        for name in sorted(used - wanted)
+    ]
+
+
+def fenced(text: str) -> str:
+    """`text` as it stands inside the evidence block: what looks like a tag of the block is made inert."""
+    for tag in ("evidence", "passage", "/evidence", "/passage"):
+        text = _replace_ignoring_case(text, f"<{tag}", f"&lt;{tag}")
+    return text
+
+
+def _replace_ignoring_case(text: str, old: str, new: str) -> str:
+    lowered = text.lower()
+    if old not in lowered or len(lowered) != len(text):
+        return text.replace(old, new)
+    pieces, position = [], 0
+    while (at := lowered.find(old, position)) >= 0:
+        pieces += [text[position:at], new]
+        position = at + len(old)
+    return "".join([*pieces, text[position:]])
+

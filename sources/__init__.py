@@ -1,0 +1,9 @@
+"""What can be searched. Importing this package loads no chat model code."""
+
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.core.schema import SourceSchema
+from groundgraph.sources.contract import GroundedSource
+from groundgraph.sources.in_memory import InMemorySource
+
+__all__ = ["GroundedSource", "InMemorySource", "RetrievalIntent", "SourceResult", "SourceSchema"]

@@ -1,0 +1,86 @@
+"""The contract of a source: one small class, three members to write."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.core.registry import Registry
+from groundgraph.core.schema import SourceSchema
+
+
+class GroundedSource(ABC):
+    """Anything that can be searched.
+
+    `query` may be a plain function too; it then runs in a worker thread, so that a blocking client never holds up
+    the event loop. It must return the best results first, must not return more than `top_k` for one text query, nothing
+    below `score_threshold`, and nothing that `intent.filters[self.name]` excludes.
+    `groundgraph.sources.conformance.check_source` proves all that of any source.
+    """
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name under which results, filters and provenance refer to this source."""
+
+    @property
+    @abstractmethod
+    def source_type(self) -> str:
+        """The kind of source, for example `knowledge_base`."""
+
+    def get_schema(self) -> SourceSchema | None:
+        """The fields that filters may name; none by default."""
+        return None
+
+    @abstractmethod
+    async def query(
+        self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
+    ) -> list[SourceResult]:
+        """At most `top_k` results per text query of `intent`, best first, each with relevance `score_threshold` or more.
+
+        Raises:
+            SourceError: the source cannot answer. Any other exception counts as a failure of the source as well.
+        """
+
+    async def metadata_fields(self) -> set[str]:
+        """The names of the metadata fields that results carry; empty when the source cannot tell."""
+        return set()
+
+    async def close(self) -> None:  # noqa: B027 - optional by contract
+        """Release what the source holds; nothing by default."""
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """One entry of `sources:` in a configuration, as a source type's factory receives it.
+
+    Attributes:
+        name: the name of the source.
+        options: the keys beside `type`, `name` and `weight`.
+        base_dir: the folder that relative paths in `options` start from.
+        key: where the entry stands in the configuration, for messages.
+    """
+
+    name: str
+    options: Mapping[str, Any]
+    base_dir: Path
+    key: str
+
+
+class SourceFactory(Protocol):
+    """Builds a source from its options without opening anything."""
+
+    def __call__(self, entry: SourceOptions, /) -> GroundedSource:
+        """The source that `entry` describes.
+
+        Raises:
+            ConfigurationError: an option is unknown or has a bad value.
+        """
+
+
+source_types: Registry[SourceFactory] = Registry("source type", "groundgraph.sources")

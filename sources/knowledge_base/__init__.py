@@ -1,0 +1,6 @@
+"""A knowledge base in one SQLite file: the source that searches it and the writer that fills it."""
+
+from groundgraph.sources.knowledge_base.source import DEFAULT_PATH, KnowledgeBaseSource
+from groundgraph.sources.knowledge_base.writer import KnowledgeBaseWriter
+
+__all__ = ["DEFAULT_PATH", "KnowledgeBaseSource", "KnowledgeBaseWriter"]

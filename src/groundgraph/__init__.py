@@ -1,0 +1,71 @@
+"""Grounded question answering for LangGraph.
+
+Every turn retrieves, every citation is checked, an outage never looks like ignorance. The names below are loaded when they are
+first used, so that `import groundgraph` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from groundgraph.core.context import Context
+    from groundgraph.core.errors import GroundGraphError
+    from groundgraph.core.evidence import SourceResult
+    from groundgraph.core.intent import RetrievalIntent
+    from groundgraph.core.load_settings import load_settings
+    from groundgraph.core.schema import SourceSchema
+    from groundgraph.core.settings import Settings
+    from groundgraph.graph.load_provenance import load_provenance
+    from groundgraph.graph.open_graph import open_graph
+    from groundgraph.graph.resume import resume_turn
+    from groundgraph.graph.turn import turn_graph
+    from groundgraph.sources.contract import GroundedSource
+    from groundgraph.sources.in_memory import InMemorySource
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Context": "core.context",
+    "GroundGraphError": "core.errors",
+    "GroundedSource": "sources.contract",
+    "InMemorySource": "sources.in_memory",
+    "RetrievalIntent": "core.intent",
+    "Settings": "core.settings",
+    "SourceResult": "core.evidence",
+    "SourceSchema": "core.schema",
+    "load_provenance": "graph.load_provenance",
+    "load_settings": "core.load_settings",
+    "open_graph": "graph.open_graph",
+    "resume_turn": "graph.resume",
+    "turn_graph": "graph.turn",
+}
+
+__all__ = [
+    "Context",
+    "GroundGraphError",
+    "GroundedSource",
+    "InMemorySource",
+    "RetrievalIntent",
+    "Settings",
+    "SourceResult",
+    "SourceSchema",
+    "load_provenance",
+    "load_settings",
+    "open_graph",
+    "resume_turn",
+    "turn_graph",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'groundgraph' has no attribute '{name}'")
+    value = getattr(import_module(f"groundgraph.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

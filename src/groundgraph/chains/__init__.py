@@ -1,0 +1,1 @@
+"""Replaceable strategies: chunking, merging, quoting, checking citations."""

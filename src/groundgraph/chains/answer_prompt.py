@@ -1,0 +1,87 @@
+"""The messages that a model is given to write an answer from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from groundgraph.chains.call_model import tokens_of
+from groundgraph.chains.citations import reference
+from groundgraph.core.context import Options
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.turn_values import Turn
+from groundgraph.prompts import Prompts
+
+
+def recent_conversation(messages: Sequence[BaseMessage], turn: Turn, turns: int) -> list[BaseMessage]:
+    """The last `turns` questions and answers before this turn's message, two messages each."""
+    before = [
+        message
+        for message in messages
+        if isinstance(message, HumanMessage | AIMessage) and message.id != turn["message_id"]
+    ]
+    return before[-2 * turns :] if turns else []
+
+
+def answer_messages(
+    prompts: Prompts,
+    options: Options,
+    turn: Turn,
+    evidence: Sequence[SourceResult],
+    conversation: Sequence[BaseMessage],
+    *,
+    token_limit: int,
+) -> tuple[list[BaseMessage], int]:
+    """System prompt, conversation, evidence, question; and how many pieces of evidence did not fit `token_limit`.
+
+    The same turn gives the same bytes, whenever and wherever it is resumed: nothing here depends on a clock or on the order
+    of a set, and the fence around the evidence derives from the turn's id.
+    """
+    shown = len(evidence)
+    while True:
+        messages = [
+            SystemMessage(_system_text(prompts, options)),
+            *conversation,
+            HumanMessage(_evidence_text(prompts, options, turn, evidence[:shown]), name="evidence"),
+            HumanMessage(turn["question"]),
+        ]
+        excess = tokens_of(messages) - token_limit
+        if excess <= 0 or shown == 0:
+            return messages, len(evidence) - shown
+        shown = _fewer(evidence, shown, excess)
+
+
+def _fewer(evidence: Sequence[SourceResult], shown: int, excess: int) -> int:
+    """How many pieces remain when about `excess` tokens are taken from the end; at least one less than `shown`."""
+    while excess > 0 and shown > 0:
+        shown -= 1
+        excess -= max(1, len(evidence[shown].content) // 4)
+    return shown
+
+
+def _system_text(prompts: Prompts, options: Options) -> str:
+    return prompts.render(
+        "answer_system",
+        require_citations=options.require_citations,
+        citation_format=options.citation_format,
+        allow_parametric=options.allow_parametric,
+        instruction=options.instruction,
+    ).strip()
+
+
+def _evidence_text(
+    prompts: Prompts, options: Options, turn: Turn, evidence: Sequence[SourceResult]
+) -> str:
+    passages = [
+        {
+            "label": label,
+            "source_name": result.source_name,
+            "reference": reference(result, options.citation_format),
+            "text": result.content,
+        }
+        for label, result in enumerate(evidence, 1)
+    ]
+    return prompts.render(
+        "answer_evidence", fence=turn["id"], passages=passages, citation_format=options.citation_format
+    ).strip()

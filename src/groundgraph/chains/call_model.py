@@ -1,0 +1,116 @@
+"""One call of a chat model within the bounds of a turn: deadline, retries, caps, usage."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+from langchain_core.messages.utils import count_tokens_approximately
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
+from tenacity.wait import wait_exponential_jitter
+
+from groundgraph.core.deadline import remaining, within
+from groundgraph.core.errors import ModelBudgetSpent, ModelError, ModelTimeout
+from groundgraph.core.model_reply import is_transient, retry_after, status_code
+from groundgraph.core.settings import LimitSettings
+from groundgraph.core.turn_values import ModelCall
+
+T = TypeVar("T")
+
+_BACKOFF = wait_exponential_jitter(initial=0.5, max=8)
+
+
+def model_name(model: BaseChatModel) -> str:
+    """The name by which a model goes in the provenance."""
+    for attribute in ("model_name", "model", "model_id"):
+        name = getattr(model, attribute, None)
+        if isinstance(name, str) and name:
+            return name
+    return type(model).__name__
+
+
+def tokens_of(messages: Sequence[BaseMessage]) -> int:
+    """About how many tokens `messages` are; one for two characters of any script but Latin, which run shorter."""
+    wide = sum(1 for message in messages for character in message.text if ord(character) > 0x24F)
+    return count_tokens_approximately(messages) + wide // 4
+
+
+def tokens_spent(calls: Sequence[ModelCall]) -> int:
+    """The tokens that the calls of a turn have used so far."""
+    return sum(call.get("input_tokens", 0) + call.get("output_tokens", 0) for call in calls)
+
+
+def tokens_left(limits: LimitSettings, calls: Sequence[ModelCall]) -> int:
+    """The tokens that a turn may still use.
+
+    Raises:
+        ModelBudgetSpent: the turn has made as many calls, or used as many tokens, as it may.
+    """
+    left = limits.tokens - tokens_spent(calls)
+    if len(calls) >= limits.model_calls:
+        raise ModelBudgetSpent(f"this turn may call a model {limits.model_calls} times (limits.model_calls)")
+    if left <= 0:
+        raise ModelBudgetSpent(f"this turn may use {limits.tokens} tokens (limits.tokens)")
+    return left
+
+
+async def call_with_retries(
+    call: Callable[[], Awaitable[T]], *, limit: float, attempts: int, may_retry: Callable[[], bool] = lambda: True
+) -> tuple[T, int]:
+    """The result of `call` and the number of tries.
+
+    Transient errors are tried again with exponential back-off, or after what the server asks for, while the turn's deadline
+    allows it; the whole takes at most `limit` seconds. This is the only layer that retries.
+
+    Raises:
+        ModelTimeout: no result within the limit.
+        ModelError: the model failed for good; the message holds the provider's.
+    """
+    tries = 0
+    ends_at = time.monotonic() + remaining(limit)
+
+    def worth_another(error: BaseException) -> bool:
+        return is_transient(error) and may_retry()
+
+    def pause(state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        asked = retry_after(error) if error else None
+        return asked if asked is not None else _BACKOFF(state)
+
+    def too_late(state: RetryCallState) -> bool:
+        return tries >= attempts or time.monotonic() + pause(state) >= ends_at
+
+    async def run() -> T:
+        nonlocal tries
+        async for attempt in AsyncRetrying(
+            retry=retry_if_exception(worth_another), wait=pause, stop=too_late, reraise=True
+        ):
+            with attempt:
+                tries += 1
+                return await call()
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    try:
+        return await within(limit, run()), tries
+    except TimeoutError as error:
+        raise ModelTimeout(f"no answer within {limit:g} seconds") from error
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(described(error)) from error
+
+
+def described(error: BaseException) -> str:
+    """An exception in one line for a reader: kind, status, first line of the message, at most 200 characters."""
+    status = status_code(error)
+    first = str(error).strip().splitlines()[0] if str(error).strip() else ""
+    kind = type(error).__name__ + (f" {status}" if status else "")
+    return f"{kind}: {first}"[:200] if first else kind
+
+
+def call_record(role: str, model: BaseChatModel, **values: Any) -> ModelCall:
+    """The provenance of one call."""
+    return ModelCall(role=role, model=model_name(model), **values)

@@ -1,0 +1,191 @@
+"""The default chunker: by headings, then paragraphs, then sentences, and at spaces as the last resort."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from groundgraph.chains.blocks import LINE_END, Block
+from groundgraph.chains.markdown_blocks import markdown_blocks
+from groundgraph.chains.plain_blocks import plain_blocks
+from groundgraph.core.document import MARKDOWN, Chunk, Document
+from groundgraph.core.text import sentences
+
+DEFAULT_MAX_CHUNK_SIZE = 800
+
+
+@dataclass(frozen=True)
+class HeadingChunker:
+    """Cuts Markdown and plain text so that no chunk crosses a heading.
+
+    A heading line belongs to the first chunk of its section, and a heading without text of its own to the
+    first chunk below it, so that every visible character of the body is in exactly one chunk. Chunks are
+    slices of the original text.
+
+    Args:
+        max_chunk_size: characters that no chunk exceeds, at least 1.
+        min_chunk_size: characters up to which paragraphs under one heading are packed together; half of
+            `max_chunk_size` when it is not given.
+
+    Raises:
+        ValueError: `max_chunk_size` is below 1.
+    """
+
+    max_chunk_size: int = DEFAULT_MAX_CHUNK_SIZE
+    min_chunk_size: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_chunk_size < 1:
+            raise ValueError(f"max_chunk_size must be at least 1, not {self.max_chunk_size}")
+
+    @property
+    def signature(self) -> str:
+        """See `Chunker.signature`."""
+        return f"headings 1 {self.max_chunk_size} {self.min_chunk_size}"
+
+    def __call__(self, document: Document) -> list[Chunk]:
+        """The chunks of `document` in order."""
+        read = markdown_blocks if document.media_type == MARKDOWN else plain_blocks
+        smallest = self.max_chunk_size // 2 if self.min_chunk_size is None else self.min_chunk_size
+        chunks: list[Chunk] = []
+        for section in _sections(read(document.text, document.body_start)):
+            for start, end in _Cutter(document.text, section, self.max_chunk_size, smallest).spans():
+                text = document.text[start:end]
+                chunks.append(
+                    Chunk(document, len(chunks), start, end, section.headings, text, section.levels)
+                )
+        return chunks
+
+
+@dataclass
+class _Section:
+    """The blocks below one heading; `own` counts the heading lines at the front."""
+
+    headings: tuple[str, ...] = ()
+    levels: tuple[int, ...] = ()
+    blocks: list[Block] = field(default_factory=list)
+    own: int = 0
+
+    def below(self, heading: Block) -> _Section:
+        """The section that `heading` opens after this one."""
+        kept = sum(level < heading.level for level in self.levels)
+        return _Section(
+            (*self.headings[:kept], heading.title), (*self.levels[:kept], heading.level), [heading], 1
+        )
+
+    def takes_in(self, heading: Block) -> bool:
+        """Whether this section is a heading without text, and `heading` stands directly below it."""
+        return 0 < self.own == len(self.blocks) and self.levels[-1] < heading.level
+
+
+def _sections(blocks: list[Block]) -> Iterator[_Section]:
+    section = _Section()
+    for block in blocks:
+        if not block.level:
+            section.blocks.append(block)
+            continue
+        opened = section.below(block)
+        if section.takes_in(block):
+            opened.blocks, opened.own = [*section.blocks, block], section.own + 1
+        elif section.blocks:
+            yield section
+        section = opened
+    if section.blocks:
+        yield section
+
+
+class _Cutter:
+    """Finds the cuts within one section."""
+
+    def __init__(self, text: str, section: _Section, largest: int, smallest: int) -> None:
+        self._text = text
+        self._blocks = section.blocks
+        self._starts = [block.start for block in section.blocks]
+        self._end = section.blocks[-1].end
+        self._end = self._before_space(self._starts[0], self._end)
+        # Behind the heading lines: before it a cut would leave a heading without its text.
+        self._body = section.blocks[section.own].start if section.own < len(section.blocks) else self._end
+        self._largest = largest
+        self._smallest = smallest
+        self._inner: tuple[int, list[int]] = (-1, [])
+
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """The spans of the section's chunks, without the white space around them."""
+        start = self._skip_space(self._starts[0])
+        while start < self._end:
+            cut = self._cut(start)
+            yield start, self._before_space(start, cut)
+            start = self._skip_space(cut)
+
+    def _cut(self, start: int) -> int:
+        edges = self._edges(start)
+        for edge, following in pairwise(edges):
+            if edge - start >= self._smallest <= self._before_space(edge, following) - edge:
+                return edge
+        if edges and (edges[-1] == self._end or self._stays_whole(edges[-1])):
+            return edges[-1]
+        return self._cut_inside(start, edges)
+
+    def _edges(self, start: int) -> list[int]:
+        """The block edges at which a chunk from `start` on may end without being too long."""
+        first = bisect_right(self._starts, max(start, self._body - 1))
+        edges: list[int] = []
+        for edge in (*self._starts[first : first + self._largest], self._end):
+            if self._before_space(start, edge) - start > self._largest:
+                break
+            if edge > self._body or edge == self._end:
+                edges.append(edge)
+        return edges
+
+    def _stays_whole(self, edge: int) -> bool:
+        block = self._block_at(edge)
+        return block.whole or self._fits(block)
+
+    def _cut_inside(self, start: int, edges: list[int]) -> int:
+        limit = start + self._largest
+        least = edges[-1] if edges else max(start, self._body)
+        block = self._block_at(least)
+        if not edges and start < block.start <= limit and block.whole and self._fits(block):
+            return block.start
+        ends = self._inner_ends(block)
+        found = bisect_right(ends, limit)
+        if found and ends[found - 1] > least:
+            return ends[found - 1]
+        return edges[-1] if edges else self._cut_at_space(start, limit)
+
+    def _block_at(self, offset: int) -> Block:
+        return self._blocks[bisect_right(self._starts, offset) - 1]
+
+    def _fits(self, block: Block) -> bool:
+        return self._before_space(block.start, block.end) - block.start <= self._largest
+
+    def _inner_ends(self, block: Block) -> list[int]:
+        """The offsets at which lines (of a table or fence) or sentences of `block` end."""
+        if self._inner[0] != block.start:
+            body = self._text[block.start : block.end]
+            if block.whole:
+                ends = [block.start + found.end() for found in LINE_END.finditer(body)]
+            else:
+                ends = [block.start + end for _, end in sentences(body)]
+            self._inner = (block.start, ends)
+        return self._inner[1]
+
+    def _cut_at_space(self, start: int, limit: int) -> int:
+        least = max(start, min(self._body, limit - 1))
+        for lowest in (least, start):
+            space = max(self._text.rfind(mark, lowest + 1, limit + 1) for mark in " \n\t")
+            if space > lowest:
+                return space
+        return limit
+
+    def _skip_space(self, offset: int) -> int:
+        while offset < self._end and self._text[offset].isspace():
+            offset += 1
+        return offset
+
+    def _before_space(self, start: int, offset: int) -> int:
+        while offset > start and self._text[offset - 1].isspace():
+            offset -= 1
+        return offset

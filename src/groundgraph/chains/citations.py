@@ -1,0 +1,137 @@
+"""Resolving the labels of an answer, and how much of what it says stands in what it cites."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from groundgraph.chains.label_gate import CODE, LABEL, label_numbers
+from groundgraph.chains.sentence_index import best_sentence, joined_stems, stems_of
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.lexical import coverage
+from groundgraph.core.text import query_stems, sentences, stems
+from groundgraph.core.turn_values import Citation, Flag
+
+
+@dataclass(frozen=True)
+class CitedSentence:
+    """A sentence of an answer without its labels, and the labels that stand in it or right behind it."""
+
+    text: str
+    labels: tuple[int, ...]
+
+
+def cited_sentences(answer: str) -> list[CitedSentence]:
+    """The sentences of `answer` with the labels that belong to each."""
+    prose = CODE.sub(lambda code: " " * len(code.group()), answer)
+    found: list[CitedSentence] = []
+    for start, end in sentences(prose):
+        segment = prose[start:end]
+        leading = re.match(rf"(?:\s*{LABEL.pattern})+", segment)
+        if leading and found:
+            last = found[-1]
+            found[-1] = CitedSentence(last.text, (*last.labels, *_labels(leading.group())))
+            segment = segment[leading.end() :]
+        text = LABEL.sub("", segment).strip()
+        if any(character.isalnum() for character in text):
+            found.append(CitedSentence(text, _labels(segment)))
+        elif found:
+            last = found[-1]
+            found[-1] = CitedSentence(last.text, (*last.labels, *_labels(segment)))
+    return found
+
+
+def _labels(text: str) -> tuple[int, ...]:
+    return tuple(
+        dict.fromkeys(number for match in LABEL.finditer(text) for number in label_numbers(match.group(1)))
+    )
+
+
+def resolve_citations(
+    answer: str, evidence: Mapping[int, SourceResult], *, question: str = ""
+) -> list[Citation]:
+    """One citation per label of `answer` that is a key of `evidence`, in the order of first use.
+
+    The quote is the sentence of the evidence that shares most words with the sentences that cite it.
+    """
+    claims: dict[int, list[str]] = {}
+    for sentence in cited_sentences(answer):
+        for label in sentence.labels:
+            if label in evidence:
+                claims.setdefault(label, []).append(sentence.text)
+    return [_citation(label, evidence[label], texts, question) for label, texts in claims.items()]
+
+
+def _citation(label: int, result: SourceResult, claims: Sequence[str], question: str) -> Citation:
+    weights = dict.fromkeys(joined_stems(claims), 1.0) or dict.fromkeys(query_stems(question), 1.0)
+    best = best_sentence(result.content, weights)
+    start, end = (best.start, best.end) if best else (0, len(result.content))
+    metadata = result.metadata
+    offset = metadata.get("start")
+    exact = isinstance(offset, int) and not isinstance(offset, bool)
+    return {
+        "label": label,
+        "source_name": result.source_name,
+        "source_id": result.source_id,
+        "section": _text(metadata.get("section")),
+        "title": _text(metadata.get("title")),
+        "url": _text(metadata.get("url")),
+        "quote": result.content[start:end],
+        "start": offset + start if exact else None,
+        "end": offset + end if exact else None,
+    }
+
+
+def _text(value: object) -> str | None:
+    return str(value) if value not in (None, "") else None
+
+
+def reference(result: SourceResult, citation_format: str) -> str:
+    """What a label resolves to in a prompt or a list: the heading path, or the document."""
+    metadata = result.metadata
+    section = _text(metadata.get("section"))
+    document = _text(metadata.get("document")) or _text(metadata.get("url"))
+    title = _text(metadata.get("title"))
+    if citation_format == "source":
+        return document or title or result.source_id
+    place = " > ".join(part for part in (title, section) if part and part != section) if section else title
+    return " > ".join(filter(None, (place, section))) if section else (title or document or result.source_id)
+
+
+def lexical_support(answer: str, evidence: Mapping[int, SourceResult]) -> float:
+    """The mean, over the sentences that cite, of the share of their words' stems that the cited evidence holds.
+
+    0 when no sentence cites anything.
+    """
+    shares = [
+        coverage(dict.fromkeys(own, 1.0), joined_stems([evidence[label].content for label in labels]))
+        for sentence in cited_sentences(answer)
+        if (labels := [label for label in sentence.labels if label in evidence])
+        and (own := stems_of(sentence.text))
+    ]
+    return sum(shares) / len(shares) if shares else 0.0
+
+
+def answerable(question: str, evidence: Sequence[SourceResult]) -> float:
+    """The largest share of the question's stems that one piece of evidence, with its title and section, holds."""
+    asked = dict.fromkeys(query_stems(question), 1.0)
+    return max((coverage(asked, _held(result)) for result in evidence), default=0.0)
+
+
+def _held(result: SourceResult) -> frozenset[str]:
+    named = " ".join(str(result.metadata.get(name) or "") for name in ("title", "section"))
+    return stems_of(result.content) | stems_of(named)
+
+
+def label_flags(removed: Sequence[int]) -> list[Flag]:
+    """A flag for each label that referred to no evidence."""
+    return [
+        {"kind": "unresolved_label", "sentence": "", "detail": f"[{number}] refers to no evidence"}
+        for number in dict.fromkeys(removed)
+    ]
+
+
+def has_claims(answer: str) -> bool:
+    """Whether `answer` says anything that could be cited."""
+    return any(stems(sentence.text) for sentence in cited_sentences(answer))

@@ -1,0 +1,138 @@
+"""A chat model whose text passes a label gate, token by token, before anyone sees it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langgraph.constants import TAG_NOSTREAM
+from pydantic import ConfigDict, PrivateAttr
+
+from groundgraph.chains.label_gate import LabelGate
+from groundgraph.core.backpressure import ready_to_emit
+from groundgraph.core.model_reply import finish_reason, refusal_text
+
+
+@dataclass
+class Written:
+    """What one call wrote: the text that passed, how much of it is the model's, and what the provider said about it."""
+
+    text: str = ""
+    by_model: int = 0
+    finish: str = "stop"
+    refusal: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    removed: list[int] = field(default_factory=list)
+
+
+class GatedChatModel(BaseChatModel):
+    """Streams the inner model's text through a `LabelGate`.
+
+    The inner call is tagged so that LangGraph does not stream it; what LangGraph streams is this model. Usage is not
+    forwarded, or the tokens would be counted twice; it is in `written`. One instance serves one call.
+
+    Attributes:
+        inner: the model that writes.
+        gate: what the text passes.
+        message_id: the id of the message, that of the final answer.
+        prefix: text before the model's, already final.
+        suffix: text behind the model's, already final.
+        max_output_tokens: about where the text is cut off; tokens are counted as four characters.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    inner: BaseChatModel
+    gate: LabelGate
+    message_id: str
+    prefix: str = ""
+    suffix: str = ""
+    max_output_tokens: int = 100_000
+    cache: bool = False
+    _written: Written = PrivateAttr(default_factory=Written)
+
+    @property
+    def written(self) -> Written:
+        """What the call has written so far; complete also after the call failed."""
+        self._written.removed = list(self.gate.removed)
+        return self._written
+
+    @property
+    def _llm_type(self) -> str:
+        return "groundgraph-gated"
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        raise TypeError("A turn runs asynchronously; call ainvoke or astream.")
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        reply = await self.inner.ainvoke(messages, _inner_config(run_manager), stop=stop, **kwargs)
+        self._note(reply)
+        text = self._passed(reply.text, final=True)
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(content=text, id=self.message_id))])
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        async for chunk in self.inner.astream(messages, _inner_config(run_manager), stop=stop, **kwargs):
+            self._note(chunk)
+            piece = self._passed(chunk.text, final=False)
+            if piece:
+                await ready_to_emit()
+                yield self._chunk(piece)
+            if len(self._written.text) > self.max_output_tokens * 4:
+                self._written.finish = "length"
+                break
+        last = self._passed("", final=True)
+        if last:
+            yield self._chunk(last)
+
+    def _chunk(self, text: str) -> ChatGenerationChunk:
+        return ChatGenerationChunk(message=AIMessageChunk(content=text, id=self.message_id))
+
+    def _passed(self, text: str, *, final: bool) -> str:
+        piece = self.gate.feed(text)
+        if final:
+            piece += self.gate.flush()
+        if not self._written.by_model:
+            piece = piece.lstrip()
+            piece = self.prefix + piece if piece else ""
+        self._written.by_model += len(piece)
+        if final and self._written.by_model:
+            piece += self.suffix
+        self._written.text += piece
+        return piece
+
+    def _note(self, reply: AIMessage) -> None:
+        self._written.finish = finish_reason(reply) or self._written.finish
+        self._written.refusal += refusal_text(reply)
+        usage = reply.usage_metadata
+        if usage:
+            self._written.input_tokens = (self._written.input_tokens or 0) + usage["input_tokens"]
+            self._written.output_tokens = (self._written.output_tokens or 0) + usage["output_tokens"]
+
+
+def _inner_config(run_manager: AsyncCallbackManagerForLLMRun | None) -> dict[str, Any]:
+    callbacks = {"callbacks": run_manager.get_child()} if run_manager else {}
+    return {"tags": [TAG_NOSTREAM], **callbacks}

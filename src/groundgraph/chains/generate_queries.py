@@ -1,0 +1,107 @@
+"""Search queries written by a model, read leniently from its text."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langgraph.constants import TAG_NOSTREAM
+
+from groundgraph.chains.answer_prompt import recent_conversation
+from groundgraph.chains.call_model import call_record, call_with_retries, tokens_left, tokens_of
+from groundgraph.chains.label_gate import LabelGate
+from groundgraph.core.errors import ModelError
+from groundgraph.core.settings import Settings
+from groundgraph.core.turn_values import ModelCall, Turn
+from groundgraph.prompts import Prompts
+
+MAX_QUERY_CHARS = 500
+_DECORATION = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.):]|(?:query|запрос)\s*\d*\s*:)\s*", re.IGNORECASE)
+_QUOTES = "\"'“”«»`"
+
+
+async def generate_queries(
+    settings: Settings,
+    model: BaseChatModel,
+    prompts: Prompts,
+    turn: Turn,
+    messages: Sequence[BaseMessage],
+    calls: list[ModelCall],
+) -> list[str]:
+    """At most `intent.num_queries` queries for the turn's question; the call is added to `calls`.
+
+    Raises:
+        ModelError: the model failed, wrote nothing that can be searched for, or may not be called any more.
+    """
+    tokens_left(settings.limits, calls)
+    intent = settings.intent
+    turns = intent.max_context_turns if intent.use_conversation_context else 0
+    system = prompts.render(
+        "generate_queries",
+        domain_context=intent.domain_context,
+        num_queries=intent.num_queries,
+        conversation=[
+            {"role": "User" if isinstance(message, HumanMessage) else "Assistant", "text": message.text}
+            for message in recent_conversation(messages, turn, turns)
+        ],
+    )
+    reply = await _ask(settings, model, [SystemMessage(system), HumanMessage(turn["question"])], calls)
+    queries = parse_queries(reply, intent.num_queries)
+    if not queries:
+        raise ModelError("it wrote no query")
+    return queries
+
+
+async def _ask(
+    settings: Settings, model: BaseChatModel, prompt: list[BaseMessage], calls: list[ModelCall]
+) -> str:
+    started = time.perf_counter()
+    config = {"tags": [TAG_NOSTREAM]}
+    try:
+        reply, tries = await call_with_retries(
+            lambda: model.ainvoke(prompt, config),  # type: ignore[arg-type]
+            limit=settings.deadlines.model,
+            attempts=settings.limits.attempts,
+        )
+    except ModelError as error:
+        calls.append(call_record("queries", model, error=str(error), elapsed_ms=_since(started)))
+        raise
+    calls.append(_record(model, prompt, reply, tries, started))
+    return reply.text
+
+
+def _record(
+    model: BaseChatModel, prompt: list[BaseMessage], reply: AIMessage, tries: int, started: float
+) -> ModelCall:
+    usage = reply.usage_metadata
+    return call_record(
+        "queries",
+        model,
+        input_tokens=usage["input_tokens"] if usage else tokens_of(prompt),
+        output_tokens=usage["output_tokens"] if usage else tokens_of([reply]),
+        estimated=not usage,
+        attempts=tries,
+        elapsed_ms=_since(started),
+    )
+
+
+def _since(started: float) -> float:
+    return round((time.perf_counter() - started) * 1000, 3)
+
+
+def parse_queries(text: str, limit: int) -> list[str]:
+    """The queries in a model's reply: one a line, without thinking, numbers, bullets and quotation marks.
+
+    A line that ends in a colon introduces the others and is left out, unless it is all there is.
+    """
+    gate = LabelGate(allowed=())
+    lines = [_bare(line) for line in (gate.feed(text) + gate.flush()).splitlines()]
+    queries = [line for line in lines if len(line) > 2 and not line.endswith(":") and not line.startswith("```")]
+    return list(dict.fromkeys(queries))[:limit]
+
+
+def _bare(line: str) -> str:
+    return _DECORATION.sub("", line).strip().strip(_QUOTES).strip()[:MAX_QUERY_CHARS]

@@ -1,0 +1,93 @@
+"""From the lists that sources returned to one ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+RRF_K = 60
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One result of one query to one source, by reference.
+
+    Attributes:
+        key: the evidence key.
+        source_name: the source that returned it.
+        source_id: its id within the source.
+        relevance: 0 to 1.
+        score: the number by which the source ordered its results.
+    """
+
+    key: str
+    source_name: str
+    source_id: str
+    relevance: float
+    score: float
+
+
+def fuse_queries(lists: Sequence[Sequence[Hit]], k: int = RRF_K) -> list[Hit]:
+    """One list out of several queries' lists over one source, each (source_name, source_id) in it once.
+
+    Reciprocal rank fusion: sum over the lists of 1 / (k + rank), ranks from 1 (Cormack, Clarke and Buettcher 2009).
+    What several queries found keeps its best relevance and score. A single list keeps its order.
+    """
+    fused: dict[str, float] = {}
+    best: dict[str, Hit] = {}
+    for hits in lists:
+        for rank, hit in enumerate(hits, 1):
+            fused[hit.source_id] = fused.get(hit.source_id, 0.0) + 1 / (k + rank)
+            known = best.get(hit.source_id)
+            if known is None or (hit.relevance, hit.score) > (known.relevance, known.score):
+                best[hit.source_id] = hit
+    return [best[name] for name in sorted(fused, key=lambda name: -fused[name])]
+
+
+def round_robin(by_source: Mapping[str, Sequence[Hit]], weights: Mapping[str, int]) -> list[Hit]:
+    """Weighted round-robin: in each cycle every source gives its next `weight` results, in the order of the sources."""
+    merged: list[Hit] = []
+    for cycle in count():
+        taken = [
+            hit
+            for name, hits in by_source.items()
+            for hit in hits[cycle * weights.get(name, 1) : (cycle + 1) * weights.get(name, 1)]
+        ]
+        if not taken:
+            return merged
+        merged += taken
+    raise AssertionError("unreachable: some cycle takes nothing")
+
+
+def relative_score(by_source: Mapping[str, Sequence[Hit]], weights: Mapping[str, int]) -> list[Hit]:
+    """By score, scaled per source to 0..1 by minimum and maximum, times the source's weight.
+
+    A source whose results all have one score, or that has one result, counts with 1. Ties keep the sources' order.
+    """
+    scored: list[tuple[float, Hit]] = []
+    for name, hits in by_source.items():
+        scores = [hit.score for hit in hits]
+        low, span = (min(scores), max(scores) - min(scores)) if scores else (0.0, 0.0)
+        scored += [
+            (((hit.score - low) / span if span > 0 else 1.0) * weights.get(name, 1), hit) for hit in hits
+        ]
+    return [hit for _, hit in sorted(scored, key=lambda pair: -pair[0])]
+
+
+def concatenate(lists: Sequence[Sequence[Hit]]) -> list[Hit]:
+    """The lists of several queries one after another, with what was found twice standing twice."""
+    return [hit for hits in lists for hit in hits]
+
+
+def times_found(sources: Iterable[Sequence[Sequence[Hit]]]) -> dict[str, int]:
+    """How often each (source_name, source_id) was found, by the key of its first hit, where that is more than once."""
+    first: dict[tuple[str, str], str] = {}
+    times: dict[str, int] = {}
+    for hit in (hit for lists in sources for hits in lists for hit in hits):
+        key = first.setdefault((hit.source_name, hit.source_id), hit.key)
+        times[key] = times.get(key, 0) + 1
+    return {key: number for key, number in times.items() if number > 1}
+
+
+STRATEGIES = {"round_robin": round_robin, "relative_score": relative_score}

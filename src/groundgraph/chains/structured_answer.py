@@ -1,0 +1,109 @@
+"""Answers that need no model: a template over the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import Template
+
+from groundgraph.chains.label_gate import LabelGate
+from groundgraph.chains.result_rows import template_variables
+from groundgraph.core.errors import TemplateInvalid
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.settings import SynthesisSettings
+from groundgraph.core.templates import compile_template, render
+from groundgraph.core.turn_values import Draft
+from groundgraph.prompts import Prompts
+
+
+@dataclass(frozen=True)
+class AnswerTemplates:
+    """The user's templates, compiled, and the prompts that stand in for those that are not given."""
+
+    prompts: Prompts
+    answer: Template | None = None
+    appendix: Template | None = None
+
+    @classmethod
+    def compile(cls, synthesis: SynthesisSettings, prompts: Prompts) -> AnswerTemplates:
+        """The templates of `synthesis`, each tried on a sample.
+
+        Raises:
+            TemplateInvalid: one does not compile, or uses a variable that it is not given.
+        """
+        compiled: dict[str, Template | None] = {}
+        for name in ("template", "provenance_template"):
+            source = getattr(synthesis, name)
+            compiled[name] = compile_template(source, key=f"synthesis.{name}") if source else None
+            if compiled[name] is not None:
+                render(compiled[name], _sample(), key=f"synthesis.{name}")
+        return cls(prompts, compiled["template"], compiled["provenance_template"])
+
+    def structured(self, variables: Mapping[str, Any], language: str) -> str:
+        """The whole answer: `template`, else `provenance_template`, else quotes first and then the results (S4, S7).
+
+        Raises:
+            TemplateInvalid: a template of the user's fails on these variables.
+        """
+        own = self.answer or self.appendix
+        if own is not None:
+            return render(own, variables, key="synthesis.template" if self.answer else "synthesis.provenance_template")
+        listing = self._listing(variables, language)
+        return self.prompts.render(
+            "structured", locale=language, quotes=variables["quotes"], listing=listing
+        ).strip()
+
+    def provenance(self, variables: Mapping[str, Any], language: str) -> str:
+        """The appendix of the hybrid style: `provenance_template`, else the results by source.
+
+        Raises:
+            TemplateInvalid: the user's template fails on these variables.
+        """
+        if self.appendix is not None:
+            return render(self.appendix, variables, key="synthesis.provenance_template")
+        return self._listing(variables, language)
+
+    def built_in(self) -> AnswerTemplates:
+        """The same without the user's templates."""
+        return AnswerTemplates(self.prompts)
+
+    def _listing(self, variables: Mapping[str, Any], language: str) -> str:
+        by_source = variables["results_by_source"]
+        return self.prompts.render("results", locale=language, results_by_source=by_source).strip()
+
+
+def structured_draft(templates: AnswerTemplates, variables: Mapping[str, Any], language: str) -> Draft:
+    """The structured answer; when the user's template fails on this turn, the built-in one and a note that says so."""
+    notes: list[str] = []
+    try:
+        text = templates.structured(variables, language)
+    except TemplateInvalid as error:
+        problem = error.problems[0]
+        note = templates.prompts.note("template_failed", language, key=problem.key, reason=problem.message)
+        notes.append(note)
+        text = templates.built_in().structured(variables, language)
+    gate = LabelGate(allowed=range(1, len(variables["results"]) + 1))
+    return {
+        "text": gate.feed(text) + gate.flush(),
+        "style": "structured",
+        "outcome": "answered",
+        "finish": "stop",
+        "removed": gate.removed,
+        "notes": notes,
+        "written": 0,
+    }
+
+
+def _sample() -> dict[str, Any]:
+    result = SourceResult(
+        "A sentence of evidence.", "id", "source", "memory", 0.5, {"title": "Title", "section": "Section"}
+    )
+    return template_variables(
+        [result],
+        message="A question about evidence",
+        metadata={},
+        intent={"text_queries": [], "filters": {}, "scope": "focused", "mode": "static", "raw_data": {}},
+        citation_format="section",
+    )

@@ -1,0 +1,154 @@
+"""An answer written by a model, or the structured one when the model cannot."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+
+from groundgraph.chains.answer_prompt import answer_messages
+from groundgraph.chains.call_model import call_record, call_with_retries, tokens_left, tokens_of
+from groundgraph.chains.gated_model import GatedChatModel, Written
+from groundgraph.chains.label_gate import LabelGate
+from groundgraph.chains.structured_answer import AnswerTemplates, structured_draft
+from groundgraph.core.context import Options
+from groundgraph.core.errors import ModelBudgetSpent, ModelError
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.settings import Settings
+from groundgraph.core.turn_values import Draft, ModelCall, Turn
+
+# What a turn keeps for the answer itself when the evidence would use up all of its tokens.
+ANSWER_RESERVE = 1024
+
+
+def answer_id(turn: Turn) -> str:
+    """The id of the turn's answer message."""
+    return f"answer-{turn['id']}"
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What is to be written: everything but the model."""
+
+    turn: Turn
+    options: Options
+    evidence: Sequence[SourceResult]
+    conversation: Sequence[BaseMessage]
+    variables: Mapping[str, Any]
+    calls: Sequence[ModelCall]
+    prefix: str = ""
+    suffix: str = ""
+
+
+async def write_answer(
+    task: Assignment, model: BaseChatModel | None, settings: Settings, templates: AnswerTemplates
+) -> tuple[Draft, list[ModelCall]]:
+    """The draft and the calls that it took.
+
+    Without a model the structured answer stands in with one notice (S6). A model that fails, may not be called any more, or writes nothing gives way to the structured answer with a note. One that
+    fails in the middle leaves what it wrote, marked as incomplete: it was streamed already.
+    """
+    prompts, language = templates.prompts, task.turn["language"]
+    if model is None:
+        return _instead(task, templates, prompts.note("no_model", language)), []
+    try:
+        left = tokens_left(settings.limits, task.calls)
+    except ModelBudgetSpent as error:
+        return _instead(task, templates, prompts.note("model_failed", language, reason=str(error))), []
+    messages, cut = answer_messages(
+        prompts,
+        task.options,
+        task.turn,
+        task.evidence,
+        task.conversation,
+        token_limit=max(left - ANSWER_RESERVE, left // 2),
+    )
+    shown = len(task.evidence) - cut
+    written, call, failure = await _write(task, model, settings, messages, shown, left)
+    notes = [prompts.note("evidence_cut", language, count=cut)] if cut else []
+    if not written.text.strip() and not written.refusal:
+        reason = failure or "it wrote nothing"
+        notes.append(prompts.note("model_failed", language, reason=reason))
+        return _instead(task, templates, *notes), [call]
+    return _draft(task, written, failure, templates, notes), [call]
+
+
+async def _write(
+    task: Assignment,
+    model: BaseChatModel,
+    settings: Settings,
+    messages: list[BaseMessage],
+    shown: int,
+    left: int,
+) -> tuple[Written, ModelCall, str]:
+    """What was written, the record of the call, and why it failed, if it did."""
+    started = time.perf_counter()
+    prompt_tokens = tokens_of(messages)
+    tries: list[GatedChatModel] = []
+
+    def attempt() -> Any:
+        gated = GatedChatModel(
+            inner=model,
+            gate=LabelGate(allowed=range(1, shown + 1)),
+            message_id=answer_id(task.turn),
+            prefix=task.prefix,
+            suffix=task.suffix,
+            max_output_tokens=max(1, left - prompt_tokens),
+        )
+        tries.append(gated)
+        return gated.ainvoke(messages)
+
+    failure = ""
+    try:
+        await call_with_retries(
+            attempt,
+            limit=settings.deadlines.model,
+            attempts=settings.limits.attempts,
+            may_retry=lambda: not tries[-1].written.text,
+        )
+    except ModelError as error:
+        failure = str(error)
+    written = tries[-1].written if tries else Written()
+    counted = written.output_tokens is not None
+    call = call_record(
+        "answer",
+        model,
+        input_tokens=written.input_tokens if counted else prompt_tokens,
+        output_tokens=written.output_tokens if counted else tokens_of([AIMessage(written.text)]),
+        estimated=not counted,
+        attempts=len(tries),
+        elapsed_ms=round((time.perf_counter() - started) * 1000, 3),
+    )
+    if failure:
+        call["error"] = failure
+    return written, call, failure
+
+
+def _draft(
+    task: Assignment, written: Written, failure: str, templates: AnswerTemplates, notes: list[str]
+) -> Draft:
+    finish = "error" if failure else "refusal" if written.refusal else written.finish
+    language, note = task.turn["language"], templates.prompts.note
+    reasons = {
+        "error": lambda: note("answer_incomplete", language, reason=failure),
+        "refusal": lambda: note("refused", language),
+        "length": lambda: note("answer_truncated", language),
+    }
+    return {
+        "text": written.text if written.text.strip() else written.refusal,
+        "outcome": "answered",
+        "finish": finish,
+        "removed": written.removed,
+        "notes": notes + ([reasons[finish]()] if finish in reasons else []),
+        "written": written.by_model,
+    }
+
+
+def _instead(task: Assignment, templates: AnswerTemplates, *notes: str) -> Draft:
+    draft = structured_draft(templates, task.variables, task.turn["language"])
+    draft["notes"] = [*notes, *draft["notes"]]
+    return draft

@@ -1,0 +1,56 @@
+"""How long the current turn may still take.
+
+The deadline lives in a context variable and never in the state: a turn that is resumed after a crash gets a deadline
+of its own instead of being born late.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+turn_ends_at: ContextVar[float | None] = ContextVar("groundgraph_turn_ends_at", default=None)
+
+# Tasks that did not end when they were cancelled. Held here, so that they are not collected while they still run.
+left_behind: set[asyncio.Task[Any]] = set()
+
+
+def remaining(limit: float) -> float:
+    """The smaller of `limit` and what is left of the turn, in seconds, never below 0."""
+    ends_at = turn_ends_at.get()
+    return limit if ends_at is None else max(0.0, min(limit, ends_at - time.monotonic()))
+
+
+async def within(limit: float, work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work`, or `TimeoutError` after `limit` seconds or at the turn's deadline, whichever comes first.
+
+    Work that swallows its cancellation is left behind instead of being waited for; `asyncio.timeout` would wait.
+    When the caller itself is cancelled, the work is cancelled too.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=remaining(limit))
+    except asyncio.CancelledError:
+        _abandon(task)
+        raise
+    if not done:
+        _abandon(task)
+        raise TimeoutError
+    return task.result()
+
+
+def _abandon(task: asyncio.Task[Any]) -> None:
+    task.cancel()
+    left_behind.add(task)
+    task.add_done_callback(_forget)
+
+
+def _forget(task: asyncio.Task[Any]) -> None:
+    left_behind.discard(task)
+    if not task.cancelled():
+        task.exception()  # retrieved, so that asyncio does not report it as never retrieved

@@ -1,0 +1,139 @@
+"""Every error a user of groundgraph can meet.
+
+::
+
+    GroundGraphError
+    ├── ConfigurationError        settings, templates or sources that cannot work; lists every problem
+    │   ├── UnknownName           a registry was asked for a name that nobody registered
+    │   └── TemplateInvalid       a template that does not compile or reaches for what the sandbox forbids
+    ├── IntentInvalid             a template did not render to an intent; carries the rendered text
+    ├── FilterInvalid             a filter names no declared field, or a value the field does not allow
+    ├── SourceError               a source could not answer
+    │   ├── SourceUnavailable     the service or file behind it is not there
+    │   ├── SourceTimeout         it did not answer within its limit
+    │   └── SourceContractBroken  it answered with something the contract does not allow
+    ├── ModelError                a chat model could not answer
+    │   ├── ModelTimeout          it did not answer within its limit
+    │   └── ModelBudgetSpent      the turn's cap on calls or tokens was reached
+    ├── EvidenceMissing           the state refers to evidence that no store holds any more
+    ├── NothingToResume           the thread's last question never reached the disk, or there is none
+    ├── ThreadBusy                another turn on the same thread did not end in time
+    ├── ThreadConflict            another process wrote to the same thread during the turn
+    ├── StorageLocked             a database stayed locked by another process
+    ├── SchemaVersionUnsupported  a file was written by a newer groundgraph
+    └── IngestError               one document could not be taken in
+
+A message says what was wrong, where, and what to do about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class GroundGraphError(Exception):
+    """Base of every error that groundgraph raises on purpose."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong with a configuration.
+
+    `line` and `column` count from 1 and are 0 when the value did not come from a file.
+    """
+
+    key: str
+    message: str
+    file: str = ""
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}:{self.column}: " if self.file else ""
+        return f"{where}{self.key}: {self.message}" if self.key else f"{where}{self.message}"
+
+
+class ConfigurationError(GroundGraphError):
+    """The settings cannot work. `problems` holds every `Problem` that was found."""
+
+    def __init__(self, problems: Sequence[Problem] | str) -> None:
+        found = [Problem("", problems)] if isinstance(problems, str) else list(problems)
+        self.problems: list[Problem] = found
+        super().__init__("\n".join(map(str, found)))
+
+
+class UnknownName(ConfigurationError):
+    """A registry was asked for a name that nobody registered."""
+
+
+class TemplateInvalid(ConfigurationError):
+    """A template does not compile, or asks for something that the sandbox forbids."""
+
+
+class IntentInvalid(GroundGraphError):
+    """A template did not render to a valid intent. `rendered` is the text it rendered to."""
+
+    def __init__(self, message: str, *, rendered: str = "") -> None:
+        self.rendered = rendered
+        super().__init__(f"{message}\nThe template rendered to:\n{rendered}" if rendered else message)
+
+
+class FilterInvalid(GroundGraphError):
+    """A filter names a field that the source does not declare, or a value that the field does not allow."""
+
+
+class SourceError(GroundGraphError):
+    """A source could not answer."""
+
+
+class SourceUnavailable(SourceError):
+    """The service or file behind a source is not there."""
+
+
+class SourceTimeout(SourceError):
+    """A source did not answer within its limit."""
+
+
+class SourceContractBroken(SourceError):
+    """A source answered with something that the contract does not allow."""
+
+
+class ModelError(GroundGraphError):
+    """A chat model could not answer."""
+
+
+class ModelTimeout(ModelError):
+    """A chat model did not answer within its limit."""
+
+
+class ModelBudgetSpent(ModelError):
+    """The turn's cap on model calls or tokens was reached."""
+
+
+class EvidenceMissing(GroundGraphError):
+    """The state refers to evidence whose text no store holds any more."""
+
+
+class NothingToResume(GroundGraphError):
+    """The thread holds no turn, or its last question never reached the disk; ask it again."""
+
+
+class ThreadBusy(GroundGraphError):
+    """Another turn on the same thread did not end in time; nothing of this turn was written."""
+
+
+class ThreadConflict(GroundGraphError):
+    """Another process wrote to the same thread during this turn, so one of the two branches is not the head."""
+
+
+class StorageLocked(GroundGraphError):
+    """A database file stayed locked by another process for longer than five seconds."""
+
+
+class SchemaVersionUnsupported(GroundGraphError):
+    """A file or checkpoint was written by a newer version of groundgraph."""
+
+
+class IngestError(GroundGraphError):
+    """One document could not be taken in; the message gives the reason."""

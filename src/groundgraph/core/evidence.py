@@ -1,0 +1,112 @@
+"""What a source returned: in Python a `SourceResult`, in the state a reference to its stored record."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from dataclasses import dataclass, field
+from datetime import date, time
+from enum import Enum
+from typing import Any
+
+from typing_extensions import TypedDict
+
+PREVIEW_CHARS = 160
+
+
+def preview(text: str, limit: int = PREVIEW_CHARS) -> str:
+    """The beginning of `text` on one line, at most `limit` characters, cut between words."""
+    line = " ".join(text[: limit * 4].split())
+    if len(line) <= limit:
+        return line
+    cut = line[: limit - 1]
+    return (cut.rsplit(" ", 1)[0] if " " in cut else cut) + "…"
+
+
+@dataclass(frozen=True)
+class SourceResult:
+    """One piece of evidence, the same shape for every source.
+
+    Attributes:
+        content: the text.
+        source_id: unique within the source, for example a chunk id or a primary key.
+        source_name: the source that returned it.
+        source_type: the kind of source, for example `knowledge_base`.
+        relevance: 0 to 1, comparable within the source.
+        metadata: JSON values. Known names: `title`, `section` (headings joined by " > "), `url`, `document`,
+            and `start`, the offset of `content` in the original, in Unicode characters.
+        score: the number by which the source ordered its results, when that is not `relevance`; any scale.
+    """
+
+    content: str
+    source_id: str
+    source_name: str
+    source_type: str
+    relevance: float = 1.0
+    metadata: dict[str, Any] = field(default_factory=dict)
+    score: float | None = None
+
+    def to_dict(self, label: int | None = None) -> dict[str, Any]:
+        """The result as templates and formatters see it; `label` is its number within a turn."""
+        row: dict[str, Any] = {
+            "source_id": self.source_id,
+            "source_name": self.source_name,
+            "source_type": self.source_type,
+            "relevance": self.relevance,
+            "text": self.content,
+            "text_preview": preview(self.content),
+            "metadata": self.metadata,
+        }
+        return row if label is None else {**row, "label": label}
+
+
+class EvidenceRecord(TypedDict):
+    """The part of a result that does not depend on the question; it is stored once, under its hash."""
+
+    content: str
+    source_id: str
+    source_name: str
+    source_type: str
+    metadata: dict[str, Any]
+
+
+def jsonable(value: Any) -> Any:
+    """`value` with everything that JSON does not know turned into strings, dates as ISO 8601."""
+    if isinstance(value, Enum):
+        return jsonable(value.value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(value)
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, dict):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(item) for item in value]
+    if isinstance(value, set | frozenset):
+        return sorted((jsonable(item) for item in value), key=str)
+    return value.isoformat() if isinstance(value, date | time) else str(value)
+
+
+def to_record(result: SourceResult) -> EvidenceRecord:
+    """The record of `result`, ready for a store."""
+    return {
+        "content": result.content,
+        "source_id": result.source_id,
+        "source_name": result.source_name,
+        "source_type": result.source_type,
+        "metadata": jsonable(result.metadata),
+    }
+
+
+def from_record(record: EvidenceRecord, relevance: float, score: float | None = None) -> SourceResult:
+    """The result that `to_record` was given, with the numbers that the state kept beside the reference."""
+    return SourceResult(relevance=relevance, score=score, **record)
+
+
+def evidence_key(record: EvidenceRecord) -> str:
+    """The name of a record: 96 bits of the BLAKE2b hash of its canonical JSON, as 16 URL-safe characters."""
+    canonical = json.dumps(record, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    digest = hashlib.blake2b(canonical.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+    return base64.urlsafe_b64encode(digest).decode()

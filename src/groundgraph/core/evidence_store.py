@@ -1,0 +1,119 @@
+"""Evidence by reference: records go to a store once, the state holds their keys."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from weakref import WeakKeyDictionary
+
+from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp
+
+from groundgraph.core.errors import EvidenceMissing
+from groundgraph.core.evidence import EvidenceRecord, SourceResult, from_record
+from groundgraph.core.turn_values import Ref
+
+NAMESPACE = ("groundgraph", "evidence")
+
+
+class EvidenceStore:
+    """Writes and reads evidence records, with the latest ones held in memory.
+
+    Args:
+        own: the store to use in runs that bring none.
+        capacity: how many records are held in memory.
+    """
+
+    def __init__(self, own: BaseStore | None = None, *, capacity: int = 4096) -> None:
+        self.own = own
+        self._capacity = capacity
+        self._recent: OrderedDict[str, EvidenceRecord] = OrderedDict()
+        self._written: WeakKeyDictionary[BaseStore, OrderedDict[str, None]] = WeakKeyDictionary()
+
+    def store_of(self, running: BaseStore | None) -> BaseStore | None:
+        """The store of the run when it has one, else the graph's own.
+
+        A child's own store is ignored by LangGraph inside a parent without one, hence the second.
+        """
+        return running if running is not None else self.own
+
+    async def save(
+        self, running: BaseStore | None, records: Mapping[str, EvidenceRecord]
+    ) -> dict[str, EvidenceRecord]:
+        """Write what the store does not hold yet, in one batch.
+
+        Returns:
+            What must stay in the state because there is no store: all of `records`, or nothing.
+        """
+        for key, record in records.items():
+            self._remember(key, record)
+        store = self.store_of(running)
+        if store is None:
+            return dict(records)
+        written = self._written.setdefault(store, OrderedDict())
+        new = [key for key in records if key not in written]
+        if new:
+            await store.abatch([PutOp(NAMESPACE, key, dict(records[key]), index=False) for key in new])
+        for key in records:
+            written[key] = None
+            written.move_to_end(key)
+        _shrink(written, self._capacity)
+        return {}
+
+    async def load(
+        self,
+        running: BaseStore | None,
+        keys: Sequence[str],
+        in_state: Mapping[str, EvidenceRecord] | None = None,
+    ) -> dict[str, EvidenceRecord]:
+        """The records called `keys`.
+
+        Raises:
+            EvidenceMissing: neither memory, state nor store holds one of them; an answer without its evidence would
+                look like any other.
+        """
+        found = {key: record for key in keys if (record := self._held(key, in_state or {})) is not None}
+        missing = [key for key in dict.fromkeys(keys) if key not in found]
+        if missing:
+            found.update(await self._fetch(self.store_of(running), missing))
+        return found
+
+    async def results(
+        self,
+        running: BaseStore | None,
+        refs: Sequence[Ref],
+        in_state: Mapping[str, EvidenceRecord] | None = None,
+    ) -> list[SourceResult]:
+        """The results that `refs` stand for, in their order.
+
+        Raises:
+            EvidenceMissing: see `load`.
+        """
+        records = await self.load(running, [ref[0] for ref in refs], in_state)
+        return [from_record(records[ref[0]], ref[1], ref[2]) for ref in refs]
+
+    async def _fetch(self, store: BaseStore | None, keys: Sequence[str]) -> dict[str, EvidenceRecord]:
+        operations: list[Op] = [GetOp(NAMESPACE, key) for key in keys]
+        items = await store.abatch(operations) if store is not None else [None] * len(keys)
+        fetched: dict[str, EvidenceRecord] = {}
+        for key, item in zip(keys, items, strict=True):
+            if not isinstance(item, Item):
+                raise EvidenceMissing(
+                    f"The evidence {key} of this turn is in no store any more. Run the graph with the store that the "
+                    "turn began with, or ask the question again."
+                )
+            fetched[key] = item.value  # type: ignore[assignment]
+            self._remember(key, fetched[key])
+        return fetched
+
+    def _held(self, key: str, in_state: Mapping[str, EvidenceRecord]) -> EvidenceRecord | None:
+        return self._recent.get(key) or in_state.get(key)
+
+    def _remember(self, key: str, record: EvidenceRecord) -> None:
+        self._recent[key] = record
+        self._recent.move_to_end(key)
+        _shrink(self._recent, self._capacity)
+
+
+def _shrink(held: OrderedDict[str, EvidenceRecord] | OrderedDict[str, None], capacity: int) -> None:
+    while len(held) > capacity:
+        held.popitem(last=False)

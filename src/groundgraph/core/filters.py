@@ -1,0 +1,162 @@
+"""Filter conditions: checking them against a schema, and applying them to a row of values.
+
+A condition is a scalar (equal), a list (any of) or a mapping of operators. A value that is itself a list, such as
+tags, is equal to a scalar when it contains it. A row without the field satisfies `not` and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from operator import ge, gt, le, lt
+from typing import Any
+
+from groundgraph.core.errors import FilterInvalid
+from groundgraph.core.registry import nearest
+from groundgraph.core.schema import SourceSchema
+
+OPERATORS = ("gte", "gt", "lte", "lt", "contains", "not")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {"gte": ge, "gt": gt, "lte": le, "lt": lt}
+
+
+def check_filters(schema: SourceSchema | None, filters: Mapping[str, Any], *, source: str) -> dict[str, Any]:
+    """`filters` in their plain form: dates as ISO strings, one-element mappings kept as they are.
+
+    Raises:
+        FilterInvalid: a field is not declared, an operator or a value is not allowed.
+    """
+    if filters and schema is None:
+        raise FilterInvalid(
+            f"The source '{source}' declares no schema, so the filter on {', '.join(map(repr, filters))} "
+            "could not be enforced. Let its get_schema() declare the fields, or remove the filter."
+        )
+    return {name: _check_field(schema, name, value) for name, value in filters.items()} if schema else {}
+
+
+def _check_field(schema: SourceSchema, name: str, value: Any) -> Any:
+    spec = schema.fields.get(name)
+    if spec is None:
+        known = sorted(schema.fields)
+        raise FilterInvalid(
+            f"The source '{schema.source_name}' has no field '{name}' to filter on."
+            f"{nearest(str(name), known)} Declared: {', '.join(known) or 'none'}."
+        )
+    where = f"{schema.source_name}.{name}"
+    if not isinstance(value, Mapping):
+        return _check_values(where, spec, value)
+    if not value or not set(value) <= set(OPERATORS):
+        unknown = ", ".join(sorted(map(str, set(value) - set(OPERATORS)))) or "nothing"
+        raise FilterInvalid(f"{where}: {unknown} is not an operator. Known: {', '.join(OPERATORS)}.")
+    return {operator: _check_operand(where, spec, operator, operand) for operator, operand in value.items()}
+
+
+def _check_operand(where: str, spec: Mapping[str, Any], operator: str, operand: Any) -> Any:
+    if operator == "contains":
+        if not isinstance(operand, str | int | float) or isinstance(operand, bool):
+            raise FilterInvalid(f"{where}: 'contains' takes one text or number, not {operand!r}.")
+        return operand
+    if operator in _COMPARE:
+        return _check_scalar(where, {**spec, "enum": None}, operand)
+    return _check_values(where, spec, operand)
+
+
+def _check_values(where: str, spec: Mapping[str, Any], value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        if not value:
+            raise FilterInvalid(f"{where}: an empty list allows nothing; remove the filter or name a value.")
+        return [_check_scalar(where, spec, item) for item in value]
+    return _check_scalar(where, spec, value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_ACCEPTS: dict[str, Callable[[Any], bool]] = {
+    "string": lambda value: isinstance(value, str) or _is_number(value),
+    "text": lambda value: isinstance(value, str),
+    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "number": _is_number,
+    "boolean": lambda value: isinstance(value, bool),
+    "array": lambda value: isinstance(value, str | bool) or _is_number(value),
+}
+
+
+def _check_scalar(where: str, spec: Mapping[str, Any], value: Any) -> Any:
+    kind = spec.get("type", "string")
+    if kind in ("date", "datetime"):
+        value = _iso(where, value)
+    elif not _ACCEPTS[kind](value):
+        raise FilterInvalid(f"{where}: {value!r} is not a value of type {kind}.")
+    elif kind == "string":
+        value = str(value)
+    allowed = spec.get("enum")
+    if allowed is not None and value not in allowed:
+        hint = nearest(str(value), [str(item) for item in allowed])
+        raise FilterInvalid(
+            f"{where}: {value!r} is not an allowed value.{hint} Allowed: {', '.join(map(str, allowed))}."
+        )
+    return value
+
+
+def _iso(where: str, value: Any) -> str:
+    if isinstance(value, date):
+        return value.isoformat()
+    # Other ISO forms, such as 20261121, would not compare as text.
+    for read in (date.fromisoformat, datetime.fromisoformat):
+        try:
+            return read(value).isoformat()
+        except (TypeError, ValueError):
+            continue
+    raise FilterInvalid(f"{where}: {value!r} is not a date in ISO 8601 form (2026-11-21).")
+
+
+def matches(filters: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
+    """Whether a row with `values` satisfies every checked condition."""
+    return all(_holds(condition, _plain(values.get(name))) for name, condition in filters.items())
+
+
+def _plain(value: Any) -> Any:
+    """A date as the ISO string that conditions hold; str() of a datetime has a space for the T."""
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _holds(condition: Any, value: Any) -> bool:
+    if isinstance(condition, Mapping):
+        return all(_operator_holds(operator, operand, value) for operator, operand in condition.items())
+    return _is_any_of(condition, value)
+
+
+def _is_any_of(condition: Any, value: Any) -> bool:
+    wanted = condition if isinstance(condition, list) else [condition]
+    present = value if isinstance(value, list | tuple) else [value]
+    return any(_equal(item, allowed) for item in present for allowed in wanted)
+
+
+def _equal(left: Any, right: Any) -> bool:
+    if left is None or isinstance(left, bool) is not isinstance(right, bool):
+        return False
+    return bool(left == right) or (isinstance(right, str) and not isinstance(left, str) and str(left) == right)
+
+
+def _operator_holds(operator: str, operand: Any, value: Any) -> bool:
+    if operator == "not":
+        return not _is_any_of(operand, value)
+    if value is None:
+        return False
+    if operator == "contains":
+        if isinstance(value, list | tuple):
+            return _is_any_of(operand, value)
+        return str(operand).casefold() in str(value).casefold()
+    return _ordered_holds(operator, operand, value)
+
+
+def _ordered_holds(operator: str, operand: Any, value: Any) -> bool:
+    if isinstance(operand, str):
+        # A day includes every time on it: "lte 2026-03-31" holds for 2026-03-31T17:00.
+        value = str(value)[:10] if _DAY.fullmatch(operand) else str(value)
+    elif not _is_number(value):
+        return False
+    return bool(_COMPARE[operator](value, operand))

@@ -1,0 +1,50 @@
+"""What a turn searches for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from typing_extensions import TypedDict
+
+SCOPES = ("focused", "broad", "exact")
+STYLES = ("conversational", "structured", "hybrid")
+
+
+@dataclass(frozen=True)
+class RetrievalIntent:
+    """What to search for, in terms that every source understands.
+
+    Attributes:
+        text_queries: search phrases, the most important first.
+        filters: conditions by source name, then by field. A condition is a scalar (equal), a list (any of)
+            or a mapping with `gte`, `gt`, `lte`, `lt`, `contains`, `not`. Dates are ISO 8601 strings.
+        scope: how broadly to search: `focused`, `broad` or `exact`.
+        output_style: the synthesis style that this turn asked for, if it did.
+        categories: names of categories that the question belongs to, if that was determined.
+        raw_data: whatever the intent was made from, kept for the provenance record.
+    """
+
+    text_queries: list[str]
+    filters: dict[str, dict[str, Any]] = field(default_factory=dict)
+    scope: str = "focused"
+    output_style: str | None = None
+    categories: list[str] = field(default_factory=list)
+    raw_data: dict[str, Any] = field(default_factory=dict)
+
+
+class IntentState(TypedDict, total=False):
+    """A `RetrievalIntent` as the state of a turn holds it, with the mode that produced it.
+
+    `mode` is `static`, `template`, `extract`, or `message` when the user's message is the only query.
+    `issues` are sentences about what could not be done as asked.
+    """
+
+    mode: str
+    text_queries: list[str]
+    filters: dict[str, dict[str, Any]]
+    scope: str
+    output_style: str | None
+    categories: list[str]
+    raw_data: dict[str, Any]
+    issues: list[str]

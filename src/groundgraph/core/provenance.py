@@ -1,0 +1,141 @@
+"""The record of a turn: complete in the store with evidence by reference, compact in the thread, with texts for a reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from groundgraph.core.evidence import EvidenceRecord, from_record
+from groundgraph.core.turn_values import Ref, Retrieval
+
+HISTORY_TURNS = 10
+_QUESTION_CHARS = 120
+
+
+def provenance_namespace(thread_id: str) -> tuple[str, ...]:
+    """Where the records of a thread stand in the store; a namespace must not hold a full stop."""
+    return ("groundgraph", "provenance", quote(thread_id, safe="").replace(".", "%2E") or "-")
+
+
+def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: str | None) -> dict[str, Any]:
+    """The complete record of a turn (feature V1), evidence as [key, relevance, score].
+
+    `results` are in the order of the labels; `total_results` counts before deduplication, `deduplicated_to` after it. Times are
+    in milliseconds: `retrieval_time_ms` is that of the slowest task, since they run at once.
+    """
+    turn, ranking, draft, retrievals = state["turn"], state["ranking"], state["draft"], state["retrievals"]
+    timings = state.get("timings", {})
+    times = [entry.get("elapsed_ms", 0.0) for entry in retrievals.values()]
+    return {
+        "turn_id": turn["id"],
+        "thread_id": thread_id,
+        "question": turn["question"],
+        "outcome": draft["outcome"],
+        "answer": draft["text"],
+        "style": {"asked": draft.get("asked_style"), "used": draft["style"]},
+        "finish": draft["finish"],
+        "intent": {key: value for key, value in state["intent"].items() if key != "issues"},
+        "sources": source_reports(retrievals),
+        "results_by_source": ranking.get("by_source", {}),
+        "results": ranking.get("refs", []),
+        "total_results": ranking.get("total", 0),
+        "deduplicated_to": len(ranking.get("refs", [])),
+        "found_again": ranking.get("found_again", {}),
+        "strategies": {"merge": ranking["strategy"]} if ranking else {},
+        "models": state.get("model_calls", []),
+        "citation_check": dict(state["check"]),
+        "notes": notes,
+        "retrieval_time_ms": max(times, default=0.0),
+        "intent_resolution_time_ms": timings.get("resolve_intent", 0.0),
+        "timings_ms": timings,
+        "started_at": turn["started_at"],
+    }
+
+
+def source_reports(retrievals: Mapping[str, Retrieval]) -> dict[str, dict[str, Any]]:
+    """Per source: its worst status, its queries, how much was found, kept and dropped, its error and its time."""
+    order = ("ok", "skipped", "timed_out", "failed")
+    reports: dict[str, dict[str, Any]] = {}
+    for _, entry in sorted(retrievals.items()):
+        report = reports.setdefault(
+            entry["source"],
+            {"status": "ok", "queries": [], "found": 0, "kept": 0, "dropped": {}, "elapsed_ms": 0.0, "attempts": 0},
+        )
+        if order.index(entry["status"]) >= order.index(report["status"]):
+            report["status"] = entry["status"]
+            report |= {name: entry[name] for name in ("error", "error_type") if name in entry}  # type: ignore[literal-required]
+        report["queries"] += [entry["query"]] if "query" in entry else []
+        report["found"] += entry.get("found", 0)
+        report["kept"] += len(entry.get("refs", []))
+        report["attempts"] += entry.get("attempts", 0)
+        report["elapsed_ms"] = max(report["elapsed_ms"], entry.get("elapsed_ms", 0.0))
+        for reason, number in entry.get("dropped", {}).items():
+            report["dropped"][reason] = report["dropped"].get(reason, 0) + number
+    return reports
+
+
+_COMPACT = (
+    "turn_id outcome intent results_by_source results total_results deduplicated_to retrieval_time_ms "
+    "intent_resolution_time_ms"
+).split()
+
+
+def compact_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a record that the thread's metadata holds; `load_provenance` gives the rest."""
+    compact = {name: record[name] for name in _COMPACT}
+    compact["results"] = [ref[0] for ref in record["results"]]
+    compact["results_by_source"] = {
+        name: [ref[:2] for ref in refs] for name, refs in record["results_by_source"].items()
+    }
+    compact["sources"] = {name: report["status"] for name, report in record["sources"].items()}
+    return compact
+
+
+def history_entry(record: Mapping[str, Any]) -> dict[str, Any]:
+    """One turn in the thread's history (feature V2)."""
+    return {
+        "turn_id": record["turn_id"],
+        "question": record["question"][:_QUESTION_CHARS],
+        "outcome": record["outcome"],
+        "total_results": record["total_results"],
+        "deduplicated_to": record["deduplicated_to"],
+    }
+
+
+def with_texts(record: Mapping[str, Any], records: Mapping[str, EvidenceRecord]) -> dict[str, Any]:
+    """The record with each piece of evidence spelled out, those of the ranking with their labels."""
+
+    def spelled(ref: Ref, label: int | None = None) -> dict[str, Any]:
+        return from_record(records[ref[0]], ref[1]).to_dict(label)
+
+    return {
+        **record,
+        "results": [spelled(ref, label) for label, ref in enumerate(record["results"], 1)],
+        "results_by_source": {
+            name: [spelled(ref) for ref in refs] for name, refs in record["results_by_source"].items()
+        },
+    }
+
+
+def reader_notes(note: Callable[..., str], state: Mapping[str, Any]) -> list[str]:
+    """What a reader of the answer must know: about the message, the sources that are missing, the answer itself."""
+    language = state["turn"]["language"]
+    notes = [*state["turn"].get("issues", [])]
+    notes += state["intent"].get("issues", [])
+    for name, report in source_reports(state["retrievals"]).items():
+        notes += _source_notes(note, language, name, report)
+    notes += state["draft"].get("notes", [])
+    removed = list(dict.fromkeys(state["draft"].get("removed", [])))
+    if removed:
+        notes.append(note("labels_removed", language, numbers=[f"[{number}]" for number in removed]))
+    return list(dict.fromkeys(notes))
+
+
+def _source_notes(note: Callable[..., str], language: str, name: str, report: Mapping[str, Any]) -> list[str]:
+    if report["status"] == "timed_out":
+        return [note("source_timed_out", language, name=name, seconds=report["error"])]
+    if report["status"] in ("failed", "skipped"):
+        return [note(f"source_{report['status']}", language, name=name, reason=report["error"])]
+    outside = report["dropped"].get("outside_filter", 0)
+    return [note("results_dropped", language, name=name, count=outside, reason="filter")] if outside else []

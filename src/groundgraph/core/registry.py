@@ -1,0 +1,68 @@
+"""Names for things that a configuration can ask for, open to third parties through entry points."""
+
+from __future__ import annotations
+
+import difflib
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar
+
+from groundgraph.core.errors import ConfigurationError, Problem, UnknownName
+
+T = TypeVar("T")
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """A sentence that offers the most similar known name, or an empty string."""
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f" Did you mean '{close[0]}'?" if close else ""
+
+
+class Registry(Generic[T]):
+    """Maps names to things of one kind; entry points of `group` are loaded when a name is first looked up.
+
+    Args:
+        kind: the word for one entry in messages, for example "source type".
+        group: the entry-point group through which third parties register.
+    """
+
+    def __init__(self, kind: str, group: str) -> None:
+        self.kind = kind
+        self.group = group
+        self._entries: dict[str, T] = {}
+
+    def register(self, name: str, entry: T) -> T:
+        """Register `entry` under `name`.
+
+        Raises:
+            ConfigurationError: the name is taken.
+        """
+        if name in self._entries:
+            raise ConfigurationError([Problem(name, f"the {self.kind} '{name}' is registered already")])
+        self._entries[name] = entry
+        return entry
+
+    def names(self) -> list[str]:
+        """All known names, sorted, those of third parties among them."""
+        return sorted({*self._entries, *(point.name for point in entry_points(group=self.group))})
+
+    def get(self, name: str, *, key: str = "") -> T:
+        """The entry called `name`.
+
+        Raises:
+            UnknownName: nobody registered it; the message lists what is known and offers the nearest name.
+        """
+        if name in self._entries:
+            return self._entries[name]
+        for point in entry_points(group=self.group, name=name):
+            entry: T = point.load()
+            return self._entries.setdefault(name, entry)
+        known = self.names()
+        raise UnknownName(
+            [
+                Problem(
+                    key,
+                    f"there is no {self.kind} '{name}'.{nearest(name, known)} "
+                    f"Known: {', '.join(known) or 'none'}.",
+                )
+            ]
+        )

@@ -1,0 +1,202 @@
+"""What is fixed when a graph is built. `load_settings` reads it from a file, the environment and Python.
+
+Settings decide the topology; what may change from run to run is a `Context`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+Scope = Literal["focused", "broad", "exact"]
+Style = Literal["conversational", "structured", "hybrid"]
+Filters = dict[str, dict[str, Any]]
+
+
+class Section(BaseModel):
+    """Base of every section: unknown keys are errors, values cannot be changed afterwards."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ModelSettings(BaseModel):
+    """A chat or embedding model; further keys go to `init_chat_model` or `init_embeddings`."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    provider: str | None = None
+    model: str
+
+
+class IntentSettings(Section):
+    """How the intent of a turn is found (features I1, I6 to I8)."""
+
+    mode: Literal["extract", "static", "template"] = "extract"
+    num_queries: int = Field(3, ge=1, le=10)
+    domain_context: str = ""
+    use_conversation_context: bool = True
+    max_context_turns: NonNegativeInt = 3
+    text_queries: list[str] = []
+    filters: Filters = {}
+    scope: Scope = "focused"
+    include_message_as_query: bool = True
+    template: str | None = None
+    default_filters: Filters = {}
+
+
+class RetrievalSettings(Section):
+    """How much is retrieved and how the sources' results are merged (R7, R8, R10)."""
+
+    top_k: PositiveInt = Field(5, le=1000)
+    score_threshold: float = Field(0.3, ge=0, le=1)
+    merge: Literal["round_robin", "relative_score"] = "round_robin"
+    deduplicate: bool = True
+
+
+class SynthesisSettings(Section):
+    """How the answer is written (S1 to S6)."""
+
+    mode: Literal["llm", "template"] | None = None
+    style: Style | None = None
+    require_citations: bool = True
+    allow_parametric: bool | Literal["bridge"] = False
+    citation_format: Literal["section", "source"] = "section"
+    template: str | None = None
+    provenance_template: str | None = None
+    instruction: str | None = None
+
+
+class ChunkerSettings(Section):
+    """How documents are cut into chunks (K5)."""
+
+    strategy: Literal["markdown"] = "markdown"
+    max_chunk_size: int = Field(800, ge=100, le=20_000, description="characters")
+
+
+class KnowledgeBaseSettings(Section):
+    """The embedded knowledge base (R5). Paths start at the folder of the configuration file."""
+
+    path: Path | None = Field(None, description="the documents that `groundgraph ingest` takes in by default")
+    file: Path = Path(".groundgraph/knowledge.sqlite")
+    chunker: ChunkerSettings = ChunkerSettings()
+    fields: dict[str, dict[str, Any]] = {}
+
+
+class SourceEntry(BaseModel):
+    """One entry of `sources:`; keys beside these belong to the source type."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    type: str
+    name: str = Field("knowledge_base", min_length=1, max_length=100)
+    weight: PositiveInt = 1
+    timeout: PositiveFloat | None = Field(None, description="seconds; deadlines.source when absent")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The keys that belong to the source type."""
+        return dict(self.model_extra or {})
+
+
+class SaverSettings(Section):
+    """Where checkpoints, or the store's items, are kept."""
+
+    type: Literal["memory", "sqlite"] = "sqlite"
+    path: Path
+
+
+class CheckpointerSettings(SaverSettings):
+    """Where `open_graph` keeps checkpoints."""
+
+    path: Path = Path(".groundgraph/threads.sqlite")
+
+
+class StoreSettings(SaverSettings):
+    """Where `open_graph` keeps evidence and provenance records."""
+
+    path: Path = Path(".groundgraph/evidence.sqlite")
+
+
+class DeadlineSettings(Section):
+    """Limits in seconds: the whole turn, one question to one source, one call of a model."""
+
+    turn: PositiveFloat = 60
+    source: PositiveFloat = 10
+    model: PositiveFloat = 30
+
+
+class LimitSettings(Section):
+    """Bounds of one turn (T9)."""
+
+    message_chars: PositiveInt = 32_000
+    long_message: Literal["reject", "truncate"] = "reject"
+    model_calls: NonNegativeInt = 8
+    tokens: PositiveInt = Field(100_000, description="prompt and completion tokens of all model calls of a turn")
+    attempts: int = Field(3, ge=1, le=10, description="tries of one question to a source or a model")
+
+
+class CitationCheckSettings(Section):
+    """What happens to a label that refers to no evidence: it is removed and recorded (`annotate`)."""
+
+    labels: Literal["annotate"] = "annotate"
+
+
+class PromptSettings(Section):
+    """Where prompts and answer texts are looked for before those that groundgraph ships."""
+
+    path: Path | None = None
+
+
+class Settings(BaseSettings):
+    """Everything that is fixed when a graph is built. Use `load_settings`."""
+
+    model_config = SettingsConfigDict(
+        extra="forbid", frozen=True, env_prefix="GROUNDGRAPH_", env_nested_delimiter="__"
+    )
+
+    llm: ModelSettings | None = None
+    query_llm: ModelSettings | None = None
+    intent: IntentSettings = IntentSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
+    synthesis: SynthesisSettings = SynthesisSettings()
+    knowledge_base: KnowledgeBaseSettings | None = None
+    sources: list[SourceEntry] = []
+    checkpointer: CheckpointerSettings = CheckpointerSettings()
+    store: StoreSettings = StoreSettings()
+    deadlines: DeadlineSettings = DeadlineSettings()
+    limits: LimitSettings = LimitSettings()
+    citation_check: CitationCheckSettings = CitationCheckSettings()
+    prompts: PromptSettings = PromptSettings()
+    store_provenance: bool = True
+
+    base_dir: Path = Field(default_factory=Path.cwd, exclude=True)
+    origin: str = Field("", exclude=True, description="the file that the settings were read from")
+
+    @field_validator("sources")
+    @classmethod
+    def _names_are_unique(cls, entries: list[SourceEntry]) -> list[SourceEntry]:
+        names = [entry.name for entry in entries]
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise ValueError(f"two sources are called {', '.join(repeated)}; every source needs a name of its own")
+        return entries
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, **_: Any
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Only what `load_settings` merged; it reads the environment itself, to place it above the file."""
+        return (init_settings,)
+
+    def at(self, path: Path) -> Path:
+        """`path`, relative to the folder of the configuration file."""
+        return path if path.is_absolute() else self.base_dir / path
+
+    @property
+    def configured_style(self) -> str:
+        """The style for turns that ask for none: `style`, else the legacy `mode`, else conversational (S2)."""
+        legacy = {"template": "structured", "llm": "conversational", None: "conversational"}
+        return self.synthesis.style or legacy[self.synthesis.mode]

@@ -1,0 +1,125 @@
+"""Jinja2 in a sandbox that a template can neither leave nor exhaust.
+
+Undefined names are errors, attributes that begin with an underscore are out of reach, values cannot be changed, texts
+cannot be multiplied or padded to any length, and the output ends at one million characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import BaseLoader, Environment, StrictUndefined, Template, TemplateError, TemplateSyntaxError
+from jinja2.exceptions import SecurityError
+from jinja2.filters import do_indent
+from jinja2.runtime import Context as JinjaContext
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from groundgraph.core.errors import Problem, TemplateInvalid
+
+MAX_OUTPUT_CHARS = 1_000_000
+MAX_PAD = 1_000
+_PADDING_METHODS = frozenset({"center", "ljust", "rjust", "zfill", "expandtabs", "format", "format_map", "replace", "join"})
+_WIDTH = re.compile(r"%[-+ #0]*(\d+|\*)?(?:\.(\d+|\*))?")
+
+
+class Sandbox(ImmutableSandboxedEnvironment):
+    """The environment of every template that groundgraph renders."""
+
+    intercepted_binops = frozenset({"*", "**", "%"})
+
+    def __init__(self, loader: BaseLoader | None = None, finalize: Callable[..., Any] | None = None) -> None:
+        super().__init__(
+            loader=loader,
+            undefined=StrictUndefined,
+            finalize=finalize,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=False,
+        )
+        self.filters.update(format=_bounded_format, replace=_bounded_replace, indent=_bounded_indent)
+        for name in ("center", "batch", "slice"):
+            self.filters.pop(name)
+        self.globals.pop("lipsum")
+
+    def call_binop(self, context: JinjaContext, operator: str, left: Any, right: Any) -> Any:
+        """Refuse to repeat texts and lists, to format texts by `%`, and powers that do not end."""
+        if not all(isinstance(value, int | float) for value in (left, right)):
+            raise SecurityError(f"'{operator}' works on numbers only in a template")
+        if operator == "**" and (abs(right) > 64 or abs(left) > 1_000_000):
+            raise SecurityError("this power is too large for a template")
+        return super().call_binop(context, operator, left, right)
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """As in Jinja2, and without the text methods that can make a text of any length."""
+        if isinstance(obj, str | bytes) and attr in _PADDING_METHODS:
+            return False
+        return super().is_safe_attribute(obj, attr, value)
+
+
+def _bounded_format(value: str, *args: Any, **kwargs: Any) -> str:
+    for found in _WIDTH.finditer(str(value)):
+        for number in found.groups():
+            if number == "*" or (number and int(number) > MAX_PAD):
+                raise SecurityError(f"a template may pad to at most {MAX_PAD} characters")
+    return str(value) % (kwargs or args)
+
+
+def _bounded_replace(value: Any, old: str, new: str) -> str:
+    text = str(value)
+    if len(text) + text.count(old) * len(new) > MAX_OUTPUT_CHARS:
+        raise SecurityError(f"the text would grow beyond {MAX_OUTPUT_CHARS} characters")
+    return text.replace(old, new)
+
+
+def _bounded_indent(value: Any, width: int = 4, first: bool = False, blank: bool = False) -> str:
+    if width > MAX_PAD:
+        raise SecurityError(f"a template may pad to at most {MAX_PAD} characters")
+    return do_indent(str(value), width, first, blank)
+
+
+@lru_cache(maxsize=1)
+def sandbox() -> Environment:
+    """The sandbox for templates that stand in a configuration."""
+    return Sandbox()
+
+
+def compile_template(source: str, *, key: str, environment: Environment | None = None) -> Template:
+    """The compiled template.
+
+    Args:
+        source: the template's text.
+        key: where it stands in the configuration, for the message.
+
+    Raises:
+        TemplateInvalid: the syntax is wrong, or a filter does not exist; names the line within the template.
+    """
+    try:
+        return (environment or sandbox()).from_string(source)
+    except TemplateSyntaxError as error:
+        raise TemplateInvalid(
+            [Problem(key, f"template line {error.lineno}: {error.message}")]
+        ) from error
+    except TemplateError as error:
+        raise TemplateInvalid([Problem(key, str(error))]) from error
+
+
+def render(template: Template, variables: Mapping[str, Any], *, key: str) -> str:
+    """The text that `template` renders to.
+
+    Raises:
+        TemplateInvalid: a name is undefined, the sandbox forbids something, or the output is too long.
+    """
+    parts: list[str] = []
+    length = 0
+    try:
+        for part in template.generate(variables):
+            length += len(part)
+            if length > MAX_OUTPUT_CHARS:
+                raise SecurityError(f"the output is longer than {MAX_OUTPUT_CHARS} characters")
+            parts.append(part)
+    except (TemplateError, ArithmeticError, TypeError, ValueError, LookupError, AttributeError) as error:
+        raise TemplateInvalid([Problem(key, f"{type(error).__name__}: {error}")]) from error
+    return "".join(parts)

@@ -1,0 +1,168 @@
+"""Words, stems and sentences, for any script.
+
+Text is folded the same way wherever it is compared: NFKC, case folded, ё as е, accents on Latin letters kept apart
+from their letter and dropped. Stems are Snowball's: Russian for words in Cyrillic, English for the rest. Runs of Han,
+kana or Hangul, which no space divides, count as overlapping pairs of characters.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any
+
+import Stemmer
+import yaml
+
+WORD = re.compile(r"[^\W_]+")
+_ASCII_WORD = re.compile(r"[a-z0-9]+")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
+_LATIN_ACCENTS = re.compile(r"(?<=[a-z])[\u0300-\u036f]+")
+_MARKED_YE = re.compile(r"е[\u0300-\u036f]+")
+_MARKS = re.compile(r"[\u0300-\u036f\ufe0f\u200d]+")
+
+LANGUAGES = ("en", "ru")
+
+
+@cache
+def language_data(language: str) -> dict[str, Any]:
+    """The data file of `language`, with `stop_words` as a set of folded words."""
+    text = (files("groundgraph.core") / "languages" / f"{language}.yaml").read_text("utf-8")
+    data: dict[str, Any] = yaml.safe_load(text)
+    data["stop_words"] = frozenset(fold(data["stop_words"]).split())
+    return data
+
+
+@cache
+def stop_words() -> frozenset[str]:
+    """The folded stop words of all languages; they share no word that matters in another."""
+    words: frozenset[str] = frozenset()
+    return words.union(*(language_data(language)["stop_words"] for language in LANGUAGES))
+
+
+def fold(text: str) -> str:
+    """`text` as it is compared: see the module's first lines."""
+    if text.isascii():
+        return text.lower()
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    decomposed = unicodedata.normalize("NFD", folded)
+    decomposed = _MARKED_YE.sub(lambda ye: ye.group().replace("\u0308", ""), decomposed)
+    return unicodedata.normalize("NFC", _LATIN_ACCENTS.sub("", decomposed))
+
+
+def words(text: str) -> Iterator[str]:
+    """The folded words of `text` in order, stop words among them."""
+    folded = fold(text)
+    if folded.isascii():
+        yield from _ASCII_WORD.findall(folded)
+        return
+    for word in WORD.findall(_MARKS.sub("", folded)):
+        if _UNSPACED.search(word):
+            yield from _pairs(word)
+        else:
+            yield word
+
+
+def _pairs(word: str) -> Iterator[str]:
+    position = 0
+    for run in _UNSPACED.finditer(word):
+        if run.start() > position:
+            yield word[position : run.start()]
+        characters = run.group()
+        yield from (characters[i : i + 2] for i in range(max(1, len(characters) - 1)))
+        position = run.end()
+    if position < len(word):
+        yield word[position:]
+
+
+_local = threading.local()
+
+
+def _stemmer(language: str) -> Any:
+    # A PyStemmer object must not be used by two threads at once.
+    name = language_data(language)["stemmer"]
+    stemmers: dict[str, Any] = _local.__dict__.setdefault("stemmers", {})
+    if name not in stemmers:
+        stemmers[name] = Stemmer.Stemmer(name)
+    return stemmers[name]
+
+
+@lru_cache(maxsize=200_000)
+def stem(word: str) -> str:
+    """The Snowball stem of one folded word."""
+    language = "ru" if _CYRILLIC.search(word) else "en"
+    stemmed: str = _stemmer(language).stemWord(word)
+    return stemmed
+
+
+def stems(text: str) -> list[str]:
+    """The stems of the content words of `text`, in order and with repetitions; stop words are left out."""
+    skip = stop_words()
+    return [stem(word) for word in words(text) if word not in skip]
+
+
+def query_stems(text: str) -> list[str]:
+    """The distinct stems of a question in order; when it consists of stop words only, those."""
+    found = stems(text) or [stem(word) for word in words(text)]
+    return list(dict.fromkeys(found))
+
+
+def detect_language(text: str, default: str = "en") -> str:
+    """`ru` when at least half of the letters of `text` are Cyrillic, `en` when it has other letters."""
+    letters = sum(character.isalpha() for character in text)
+    if not letters:
+        return default
+    return "ru" if len(_CYRILLIC.findall(text)) * 2 >= letters else "en"
+
+
+_ABBREVIATIONS = frozenset(
+    "mr mrs ms dr prof st vs etc e.g i.e fig no vol cf approx inc ltd jr sr al p pp sec ch "
+    "т.е т.д т.п т.к др пр см рис стр г гг в вв им ул тыс млн млрд руб".split()
+)
+_SENTENCE_END = re.compile(r"[.!?…]+[\"'”»)\]]*(?=\s)|[。！？]+|\n\s*\n|\n(?=\s*(?:[-*+•#>|]|\d+[.)])\s)")
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """The (start, end) offsets of the sentences of `text`, without the white space around them.
+
+    A blank line or the beginning of a list item ends a sentence too. A full stop does not when an abbreviation, a
+    single initial or a small letter says otherwise.
+    """
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for end in _ends(text):
+        span = _trimmed(text, start, end)
+        if span:
+            spans.append(span)
+        start = end
+    return spans
+
+
+def _ends(text: str) -> Iterable[int]:
+    for found in _SENTENCE_END.finditer(text):
+        if not found.group().startswith(".") or _is_full_stop(text, found):
+            yield found.end()
+    yield len(text)
+
+
+def _is_full_stop(text: str, found: re.Match[str]) -> bool:
+    if len(found.group().rstrip("\"'”»)]")) > 1:
+        return True
+    before = text[max(0, found.start() - 12) : found.start()].split()
+    last = before[-1].lstrip("([\"'«“").lower() if before else ""
+    after = text[found.end() : found.end() + 3].lstrip()
+    is_initial = len(last) == 1 and last.isalpha() and before[-1][-1:].isupper()
+    return last not in _ABBREVIATIONS and not is_initial and not after[:1].islower()
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return (start, end) if start < end else None

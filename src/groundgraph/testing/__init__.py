@@ -1,0 +1,65 @@
+"""Stand-ins for tests: models, embeddings and sources that need neither a key nor a network.
+
+Names are loaded on first use, so that importing one stand-in does not load the libraries of the others.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from groundgraph.sources.in_memory import InMemorySource
+    from groundgraph.testing.config_builder import GroundedConfigBuilder
+    from groundgraph.testing.faulty_source import FaultySource
+    from groundgraph.testing.ngram_embeddings import NgramEmbeddings
+    from groundgraph.testing.prompt import Prompt, PromptMessage
+    from groundgraph.testing.reply import Reply, ScriptedStatusError
+    from groundgraph.testing.script import Rule, UnscriptedPrompt
+    from groundgraph.testing.scripted_chat_model import ScriptedCall, ScriptedChatModel
+    from groundgraph.testing.wire_stub import OpenAIStub, openai_stub
+
+_HOMES = {
+    "FaultySource": "groundgraph.testing.faulty_source",
+    "GroundedConfigBuilder": "groundgraph.testing.config_builder",
+    "InMemorySource": "groundgraph.sources.in_memory",
+    "NgramEmbeddings": "groundgraph.testing.ngram_embeddings",
+    "OpenAIStub": "groundgraph.testing.wire_stub",
+    "Prompt": "groundgraph.testing.prompt",
+    "PromptMessage": "groundgraph.testing.prompt",
+    "Reply": "groundgraph.testing.reply",
+    "Rule": "groundgraph.testing.script",
+    "ScriptedCall": "groundgraph.testing.scripted_chat_model",
+    "ScriptedChatModel": "groundgraph.testing.scripted_chat_model",
+    "ScriptedStatusError": "groundgraph.testing.reply",
+    "UnscriptedPrompt": "groundgraph.testing.script",
+    "openai_stub": "groundgraph.testing.wire_stub",
+}
+
+__all__ = [
+    "FaultySource",
+    "GroundedConfigBuilder",
+    "InMemorySource",
+    "NgramEmbeddings",
+    "OpenAIStub",
+    "Prompt",
+    "PromptMessage",
+    "Reply",
+    "Rule",
+    "ScriptedCall",
+    "ScriptedChatModel",
+    "ScriptedStatusError",
+    "UnscriptedPrompt",
+    "openai_stub",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

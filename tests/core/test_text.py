@@ -1,0 +1,172 @@
+"""Words, stems and sentences of any Unicode text (R3, I5, S7)."""
+
+from __future__ import annotations
+
+import threading
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from groundgraph.core.text import (
+    LANGUAGES,
+    detect_language,
+    fold,
+    language_data,
+    query_stems,
+    sentences,
+    stem,
+    stems,
+    stop_words,
+    words,
+)
+
+ANY = st.text(st.characters())  # lone surrogates among them
+MARKED = st.lists(
+    st.one_of(
+        st.sampled_from('aeoßİıſеёЁий漢한か. \n!?"»)'),
+        st.characters(min_codepoint=0x300, max_codepoint=0x36F),
+    )
+).map("".join)
+PROSE = st.lists(
+    st.sampled_from(
+        ["Dr. ", "e.g. ", "A. ", "One", " two", ".", "...", "!", "?", " ", "\n", "\n\n", "- ", "1. ", "т.е. "]
+    )
+).map("".join)
+
+
+@given(st.one_of(ANY, MARKED))
+@example("ё\u0308\u0308")
+@example("е\u0323\u0308")
+def test_folding_twice_changes_nothing(text):
+    assert fold(fold(text)) == fold(text)
+
+
+@given(st.one_of(ANY, MARKED))
+def test_folding_ignores_case_and_normal_form_of_what_is_typed(text):
+    assert fold(unicodedata.normalize("NFD", text)) == fold(unicodedata.normalize("NFC", text))
+
+
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [
+        ("ЁЛКА", "елка"),
+        ("е\u0308лка", "елка"),
+        ("Café", "cafe"),
+        ("STRASSE straße", "strasse strasse"),
+        ("ﬁne ①", "fine 1"),
+        ("Йод", "йод"),
+        ("İstanbul", "istanbul"),
+    ],
+)
+def test_folding_examples(text, folded):
+    assert fold(text) == folded
+
+
+@given(st.one_of(ANY, MARKED))
+def test_words_and_stems_never_raise_and_hold_no_space(text):
+    found = list(words(text))
+    assert all(word and not any(character.isspace() for character in word) for word in found)
+    assert all(stems(text))
+    assert len(query_stems(text)) == len(set(query_stems(text)))
+    assert bool(query_stems(text)) == bool(found)
+    assert detect_language(text) in LANGUAGES
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The refund-policy, v2.", ["the", "refund", "policy", "v2"]),
+        ("snake_case", ["snake", "case"]),
+        ("漢字仮名 ok", ["漢字", "字仮", "仮名", "ok"]),
+        ("x漢y", ["x", "漢", "y"]),
+        ("на́слышан", ["наслышан"]),
+        ("", []),
+        ("!?", []),
+    ],
+)
+def test_words_examples(text, expected):
+    assert list(words(text)) == expected
+
+
+def test_stems_join_the_forms_of_a_word_and_leave_stop_words_out():
+    assert stems("The policies of a policy") == [stem("policy")] * 2
+    assert set(stems("возврат возврата возвратом")) == {"возврат"}
+    assert stems("что такое и как") == [] or "и" not in stems("что такое и как")
+
+
+def test_a_question_of_stop_words_only_keeps_them():
+    assert stems("to be or not to be") == []
+    assert query_stems("to be or not to be") == ["to", "be", "or", "not"]
+
+
+def test_stop_words_are_folded_and_there_are_some_in_each_language():
+    for language in LANGUAGES:
+        assert len(language_data(language)["stop_words"]) > 20
+    assert {"the", "и"} <= stop_words()
+    assert all(fold(word) == word for word in stop_words())
+
+
+def test_stems_are_the_same_in_every_thread():
+    text = " ".join(f"policies{n} возвраты{n}" for n in range(200))
+    expected = stems(text)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(stems(text + " more"))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [[*expected, "more"]] * 8 or found == [expected] * 8
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("What is it?", "en"),
+        ("Что это?", "ru"),
+        ("Что такое OAuth?", "ru"),
+        ("OAuth 2.0 — это", "en"),
+        ("שלום", "en"),
+    ],
+)
+def test_language_by_script(text, language):
+    assert detect_language(text) == language
+
+
+def test_a_text_without_letters_has_the_default_language():
+    assert [detect_language("123 !"), detect_language("🙂", "ru")] == ["en", "ru"]
+
+
+@given(st.one_of(ANY, MARKED, PROSE))
+def test_sentences_are_ordered_inside_the_text_and_cover_every_character_but_space(text):
+    spans = sentences(text)
+    position = 0
+    for start, end in spans:
+        assert not text[position:start].strip()
+        assert position <= start < end <= len(text)
+        assert text[start:end] == text[start:end].strip()
+        position = end
+    assert not text[position:].strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
+        ("See Dr. Smith. He knows.", ["See Dr. Smith.", "He knows."]),
+        ("J. R. Smith came. Then left.", ["J. R. Smith came.", "Then left."]),
+        ("It costs 3.50 in all. Really.", ["It costs 3.50 in all.", "Really."]),
+        ("Use e.g. this. Done.", ["Use e.g. this.", "Done."]),
+        ("Так, т.е. сразу. Потом нет.", ["Так, т.е. сразу.", "Потом нет."]),
+        ('He said "yes." Then left.', ['He said "yes."', "Then left."]),
+        ("Wait... What?", ["Wait...", "What?"]),
+        ("A list:\n- one\n- two", ["A list:", "- one", "- two"]),
+        ("Para one\n\nPara two", ["Para one", "Para two"]),
+        ("これは文です。次の文。", ["これは文です。", "次の文。"]),
+        ("a line\nwrapped. Next", ["a line\nwrapped.", "Next"]),
+        ("  \n ", []),
+    ],
+)
+def test_sentence_examples(text, expected):
+    assert [text[start:end] for start, end in sentences(text)] == expected
