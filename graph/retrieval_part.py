@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from langgraph.graph import StateGraph
@@ -28,6 +28,9 @@ class FanOutInput(TypedDict, total=False):
     retrievals: dict[str, Retrieval]
 
 
+Branch = Callable[[FanOutInput, Runtime[Context]], Awaitable[list[Send] | str]]
+
+
 def add_retrieval(builder: StateGraph[Any, Any, Any, Any], resources: Resources) -> None:
     """Adds `resolve_intent`, `retrieve_source` and `merge_results`, wired to each other.
 
@@ -50,10 +53,10 @@ def add_retrieval(builder: StateGraph[Any, Any, Any, Any], resources: Resources)
 
 def fan_out(
     settings: Settings, source_names: list[str]
-) -> Callable[[FanOutInput, Runtime[Context]], list[Send] | str]:
+) -> Branch:
     """The function that gives one task per source and query; none when every source is skipped."""
 
-    def fan_out(state: FanOutInput, runtime: Runtime[Context]) -> list[Send] | str:
+    async def fan_out(state: FanOutInput, runtime: Runtime[Context]) -> list[Send] | str:
         chosen = options_in_force(settings, state["turn"]["options"], runtime.context).sources
         asked = [
             name

@@ -29,7 +29,7 @@ from groundgraph.graph.channels import appended, merged, messages_channel
 class Lifetime:
     """How long a channel lives and which steps write it.
 
-    `thread`: kept from turn to turn. `turn`: emptied by `begin_turn`, kept in checkpoints, so that a turn resumes and forks with
+    `thread`: kept from turn to turn. `turn`: emptied by `begin_turn` (the large ones by `record_turn` too), kept in checkpoints, so that a turn resumes and forks with
     it. `run`: never in a checkpoint; only what the last step writes for the caller, because such a channel is empty after a
     resume.
     """

@@ -10,9 +10,9 @@ from typing_extensions import TypedDict
 
 from groundgraph.chains.citations import (
     answerable,
-    cited_sentences,
     has_claims,
     label_flags,
+    labels_in,
     lexical_support,
 )
 from groundgraph.core.context import Context, options_in_force
@@ -53,8 +53,8 @@ def check_citations(settings: Settings, evidence: EvidenceStore) -> Node:
         by_label = dict(enumerate(results, 1))
         options = options_in_force(settings, turn["options"], runtime.context)
         written = draft["text"][: draft.get("written", 0)]
-        used = [label for sentence in cited_sentences(draft["text"]) for label in sentence.labels]
-        labels = [] if draft["finish"] == "refusal" else [n for n in dict.fromkeys(used) if n in by_label]
+        used = [] if draft["finish"] == "refusal" else labels_in(draft["text"])
+        labels = [label for label in used if label in by_label]
         flags = label_flags(draft.get("removed", [])) + _finish_flags(draft)
         if options.require_citations and draft["finish"] == "stop" and not labels and has_claims(written):
             flags.append({"kind": "no_citation", "sentence": "", "detail": "the answer cites no evidence"})

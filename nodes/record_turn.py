@@ -8,6 +8,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage
 from langgraph.runtime import Runtime
 from langgraph.store.base import PutOp
+from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from groundgraph.chains.full_record import full_record, record_keys
@@ -55,7 +56,11 @@ class RecordTurnInput(TypedDict, total=False):
 
 
 class RecordTurnUpdate(TypedDict, total=False):
-    """What the step writes: the thread's message and metadata, and the outputs of the run."""
+    """What the step writes: the thread's message and metadata, and the outputs of the run.
+
+    What the record and the message hold now is emptied, so that the thread's last checkpoint and the next turn's first ones do
+    not hold it again.
+    """
 
     messages: list[AnyMessage]
     metadata: dict[str, Any]
@@ -65,6 +70,10 @@ class RecordTurnUpdate(TypedDict, total=False):
     citations: list[Citation]
     support: Support
     provenance: dict[str, Any]
+    draft: Draft
+    ranking: Ranking
+    retrievals: Overwrite
+    bodies: Overwrite
 
 
 Node = Callable[[RecordTurnInput, Runtime[Context]], Awaitable[RecordTurnUpdate]]
@@ -87,6 +96,10 @@ def record_turn(settings: Settings, prompts: Prompts, evidence: EvidenceStore) -
             "citations": provenance["citations"],
             "support": _support(state["check"]),
             "provenance": provenance,
+            "draft": {},
+            "ranking": {},
+            "retrievals": Overwrite({}),
+            "bodies": Overwrite({}),
         }
         if settings.store_provenance:
             update["metadata"] = _metadata(state, record)

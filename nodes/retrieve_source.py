@@ -118,7 +118,7 @@ async def _asked(
         async for attempt in AsyncRetrying(
             retry=retry_if_exception(_worth_another),
             stop=stop_after_attempt(attempts),
-            wait=wait_exponential_jitter(initial=0.1, max=2),
+            wait=wait_exponential_jitter(multiplier=0.1, max=2),
             reraise=True,
         ):
             with attempt:

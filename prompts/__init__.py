@@ -11,11 +11,20 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import BaseLoader, ChoiceLoader, DictLoader, FileSystemLoader, TemplateError, TemplateSyntaxError, meta
+from jinja2 import (
+    ChoiceLoader,
+    DictLoader,
+    Environment,
+    FileSystemLoader,
+    Template,
+    TemplateError,
+    TemplateSyntaxError,
+    meta,
+)
 
 from groundgraph.core.errors import ConfigurationError, Problem, TemplateInvalid
 from groundgraph.core.registry import nearest
-from groundgraph.core.templates import Sandbox, render
+from groundgraph.core.templates import RENDERING, Sandbox, render
 
 _SUFFIX = ".jinja2"
 
@@ -41,12 +50,18 @@ class Prompts:
             self._check_overrides(path)
 
     @cached_property
-    def _environment(self) -> Sandbox:
-        shipped: BaseLoader = DictLoader(_shipped())
-        loaders = [FileSystemLoader(self.path), shipped] if self.path else [shipped]
-        environment = Sandbox(loader=ChoiceLoader(loaders))
-        environment.filters["fenced"] = fenced
-        return environment
+    def _environment(self) -> Environment:
+        shipped = DictLoader(_shipped())
+        if self.path is not None:
+            return _with_filters(Sandbox(loader=ChoiceLoader([FileSystemLoader(self.path), shipped])))
+        # What groundgraph ships needs no sandbox, which would look at every access to every row of evidence.
+        return _with_filters(Environment(loader=shipped, **RENDERING))
+
+    def _template(self, file: str) -> Template:
+        try:
+            return self._environment.get_template(file)
+        except TemplateError as error:
+            raise TemplateInvalid([Problem(file, str(error))]) from error
 
     def render(self, name: str, *, language: str | None = None, **variables: Any) -> str:
         """The text of the prompt `name`, in `language` where the file has one per language.
@@ -55,15 +70,12 @@ class Prompts:
             TemplateInvalid: the file fails on these variables.
         """
         file = f"{name}.{language}{_SUFFIX}" if language else f"{name}{_SUFFIX}"
-        try:
-            template = self._environment.get_template(file)
-        except TemplateError as error:
-            raise TemplateInvalid([Problem(file, str(error))]) from error
+        template = self._template(file)
         return render(template, variables, key=f"prompt {file}")
 
     def note(self, kind: str, language: str, **variables: Any) -> str:
         """One sentence for the reader: the macro `kind` in the notes of `language`."""
-        module = self._environment.get_template(f"notes.{language}{_SUFFIX}").module
+        module = self._template(f"notes.{language}{_SUFFIX}").module
         return str(getattr(module, kind)(**variables)).strip()
 
     def _check_overrides(self, path: Path) -> None:
@@ -82,8 +94,7 @@ class Prompts:
 def _override_problems(file: Path, shipped: dict[str, str]) -> list[Problem]:
     if file.name not in shipped:
         return [Problem("", f"there is no such prompt.{nearest(file.name, list(shipped))}", str(file), 1, 1)]
-    environment = Sandbox()
-    environment.filters["fenced"] = fenced
+    environment = _with_filters(Sandbox())
     wanted = meta.find_undeclared_variables(environment.parse(shipped[file.name]))
     try:
         source = file.read_text("utf-8")
@@ -100,6 +111,11 @@ def _override_problems(file: Path, shipped: dict[str, str]) -> list[Problem]:
         Problem("", f"uses '{name}', which this prompt is not given", str(file), 1, 1)
         for name in sorted(used - wanted)
     ]
+
+
+def _with_filters(environment: Environment) -> Environment:
+    environment.filters["fenced"] = fenced
+    return environment
 
 
 def fenced(text: str) -> str:

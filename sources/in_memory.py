@@ -51,6 +51,7 @@ class InMemorySource(GroundedSource):
             self._lengths.append(sum(counts.values()))
             for stem, count in counts.items():
                 self._postings[stem].append((number, count))
+        self._average_length = sum(self._lengths) / len(self._lengths) if self._lengths else 0.0
 
     @property
     def name(self) -> str:
@@ -89,12 +90,11 @@ class InMemorySource(GroundedSource):
         weights = {
             stem: idf(len(self._results), len(self._postings.get(stem, ()))) for stem in query_stems(text)
         }
-        average = sum(self._lengths) / len(self._lengths) if self._lengths else 0.0
         scores: dict[int, float] = defaultdict(float)
         held: dict[int, set[str]] = defaultdict(set)
         for stem, weight in weights.items():
             for number, count in self._postings.get(stem, ()):
-                scores[number] += weight * bm25(count, self._lengths[number], average)
+                scores[number] += weight * bm25(count, self._lengths[number], self._average_length)
                 held[number].add(stem)
         kept: list[SourceResult] = []
         for number in sorted(scores, key=lambda number: (-scores[number], number)):

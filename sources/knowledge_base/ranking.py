@@ -17,7 +17,7 @@ from itertools import pairwise
 from groundgraph.core.lexical import bm25, coverage, idf
 
 # A word of the heading path counts as often as this in the term frequency.
-HEADING_WEIGHT = 2.0
+HEADING_WEIGHT = 2
 K1 = 0.9
 PROXIMITY_WEIGHT = 0.25
 WINDOW = 8
@@ -48,7 +48,7 @@ class Question:
 
     def relevance_weights(self) -> dict[str, float]:
         """The idf of each stem, bounded as `RARE_SHARE` says; a stem that no chunk holds counts as rare."""
-        rare = self.chunks * RARE_SHARE
+        rare = int(self.chunks * RARE_SHARE)
         return {stem: idf(self.chunks, max(rare, self.df.get(stem, 0))) for stem in self.stems}
 
 

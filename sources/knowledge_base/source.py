@@ -91,7 +91,7 @@ class KnowledgeBaseSource(GroundedSource):
     async def query(
         self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
     ) -> list[SourceResult]:
-        """See `GroundedSource.query`; several text queries take turns, and a chunk that two of them find comes once.
+        """See `GroundedSource.query`; several text queries take turns, and what two of them find comes once.
 
         Raises:
             SourceUnavailable: the base does not exist, was never ingested or is damaged.
@@ -139,8 +139,8 @@ class KnowledgeBaseSource(GroundedSource):
 
     def _results(self, connection: sqlite3.Connection, hits: Sequence[Hit]) -> list[SourceResult]:
         rows = connection.execute(
-            "SELECT chunks.id, name, title, metadata, position, start, end, headings, heading_levels, chunks.text "
-            "FROM chunks JOIN documents ON documents.id = document_id "
+            "SELECT chunks.id, name, title, metadata, position, start, end, headings, heading_levels, "
+            "chunks.text FROM chunks JOIN documents ON documents.id = document_id "
             "WHERE chunks.id IN (SELECT value FROM json_each(?))",
             (json.dumps([hit.chunk_id for hit in hits]),),
         )
@@ -176,10 +176,18 @@ def _take_turns(lists: Sequence[Sequence[Hit]]) -> list[Hit]:
 
 
 def _documents_matching(connection: sqlite3.Connection, filters: Mapping[str, Any]) -> AllowedDocuments:
+    statement = "SELECT id, name, chunks, metadata FROM documents"
+    values: tuple[str, ...] = ()
+    named = filters.get("document")
+    if isinstance(named, str | list):
+        # The one field that has an index; the loop below would read every document.
+        statement += " WHERE name IN (SELECT value FROM json_each(?))"
+        values = (json.dumps([named] if isinstance(named, str) else named),)
+        filters = {field: condition for field, condition in filters.items() if field != "document"}
     rows: list[int] = []
     chunks = 0
-    for row, name, count, metadata in connection.execute("SELECT id, name, chunks, metadata FROM documents"):
-        if matches(filters, {**json.loads(metadata), "document": name}):
+    for row, name, count, metadata in connection.execute(statement, values):
+        if not filters or matches(filters, {**json.loads(metadata), "document": name}):
             rows.append(row)
             chunks += count
     return AllowedDocuments(json.dumps(rows), chunks)

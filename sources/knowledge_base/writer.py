@@ -78,7 +78,7 @@ def prepare(document: Document, chunks: Iterable[Chunk], hash_: str, *, from_fil
 
 
 class KnowledgeBaseWriter:
-    """The only place that writes to the file of a knowledge base. Its methods block; call them off the event loop.
+    """The only place that writes to the file of a knowledge base. Its methods block the thread.
 
     Args:
         path: the SQLite file, created with its folder when it is not there.
@@ -97,7 +97,7 @@ class KnowledgeBaseWriter:
         self._closed = False
 
     def stored(self, name: str) -> tuple[str, int] | None:
-        """The hash and the number of chunks of the document called `name`, None when it is not in the base."""
+        """The hash and the number of chunks of the document called `name`; None when it is not there."""
         with self._turn:
             row: tuple[str, int] | None = self._connection.execute(
                 "SELECT hash, chunks FROM documents WHERE name = ?", (name,)
@@ -135,7 +135,7 @@ class KnowledgeBaseWriter:
         return removed
 
     def tidy(self) -> None:
-        """Merge the pieces of the text index, in short steps; a search then reads one piece in place of many."""
+        """Merge the pieces of the text index, in short steps; a search then reads few in place of many."""
         with self._turn, locked_means_typed(self._path, self._lock_timeout):
             self._merge(-_MERGE_PAGES)
             while self._merge(_MERGE_PAGES):

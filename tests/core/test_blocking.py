@@ -47,7 +47,7 @@ async def test_fault_77_the_event_loop_runs_on():
     while not call.done():
         await asyncio.sleep(0.01)
         ticks += 1
-    assert ticks >= 10
+    assert ticks >= 5
 
 
 async def test_forty_calls_at_once_do_not_queue():

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from uuid import UUID
 
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from groundgraph.core.evidence import SourceResult, evidence_key, from_record, jsonable, preview, to_record
 
 
-class Colour(str, Enum):
+class Colour(StrEnum):
     RED = "red"
 
 

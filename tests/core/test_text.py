@@ -93,7 +93,7 @@ def test_words_examples(text, expected):
 def test_stems_join_the_forms_of_a_word_and_leave_stop_words_out():
     assert stems("The policies of a policy") == [stem("policy")] * 2
     assert set(stems("возврат возврата возвратом")) == {"возврат"}
-    assert stems("что такое и как") == [] or "и" not in stems("что такое и как")
+    assert stems("и возврат, и оплата") == stems("возврат оплата")
 
 
 def test_a_question_of_stop_words_only_keeps_them():
@@ -112,12 +112,12 @@ def test_stems_are_the_same_in_every_thread():
     text = " ".join(f"policies{n} возвраты{n}" for n in range(200))
     expected = stems(text)
     found = []
-    threads = [threading.Thread(target=lambda: found.append(stems(text + " more"))) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: found.append(stems(text))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [[*expected, "more"]] * 8 or found == [expected] * 8
+    assert found == [expected] * 8
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 import time
+from urllib.parse import urlsplit
 
 import httpx
 import openai
@@ -229,6 +231,15 @@ def test_models_and_unknown_paths():
         assert client.get("/nothing").status_code == client.post("/nothing", json={}).status_code == 404
 
 
+def test_base64_and_floats_are_sent_as_asked_for():
+    body = {"model": "m", "input": "refund"}
+    with openai_stub("x") as stub, httpx.Client(base_url=stub.base_url) as client:
+        packed = client.post("/embeddings", json={**body, "encoding_format": "base64"}).json()
+        plain = client.post("/embeddings", json=body).json()
+    assert isinstance(packed["data"][0]["embedding"], str)
+    assert plain["data"][0]["embedding"] == NgramEmbeddings().embed_query("refund")
+
+
 def test_requests_are_recorded():
     with openai_stub("x") as stub:
         model_for(stub, temperature=0.5).invoke("hello")
@@ -255,3 +266,14 @@ def test_closing_leaves_no_thread_and_is_quick():
         started = time.monotonic()
     assert time.monotonic() - started < 0.5
     assert threading.active_count() == before
+
+
+def test_closing_does_not_wait_for_a_client_that_sends_nothing():
+    before = threading.active_count()
+    with openai_stub("x") as stub, socket.create_connection(("127.0.0.1", urlsplit(stub.base_url).port)):
+        while threading.active_count() < before + 2:
+            time.sleep(0.01)
+        started = time.monotonic()
+        stub.close()
+        assert time.monotonic() - started < 0.5
+        assert threading.active_count() == before

@@ -20,7 +20,7 @@ from groundgraph.core.turn_values import ModelCall
 
 T = TypeVar("T")
 
-_BACKOFF = wait_exponential_jitter(initial=0.5, max=8)
+_BACKOFF = wait_exponential_jitter(multiplier=0.5, max=8)
 
 
 def model_name(model: BaseChatModel) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from groundgraph.chains.label_gate import CODE, LABEL, label_numbers
-from groundgraph.chains.sentence_index import best_sentence, joined_stems, stems_of
+from groundgraph.chains.sentence_index import Weights, best_sentence, equal_weights, joined_stems, stems_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.lexical import coverage
 from groundgraph.core.text import query_stems, sentences, stems
@@ -48,23 +48,37 @@ def _labels(text: str) -> tuple[int, ...]:
     )
 
 
-def resolve_citations(
-    answer: str, evidence: Mapping[int, SourceResult], *, question: str = ""
-) -> list[Citation]:
-    """One citation per label of `answer` that is a key of `evidence`, in the order of first use.
+def labels_in(text: str) -> list[int]:
+    """The labels of `text` outside code, in the order of first use."""
+    prose = CODE.sub(" ", text) if "`" in text else text
+    return list(_labels(prose))
 
-    The quote is the sentence of the evidence that shares most words with the sentences that cite it.
+
+def resolve_citations(
+    labels: Iterable[int], written: str, evidence: Mapping[int, SourceResult], *, question: str
+) -> list[Citation]:
+    """One citation per label of `labels` that is a key of `evidence`.
+
+    Args:
+        labels: in the order in which the citations are wanted.
+        written: what a model wrote. The quote of a label is the sentence of its evidence that shares most words with the
+            sentences that cite it here.
+        evidence: by label.
+        question: stands in for the citing sentences where there are none, as in the structured style.
     """
     claims: dict[int, list[str]] = {}
-    for sentence in cited_sentences(answer):
+    for sentence in cited_sentences(written):
         for label in sentence.labels:
-            if label in evidence:
-                claims.setdefault(label, []).append(sentence.text)
-    return [_citation(label, evidence[label], texts, question) for label, texts in claims.items()]
+            claims.setdefault(label, []).append(sentence.text)
+    asked = equal_weights(query_stems(question))
+    return [
+        _citation(label, evidence[label], equal_weights(joined_stems(claims.get(label, []))) or asked)
+        for label in labels
+        if label in evidence
+    ]
 
 
-def _citation(label: int, result: SourceResult, claims: Sequence[str], question: str) -> Citation:
-    weights = dict.fromkeys(joined_stems(claims), 1.0) or dict.fromkeys(query_stems(question), 1.0)
+def _citation(label: int, result: SourceResult, weights: Weights) -> Citation:
     best = best_sentence(result.content, weights)
     start, end = (best.start, best.end) if best else (0, len(result.content))
     metadata = result.metadata

@@ -29,4 +29,5 @@ def _citations(record: Mapping[str, Any], bodies: Mapping[str, EvidenceRecord]) 
         for label, ref in enumerate(record["results"], 1)
         if label in labels
     }
-    return resolve_citations(record["answer"], cited, question=record["question"])
+    written = record["answer"][: record["written"]]
+    return resolve_citations(labels, written, cited, question=record["question"])

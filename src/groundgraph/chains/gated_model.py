@@ -8,14 +8,20 @@ from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models._compat_bridge import achunks_to_events
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import RunnableConfig
 from langgraph.constants import TAG_NOSTREAM
 from pydantic import ConfigDict, PrivateAttr
 
 from groundgraph.chains.label_gate import LabelGate
 from groundgraph.core.backpressure import ready_to_emit
 from groundgraph.core.model_reply import finish_reason, refusal_text
+
+
+# The inner call runs beside this one, under the callbacks of the node; the tag keeps LangGraph from streaming it.
+_INNER: RunnableConfig = {"tags": [TAG_NOSTREAM]}
 
 
 @dataclass
@@ -83,7 +89,7 @@ class GatedChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        reply = await self.inner.ainvoke(messages, _inner_config(run_manager), stop=stop, **kwargs)
+        reply = await self.inner.ainvoke(messages, _INNER, stop=stop, **kwargs)
         self._note(reply)
         text = self._passed(reply.text, final=True)
         return ChatResult(generations=[ChatGeneration(message=AIMessage(content=text, id=self.message_id))])
@@ -95,7 +101,7 @@ class GatedChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        async for chunk in self.inner.astream(messages, _inner_config(run_manager), stop=stop, **kwargs):
+        async for chunk in self.inner.astream(messages, _INNER, stop=stop, **kwargs):
             self._note(chunk)
             piece = self._passed(chunk.text, final=False)
             if piece:
@@ -107,6 +113,19 @@ class GatedChatModel(BaseChatModel):
         last = self._passed("", final=True)
         if last:
             yield self._chunk(last)
+
+    async def _astream_chat_model_events(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[Any]:
+        """The stream under LangGraph's version 3, under the id of the answer: by that id LangGraph knows that the message which
+        the last step returns was streamed already."""
+        chunks = self._astream(messages, stop=stop, run_manager=run_manager, **kwargs)
+        async for event in achunks_to_events(chunks, message_id=self.message_id):
+            yield event
 
     def _chunk(self, text: str) -> ChatGenerationChunk:
         return ChatGenerationChunk(message=AIMessageChunk(content=text, id=self.message_id))
@@ -132,7 +151,3 @@ class GatedChatModel(BaseChatModel):
             self._written.input_tokens = (self._written.input_tokens or 0) + usage["input_tokens"]
             self._written.output_tokens = (self._written.output_tokens or 0) + usage["output_tokens"]
 
-
-def _inner_config(run_manager: AsyncCallbackManagerForLLMRun | None) -> dict[str, Any]:
-    callbacks = {"callbacks": run_manager.get_child()} if run_manager else {}
-    return {"tags": [TAG_NOSTREAM], **callbacks}

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 _OPENERS = "[［【"
-_SPECIAL = frozenset("<`\\" + _OPENERS)
+_SPECIAL = re.compile(r"[<`\\\[［【]")
 LABEL = re.compile(r"(?<!\\)[\[［【]\s*(\d{1,3}(?:\s*[-–,;，、]\s*\d{1,3})*)\s*[\]］】]")
 CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
 _LABEL_OR_CODE = re.compile(f"{CODE.pattern}|{LABEL.pattern}", re.DOTALL)
@@ -26,6 +26,8 @@ _MAX_HELD = 160
 
 def label_numbers(inside: str) -> list[int]:
     """The numbers of one label, ranges spelled out: "1, 3-5" gives 1, 3, 4, 5. A range counts at most 99 numbers."""
+    if inside.isdigit():
+        return [int(inside)]
     numbers: list[int] = []
     for part in re.split(r"\s*[,;，、]\s*", inside.strip()):
         ends = [int(end) for end in re.split(r"\s*[-–]\s*", part)]
@@ -35,6 +37,8 @@ def label_numbers(inside: str) -> list[int]:
 
 def escape_labels(text: str) -> str:
     """`text` with a backslash before everything that would read as a label, as Markdown escapes a bracket."""
+    if not any(opener in text for opener in _OPENERS):
+        return text
     return _LABEL_OR_CODE.sub(
         lambda found: found.group() if found.group()[0] == "`" else "\\" + found.group(), text
     )
@@ -110,7 +114,8 @@ class LabelGate:
 
     def _prose(self, *, final: bool) -> tuple[str, bool]:
         """The next piece of ordinary text, and whether more input is needed before anything else can pass."""
-        at = next((i for i, character in enumerate(self._held) if character in _SPECIAL), len(self._held))
+        found = _SPECIAL.search(self._held)
+        at = found.start() if found else len(self._held)
         before = self._held[:at].rstrip(" \t") if at < len(self._held) or not final else self._held
         if before:
             self._held = self._held[len(before) :]
@@ -163,7 +168,8 @@ class LabelGate:
             self._held = self._held[found.end() :]
             return piece, False
         if _LABEL_PREFIX.fullmatch(self._held) and len(self._held) <= _MAX_HELD:
-            return ("", True) if not final else (self._dangling(), True)
+            self._held = "" if final else self._held
+            return "", True
         return self._take(space + 1), False
 
     def _resolved(self, inside: str) -> str:
@@ -172,8 +178,3 @@ class LabelGate:
         self.removed += [number for number in numbers if number not in self.allowed]
         self.used += [number for number in good if number not in self.used]
         return f"[{', '.join(map(str, good))}]" if good else ""
-
-    def _dangling(self) -> str:
-        """A label that the end of the text cut off is dropped; an opening bracket alone is text."""
-        digits = any(character.isdigit() for character in self._held)
-        return "" if digits else self._held

@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from groundgraph.core.lexical import coverage, idf
-from groundgraph.core.text import query_stems, sentences, stems
+from groundgraph.core.lexical import idf
+from groundgraph.core.text import query_stems, sentences, stems, words
+
+Weights = tuple[tuple[str, float], ...]
+"""The question's stems with their weights, as a key under which what was found can be kept."""
+
+MIN_QUOTABLE_WORDS = 4
+MAX_QUOTABLE_CHARS = 600
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence of a text: its offsets and the distinct stems of its content words."""
+    """One sentence of a text: its offsets, the distinct stems of its content words, and whether it can stand alone."""
 
     start: int
     end: int
     stems: frozenset[str]
+    quotable: bool
 
 
 @lru_cache(maxsize=4096)
 def sentences_of(text: str) -> tuple[Sentence, ...]:
     """The sentences of `text` in order."""
-    return tuple(Sentence(start, end, frozenset(stems(text[start:end]))) for start, end in sentences(text))
+    return tuple(_sentence(text, start, end) for start, end in sentences(text))
+
+
+def _sentence(text: str, start: int, end: int) -> Sentence:
+    own = text[start:end]
+    return Sentence(start, end, frozenset(stems(own)), _is_quotable(own))
+
+
+def _is_quotable(text: str) -> bool:
+    """Headings, table rows, code and very long passages are no sentences that answer anything."""
+    if len(text) > MAX_QUOTABLE_CHARS or text.startswith(("#", "|", "```", "    ")) or "|--" in text:
+        return False
+    return sum(1 for _ in words(text)) >= MIN_QUOTABLE_WORDS
 
 
 @lru_cache(maxsize=4096)
@@ -31,22 +51,48 @@ def stems_of(text: str) -> frozenset[str]:
     return frozenset(stems(text))
 
 
-def question_weights(question: str, texts: Iterable[str]) -> dict[str, float]:
+@lru_cache(maxsize=4096)
+def _sentence_frequencies(text: str) -> Counter[str]:
+    return Counter(stem for sentence in sentences_of(text) for stem in sentence.stems)
+
+
+def question_weights(question: str, texts: Iterable[str]) -> Weights:
     """The question's stems, each with its idf among the sentences of `texts`."""
-    pool = [sentence.stems for text in texts for sentence in sentences_of(text)]
-    return {stem: idf(len(pool), sum(stem in held for held in pool)) for stem in query_stems(question)}
+    listed = list(texts)
+    total = sum(len(sentences_of(text)) for text in listed)
+    frequencies = [_sentence_frequencies(text) for text in listed]
+    return tuple(
+        (stem, idf(total, sum(one[stem] for one in frequencies))) for stem in query_stems(question)
+    )
 
 
-def best_sentence(text: str, weights: Mapping[str, float]) -> Sentence | None:
+def equal_weights(stems: Iterable[str]) -> Weights:
+    """Each stem with the weight 1."""
+    return tuple((stem, 1.0) for stem in sorted(stems))
+
+
+@lru_cache(maxsize=4096)
+def weights_held(text: str, weights: Weights) -> tuple[float, ...]:
+    """For each sentence of `text`, the sum of the weights of the stems that it holds."""
+    by_stem = dict(weights)
+    return tuple(
+        sum(by_stem[stem] for stem in sentence.stems & by_stem.keys()) for sentence in sentences_of(text)
+    )
+
+
+def best_sentence(text: str, weights: Weights) -> Sentence | None:
     """The sentence of `text` that covers most of `weights`; the first one of equals, None when there is none."""
-    found = sentences_of(text)
-    return max(found, key=lambda sentence: coverage(weights, sentence.stems)) if found else None
+    held = weights_held(text, weights)
+    return sentences_of(text)[held.index(max(held))] if held else None
 
 
-def snippet(text: str, weights: Mapping[str, float], limit: int = 300) -> str:
+@lru_cache(maxsize=4096)
+def snippet(text: str, weights: Weights, limit: int = 300) -> str:
     """At most `limit` characters of `text` on one line around its best sentence, cut between words."""
+    if len(text) <= limit:
+        return " ".join(text.split())
     best = best_sentence(text, weights)
-    start = best.start if best and len(text) > limit else 0
+    start = best.start if best else 0
     end = min(len(text), start + limit * 2)
     return _clipped(" ".join(text[start:end].split()), limit, before=start > 0, after=end < len(text))
 

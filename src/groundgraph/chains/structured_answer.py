@@ -65,6 +65,11 @@ class AnswerTemplates:
             return render(self.appendix, variables, key="synthesis.provenance_template")
         return self._listing(variables, language)
 
+    @property
+    def has_own(self) -> bool:
+        """Whether a template of the user's writes the structured answer."""
+        return self.answer is not None or self.appendix is not None
+
     def built_in(self) -> AnswerTemplates:
         """The same without the user's templates."""
         return AnswerTemplates(self.prompts)
@@ -85,8 +90,11 @@ def structured_draft(templates: AnswerTemplates, variables: Mapping[str, Any], l
         notes.append(note)
         text = templates.built_in().structured(variables, language)
     gate = LabelGate(allowed=range(1, len(variables["results"]) + 1))
+    if templates.has_own:
+        # The built-in template prints no label that is not there.
+        text = gate.feed(text) + gate.flush()
     return {
-        "text": gate.feed(text) + gate.flush(),
+        "text": text,
         "style": "structured",
         "outcome": "answered",
         "finish": "stop",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -34,10 +35,9 @@ class Context(BaseModel):
     sources: list[str] | None = Field(None, min_length=1, description="The sources to search; all when absent.")
 
 
-class Options(BaseModel):
+@dataclass(frozen=True)
+class Options:
     """The choices in force in one turn: those of the run over those of the settings."""
-
-    model_config = ConfigDict(frozen=True)
 
     style: str
     top_k: int
@@ -59,7 +59,7 @@ def options_in_force(settings: Settings, recorded: dict[str, Any], context: Cont
         context: the context of this run, whose choices win over the recorded ones.
     """
     chosen = {**recorded, **chosen_fields(context)}
-    return Options.model_construct(
+    return Options(
         style=chosen.get("style") or settings.configured_style,
         top_k=chosen.get("top_k") or settings.retrieval.top_k,
         score_threshold=chosen.get("score_threshold", settings.retrieval.score_threshold),

@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass, field
+from functools import lru_cache
 from datetime import date, time
 from enum import Enum
 from typing import Any
@@ -16,6 +17,7 @@ from typing_extensions import TypedDict
 PREVIEW_CHARS = 160
 
 
+@lru_cache(maxsize=4096)
 def preview(text: str, limit: int = PREVIEW_CHARS) -> str:
     """The beginning of `text` on one line, at most `limit` characters, cut between words."""
     line = " ".join(text[: limit * 4].split())
@@ -50,16 +52,10 @@ class SourceResult:
 
     def to_dict(self, label: int | None = None) -> dict[str, Any]:
         """The result as templates and formatters see it; `label` is its number within a turn."""
-        row: dict[str, Any] = {
-            "source_id": self.source_id,
-            "source_name": self.source_name,
-            "source_type": self.source_type,
-            "relevance": self.relevance,
-            "text": self.content,
-            "text_preview": preview(self.content),
-            "metadata": self.metadata,
-        }
-        return row if label is None else {**row, "label": label}
+        return as_row(to_record(self), self.relevance, label)
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 class EvidenceRecord(TypedDict):
@@ -105,8 +101,22 @@ def from_record(record: EvidenceRecord, relevance: float, score: float | None = 
     return SourceResult(relevance=relevance, score=score, **record)
 
 
+def as_row(record: EvidenceRecord, relevance: float, label: int | None = None) -> dict[str, Any]:
+    """A record as templates and readers see it; `label` is its number within a turn."""
+    row: dict[str, Any] = {
+        "source_id": record["source_id"],
+        "source_name": record["source_name"],
+        "source_type": record["source_type"],
+        "relevance": relevance,
+        "text": record["content"],
+        "text_preview": preview(record["content"]),
+        "metadata": record["metadata"],
+    }
+    return row if label is None else {**row, "label": label}
+
+
 def evidence_key(record: EvidenceRecord) -> str:
     """The name of a record: 96 bits of the BLAKE2b hash of its canonical JSON, as 16 URL-safe characters."""
-    canonical = json.dumps(record, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    canonical = _CANONICAL.encode(record)
     digest = hashlib.blake2b(canonical.encode("utf-8", "surrogatepass"), digest_size=12).digest()
     return base64.urlsafe_b64encode(digest).decode()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from groundgraph.core.evidence import EvidenceRecord, from_record
+from groundgraph.core.evidence import EvidenceRecord, as_row
 from groundgraph.core.turn_values import Ref, Retrieval
 
 HISTORY_TURNS = 10
@@ -35,6 +35,7 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: str | N
         "answer": draft["text"],
         "style": {"asked": draft.get("asked_style"), "used": draft["style"]},
         "finish": draft["finish"],
+        "written": draft.get("written", 0),
         "intent": {key: value for key, value in state["intent"].items() if key != "issues"},
         "sources": source_reports(retrievals),
         "results_by_source": ranking.get("by_source", {}),
@@ -107,7 +108,7 @@ def with_texts(record: Mapping[str, Any], records: Mapping[str, EvidenceRecord])
     """The record with each piece of evidence spelled out, those of the ranking with their labels."""
 
     def spelled(ref: Ref, label: int | None = None) -> dict[str, Any]:
-        return from_record(records[ref[0]], ref[1]).to_dict(label)
+        return as_row(records[ref[0]], ref[1], label)
 
     return {
         **record,

@@ -25,20 +25,16 @@ _PADDING_METHODS = frozenset({"center", "ljust", "rjust", "zfill", "expandtabs",
 _WIDTH = re.compile(r"%[-+ #0]*(\d+|\*)?(?:\.(\d+|\*))?")
 
 
+RENDERING: dict[str, Any] = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+
+
 class Sandbox(ImmutableSandboxedEnvironment):
     """The environment of every template that groundgraph renders."""
 
     intercepted_binops = frozenset({"*", "**", "%"})
 
     def __init__(self, loader: BaseLoader | None = None, finalize: Callable[..., Any] | None = None) -> None:
-        super().__init__(
-            loader=loader,
-            undefined=StrictUndefined,
-            finalize=finalize,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=False,
-        )
+        super().__init__(loader=loader, finalize=finalize, **RENDERING)
         self.filters.update(format=_bounded_format, replace=_bounded_replace, indent=_bounded_indent)
         for name in ("center", "batch", "slice"):
             self.filters.pop(name)

@@ -23,7 +23,7 @@ class LocalServer(ThreadingHTTPServer):
         aborted: how often a client went away before its answer was complete.
     """
 
-    daemon_threads = True
+    # The threads are waited for by `close`, which knows how to end them.
     block_on_close = False
 
     def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
@@ -55,9 +55,15 @@ class LocalServer(ThreadingHTTPServer):
             thread.join(_JOIN_LIMIT)
         self.server_close()
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Handle one connection in a thread that `close` knows from before it starts."""
+        arguments = (request, client_address)
+        thread = threading.Thread(target=self.process_request_thread, args=arguments, daemon=True)
+        self._open[request] = thread
+        thread.start()
+
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Handle one connection, known to `close` while it lasts."""
-        self._open[request] = threading.current_thread()
+        """Handle one connection and forget it."""
         try:
             super().process_request_thread(request, client_address)
         finally:

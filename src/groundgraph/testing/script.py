@@ -6,10 +6,11 @@ Rules and not a sequence, so that parallel calls get the same replies in whateve
 from __future__ import annotations
 
 import re
-from collections import deque
+import threading
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import count
+from typing import Any
 
 from groundgraph.testing.prompt import Prompt, role_name
 from groundgraph.testing.reply import Reply, ReplyLike
@@ -47,8 +48,7 @@ class Rule:
 
     def _texts(self, prompt: Prompt) -> list[str]:
         if self.role is None:
-            # Embedding requests are answered only by rules that ask for them.
-            return [] if prompt.roles == ["embedding"] else [prompt.text]
+            return [prompt.text]
         role = role_name(self.role)
         return [message.text for message in prompt.messages if role in (message.role, message.name)]
 
@@ -75,8 +75,8 @@ class Script:
         self._rules = list(rules)
         self._queue = deque(in_order)
         self._default = None if default is None else Rule("", default)
-        # `next` of a counter and `popleft` of a deque are atomic, so no lock is needed.
-        self._used = {id(rule): count() for rule in (*self._rules, self._default)}
+        self._used: Counter[int] = Counter()
+        self._lock = threading.Lock()
 
     def reply_to(self, prompt: Prompt) -> Reply:
         """The reply to `prompt`.
@@ -93,20 +93,30 @@ class Script:
             raise UnscriptedPrompt(self._complaint(prompt))
         return self._answer(self._default, prompt)
 
-    def embedding_reply(self, text_prompt: Prompt) -> Reply | None:
-        """The reply of a rule with the role `embedding`, when one matches."""
+    def embedding_reply(self, prompt: Prompt) -> Reply | None:
+        """The reply of a rule with the role `embedding`, when one matches; other rules are for chats."""
         for rule in self._rules:
-            if rule.role == "embedding" and rule.matches(text_prompt):
-                return self._answer(rule, text_prompt)
+            if rule.role == "embedding" and rule.matches(prompt):
+                return self._answer(rule, prompt)
         return None
 
     def _answer(self, rule: Rule, prompt: Prompt) -> Reply:
         reply = rule.reply
         if isinstance(reply, list | tuple):
-            reply = reply[min(next(self._used[id(rule)]), len(reply) - 1)]
+            reply = self._next_of(rule, reply)
         elif callable(reply) and not isinstance(reply, type):
             reply = reply(prompt)
         return Reply.of(reply)  # type: ignore[arg-type]
+
+    def _next_of(self, rule: Rule, replies: Sequence[ReplyLike]) -> ReplyLike:
+        with self._lock:
+            used = self._used[id(rule)]
+            self._used[id(rule)] += 1
+        return replies[min(used, len(replies) - 1)]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Script:
+        """The script itself: copies of a model go on where the model is."""
+        return self
 
     def _complaint(self, prompt: Prompt) -> str:
         patterns = ", ".join(

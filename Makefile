@@ -1,0 +1,47 @@
+# Everything needs only Python 3.11 to 3.13 and make; the rest is installed into .venv from the lock file.
+PYTHON ?= python3
+BIN := .venv/bin
+export LANGGRAPH_STRICT_MSGPACK := true
+export LANGSMITH_TRACING := false
+
+.PHONY: demo test test-live test-slow lint format docs bench setup clean
+
+demo: .venv/ready
+	$(BIN)/groundgraph demo
+
+test: .venv/ready
+	$(BIN)/pytest -q
+
+test-live: .venv/ready
+	$(BIN)/pytest -q -m live
+
+test-slow: .venv/ready
+	$(BIN)/pytest -q -m slow
+
+lint: .venv/ready
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: .venv/ready
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: .venv/ready
+	$(BIN)/python -m tests.generate_docs
+
+bench: .venv/ready
+	$(BIN)/python -m benchmarks
+
+setup: .venv/ready
+
+# uv is used from the path when it is there; otherwise it is installed into an environment of its own.
+.venv/ready: pyproject.toml uv.lock
+	@command -v uv >/dev/null 2>&1 || test -x .venv-uv/bin/uv || \
+		($(PYTHON) -m venv .venv-uv && .venv-uv/bin/pip install -q uv)
+	@if command -v uv >/dev/null 2>&1; then uv sync -q --frozen; \
+		else .venv-uv/bin/uv sync -q --frozen; fi
+	@touch $@
+
+clean:
+	rm -rf .venv .venv-uv build dist src/*.egg-info

@@ -1,0 +1,116 @@
+"""A turn graph with scripted models, ready to be talked to in a test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+
+from groundgraph.core.load_settings import load_settings
+from groundgraph.graph.turn import turn_graph
+from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.sources.contract import GroundedSource
+from groundgraph.sources.in_memory import InMemorySource
+from groundgraph.testing.reply import ReplyLike
+from groundgraph.testing.scripted_chat_model import ScriptedChatModel
+
+
+@dataclass(frozen=True)
+class TurnResult:
+    """What one turn gave: `response` is the answer, `output` everything."""
+
+    response: str
+    output: dict[str, Any]
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """The turn's provenance record."""
+        record: dict[str, Any] = self.output["provenance"]
+        return record
+
+
+@dataclass
+class TurnHarness:
+    """One thread of a turn graph over memory, with the scripted models at hand.
+
+    Use `await TurnHarness.create(...)`, as an asynchronous context manager or not.
+    """
+
+    graph: TurnRunner
+    main_model: ScriptedChatModel | None = None
+    query_model: ScriptedChatModel | None = None
+    thread_id: str = "harness"
+    results: list[TurnResult] = field(default_factory=list)
+
+    @classmethod
+    async def create(
+        cls,
+        bot_config: Mapping[str, Any] | None = None,
+        main_responses: Sequence[ReplyLike] | None = None,
+        *,
+        query_responses: Sequence[ReplyLike] | None = None,
+        sources: Sequence[GroundedSource] | None = None,
+    ) -> TurnHarness:
+        """A harness.
+
+        Args:
+            bot_config: settings as a mapping, for example from `GroundedConfigBuilder`.
+            main_responses: the replies of the main model in order; without them there is no model.
+            query_responses: those of a query model of its own.
+            sources: what is searched; one empty in-memory source when neither this nor the settings name any.
+        """
+        main = ScriptedChatModel(list(main_responses)) if main_responses is not None else None
+        query = ScriptedChatModel(list(query_responses)) if query_responses is not None else None
+        settings = load_settings(dict(bot_config or {}))
+        if sources is None and not settings.sources and settings.knowledge_base is None:
+            sources = [InMemorySource(name="knowledge_base")]
+        graph = turn_graph(
+            settings,
+            sources=sources,
+            chat_model=main,
+            query_model=query,
+            checkpointer=InMemorySaver(),
+            store=InMemoryStore(),
+        )
+        return cls(graph, main, query)
+
+    @property
+    def config(self) -> Any:
+        """The run configuration of the harness's thread."""
+        return {"configurable": {"thread_id": self.thread_id}}
+
+    async def chat(self, message: str, *, metadata: Mapping[str, Any] | None = None, context: Any = None) -> TurnResult:
+        """One turn."""
+        given = {"messages": [("user", message)], "metadata": dict(metadata or {})}
+        output = await self.graph.ainvoke(given, self.config, context=context)
+        self.results.append(TurnResult(output["answer"], output))
+        return self.results[-1]
+
+    async def stream_chat(self, message: str) -> AsyncIterator[str]:
+        """One turn, its answer piece by piece."""
+        given = {"messages": [("user", message)]}
+        async for chunk, _ in self.graph.astream(given, self.config, stream_mode="messages"):
+            if chunk.text:
+                yield chunk.text
+
+    async def metadata(self) -> dict[str, Any]:
+        """The session metadata of the thread."""
+        snapshot = await self.graph.aget_state(self.config)
+        found: dict[str, Any] = snapshot.values.get("metadata", {})
+        return found
+
+    async def close(self) -> None:
+        """Close what the settings opened."""
+        await self.graph.resources.close()
+
+    async def __aenter__(self) -> TurnHarness:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,210 @@
+"""Taking documents in (K1)."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from groundgraph.chains.chunk_by_headings import HeadingChunker
+from groundgraph.chains.chunk_whole_text import WholeTextChunker
+from groundgraph.core.document import Document
+from groundgraph.core.errors import StorageLocked
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.graph.ingest import ingest_documents, ingest_paths
+from groundgraph.sources.knowledge_base import KnowledgeBaseSource
+
+
+async def found(path: Path, question: str) -> list[str]:
+    source = KnowledgeBaseSource(path)
+    try:
+        return [result.source_id for result in await source.query(RetrievalIntent([question]))]
+    finally:
+        await source.close()
+
+
+def tables(path: Path) -> list[list[tuple]]:
+    connection = sqlite3.connect(path)
+    try:
+        return [
+            connection.execute(statement).fetchall()
+            for statement in (
+                "SELECT name, hash, chunks, text FROM documents ORDER BY name",
+                "SELECT name, position, start, end, chunks.text FROM chunks "
+                "JOIN documents ON documents.id = document_id ORDER BY name, position",
+                "SELECT * FROM terms ORDER BY term",
+                "SELECT chunks, stems FROM state",
+            )
+        ]
+    finally:
+        connection.close()
+
+
+def docs(tmp_path: Path, **texts: str) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir(exist_ok=True)
+    for name, text in texts.items():
+        (folder / f"{name}.md").write_text(text)
+    return folder
+
+
+async def test_k1_a_folder_is_taken_in_and_found_and_the_report_has_exactly_its_keys(tmp_path):
+    docs(tmp_path, a="# Alpha\n\nApples.\n\n# Beta\n\nBananas.", b="# Gamma\n\nGrapes.")
+    (tmp_path / "docs" / "c.pdf").write_bytes(b"%PDF")
+    (tmp_path / "docs" / "d.png").write_bytes(b"")
+    calls: list[tuple] = []
+    report = await ingest_paths(
+        tmp_path / "kb.sqlite", ["docs"], base_dir=tmp_path, on_progress=lambda *call: calls.append(call)
+    )
+    [failed] = report.failed
+    assert failed["document"] == "docs/c.pdf"
+    assert report.to_dict() == {
+        **{"documents": 2, "chunks": 3, "written": 2, "unchanged": 0, "deleted": 0},
+        **{"failed": [failed], "seconds": round(report.seconds, 3)},
+    }
+    assert calls == [(1, 2, "docs/a.md"), (2, 2, "docs/b.md")]
+    assert report.ignored == {".png": 1}
+    assert await found(tmp_path / "kb.sqlite", "bananas") == ["docs/a.md#1"]
+
+
+async def test_fault_50_ingesting_again_writes_nothing(tmp_path):
+    docs(tmp_path, a="# Alpha\n\nApples.", b="Bananas.")
+    kb = tmp_path / "kb.sqlite"
+    first = await ingest_paths(kb, ["docs"], base_dir=tmp_path)
+    connection = sqlite3.connect(kb)
+    before = connection.execute("SELECT changes FROM state").fetchone(), tables(kb)
+    again = await ingest_paths(kb, ["docs"], base_dir=tmp_path)
+    assert (again.written, again.unchanged, again.documents, again.chunks) == (0, 2, 2, first.chunks)
+    assert (connection.execute("SELECT changes FROM state").fetchone(), tables(kb)) == before
+    connection.close()
+
+
+async def test_fault_54_changed_and_deleted_documents_leave_no_stale_chunks(tmp_path):
+    folder = docs(tmp_path, a="# Alpha\n\nApples.\n\n# Beta\n\nBananas.", b="Cherries.", c="Dates.")
+    kb = tmp_path / "kb.sqlite"
+    await ingest_paths(kb, ["docs"], base_dir=tmp_path)
+    docs(tmp_path, a="# Alpha\n\nOnly elderberries.")
+    (folder / "b.md").unlink()
+    report = await ingest_paths(kb, ["docs"], base_dir=tmp_path)
+    assert (report.written, report.unchanged, report.deleted) == (1, 1, 1)
+    for gone in ("apples", "bananas", "cherries"):
+        assert await found(kb, gone) == []
+    assert await found(kb, "elderberries") == ["docs/a.md#0"]
+    await ingest_paths(tmp_path / "fresh.sqlite", ["docs"], base_dir=tmp_path)
+    assert tables(kb) == tables(tmp_path / "fresh.sqlite")
+
+
+async def test_k1_only_files_of_the_given_folder_are_taken_out(tmp_path):
+    docs(tmp_path, a="Apples.")
+    kb = tmp_path / "kb.sqlite"
+    await ingest_documents(kb, [Document("docs/api.md", "From Python.")])
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "x.md").write_text("Xylophones.")
+    await ingest_paths(kb, ["docs", "other"], base_dir=tmp_path)
+    (tmp_path / "other" / "x.md").unlink()
+    (tmp_path / "docs" / "a.md").unlink()
+    report = await ingest_paths(kb, ["docs"], base_dir=tmp_path)
+    assert report.deleted == 1
+    assert await found(kb, "xylophones") == ["other/x.md#0"]
+    assert await found(kb, "Python") == ["docs/api.md#0"]
+
+
+async def test_k1_a_file_that_became_empty_or_unreadable(tmp_path):
+    docs(tmp_path, a="Apples.", b="Bananas.")
+    kb = tmp_path / "kb.sqlite"
+    await ingest_paths(kb, ["docs"], base_dir=tmp_path)
+    docs(tmp_path, a=" \n")
+    (tmp_path / "docs" / "b.md").write_bytes(bytes(range(128, 256)) * 9)
+    report = await ingest_paths(kb, ["docs"], base_dir=tmp_path)
+    assert [entry["reason"] for entry in report.failed] == ["it holds no text", "it is not UTF-8 text"]
+    assert await found(kb, "apples") == []
+    assert await found(kb, "bananas") == ["docs/b.md#0"]
+    assert report.deleted == 1
+
+
+class BrokenChunker(HeadingChunker):
+    def __call__(self, document):
+        if document.name == "d500":
+            raise RuntimeError("cannot cut this")
+        return super().__call__(document)
+
+
+@pytest.mark.parametrize("bad", ["chunker", "surrogate"])
+async def test_fault_48_one_bad_document_is_reported_and_the_rest_is_kept(tmp_path, bad):
+    texts = {f"d{n}": f"Document number{n}." for n in range(1000)}
+    if bad == "surrogate":
+        texts["d500"] = "half a pair \ud800"
+    documents = (Document(name, text) for name, text in texts.items())
+    chunker = BrokenChunker() if bad == "chunker" else None
+    report = await ingest_documents(tmp_path / "kb.sqlite", documents, chunker=chunker)
+    assert (report.documents, report.written) == (999, 999)
+    [failed] = report.failed
+    assert failed["document"] == "d500"
+    assert tables(tmp_path / "kb.sqlite")[3][0][0] == 999
+
+
+async def test_fault_49_an_ingest_cut_short_goes_on_and_ends_with_the_same_base(tmp_path):
+    documents = [Document(f"d{n}", f"Document number{n}.") for n in range(700)]
+    kb = tmp_path / "kb.sqlite"
+
+    def stop(done, total, name):
+        if done == 300:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await ingest_documents(kb, documents, on_progress=stop)
+    report = await ingest_documents(kb, documents)
+    assert report.unchanged >= 256
+    assert report.written == 700 - report.unchanged
+    await ingest_documents(tmp_path / "fresh.sqlite", documents)
+    assert tables(kb) == tables(tmp_path / "fresh.sqlite")
+
+
+async def test_k1_an_ingest_that_is_cancelled_keeps_what_it_wrote(tmp_path):
+    documents = [Document(f"d{n}", f"Document number{n}.") for n in range(3000)]
+    begun = asyncio.Event()
+    kb = tmp_path / "kb.sqlite"
+    task = asyncio.create_task(ingest_documents(kb, documents, on_progress=lambda *_: begun.set()))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    report = await ingest_documents(kb, documents)
+    assert 0 < report.unchanged < 3000
+    assert report.documents == 3000
+
+
+async def test_k1_a_changed_chunk_size_or_chunker_cuts_an_unchanged_document_again(tmp_path):
+    kb = tmp_path / "kb.sqlite"
+    document = Document("d", "One sentence here. " * 50)
+    assert (await ingest_documents(kb, [document])).chunks == 2
+    assert (await ingest_documents(kb, [document], max_chunk_size=200)).written == 1
+    report = await ingest_documents(kb, [document], chunker=WholeTextChunker())
+    assert (report.written, report.chunks, tables(kb)[3][0][0]) == (1, 1, 1)
+
+
+async def test_fault_45_a_base_locked_too_long_is_a_typed_error_without_damage(tmp_path):
+    kb = tmp_path / "kb.sqlite"
+    await ingest_documents(kb, [Document("d", "Old apples.")])
+    other = sqlite3.connect(kb, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    started = time.monotonic()
+    with pytest.raises(StorageLocked, match=r"kb\.sqlite.*more than 0\.2 s"):
+        await ingest_documents(kb, [Document("d", "New bananas.")], lock_timeout=0.2)
+    assert time.monotonic() - started < 3
+    assert await found(kb, "apples") == ["d#0"]
+    other.execute("ROLLBACK")
+    assert other.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    other.close()
+    assert (await ingest_documents(kb, [Document("d", "New bananas.")])).written == 1
+    assert await found(kb, "apples") == []
+
+
+async def test_k1_repairs_are_reported_beside_the_failures(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"A longer text with a NUL \0 in it.")
+    report = await ingest_paths(tmp_path / "kb.sqlite", ["a.txt"], base_dir=tmp_path)
+    assert report.failed == []
+    assert report.warnings == [{"document": "a.txt", "reason": "1 NUL characters were replaced"}]

@@ -1,0 +1,76 @@
+"""Reading one file (K2)."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundgraph.core.document import MARKDOWN, PLAIN_TEXT, Document
+from groundgraph.core.errors import IngestError
+from groundgraph.nodes.ingest.load_document import load_document
+
+
+def loaded(tmp_path, data: str | bytes, name: str = "a.md") -> Document:
+    path = tmp_path / name
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return load_document(path, f"docs/{name}")
+
+
+def test_k2_line_ends_are_normalised_and_a_byte_order_mark_is_dropped(tmp_path):
+    document = loaded(tmp_path, b"\xef\xbb\xbfone\r\ntwo\rthree\n", "a.txt")
+    assert (document.text, document.media_type, document.name) == (
+        "one\ntwo\nthree\n",
+        PLAIN_TEXT,
+        "docs/a.txt",
+    )
+    assert document.warnings == ()
+
+
+def test_k2_nul_and_bytes_that_are_no_utf8_are_replaced_and_reported(tmp_path):
+    document = loaded(tmp_path, "Ein Text mit � und ".encode() + b"caf\xe9, nul \0 und noch viel mehr Text.")
+    assert document.text == "Ein Text mit � und caf�, nul � und noch viel mehr Text."
+    assert document.warnings == (
+        "1 places that are not UTF-8 were replaced",
+        "1 NUL characters were replaced",
+    )
+
+
+def test_k2_a_file_that_is_no_text_is_refused(tmp_path):
+    with pytest.raises(IngestError, match="not UTF-8"):
+        loaded(tmp_path, bytes(range(256)) * 4)
+
+
+def test_k11_front_matter_is_metadata_and_the_full_text_is_kept(tmp_path):
+    text = "---\ntitle: From front matter\ncategory: auth\n---\n# Heading\n\nBody.\n"
+    document = loaded(tmp_path, text)
+    assert document.text == text
+    assert document.text[document.body_start :].startswith("# Heading")
+    assert document.metadata == {"title": "From front matter", "category": "auth"}
+    assert document.media_type == MARKDOWN
+
+
+def test_k11_broken_front_matter_is_text_and_reported(tmp_path):
+    document = loaded(tmp_path, "---\na: [\n---\nBody.\n")
+    assert document.body_start == 0
+    assert "taken as text" in document.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "title"),
+    [
+        ("a.md", "Intro.\n\n```\n# a comment\n```\n\n## The *real* title\n", "The real title"),
+        ("b.md", "Setext\n======\n\ntext", "Setext"),
+        ("c.md", "no heading", "c"),
+        ("d.rst", "=====\nTitle\n=====\n\ntext", "Title"),
+        ("e.txt", "First paragraph.\n\nAbstract\n\n   Indented.", "e"),
+        ("f.md", "---\ntitle: 2026\n---\ntext", "2026"),
+    ],
+)
+def test_k2_the_title_comes_from_front_matter_then_a_heading_then_the_file_name(tmp_path, name, text, title):
+    assert loaded(tmp_path, text, name).title == title
+
+
+def test_k2_a_file_that_cannot_be_read_is_an_ingest_error(tmp_path):
+    with pytest.raises(IngestError, match="cannot be read"):
+        load_document(tmp_path / "gone.md", "gone.md")
+    with pytest.raises(IngestError, match="not supported"):
+        load_document(tmp_path / "a.pdf", "a.pdf")
