@@ -12,10 +12,11 @@ from langgraph.pregel._messages import _messages_delta_reducer
 def messages_channel() -> DeltaChannel[list[AnyMessage]]:
     """The channel of the conversation.
 
-    A `DeltaChannel` keeps each message in the checkpoint that brought it, so a thread grows linearly; with LangGraph's ordinary
-    messages channel the whole conversation is written again in every step. It is in beta: this is its only use.
+    A `DeltaChannel` keeps each message in the checkpoint that brought it, so a thread grows linearly; with
+    LangGraph's ordinary messages channel the whole conversation is written again in every step. It is in beta: this
+    is its only use.
     """
-    return DeltaChannel(_messages_delta_reducer, list, snapshot_frequency=1000)
+    return DeltaChannel(_messages_delta_reducer, list, snapshot_frequency=1000)  # type: ignore[arg-type]
 
 
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sized
@@ -134,25 +135,22 @@ async def ingest_paths(
     run.report.ignored = found.ignored
     for name, reason in found.failed:
         run.report.fail(name, reason)
-    return await run.over(
-        found.files, len(found.files), on_progress, lambda: run.remove_gone(found, Path(base_dir))
-    )
+    return await run.over(found.files, len(found.files), on_progress, lambda: run.remove_gone(found, Path(base_dir)))
 
 
 class _Run:
     """One ingest. Its methods block, except `over`, which calls the others in worker threads."""
 
-    _writer: KnowledgeBaseWriter
-
-    def __init__(
-        self, path: str | Path, chunker: Chunker, lock_timeout: float, *, from_file: bool = False
-    ) -> None:
+    def __init__(self, path: str | Path, chunker: Chunker, lock_timeout: float, *, from_file: bool = False) -> None:
         self.report = IngestReport()
         self._path = Path(path)
         self._chunker = chunker
         self._lock_timeout = lock_timeout
         self._from_file = from_file
         self._wrote = False
+        self._writer: KnowledgeBaseWriter | None = None
+        self._ended = False
+        self._opening = threading.Lock()
 
     async def over(
         self,
@@ -163,8 +161,8 @@ class _Run:
     ) -> IngestReport:
         """Take in `items`, then call `at_end`."""
         started = time.monotonic()
-        self._writer = await run_blocking(KnowledgeBaseWriter, self._path, lock_timeout=self._lock_timeout)
         try:
+            await run_blocking(self._open)
             iterator = iter(items)
             done = 0
             while names := await run_blocking(self._batch, iterator):
@@ -174,19 +172,39 @@ class _Run:
                         on_progress(done, total, name)
             await run_blocking(at_end)
             if self._wrote:
-                await run_blocking(self._writer.tidy)
+                await run_blocking(self._base.tidy)
         finally:
-            await run_blocking(self._writer.close)
+            await run_blocking(self._close)
         self.report.seconds = time.monotonic() - started
         return self.report
+
+    @property
+    def _base(self) -> KnowledgeBaseWriter:
+        if self._writer is None:
+            raise RuntimeError("the ingest has not begun")
+        return self._writer
+
+    def _open(self) -> None:
+        with self._opening:
+            # A run that was cancelled meanwhile has nobody left who would close the file.
+            if not self._ended:
+                self._writer = KnowledgeBaseWriter(self._path, lock_timeout=self._lock_timeout)
+
+    def _close(self) -> None:
+        with self._opening:
+            self._ended = True
+            if self._writer:
+                self._writer.close()
 
     def remove_gone(self, found: FoundFiles, base_dir: Path) -> None:
         """Take out the documents whose files were in one of the given folders and are there no more."""
         there = {file.name for file in found.files} | {name for name, _ in found.failed}
+        # What lies below a folder that could not be read is unknown, not gone.
+        unknown = tuple(f"{name}/" for name, _ in found.failed)
         gone = [
             name
-            for name in self._writer.names_from_files()
-            if name not in there and _is_below(base_dir / name, found.folders)
+            for name in self._base.names_from_files()
+            if name not in there and not name.startswith(unknown) and _is_below(base_dir / name, found.folders)
         ]
         self._remove(gone)
 
@@ -224,7 +242,7 @@ class _Run:
 
     def _changed(self, document: Document) -> PreparedDocument | None:
         hash_ = document_hash(document, self._chunker.signature)
-        stored = self._writer.stored(document.name)
+        stored = self._base.stored(document.name)
         if stored and stored[0] == hash_:
             self.report.documents += 1
             self.report.unchanged += 1
@@ -239,7 +257,7 @@ class _Run:
     def _write(self, ready: list[PreparedDocument]) -> None:
         if not ready:
             return
-        failed = self._writer.write(ready)
+        failed = self._base.write(ready)
         self._wrote = True
         for name, reason in failed.items():
             self.report.fail(name, reason)
@@ -251,7 +269,7 @@ class _Run:
 
     def _remove(self, names: list[str]) -> None:
         if names:
-            self.report.deleted += self._writer.remove(names)
+            self.report.deleted += self._base.remove(names)
             self._wrote = True
 
 

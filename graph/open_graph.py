@@ -16,7 +16,8 @@ from groundgraph.graph.turn_runner import TurnRunner
 
 @asynccontextmanager
 async def open_graph(settings: Settings, **passed: Any) -> AsyncIterator[TurnRunner]:
-    """The turn graph with the configured checkpointer and store; on leaving, both and the configured sources are closed.
+    """The turn graph with the configured checkpointer and store; on leaving, both and the configured sources are
+    closed.
 
     Args:
         settings: from `load_settings`.

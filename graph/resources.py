@@ -15,9 +15,10 @@ from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.filters import check_filters
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
-from groundgraph.core.settings import ModelSettings, Settings
+from groundgraph.core.settings import KnowledgeBaseSettings, ModelSettings, Settings
 from groundgraph.prompts import Prompts
 from groundgraph.sources.contract import GroundedSource, SourceOptions, source_types
+from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class Resources:
         query_model: BaseChatModel | None = None,
         store: BaseStore | None = None,
     ) -> Resources:
-        """The resources that `settings` describe; what is passed in stands beside the sources and in place of the models.
+        """The resources that `settings` describe; what is passed in stands beside the sources and in place of the
+        models.
 
         Raises:
             ConfigurationError: something cannot work; every problem is listed.
@@ -73,9 +75,7 @@ class Resources:
             await source.close()
 
 
-def _configured_sources(
-    settings: Settings, *, from_python: Sequence[GroundedSource] | None
-) -> list[GroundedSource]:
+def _configured_sources(settings: Settings, *, from_python: Sequence[GroundedSource] | None) -> list[GroundedSource]:
     built = [
         source_types.get(entry.type, key=f"sources[{number}].type")(
             SourceOptions(entry.name, entry.options, settings.base_dir, f"sources[{number}]")
@@ -93,7 +93,8 @@ def _configured_sources(
             [
                 Problem(
                     "sources",
-                    "there is nothing to search. Name a source, or leave `sources` out for the knowledge base in .groundgraph/.",
+                    "there is nothing to search. Name a source, or leave `sources` out "
+                    "for the knowledge base in .groundgraph/.",
                 )
             ]
         )
@@ -101,10 +102,8 @@ def _configured_sources(
 
 
 def _knowledge_base(settings: Settings) -> GroundedSource:
-    kb = settings.knowledge_base
-    options: dict[str, Any] = {} if kb is None else {"path": str(kb.file), "fields": kb.fields}
-    entry = SourceOptions("knowledge_base", options, settings.base_dir, "knowledge_base")
-    return source_types.get("knowledge_base")(entry)
+    kb = settings.knowledge_base or KnowledgeBaseSettings()
+    return KnowledgeBaseSource(settings.at(kb.file), fields=kb.fields)
 
 
 def _by_name(sources: Sequence[GroundedSource]) -> dict[str, GroundedSource]:
@@ -169,4 +168,3 @@ def _without_secrets(message: str, options: dict[str, Any]) -> str:
         if isinstance(value, str) and len(value) > 3 and any(word in name for word in ("key", "token", "secret")):
             message = message.replace(value, "***")
     return message
-

@@ -15,8 +15,8 @@ from groundgraph.graph.turn_runner import TurnRunner
 async def resume_turn(graph: TurnRunner, thread_id: str, *, context: Context | None = None) -> dict[str, Any]:
     """The output of the thread's last turn, which is completed first when it was interrupted.
 
-    `ainvoke(None)` alone returns the previous answer without a word when the question that was lost never reached a checkpoint;
-    here the answer is that of the last question, or an error.
+    `ainvoke(None)` alone returns the previous answer without a word when the question that was lost never reached a
+    checkpoint; here the answer is that of the last question, or an error.
 
     Raises:
         NothingToResume: see the class.
@@ -29,7 +29,9 @@ async def resume_turn(graph: TurnRunner, thread_id: str, *, context: Context | N
         return resumed
     messages = snapshot.values.get("messages", [])
     if not messages or isinstance(messages[-1], HumanMessage):
-        raise NothingToResume(f"The thread '{thread_id}' has no answered turn and none to resume. Ask the question again.")
+        raise NothingToResume(
+            f"The thread '{thread_id}' has no answered turn and none to resume. Ask the question again."
+        )
     record = await load_provenance(graph, thread_id)
     return {"messages": messages, **output_of(record)}
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from langgraph.graph import StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
+from typing_extensions import TypedDict
 
 from groundgraph.core.context import Context, options_in_force
 from groundgraph.core.intent import IntentState
 from groundgraph.core.settings import Settings
-from groundgraph.core.turn_values import Retrieval, Turn
+from groundgraph.core.turn_values import Retrieval, RetrievalTask, Turn
 from groundgraph.graph.resources import Resources
 from groundgraph.nodes.merge_results import merge_results
 from groundgraph.nodes.resolve_intent import resolve_intent
 from groundgraph.nodes.retrieve_source import RetrieveSourceInput, retrieve_source
-from typing_extensions import TypedDict
 
 
 class FanOutInput(TypedDict, total=False):
@@ -51,17 +51,13 @@ def add_retrieval(builder: StateGraph[Any, Any, Any, Any], resources: Resources)
     builder.add_edge("retrieve_source", "merge_results")
 
 
-def fan_out(
-    settings: Settings, source_names: list[str]
-) -> Branch:
+def fan_out(settings: Settings, source_names: list[str]) -> Branch:
     """The function that gives one task per source and query; none when every source is skipped."""
 
     async def fan_out(state: FanOutInput, runtime: Runtime[Context]) -> list[Send] | str:
         chosen = options_in_force(settings, state["turn"]["options"], runtime.context).sources
         asked = [
-            name
-            for name in source_names
-            if name not in state["retrievals"] and (chosen is None or name in chosen)
+            name for name in source_names if name not in state["retrievals"] and (chosen is None or name in chosen)
         ]
         sends = [
             Send("retrieve_source", _task(state, name, number, query))
@@ -73,10 +69,10 @@ def fan_out(
     return fan_out
 
 
-def _task(state: Mapping[str, Any], source: str, number: int, query: str) -> RetrieveSourceInput:
+def _task(state: FanOutInput, source: str, number: int, query: str) -> RetrieveSourceInput:
     intent = state["intent"]
-    return {
-        "task": f"{source}/{number}",
+    task: RetrievalTask = {
+        "name": f"{source}/{number}",
         "source": source,
         "query": query,
         "filters": intent["filters"].get(source, {}),
@@ -85,3 +81,4 @@ def _task(state: Mapping[str, Any], source: str, number: int, query: str) -> Ret
         "raw_data": intent.get("raw_data", {}),
         "options": state["turn"]["options"],
     }
+    return {"task": task}

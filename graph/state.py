@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, NotRequired, get_type_hints
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels import EphemeralValue, UntrackedValue
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.intent import IntentState
@@ -19,6 +19,7 @@ from groundgraph.core.turn_values import (
     Outcome,
     Ranking,
     Retrieval,
+    RetrievalTask,
     Support,
     Turn,
 )
@@ -29,9 +30,10 @@ from groundgraph.graph.channels import appended, merged, messages_channel
 class Lifetime:
     """How long a channel lives and which steps write it.
 
-    `thread`: kept from turn to turn. `turn`: emptied by `begin_turn` (the large ones by `record_turn` too), kept in checkpoints, so that a turn resumes and forks with
-    it. `run`: never in a checkpoint; only what the last step writes for the caller, because such a channel is empty after a
-    resume.
+    `thread`: kept from turn to turn. `turn`: emptied by `begin_turn` (the large ones by `record_turn` too), kept in
+    checkpoints, so that a turn resumes and forks with it. `run`: never in a checkpoint; only what the last step
+    writes for the caller, because such a channel is empty after a resume. `task`
+    is never written at all: it is what each task of the fan-out is sent.
     """
 
     kind: Literal["thread", "turn", "run"]
@@ -69,12 +71,11 @@ class TurnState(TypedDict, total=False):
     metadata: Annotated[dict[str, Any], Lifetime("thread", ("record_turn",)), merged]
 
     question: Annotated[str, Lifetime("run", ()), EphemeralValue]
+    task: Annotated[RetrievalTask, Lifetime("run", ()), EphemeralValue]
 
     turn: Annotated[Turn, Lifetime("turn", ("begin_turn",))]
     intent: Annotated[IntentState, Lifetime("turn", ("resolve_intent",))]
-    retrievals: Annotated[
-        dict[str, Retrieval], Lifetime("turn", ("retrieve_source", "resolve_intent")), merged
-    ]
+    retrievals: Annotated[dict[str, Retrieval], Lifetime("turn", ("retrieve_source", "resolve_intent")), merged]
     bodies: Annotated[dict[str, EvidenceRecord], Lifetime("turn", ("retrieve_source",)), merged]
     ranking: Annotated[Ranking, Lifetime("turn", ("merge_results",))]
     draft: Annotated[Draft, Lifetime("turn", (*_ANSWERS, "begin_turn"))]
@@ -98,6 +99,5 @@ def lifetimes() -> dict[str, Lifetime]:
     """The lifetime of every channel of `TurnState`."""
     hints = get_type_hints(TurnState, include_extras=True)
     return {
-        name: next(item for item in hint.__metadata__ if isinstance(item, Lifetime))
-        for name, hint in hints.items()
+        name: next(item for item in hint.__metadata__ if isinstance(item, Lifetime)) for name, hint in hints.items()
     }

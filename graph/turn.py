@@ -50,14 +50,13 @@ def turn_graph(
         chat_model: writes answers, in place of `settings.llm`.
         query_model: writes search queries in mode `extract`, in place of `settings.query_llm`.
         checkpointer: any LangGraph saver with asynchronous methods; leave it out for a subgraph or a server.
-        store: holds evidence and provenance records; without one, evidence stays in the state and checkpoints are large.
+        store: holds evidence and provenance records; without one, evidence stays in the state and checkpoints are
+        large.
 
     Raises:
         ConfigurationError: settings and sources cannot work together; every problem is listed.
     """
-    resources = Resources.build(
-        settings, sources=sources, chat_model=chat_model, query_model=query_model, store=store
-    )
+    resources = Resources.build(settings, sources=sources, chat_model=chat_model, query_model=query_model, store=store)
     compiled = _builder(resources).compile(checkpointer=checkpointer, store=store, name="turn")
     runner = TurnRunner.adopt(compiled, resources)
     runner.config = {"recursion_limit": RECURSION_LIMIT}
@@ -80,9 +79,7 @@ def _builder(resources: Resources) -> StateGraph[Any, Any, Any, Any]:
     builder.add_node("record_turn", record_turn(settings, prompts, evidence))
 
     builder.add_edge(START, "begin_turn")
-    builder.add_conditional_edges(
-        "begin_turn", needs_retrieval, {"retrieve": "resolve_intent", "reply": "record_turn"}
-    )
+    builder.add_conditional_edges("begin_turn", needs_retrieval, {"retrieve": "resolve_intent", "reply": "record_turn"})
     builder.add_conditional_edges("merge_results", choose_answer(settings, model is not None), ANSWERS)
     for name in ANSWERS:
         builder.add_edge(name, "check_citations")
@@ -94,7 +91,8 @@ def _builder(resources: Resources) -> StateGraph[Any, Any, Any, Any]:
 async def needs_retrieval(state: BeginTurnUpdate) -> str:
     """`reply` when the turn has its answer already, `retrieve` in every other case; no model decides.
 
-    Asynchronous, as all branches are: LangGraph would give a plain function a thread, at a quarter of a millisecond each.
+    Asynchronous, as all branches are: LangGraph would give a plain function a thread, at a quarter of a millisecond
+    each.
     """
     return "reply" if state["draft"] else "retrieve"
 

@@ -28,8 +28,8 @@ from groundgraph.graph.writer_conflict import ForeignWrites
 class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
     """A compiled graph whose runs have a deadline, clean input and, on one thread, an order.
 
-    `StateGraph.compile` fixes the class of what it returns, so `adopt` changes it afterwards. Inside a parent graph, and on a
-    server, the parent's rules for threads hold; deadline and input are looked after everywhere.
+    `StateGraph.compile` fixes the class of what it returns, so `adopt` changes it afterwards. Inside a parent graph,
+    and on a server, the parent's rules for threads hold; deadline and input are looked after everywhere.
     """
 
     resources: Resources
@@ -48,7 +48,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         copied.resources = self.resources
         return copied
 
-    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:  # type: ignore[override]
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """As LangGraph's.
 
         Raises:
@@ -87,11 +87,11 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         await stack.enter_async_context(thread_lock(saver, str(thread_id), wait))
         return await ForeignWrites.watch(saver, str(thread_id))
 
-    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:  # type: ignore[override]
+    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """As `astream`, for callers that are not asynchronous; runs on a background event loop."""
         return iterate_in_background(self.astream(input, config, **kwargs))
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # type: ignore[override]
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """As `ainvoke`, for callers that are not asynchronous; runs on a background event loop."""
         return run_in_background(self.ainvoke(input, config, **kwargs))
 
@@ -102,8 +102,8 @@ _END: Any = object()
 async def _next(items: AsyncIterator[Any], ends_at: float, backpressure: Backpressure | None) -> Any:
     """The next item, produced under this turn's deadline.
 
-    The context variables are set around each step and not once: an asynchronous generator runs in the context of whoever asks
-    for its next item, and must leave nothing behind there.
+    The context variables are set around each step and not once: an asynchronous generator runs in the context of
+    whoever asks for its next item, and must leave nothing behind there.
     """
     deadline = turn_ends_at.set(ends_at)
     reader = current_backpressure.set(backpressure) if backpressure else None
@@ -127,6 +127,6 @@ def _storage_error(error: sqlite3.OperationalError) -> Exception:
     if "locked" not in str(error) and "busy" not in str(error):
         return error
     return StorageLocked(
-        "A database of this graph stayed locked by another process for five seconds. Nothing was lost: ask again, or let one "
-        "process own a thread."
+        "A database of this graph stayed locked by another process for five seconds. "
+        "Nothing was lost: ask again, or let one process own a thread."
     )

@@ -15,9 +15,10 @@ from groundgraph.core.errors import ThreadConflict
 class ForeignWrites:
     """What a thread looked like before a turn, for a saver that several processes can write to.
 
-    Two processes that run a turn on one thread at once each build on the same checkpoint; both branches are kept, but only the
-    newest is the thread's head, so the messages of the other are not seen again. SQLite tells cheaply whether any other
-    connection wrote to the file (`PRAGMA data_version`); only then are the thread's checkpoints compared.
+    Two processes that run a turn on one thread at once each build on the same checkpoint; both branches are kept, but
+    only the newest is the thread's head, so the messages of the other are not seen again. SQLite tells cheaply
+    whether any other connection wrote to the file (`PRAGMA data_version`); only then are the thread's checkpoints
+    compared.
     """
 
     saver: AsyncSqliteSaver
@@ -50,14 +51,12 @@ class ForeignWrites:
             newest = parents[newest]
         if set(parents) - chain:
             raise ThreadConflict(
-                f"Another process wrote to the thread '{self.thread_id}' during this turn, so the thread continues from only one "
-                "of the two answers. Let one process own a thread, or serve the graph with LangGraph Server."
+                f"Another process wrote to the thread '{self.thread_id}' during this turn, so the thread goes on from "
+                "only one of the two answers. Let one process own a thread, or serve the graph with LangGraph Server."
             )
 
     async def _newest(self) -> str | None:
-        query = (
-            "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
-        )
+        query = "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
         async with self.saver.conn.execute(query, (self.thread_id,)) as cursor:
             row = await cursor.fetchone()
         return row[0] if row else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from langchain_core.language_models import BaseChatModel
@@ -15,14 +14,14 @@ from groundgraph.core.context import Context
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.settings import Settings
 from groundgraph.nodes.answer_state import AnswerInput, AnswerUpdate, assignment, style_asked_for
-
-Node = Callable[[AnswerInput, Runtime[Context]], Awaitable[AnswerUpdate]]
+from groundgraph.nodes.node import Node
 
 
 def answer_conversational(
     settings: Settings, templates: AnswerTemplates, evidence: EvidenceStore, model: BaseChatModel | None
-) -> Node:
-    """The node. Without evidence, which happens only when general knowledge is allowed, the answer begins by saying so."""
+) -> Node[AnswerInput, AnswerUpdate]:
+    """The node. Without evidence, which happens only when general knowledge is allowed, the answer begins by saying
+    so."""
 
     async def answer_conversational(state: AnswerInput, runtime: Runtime[Context]) -> AnswerUpdate:
         started = time.perf_counter()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from langchain_core.language_models import BaseChatModel
@@ -16,13 +15,12 @@ from groundgraph.core.errors import TemplateInvalid
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.settings import Settings
 from groundgraph.nodes.answer_state import AnswerInput, AnswerUpdate, assignment, style_asked_for
-
-Node = Callable[[AnswerInput, Runtime[Context]], Awaitable[AnswerUpdate]]
+from groundgraph.nodes.node import Node
 
 
 def answer_hybrid(
     settings: Settings, templates: AnswerTemplates, evidence: EvidenceStore, model: BaseChatModel | None
-) -> Node:
+) -> Node[AnswerInput, AnswerUpdate]:
     """The node. The appendix is the last piece of the stream, so that what was streamed is the whole answer."""
 
     async def answer_hybrid(state: AnswerInput, runtime: Runtime[Context]) -> AnswerUpdate:
@@ -36,9 +34,7 @@ def answer_hybrid(
             problem = error.problems[0]
             notes = [templates.prompts.note("template_failed", language, key=problem.key, reason=problem.message)]
             appendix = templates.built_in().provenance(task.variables, language)
-        draft, calls = await write_answer(
-            replace(task, suffix=f"\n\n{appendix}"), model, settings, templates
-        )
+        draft, calls = await write_answer(replace(task, suffix=f"\n\n{appendix}"), model, settings, templates)
         draft.setdefault("style", "hybrid")
         draft["asked_style"] = style_asked_for(state, task.options)
         draft["notes"] = [*notes, *draft["notes"]]

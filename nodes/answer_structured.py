@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
 
 from langgraph.runtime import Runtime
 
@@ -12,13 +11,12 @@ from groundgraph.core.context import Context
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.settings import Settings
 from groundgraph.nodes.answer_state import AnswerInput, AnswerUpdate, assignment, style_asked_for
-
-Node = Callable[[AnswerInput, Runtime[Context]], Awaitable[AnswerUpdate]]
+from groundgraph.nodes.node import Node
 
 
 def answer_structured(
     settings: Settings, templates: AnswerTemplates, evidence: EvidenceStore
-) -> Node:
+) -> Node[AnswerInput, AnswerUpdate]:
     """The node."""
 
     async def answer_structured(state: AnswerInput, runtime: Runtime[Context]) -> AnswerUpdate:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import time
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
@@ -19,6 +18,7 @@ from groundgraph.core.message_intake import MARK
 from groundgraph.core.settings import Settings
 from groundgraph.core.text import detect_language
 from groundgraph.core.turn_values import Draft, Turn
+from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 
 
@@ -43,10 +43,7 @@ class BeginTurnUpdate(TypedDict):
     timings: Overwrite
 
 
-Node = Callable[[BeginTurnInput, Runtime[Context]], Awaitable[BeginTurnUpdate]]
-
-
-def begin_turn(settings: Settings, prompts: Prompts) -> Node:
+def begin_turn(settings: Settings, prompts: Prompts) -> Node[BeginTurnInput, BeginTurnUpdate]:
     """The node; see `BeginTurnUpdate`."""
 
     async def begin_turn(state: BeginTurnInput, runtime: Runtime[Context]) -> BeginTurnUpdate:
@@ -109,9 +106,7 @@ def _issues(
     return issues
 
 
-def _immediate_reply(
-    message: BaseMessage | None, turn: Turn, prompts: Prompts, settings: Settings
-) -> Draft:
+def _immediate_reply(message: BaseMessage | None, turn: Turn, prompts: Prompts, settings: Settings) -> Draft:
     rejected = _marks(message).get("rejected")
     if rejected:
         limit = settings.limits.message_chars

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
 
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
@@ -20,6 +19,7 @@ from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Check, Draft, Flag, Ranking, Turn
+from groundgraph.nodes.node import Node
 
 
 class CheckCitationsInput(TypedDict, total=False):
@@ -38,15 +38,10 @@ class CheckCitationsUpdate(TypedDict):
     timings: dict[str, float]
 
 
-Node = Callable[[CheckCitationsInput, Runtime[Context]], Awaitable[CheckCitationsUpdate]]
-
-
-def check_citations(settings: Settings, evidence: EvidenceStore) -> Node:
+def check_citations(settings: Settings, evidence: EvidenceStore) -> Node[CheckCitationsInput, CheckCitationsUpdate]:
     """The node; see `CheckCitationsUpdate`."""
 
-    async def check_citations(
-        state: CheckCitationsInput, runtime: Runtime[Context]
-    ) -> CheckCitationsUpdate:
+    async def check_citations(state: CheckCitationsInput, runtime: Runtime[Context]) -> CheckCitationsUpdate:
         started = time.perf_counter()
         draft, turn = state["draft"], state["turn"]
         results = await evidence.results(runtime.store, state["ranking"]["refs"], state.get("bodies"))
@@ -56,7 +51,8 @@ def check_citations(settings: Settings, evidence: EvidenceStore) -> Node:
         used = [] if draft["finish"] == "refusal" else labels_in(draft["text"])
         labels = [label for label in used if label in by_label]
         flags = label_flags(draft.get("removed", [])) + _finish_flags(draft)
-        if options.require_citations and draft["finish"] == "stop" and not labels and has_claims(written):
+        uncited = results and not labels and has_claims(written)
+        if options.require_citations and draft["finish"] == "stop" and uncited:
             flags.append({"kind": "no_citation", "sentence": "", "detail": "the answer cites no evidence"})
         # What no model wrote stands in the evidence word for word.
         score = lexical_support(written, by_label) if written else float(bool(labels))

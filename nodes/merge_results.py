@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
@@ -14,6 +14,7 @@ from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Ranking, Ref, Retrieval
+from groundgraph.nodes.node import Node
 
 
 class MergeResultsInput(TypedDict, total=False):
@@ -30,10 +31,9 @@ class MergeResultsUpdate(TypedDict):
     timings: dict[str, float]
 
 
-Node = Callable[[MergeResultsInput, Runtime[Context]], Awaitable[MergeResultsUpdate]]
-
-
-def merge_results(settings: Settings, source_names: Sequence[str], evidence: EvidenceStore) -> Node:
+def merge_results(
+    settings: Settings, source_names: Sequence[str], evidence: EvidenceStore
+) -> Node[MergeResultsInput, MergeResultsUpdate]:
     """The node; sources take turns in the order of `source_names`."""
     weights = {entry.name: entry.weight for entry in settings.sources}
     merge = STRATEGIES[settings.retrieval.merge]
@@ -63,9 +63,7 @@ def merge_results(settings: Settings, source_names: Sequence[str], evidence: Evi
     return merge_results
 
 
-def _lists_by_source(
-    retrievals: Mapping[str, Retrieval], source_names: Sequence[str]
-) -> dict[str, list[list[Ref]]]:
+def _lists_by_source(retrievals: Mapping[str, Retrieval], source_names: Sequence[str]) -> dict[str, list[list[Ref]]]:
     """Each source's lists in the order of its queries; tasks end in any order."""
     lists: dict[str, list[list[Ref]]] = {name: [] for name in source_names}
     for task in sorted(retrievals, key=_query_number):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
@@ -37,6 +36,7 @@ from groundgraph.core.turn_values import (
     Support,
     Turn,
 )
+from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 
 
@@ -58,8 +58,8 @@ class RecordTurnInput(TypedDict, total=False):
 class RecordTurnUpdate(TypedDict, total=False):
     """What the step writes: the thread's message and metadata, and the outputs of the run.
 
-    What the record and the message hold now is emptied, so that the thread's last checkpoint and the next turn's first ones do
-    not hold it again.
+    What the record and the message hold now is emptied, so that the thread's last checkpoint and the next turn's
+    first ones do not hold it again.
     """
 
     messages: list[AnyMessage]
@@ -76,16 +76,15 @@ class RecordTurnUpdate(TypedDict, total=False):
     bodies: Overwrite
 
 
-Node = Callable[[RecordTurnInput, Runtime[Context]], Awaitable[RecordTurnUpdate]]
-
-
-def record_turn(settings: Settings, prompts: Prompts, evidence: EvidenceStore) -> Node:
+def record_turn(
+    settings: Settings, prompts: Prompts, evidence: EvidenceStore
+) -> Node[RecordTurnInput, RecordTurnUpdate]:
     """The node. Running it twice, after a crash in the middle, writes the same message and the same record once."""
 
     async def record_turn(state: RecordTurnInput, runtime: Runtime[Context]) -> RecordTurnUpdate:
         draft, turn = state["draft"], state["turn"]
-        notes = reader_notes(prompts.note, state)  # type: ignore[arg-type]
-        record = stored_record(state, notes, _thread(runtime))  # type: ignore[arg-type]
+        notes = reader_notes(prompts.note, state)
+        record = stored_record(state, notes, _thread(runtime))
         bodies = await evidence.load(runtime.store, record_keys(record), state.get("bodies"))
         provenance = full_record(record, bodies)
         update: RecordTurnUpdate = {

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 from langgraph.runtime import Runtime
 
 from groundgraph.core.context import Context, options_in_force
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_outcome import absence_outcome
 from groundgraph.nodes.answer_state import AnswerInput, AnswerUpdate, style_asked_for
+from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 
-Node = Callable[[AnswerInput, Runtime[Context]], Awaitable[AnswerUpdate]]
 
-
-def report_absence(settings: Settings, prompts: Prompts) -> Node:
+def report_absence(settings: Settings, prompts: Prompts) -> Node[AnswerInput, AnswerUpdate]:
     """The node. No model is called: it could only invent something (S5)."""
 
     async def report_absence(state: AnswerInput, runtime: Runtime[Context]) -> AnswerUpdate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from jinja2 import Template
@@ -22,6 +22,7 @@ from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import ModelCall, Retrieval, Turn
+from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 
 
@@ -42,15 +43,12 @@ class ResolveIntentUpdate(TypedDict):
     timings: dict[str, float]
 
 
-Node = Callable[[ResolveIntentInput, Runtime[Context]], Awaitable[ResolveIntentUpdate]]
-
-
 def resolve_intent(
     settings: Settings,
     schemas: Mapping[str, SourceSchema | None],
     query_model: BaseChatModel | None,
     prompts: Prompts,
-) -> Node:
+) -> Node[ResolveIntentInput, ResolveIntentUpdate]:
     """The node.
 
     Args:
@@ -128,8 +126,9 @@ def enforce_filters(
 ) -> tuple[IntentState, dict[str, Retrieval]]:
     """The intent with its filters checked and the default filters set, and the sources that must not be searched.
 
-    A default filter replaces a proposed one on the same field. A source whose proposed filter is refused is not searched:
-    searching it without the filter would give more than was asked for. Nor is one whose required field has no condition.
+    A default filter replaces a proposed one on the same field. A source whose proposed filter is refused is not
+    searched: searching it without the filter would give more than was asked for. Nor is one whose required field has
+    no condition.
     """
     issues = list(intent.get("issues", []))
     filters: dict[str, dict[str, Any]] = {}

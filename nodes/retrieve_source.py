@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -13,6 +14,7 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_exponential_jitter
 from typing_extensions import TypedDict
 
+from groundgraph.core.circuit_breaker import CircuitBreaker
 from groundgraph.core.context import Context, options_in_force
 from groundgraph.core.deadline import within
 from groundgraph.core.errors import SourceContractBroken, SourceError
@@ -28,7 +30,8 @@ from groundgraph.core.filters import matches
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.model_reply import is_transient, status_code
 from groundgraph.core.settings import Settings
-from groundgraph.core.turn_values import Ref, Retrieval
+from groundgraph.core.turn_values import Ref, Retrieval, RetrievalTask
+from groundgraph.nodes.node import Node
 from groundgraph.sources.ask import ask
 from groundgraph.sources.contract import GroundedSource
 
@@ -37,16 +40,9 @@ PREVIEW_CHARS = 80
 
 
 class RetrieveSourceInput(TypedDict):
-    """One task of the fan-out: which source is asked what. `options` are those that the turn began with."""
+    """What the fan-out sends: one task."""
 
-    task: str
-    source: str
-    query: str
-    filters: dict[str, Any]
-    scope: str
-    categories: list[str]
-    raw_data: dict[str, Any]
-    options: dict[str, Any]
+    task: RetrievalTask
 
 
 class RetrieveSourceUpdate(TypedDict):
@@ -56,60 +52,76 @@ class RetrieveSourceUpdate(TypedDict):
     bodies: dict[str, EvidenceRecord]
 
 
-Node = Callable[[RetrieveSourceInput, Runtime[Context]], Awaitable[RetrieveSourceUpdate]]
-
-
 def retrieve_source(
     settings: Settings, sources: Mapping[str, GroundedSource], evidence: EvidenceStore
-) -> Node:
+) -> Node[RetrieveSourceInput, RetrieveSourceUpdate]:
     """The node: asks within the source's limit, keeps what the contract allows, stores it."""
     limits = {entry.name: entry.timeout for entry in settings.sources if entry.timeout}
+    breakers = {
+        name: CircuitBreaker(settings.limits.breaker_failures, settings.limits.breaker_pause) for name in sources
+    }
 
-    async def retrieve_source(
-        state: RetrieveSourceInput, runtime: Runtime[Context]
-    ) -> RetrieveSourceUpdate:
-        source = sources[state["source"]]
-        options = options_in_force(settings, state["options"], runtime.context)
+    async def retrieve_source(state: RetrieveSourceInput, runtime: Runtime[Context]) -> RetrieveSourceUpdate:
+        task = state["task"]
+        source = sources[task["source"]]
+        options = options_in_force(settings, task["options"], runtime.context)
         limit = limits.get(source.name, settings.deadlines.source)
         started = time.perf_counter()
-        retrieval: Retrieval = {"source": source.name, "query": state["query"], "refs": [], "found": 0}
+        retrieval: Retrieval = {"source": source.name, "query": task["query"], "refs": [], "found": 0}
         records: dict[str, EvidenceRecord] = {}
-        intent = _intent(state)
-        try:
-            answer, retrieval["attempts"] = await _asked(
-                source, intent, options.top_k, options.score_threshold, limit, settings.limits.attempts
-            )
-            kept, dropped = accepted(answer, source, intent, options.top_k, options.score_threshold)
-            retrieval |= {"status": "ok", "found": len(answer), "dropped": dropped}
-            retrieval["previews"] = [preview(result.content, PREVIEW_CHARS) for result in kept[:PREVIEWS]]
-            records, retrieval["refs"] = _references(kept)
-        except TimeoutError:
-            retrieval |= {"status": "timed_out", "error": f"{limit:g}", "error_type": "SourceTimeout"}
-        except Exception as error:
-            retrieval |= {"status": "failed", "error": _reason(error), "error_type": type(error).__name__}
+        breaker, intent = breakers[source.name], _intent(task)
+        if breaker.allows():
+            question = Question(source, intent, options.top_k, options.score_threshold)
+            report, records = await _retrieved(question, limit, settings.limits.attempts)
+            retrieval |= report
+            breaker.succeeded() if report["status"] == "ok" else breaker.failed()
+        else:
+            error = f"it failed repeatedly and is asked again in {breaker.seconds_left():.0f} seconds"
+            retrieval |= {"status": "skipped", "error": error, "error_type": "CircuitOpen"}
         in_state = await evidence.save(runtime.store, records)
         retrieval["elapsed_ms"] = round((time.perf_counter() - started) * 1000, 3)
         runtime.stream_writer(_event(retrieval))
-        return {"retrievals": {state["task"]: retrieval}, "bodies": in_state}
+        return {"retrievals": {task["name"]: retrieval}, "bodies": in_state}
 
     return retrieve_source
 
 
-def _intent(state: RetrieveSourceInput) -> RetrievalIntent:
-    filters = {state["source"]: state["filters"]} if state["filters"] else {}
-    return RetrievalIntent(
-        [state["query"]], filters, state["scope"], None, state["categories"], state["raw_data"]
-    )
+def _intent(task: RetrievalTask) -> RetrievalIntent:
+    filters = {task["source"]: task["filters"]} if task["filters"] else {}
+    return RetrievalIntent([task["query"]], filters, task["scope"], None, task["categories"], task["raw_data"])
 
 
-async def _asked(
-    source: GroundedSource,
-    intent: RetrievalIntent,
-    top_k: int,
-    score_threshold: float,
-    limit: float,
-    attempts: int,
-) -> tuple[Sequence[SourceResult], int]:
+@dataclass(frozen=True)
+class Question:
+    """What a source is asked."""
+
+    source: GroundedSource
+    intent: RetrievalIntent
+    top_k: int
+    score_threshold: float
+
+
+async def _retrieved(question: Question, limit: float, attempts: int) -> tuple[Retrieval, dict[str, EvidenceRecord]]:
+    """What came of the question, and the records of the evidence that it gave."""
+    try:
+        answer, tries = await _asked(question, limit, attempts)
+        kept, dropped = accepted(answer, question)
+    except TimeoutError:
+        return {"status": "timed_out", "error": f"{limit:g}", "error_type": "SourceTimeout"}, {}
+    except Exception as error:
+        return {"status": "failed", "error": _reason(error), "error_type": type(error).__name__}, {}
+    records, refs = _references(kept)
+    return {
+        "status": "ok",
+        "refs": refs,
+        "found": len(answer),
+        "dropped": dropped,
+        "attempts": tries,
+        "previews": [preview(result.content, PREVIEW_CHARS) for result in kept[:PREVIEWS]],
+    }, records
+
+
+async def _asked(question: Question, limit: float, attempts: int) -> tuple[Sequence[SourceResult], int]:
     """The source's answer and the number of tries; transient errors are tried again within the limit."""
     tries = 0
 
@@ -123,7 +135,12 @@ async def _asked(
         ):
             with attempt:
                 tries += 1
-                return await ask(source, intent, top_k=top_k, score_threshold=score_threshold)
+                return await ask(
+                    question.source,
+                    question.intent,
+                    top_k=question.top_k,
+                    score_threshold=question.score_threshold,
+                )
         raise AssertionError("unreachable: the last try returns or raises")
 
     return await within(limit, run()), tries
@@ -133,14 +150,8 @@ def _worth_another(error: BaseException) -> bool:
     return not isinstance(error, SourceError) and is_transient(error)
 
 
-def accepted(
-    answer: Sequence[SourceResult],
-    source: GroundedSource,
-    intent: RetrievalIntent,
-    top_k: int,
-    score_threshold: float,
-) -> tuple[list[SourceResult], dict[str, int]]:
-    """The results of an answer that count as evidence, at most `top_k`, and how many were dropped by reason.
+def accepted(answer: Sequence[SourceResult], question: Question) -> tuple[list[SourceResult], dict[str, int]]:
+    """The results of an answer that count as evidence, at most `top_k`, and how many others there were by reason.
 
     Every source honours threshold, cap and filters by contract; this is the second lock on the same door.
 
@@ -149,17 +160,17 @@ def accepted(
     """
     if not isinstance(answer, list | tuple):
         raise SourceContractBroken(f"query() returned {type(answer).__name__} instead of a list of SourceResult")
-    filters = intent.filters.get(source.name, {})
+    filters = question.intent.filters.get(question.source.name, {})
     kept: list[SourceResult] = []
     dropped: Counter[str] = Counter()
     for result in answer:
         if not isinstance(result, SourceResult):
             raise SourceContractBroken(f"query() returned {type(result).__name__} instead of SourceResult")
-        reason = _fault_of(result, filters, score_threshold)
-        if reason is None and len(kept) == top_k:
+        reason = _fault_of(result, filters, question.score_threshold)
+        if reason is None and len(kept) == question.top_k:
             reason = "beyond_top_k"
         if reason is None:
-            kept.append(_normal(result, source))
+            kept.append(_normal(result, question.source))
         else:
             dropped[reason] += 1
     return kept, dict(dropped)
@@ -212,4 +223,3 @@ def _event(retrieval: Retrieval) -> dict[str, Any]:
     shown = ("source", "query", "status", "error", "previews", "elapsed_ms")
     event = {name: retrieval[name] for name in shown if name in retrieval}  # type: ignore[literal-required]
     return {"stage": "retrieve_source", **event, "kept": len(retrieval["refs"])}
-

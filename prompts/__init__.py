@@ -31,9 +31,7 @@ _SUFFIX = ".jinja2"
 
 def _shipped() -> dict[str, str]:
     folder = files("groundgraph.prompts")
-    return {
-        entry.name: entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(_SUFFIX)
-    }
+    return {entry.name: entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(_SUFFIX)}
 
 
 class Prompts:
@@ -83,9 +81,7 @@ class Prompts:
             raise ConfigurationError([Problem("prompts.path", f"there is no folder {path}")])
         shipped = _shipped()
         problems = [
-            problem
-            for file in sorted(path.glob(f"*{_SUFFIX}"))
-            for problem in _override_problems(file, shipped)
+            problem for file in sorted(path.glob(f"*{_SUFFIX}")) for problem in _override_problems(file, shipped)
         ]
         if problems:
             raise TemplateInvalid(problems)
@@ -108,8 +104,7 @@ def _override_problems(file: Path, shipped: dict[str, str]) -> list[Problem]:
         Problem("", f"does not use the variable '{name}', which this prompt needs", str(file), 1, 1)
         for name in sorted(wanted - used)
     ] + [
-        Problem("", f"uses '{name}', which this prompt is not given", str(file), 1, 1)
-        for name in sorted(used - wanted)
+        Problem("", f"uses '{name}', which this prompt is not given", str(file), 1, 1) for name in sorted(used - wanted)
     ]
 
 
@@ -134,4 +129,3 @@ def _replace_ignoring_case(text: str, old: str, new: str) -> str:
         pieces += [text[position:at], new]
         position = at + len(old)
     return "".join([*pieces, text[position:]])
-

@@ -41,7 +41,8 @@ class GroundedSource(ABC):
     async def query(
         self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
     ) -> list[SourceResult]:
-        """At most `top_k` results per text query of `intent`, best first, each with relevance `score_threshold` or more.
+        """At most `top_k` results per text query of `intent`, best first, each with relevance `score_threshold` or
+        more.
 
         Raises:
             SourceError: the source cannot answer. Any other exception counts as a failure of the source as well.

@@ -10,7 +10,7 @@ from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.filters import matches
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.lexical import bm25, coverage, idf
+from groundgraph.core.lexical import bm25, idf
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.text import query_stems, stems
 from groundgraph.sources.contract import GroundedSource, SourceOptions, source_types
@@ -21,7 +21,8 @@ Record = str | Mapping[str, Any] | SourceResult
 class InMemorySource(GroundedSource):
     """Records in memory, found by the stems of their content, title and section.
 
-    The order is BM25's; the relevance is the idf-weighted share of the question's stems that a record holds.
+    The order is BM25's; the relevance is the plain share of the question's stems that a record holds. Weighting them by
+    idf, as the knowledge base does, would say little about a handful of records.
 
     Args:
         records: texts, mappings with `content` (or `text`) and any metadata, or finished results.
@@ -99,7 +100,7 @@ class InMemorySource(GroundedSource):
         kept: list[SourceResult] = []
         for number in sorted(scores, key=lambda number: (-scores[number], number)):
             result = self._results[number]
-            relevance = coverage(weights, held[number])
+            relevance = len(held[number]) / len(weights)
             if relevance >= score_threshold and matches(filters, result.metadata):
                 kept.append(_scored(result, relevance, scores[number]))
                 if len(kept) == top_k:

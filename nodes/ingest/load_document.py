@@ -70,7 +70,5 @@ def _first_heading(text: str, start: int, media_type: str) -> str:
     if media_type == MARKDOWN:
         return next((block.title for block in markdown_blocks(head, start) if block.title), "")
     # In a plain text a heading further down is that of a section, "Abstract" for example.
-    first = next(
-        (block for block in plain_blocks(head, start) if head[block.start : block.end].strip()), None
-    )
+    first = next((block for block in plain_blocks(head, start) if head[block.start : block.end].strip()), None)
     return first.title if first else ""

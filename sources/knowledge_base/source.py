@@ -120,9 +120,7 @@ class KnowledgeBaseSource(GroundedSource):
         """Close the file."""
         await run_blocking(self._connections.close)
 
-    def _allowed_documents(
-        self, connection: sqlite3.Connection, filters: Mapping[str, Any]
-    ) -> AllowedDocuments:
+    def _allowed_documents(self, connection: sqlite3.Connection, filters: Mapping[str, Any]) -> AllowedDocuments:
         changes: int = connection.execute("SELECT changes FROM state").fetchone()[0]
         key = (json.dumps(filters, sort_keys=True), changes)
         with self._guard:
@@ -231,11 +229,7 @@ def _fields(entry: SourceOptions) -> dict[str, dict[str, Any]]:
         given = {item["name"]: {key: value for key, value in item.items() if key != "name"} for item in given}
     if not isinstance(given, Mapping) or not all(isinstance(spec, Mapping) for spec in given.values()):
         raise ConfigurationError(
-            [
-                Problem(
-                    f"{entry.key}.fields", "must map each field to its type, such as `year: {type: integer}`"
-                )
-            ]
+            [Problem(f"{entry.key}.fields", "must map each field to its type, such as `year: {type: integer}`")]
         )
     return {str(field): dict(spec) for field, spec in given.items()}
 

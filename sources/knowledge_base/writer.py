@@ -70,9 +70,7 @@ def prepare(document: Document, chunks: Iterable[Chunk], hash_: str, *, from_fil
         if chunk.headings not in paths:
             # A heading that repeats the title says nothing more.
             inner = [heading for heading in chunk.headings if heading != document.title]
-            paths[chunk.headings] = " ".join(
-                [*title, *(stem for heading in inner for stem in stems(heading))]
-            )
+            paths[chunk.headings] = " ".join([*title, *(stem for heading in inner for stem in stems(heading))])
         prepared.append(PreparedChunk(chunk, " ".join(stems(chunk.text)), paths[chunk.headings]))
     return PreparedDocument(document, prepared, hash_, from_file)
 
@@ -107,9 +105,7 @@ class KnowledgeBaseWriter:
     def names_from_files(self) -> list[str]:
         """The names of all documents that were read from files."""
         with self._turn:
-            rows = self._connection.execute(
-                "SELECT name FROM documents WHERE from_file ORDER BY name"
-            ).fetchall()
+            rows = self._connection.execute("SELECT name FROM documents WHERE from_file ORDER BY name").fetchall()
         return [name for (name,) in rows]
 
     def write(self, batch: Sequence[PreparedDocument]) -> dict[str, str]:
@@ -180,8 +176,7 @@ class KnowledgeBaseWriter:
             document.text,
         )
         number = self._connection.execute(
-            "INSERT INTO documents (name, title, hash, from_file, chunks, metadata, text) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO documents (name, title, hash, from_file, chunks, metadata, text) VALUES (?, ?, ?, ?, ?, ?, ?)",
             row,
         ).lastrowid
         for chunk in prepared.chunks:
@@ -227,9 +222,7 @@ class KnowledgeBaseWriter:
             [(term, sign * count) for term, count in counts.items()],
         )
         if sign < 0:
-            self._connection.executemany(
-                "DELETE FROM terms WHERE term = ? AND df <= 0", [(term,) for term in counts]
-            )
+            self._connection.executemany("DELETE FROM terms WHERE term = ? AND df <= 0", [(term,) for term in counts])
         self._connection.execute(
             "UPDATE state SET chunks = chunks + ?, stems = stems + ?",
             (sign * len(chunks), sign * sum(map(len, chunks))),

@@ -1,7 +1,7 @@
 """Grounded question answering for LangGraph.
 
-Every turn retrieves, every citation is checked, an outage never looks like ignorance. The names below are loaded when they are
-first used, so that `import groundgraph` costs next to nothing.
+Every turn retrieves, every citation is checked, an outage never looks like ignorance. The names below are loaded when
+they are first used, so that `import groundgraph` costs next to nothing.
 """
 
 from __future__ import annotations

@@ -86,9 +86,7 @@ def test_k5_a_fence_or_table_that_fits_is_not_split():
 
 def test_k5_a_fence_that_does_not_fit_is_cut_at_line_ends():
     code = "```\n" + "\n".join(f"call({n}). Then(more)" for n in range(40)) + "\n```"
-    assert all(
-        line in code.split("\n") for c in chunked(code, max_chunk_size=100) for line in c.text.split("\n")
-    )
+    assert all(line in code.split("\n") for c in chunked(code, max_chunk_size=100) for line in c.text.split("\n"))
 
 
 def test_k5_tiny_paragraphs_are_packed_and_long_ones_stand_alone():
@@ -124,6 +122,14 @@ Table of Contents
 
    1. Introduction ....................................................4
       1.1. Roles ......................................................6
+
+2. Protocol ...........................................................8
+
+2.1. Endpoints . . . . . . . . . . . . . . . . . . . . . . . . . . . 12
+
+RFC 6749                        OAuth 2.0                   October 2012
+
+   4. Tokens .........................................................9
 
 1.  Introduction
 

@@ -25,9 +25,7 @@ async def test_it_runs_in_a_daemon_thread():
     assert thread.daemon
 
 
-@pytest.mark.parametrize(
-    "error", [ValueError("own"), KeyboardInterrupt("own"), asyncio.CancelledError("own")]
-)
+@pytest.mark.parametrize("error", [ValueError("own"), KeyboardInterrupt("own"), asyncio.CancelledError("own")])
 async def test_exceptions_pass(error):
     def failing():
         raise error

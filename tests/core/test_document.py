@@ -28,9 +28,7 @@ def test_k11_empty_front_matter_has_no_fields(text, offset):
     assert front_matter(text) == ({}, offset)
 
 
-@pytest.mark.parametrize(
-    "text", ["# A\n---\na: b\n---\n", "---\nnever closed: 1\n", "", "--- a\nb: 1\n---\n"]
-)
+@pytest.mark.parametrize("text", ["# A\n---\na: b\n---\n", "---\nnever closed: 1\n", "", "--- a\nb: 1\n---\n"])
 def test_k11_text_without_front_matter_has_none(text):
     assert front_matter(text) == ({}, 0)
 
@@ -48,5 +46,5 @@ def test_k11_text_without_front_matter_has_none(text):
     ids=["list", "scalar", "broken", "alias", "fault_66_python_object", "too_long"],
 )
 def test_k11_front_matter_that_is_no_safe_mapping_is_refused(yaml):
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"\w"):
         front_matter(f"---\n{yaml}\n---\nbody")

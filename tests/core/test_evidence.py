@@ -87,9 +87,7 @@ RESULT = SourceResult("Отказ 🙂", "c1", "docs", "memory", 0.5, {"b": 1, "
 
 def test_the_key_does_not_depend_on_order_relevance_or_score():
     key = evidence_key(to_record(RESULT))
-    reordered = SourceResult(
-        "Отказ 🙂", "c1", "docs", "memory", 0.9, dict(reversed(RESULT.metadata.items())), 7.0
-    )
+    reordered = SourceResult("Отказ 🙂", "c1", "docs", "memory", 0.9, dict(reversed(RESULT.metadata.items())), 7.0)
     assert evidence_key(to_record(reordered)) == key
     assert len(key) == 16
     assert key.replace("-", "").replace("_", "").isalnum()

@@ -44,9 +44,7 @@ def test_an_unknown_name_lists_what_is_known_and_offers_the_nearest():
     with pytest.raises(UnknownName) as caught:
         colours.get("gren", key="paint.colour")
     message = str(caught.value)
-    assert message == (
-        "paint.colour: there is no colour 'gren'. Did you mean 'green'? Known: blue, green, red."
-    )
+    assert message == ("paint.colour: there is no colour 'gren'. Did you mean 'green'? Known: blue, green, red.")
     with pytest.raises(UnknownName, match="Known: none"):
         Registry("colour", "groundgraph.tests").get("red")
 

@@ -177,6 +177,15 @@ async def test_k1_an_ingest_that_is_cancelled_keeps_what_it_wrote(tmp_path):
     assert report.documents == 3000
 
 
+async def test_k1_an_ingest_cancelled_at_once_leaves_nothing_open(tmp_path):
+    task = asyncio.create_task(ingest_documents(tmp_path / "kb.sqlite", [Document("d", "text")]))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (await ingest_documents(tmp_path / "kb.sqlite", [Document("d", "text")])).documents == 1
+
+
 async def test_k1_a_changed_chunk_size_or_chunker_cuts_an_unchanged_document_again(tmp_path):
     kb = tmp_path / "kb.sqlite"
     document = Document("d", "One sentence here. " * 50)

@@ -162,9 +162,7 @@ class FallsBack(Filtered):
 
 class Injectable(Filtered):
     def filters(self, given):
-        hostile = {
-            name for name, condition in given.items() if isinstance(condition, str) and "'" in condition
-        }
+        hostile = {name for name, condition in given.items() if isinstance(condition, str) and "'" in condition}
         return {name: condition for name, condition in given.items() if name not in hostile}
 
 

@@ -94,10 +94,7 @@ async def test_r1_closing_and_metadata_fields_have_defaults():
 
 
 def test_r1_importing_sources_loads_no_chat_model_code():
-    code = (
-        "import sys, groundgraph.sources\n"
-        "assert not {'langchain_core', 'langgraph', 'langchain'} & set(sys.modules)"
-    )
+    code = "import sys, groundgraph.sources\nassert not {'langchain_core', 'langgraph', 'langchain'} & set(sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -112,7 +109,7 @@ async def test_r10_score_threshold_drops_what_covers_too_little(shop):
     both = await shop.query(RetrievalIntent(["refund days"]), score_threshold=0.0)
     assert both[0].source_id == "a"
     assert len(both) == 3
-    kept = await shop.query(RetrievalIntent(["refund days"]), score_threshold=0.5)
+    kept = await shop.query(RetrievalIntent(["refund days"]), score_threshold=0.6)
     assert [result.source_id for result in kept] == ["a"]
 
 

@@ -58,9 +58,7 @@ def test_every_text_has_a_unit_vector(text, dimensions):
 def test_another_process_with_another_hash_seed_gives_the_same_vector():
     code = "from groundgraph.testing import NgramEmbeddings as N; print(N(16).embed_query('refund policy'))"
     environment = {**os.environ, "PYTHONHASHSEED": "12345"}
-    printed = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
-    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert printed.stdout.strip() == str(NgramEmbeddings(16).embed_query("refund policy"))
 
 

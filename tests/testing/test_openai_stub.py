@@ -28,9 +28,7 @@ class Queries(BaseModel):
 
 
 def model_for(stub, **options):
-    return init_chat_model(
-        "openai:test-model", base_url=stub.base_url, api_key="test", max_retries=0, **options
-    )
+    return init_chat_model("openai:test-model", base_url=stub.base_url, api_key="test", max_retries=0, **options)
 
 
 def added(chunks):
@@ -172,10 +170,15 @@ async def test_a_late_reply_meets_the_clients_timeout():
 
 async def test_a_cancelled_stream_is_seen_by_the_server():
     with openai_stub(Reply("word " * 500, token_delay=0.01)) as stub:
-        task = asyncio.create_task(model_for(stub).ainvoke("x", stream=True))
-        while not stub.requests:
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.05)
+        began = asyncio.Event()
+
+        async def read():
+            async for _ in model_for(stub).astream("x"):
+                began.set()
+
+        task = asyncio.create_task(read())
+        # Cancelled just as the head arrives, the client leaves its connection open (measured).
+        await began.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -143,11 +143,7 @@ async def test_chunks_set_the_exact_boundaries():
 
 
 def test_usage_counts_words_and_can_be_given():
-    usage = (
-        ScriptedChatModel("three little words")
-        .invoke([SystemMessage("a b"), HumanMessage("c")])
-        .usage_metadata
-    )
+    usage = ScriptedChatModel("three little words").invoke([SystemMessage("a b"), HumanMessage("c")]).usage_metadata
     assert usage == {"input_tokens": 3, "output_tokens": 3, "total_tokens": 6}
     given_usage = ScriptedChatModel(Reply("x", usage=(100, 7))).invoke("x").usage_metadata
     assert given_usage == {"input_tokens": 100, "output_tokens": 7, "total_tokens": 107}
@@ -164,9 +160,7 @@ def test_finish_reasons_and_refusals(reason):
 
 
 async def test_errors_are_raised_in_every_way_of_calling():
-    model = ScriptedChatModel(
-        rules=[Rule("", [TimeoutError, ValueError("bad"), Reply(error=OSError("x")), "ok"])]
-    )
+    model = ScriptedChatModel(rules=[Rule("", [TimeoutError, ValueError("bad"), Reply(error=OSError("x")), "ok"])])
     with pytest.raises(TimeoutError):
         model.invoke("x")
     with pytest.raises(ValueError, match="bad"):
@@ -229,9 +223,7 @@ def test_structured_output_keeps_what_is_not_json():
     found = ScriptedChatModel(fenced).with_structured_output(Queries, include_raw=True).invoke("x")
     assert found["parsed"] is None
     assert found["raw"].content == fenced
-    wrong = ScriptedChatModel(Reply.json({"text_queries": 5})).with_structured_output(
-        Queries, include_raw=True
-    )
+    wrong = ScriptedChatModel(Reply.json({"text_queries": 5})).with_structured_output(Queries, include_raw=True)
     assert isinstance(wrong.invoke("x")["parsing_error"], ValidationError)
 
 

@@ -16,7 +16,7 @@ from groundgraph.prompts import Prompts
 
 def recent_conversation(messages: Sequence[BaseMessage], turn: Turn, turns: int) -> list[BaseMessage]:
     """The last `turns` questions and answers before this turn's message, two messages each."""
-    before = [
+    before: list[BaseMessage] = [
         message
         for message in messages
         if isinstance(message, HumanMessage | AIMessage) and message.id != turn["message_id"]
@@ -35,8 +35,8 @@ def answer_messages(
 ) -> tuple[list[BaseMessage], int]:
     """System prompt, conversation, evidence, question; and how many pieces of evidence did not fit `token_limit`.
 
-    The same turn gives the same bytes, whenever and wherever it is resumed: nothing here depends on a clock or on the order
-    of a set, and the fence around the evidence derives from the turn's id.
+    The same turn gives the same bytes, whenever and wherever it is resumed: nothing here depends on a clock or on the
+    order of a set, and the fence around the evidence derives from the turn's id.
     """
     shown = len(evidence)
     while True:
@@ -70,9 +70,7 @@ def _system_text(prompts: Prompts, options: Options) -> str:
     ).strip()
 
 
-def _evidence_text(
-    prompts: Prompts, options: Options, turn: Turn, evidence: Sequence[SourceResult]
-) -> str:
+def _evidence_text(prompts: Prompts, options: Options, turn: Turn, evidence: Sequence[SourceResult]) -> str:
     passages = [
         {
             "label": label,

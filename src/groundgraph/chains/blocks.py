@@ -41,7 +41,4 @@ def tiled(blocks: list[Block], start: int, end: int) -> list[Block]:
     if not blocks:
         return [Block(start, end)] if start < end else []
     starts = [start, *(block.start for block in blocks[1:]), end]
-    return [
-        Block(starts[i], starts[i + 1], block.level, block.title, block.whole)
-        for i, block in enumerate(blocks)
-    ]
+    return [Block(starts[i], starts[i + 1], block.level, block.title, block.whole) for i, block in enumerate(blocks)]

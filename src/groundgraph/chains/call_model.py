@@ -62,8 +62,8 @@ async def call_with_retries(
 ) -> tuple[T, int]:
     """The result of `call` and the number of tries.
 
-    Transient errors are tried again with exponential back-off, or after what the server asks for, while the turn's deadline
-    allows it; the whole takes at most `limit` seconds. This is the only layer that retries.
+    Transient errors are tried again with exponential back-off, or after what the server asks for, while the turn's
+    deadline allows it; the whole takes at most `limit` seconds. This is the only layer that retries.
 
     Raises:
         ModelTimeout: no result within the limit.
@@ -113,4 +113,5 @@ def described(error: BaseException) -> str:
 
 def call_record(role: str, model: BaseChatModel, **values: Any) -> ModelCall:
     """The provenance of one call."""
-    return ModelCall(role=role, model=model_name(model), **values)
+    record: ModelCall = {"role": role, "model": model_name(model), **values}  # type: ignore[typeddict-item]
+    return record

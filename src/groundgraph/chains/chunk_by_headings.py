@@ -53,9 +53,7 @@ class HeadingChunker:
         for section in _sections(read(document.text, document.body_start)):
             for start, end in _Cutter(document.text, section, self.max_chunk_size, smallest).spans():
                 text = document.text[start:end]
-                chunks.append(
-                    Chunk(document, len(chunks), start, end, section.headings, text, section.levels)
-                )
+                chunks.append(Chunk(document, len(chunks), start, end, section.headings, text, section.levels))
         return chunks
 
 
@@ -71,9 +69,7 @@ class _Section:
     def below(self, heading: Block) -> _Section:
         """The section that `heading` opens after this one."""
         kept = sum(level < heading.level for level in self.levels)
-        return _Section(
-            (*self.headings[:kept], heading.title), (*self.levels[:kept], heading.level), [heading], 1
-        )
+        return _Section((*self.headings[:kept], heading.title), (*self.levels[:kept], heading.level), [heading], 1)
 
     def takes_in(self, heading: Block) -> bool:
         """Whether this section is a heading without text, and `heading` stands directly below it."""

@@ -24,7 +24,7 @@ class CitedSentence:
 
 def cited_sentences(answer: str) -> list[CitedSentence]:
     """The sentences of `answer` with the labels that belong to each."""
-    prose = CODE.sub(lambda code: " " * len(code.group()), answer)
+    prose = CODE.sub("`", answer)  # not a space: the brackets around it would join to a label
     found: list[CitedSentence] = []
     for start, end in sentences(prose):
         segment = prose[start:end]
@@ -43,14 +43,12 @@ def cited_sentences(answer: str) -> list[CitedSentence]:
 
 
 def _labels(text: str) -> tuple[int, ...]:
-    return tuple(
-        dict.fromkeys(number for match in LABEL.finditer(text) for number in label_numbers(match.group(1)))
-    )
+    return tuple(dict.fromkeys(number for match in LABEL.finditer(text) for number in label_numbers(match.group(1))))
 
 
 def labels_in(text: str) -> list[int]:
     """The labels of `text` outside code, in the order of first use."""
-    prose = CODE.sub(" ", text) if "`" in text else text
+    prose = CODE.sub("`", text) if "`" in text else text
     return list(_labels(prose))
 
 
@@ -61,8 +59,8 @@ def resolve_citations(
 
     Args:
         labels: in the order in which the citations are wanted.
-        written: what a model wrote. The quote of a label is the sentence of its evidence that shares most words with the
-            sentences that cite it here.
+        written: what a model wrote. The quote of a label is the sentence of its evidence that shares most words with
+            the sentences that cite it here.
         evidence: by label.
         question: stands in for the citing sentences where there are none, as in the structured style.
     """
@@ -83,7 +81,7 @@ def _citation(label: int, result: SourceResult, weights: Weights) -> Citation:
     start, end = (best.start, best.end) if best else (0, len(result.content))
     metadata = result.metadata
     offset = metadata.get("start")
-    exact = isinstance(offset, int) and not isinstance(offset, bool)
+    origin = offset if isinstance(offset, int) and not isinstance(offset, bool) else None
     return {
         "label": label,
         "source_name": result.source_name,
@@ -92,8 +90,8 @@ def _citation(label: int, result: SourceResult, weights: Weights) -> Citation:
         "title": _text(metadata.get("title")),
         "url": _text(metadata.get("url")),
         "quote": result.content[start:end],
-        "start": offset + start if exact else None,
-        "end": offset + end if exact else None,
+        "start": None if origin is None else origin + start,
+        "end": None if origin is None else origin + end,
     }
 
 
@@ -121,8 +119,7 @@ def lexical_support(answer: str, evidence: Mapping[int, SourceResult]) -> float:
     shares = [
         coverage(dict.fromkeys(own, 1.0), joined_stems([evidence[label].content for label in labels]))
         for sentence in cited_sentences(answer)
-        if (labels := [label for label in sentence.labels if label in evidence])
-        and (own := stems_of(sentence.text))
+        if (labels := [label for label in sentence.labels if label in evidence]) and (own := stems_of(sentence.text))
     ]
     return sum(shares) / len(shares) if shares else 0.0
 

@@ -25,9 +25,7 @@ def full_record(record: Mapping[str, Any], bodies: Mapping[str, EvidenceRecord])
 def _citations(record: Mapping[str, Any], bodies: Mapping[str, EvidenceRecord]) -> list[Citation]:
     labels = record["citation_check"].get("labels", [])
     cited = {
-        label: from_record(bodies[ref[0]], ref[1])
-        for label, ref in enumerate(record["results"], 1)
-        if label in labels
+        label: from_record(bodies[ref[0]], ref[1]) for label, ref in enumerate(record["results"], 1) if label in labels
     }
     written = record["answer"][: record["written"]]
     return resolve_citations(labels, written, cited, question=record["question"])

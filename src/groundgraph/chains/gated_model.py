@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models._compat_bridge import achunks_to_events
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
@@ -18,7 +18,6 @@ from pydantic import ConfigDict, PrivateAttr
 from groundgraph.chains.label_gate import LabelGate
 from groundgraph.core.backpressure import ready_to_emit
 from groundgraph.core.model_reply import finish_reason, refusal_text
-
 
 # The inner call runs beside this one, under the callbacks of the node; the tag keeps LangGraph from streaming it.
 _INNER: RunnableConfig = {"tags": [TAG_NOSTREAM]}
@@ -73,20 +72,14 @@ class GatedChatModel(BaseChatModel):
     def _llm_type(self) -> str:
         return "groundgraph-gated"
 
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
+    def _generate(self, *_: Any, **__: Any) -> ChatResult:
         raise TypeError("A turn runs asynchronously; call ainvoke or astream.")
 
     async def _agenerate(
         self,
         messages: list[BaseMessage],
         stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002 - the inner call has its own
         **kwargs: Any,
     ) -> ChatResult:
         reply = await self.inner.ainvoke(messages, _INNER, stop=stop, **kwargs)
@@ -98,7 +91,7 @@ class GatedChatModel(BaseChatModel):
         self,
         messages: list[BaseMessage],
         stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         async for chunk in self.inner.astream(messages, _INNER, stop=stop, **kwargs):
@@ -121,8 +114,8 @@ class GatedChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[Any]:
-        """The stream under LangGraph's version 3, under the id of the answer: by that id LangGraph knows that the message which
-        the last step returns was streamed already."""
+        """The stream under LangGraph's version 3, under the id of the answer: by that id LangGraph knows that the
+        message which the last step returns was streamed already."""
         chunks = self._astream(messages, stop=stop, run_manager=run_manager, **kwargs)
         async for event in achunks_to_events(chunks, message_id=self.message_id):
             yield event
@@ -150,4 +143,3 @@ class GatedChatModel(BaseChatModel):
         if usage:
             self._written.input_tokens = (self._written.input_tokens or 0) + usage["input_tokens"]
             self._written.output_tokens = (self._written.output_tokens or 0) + usage["output_tokens"]
-

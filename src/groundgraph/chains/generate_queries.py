@@ -55,9 +55,7 @@ async def generate_queries(
     return queries
 
 
-async def _ask(
-    settings: Settings, model: BaseChatModel, prompt: list[BaseMessage], calls: list[ModelCall]
-) -> str:
+async def _ask(settings: Settings, model: BaseChatModel, prompt: list[BaseMessage], calls: list[ModelCall]) -> str:
     started = time.perf_counter()
     config = {"tags": [TAG_NOSTREAM]}
     try:
@@ -73,9 +71,7 @@ async def _ask(
     return reply.text
 
 
-def _record(
-    model: BaseChatModel, prompt: list[BaseMessage], reply: AIMessage, tries: int, started: float
-) -> ModelCall:
+def _record(model: BaseChatModel, prompt: list[BaseMessage], reply: AIMessage, tries: int, started: float) -> ModelCall:
     usage = reply.usage_metadata
     return call_record(
         "queries",

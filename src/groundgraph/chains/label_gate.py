@@ -1,10 +1,10 @@
 """The only place where a label is taken out of an answer.
 
-A label is a number in brackets that refers to a piece of evidence: `[1]`, `[1, 3]`, `[1-3]`, or with full-width brackets.
-The gate reads a text in pieces of any size, lets labels through that resolve, drops those that do not, and drops the
-model's thinking. Whatever the pieces, the text that leaves it is the same, so a streamed answer equals the final one.
-Text between backticks is code and stays as it is; so does a bracket behind a backslash, which is how evidence that holds
-numbers in brackets of its own is shown (`escape_labels`).
+A label is a number in brackets that refers to a piece of evidence: `[1]`, `[1, 3]`, `[1-3]`, or with full-width
+brackets. The gate reads a text in pieces of any size, lets labels through that resolve, drops those that do not, and
+drops the model's thinking. Whatever the pieces, the text that leaves it is the same, so a streamed answer equals the
+final one. Text between backticks is code and stays as it is; so does a bracket behind a backslash, which is how
+evidence that holds numbers in brackets of its own is shown (`escape_labels`).
 """
 
 from __future__ import annotations
@@ -15,13 +15,18 @@ from dataclasses import dataclass, field
 
 _OPENERS = "[［【"
 _SPECIAL = re.compile(r"[<`\\\[［【]")
-LABEL = re.compile(r"(?<!\\)[\[［【]\s*(\d{1,3}(?:\s*[-–,;，、]\s*\d{1,3})*)\s*[\]］】]")
-CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
+# No longer than _MAX_HELD, which is how much of one is held back until it closes; the same holds for code within a line.
+LABEL = re.compile(r"(?<!\\)[\[［【]\s{0,2}(\d{1,3}(?:\s{0,2}[-–,;，、]\s{0,2}\d{1,3}){0,30})\s{0,2}[\]］】]")
+_MAX_HELD = 256
+_INLINE_CODE = re.compile(rf"`[^`\n]{{0,{_MAX_HELD}}}`")
+CODE = re.compile(rf"(?<!\\)(?:```.*?(?:```|$)|{_INLINE_CODE.pattern})", re.DOTALL)
 _LABEL_OR_CODE = re.compile(f"{CODE.pattern}|{LABEL.pattern}", re.DOTALL)
 _LABEL_PREFIX = re.compile(r"[ \t]*(?:[\[［【](?:\s*\d{1,3}\s*[-–,;，、]?){0,32}\s*)?$")
 _THINK_OPEN = re.compile(r"<(think|thinking|reasoning)>", re.IGNORECASE)
 _THINK_TAGS = tuple(f"<{name}>" for name in ("think", "thinking", "reasoning"))
-_MAX_HELD = 160
+# What would join to a label or to code when something behind it is taken out, and what keeps it apart: a word joiner.
+_OPEN_END = re.compile(r"(?:[\[［【][\s\d,;，、–-]*|`)\Z")
+_APART = "\u2060"
 
 
 def label_numbers(inside: str) -> list[int]:
@@ -39,9 +44,7 @@ def escape_labels(text: str) -> str:
     """`text` with a backslash before everything that would read as a label, as Markdown escapes a bracket."""
     if not any(opener in text for opener in _OPENERS):
         return text
-    return _LABEL_OR_CODE.sub(
-        lambda found: found.group() if found.group()[0] == "`" else "\\" + found.group(), text
-    )
+    return _LABEL_OR_CODE.sub(lambda found: found.group() if found.group()[0] == "`" else "\\" + found.group(), text)
 
 
 @dataclass
@@ -61,17 +64,28 @@ class LabelGate:
     _thinking: str = ""
     _in_code: str = ""
     _after_thought: bool = False
+    _tail: str = ""
 
     def feed(self, text: str) -> str:
         """What can be let through after `text` arrived; the rest waits for the next piece."""
         self._held += text
-        return "".join(self._pass(final=False))
+        return self._passed(final=False)
 
     def flush(self) -> str:
         """What still waits, when the text has ended. A label or a thought that never closed is dropped."""
-        rest = "".join(self._pass(final=True))
+        rest = self._passed(final=True)
         self._held = ""
         return rest
+
+    def _passed(self, *, final: bool) -> str:
+        pieces: list[str] = []
+        for piece in self._pass(final=final):
+            pieces.append(piece)
+            self._tail = (self._tail + piece)[-_MAX_HELD:]
+        return "".join(pieces)
+
+    def _apart(self) -> str:
+        return _APART if _OPEN_END.search(self._tail) else ""
 
     def _pass(self, *, final: bool) -> Iterator[str]:
         while self._held:
@@ -125,9 +139,7 @@ class LabelGate:
             return (self._take(len(self._held)), True) if final else ("", True)
         handler = {"<": self._angle, "`": self._backtick, "\\": self._backslash}.get(special[0])
         if handler is None:
-            return (
-                self._bracket(final=final) if special[0] in _OPENERS else (self._take_space(special), False)
-            )
+            return self._bracket(final=final) if special[0] in _OPENERS else (self._take_space(special), False)
         return handler(special, final=final)
 
     def _take(self, length: int) -> str:
@@ -141,33 +153,40 @@ class LabelGate:
         opening = _THINK_OPEN.match(special)
         if opening:
             self._thinking = opening.group(1).lower()
-            self._held = special[opening.end() :]
-            return "", False
+            space = self._take_space(special)
+            self._held = self._held[opening.end() :]
+            return space or self._apart(), False
         if not final and any(tag.startswith(special.lower()) for tag in _THINK_TAGS):
             return "", True
         return self._take(len(self._held) - len(special) + 1), False
 
     def _backslash(self, special: str, *, final: bool) -> tuple[str, bool]:
-        if len(special) == 1 and not final:
-            return "", True
-        return self._take(len(self._held) - len(special) + min(2, len(special))), False
+        run = len(special) - len(special.lstrip("\\"))
+        if run == len(special) and not final:
+            return ("", True) if run == 1 else (self._take(len(self._held) - 1), True)
+        return self._take(len(self._held) - len(special) + run + 1), False
 
     def _backtick(self, special: str, *, final: bool) -> tuple[str, bool]:
-        ticks = special[: len(special) - len(special.lstrip("`"))]
-        if not final and ticks == special and len(ticks) < 3:
+        length = min(3, len(special) - len(special.lstrip("`")))
+        if not final and length == len(special) < 3:
             return "", True
-        self._in_code = ticks if len(ticks) in (1, 3) else ""
-        return self._take(len(self._held) - len(special) + len(ticks)), False
+        self._in_code = "```" if length == 3 else ""
+        if length == 1:
+            code = _INLINE_CODE.match(special)
+            if not code and not final and "\n" not in special and len(special) <= _MAX_HELD + 1:
+                return "", True
+            length = code.end() if code else 1
+        return self._take(len(self._held) - len(special) + length), False
 
     def _bracket(self, *, final: bool) -> tuple[str, bool]:
         space = len(self._held) - len(self._held.lstrip(" \t"))
         found = LABEL.match(self._held, space)
         if found:
             label = self._resolved(found.group(1))
-            piece = self._held[:space] + label if label else ""
+            piece = self._held[:space] + label if label else self._apart()
             self._held = self._held[found.end() :]
             return piece, False
-        if _LABEL_PREFIX.fullmatch(self._held) and len(self._held) <= _MAX_HELD:
+        if _LABEL_PREFIX.fullmatch(self._held) and len(self._held) - space < _MAX_HELD:
             self._held = "" if final else self._held
             return "", True
         return self._take(space + 1), False

@@ -69,9 +69,7 @@ def relative_score(by_source: Mapping[str, Sequence[Hit]], weights: Mapping[str,
     for name, hits in by_source.items():
         scores = [hit.score for hit in hits]
         low, span = (min(scores), max(scores) - min(scores)) if scores else (0.0, 0.0)
-        scored += [
-            (((hit.score - low) / span if span > 0 else 1.0) * weights.get(name, 1), hit) for hit in hits
-        ]
+        scored += [(((hit.score - low) / span if span > 0 else 1.0) * weights.get(name, 1), hit) for hit in hits]
     return [hit for _, hit in sorted(scored, key=lambda pair: -pair[0])]
 
 

@@ -118,17 +118,12 @@ def _hanging(lines: list[_Line], index: int) -> _Heading | None:
     if not text[:1].isupper() or not _alone(lines, index) or not _is_title(text):
         return None
     below = next((line.text for line in lines[index + 1 :] if not line.blank), "")
-    return (
-        _Heading(index, index, 1, " ".join(text.split())) if below[:2].isspace() and len(below) > 2 else None
-    )
+    return _Heading(index, index, 1, " ".join(text.split())) if below[:2].isspace() and len(below) > 2 else None
 
 
 def _is_title(text: str) -> bool:
     return not (
-        len(text) > _MAX_TITLE
-        or text.endswith(_NO_TITLE_END)
-        or _LEADERS.search(text)
-        or _COLUMNS.search(text)
+        len(text) > _MAX_TITLE or text.endswith(_NO_TITLE_END) or _LEADERS.search(text) or _COLUMNS.search(text)
     )
 
 
@@ -144,7 +139,7 @@ def _without_lists(lines: list[_Line], headings: list[_Heading]) -> list[_Headin
     """`headings` without the numbered ones that follow one another with nothing between: those are a list."""
     listed: set[int] = set()
     for one, other in pairwise(headings):
-        adjacent = False and all(line.blank for line in lines[one.last + 1 : other.first])
+        adjacent = all(line.blank for line in lines[one.last + 1 : other.first])
         if one.numbered and other.numbered and one.level == other.level and adjacent:
             listed |= {one.first, other.first}
     return [heading for heading in headings if heading.first not in listed]

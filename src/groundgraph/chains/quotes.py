@@ -21,8 +21,8 @@ REPEATED = 0.5
 class Quote:
     """A sentence of the evidence with label `label`; `start` and `end` are offsets in that evidence's content.
 
-    `score` is the idf-weighted share of the question's stems that it holds, discounted by the rank of its evidence; `held`
-    are those stems.
+    `score` is the idf-weighted share of the question's stems that it holds, discounted by the rank of its evidence;
+    `held` are those stems.
     """
 
     label: int
@@ -66,9 +66,7 @@ def _candidates(evidence: Sequence[SourceResult], weights: Weights) -> list[Quot
     scored = [
         (held / total * _discount(label), label, result.content, sentence)
         for label, result in enumerate(evidence, 1)
-        for held, sentence in zip(
-            weights_held(result.content, weights), sentences_of(result.content), strict=True
-        )
+        for held, sentence in zip(weights_held(result.content, weights), sentences_of(result.content), strict=True)
         if held and sentence.quotable
     ]
     cut = max((score for score, *_ in scored), default=0.0) * RELATIVE_CUT

@@ -24,7 +24,8 @@ def template_variables(
 ) -> dict[str, Any]:
     """The variables of `synthesis.template` and `synthesis.provenance_template` (features S4 and S7).
 
-    Numbers in brackets that stand in the evidence or the message themselves are escaped, so that they do not read as labels.
+    Numbers in brackets that stand in the evidence or the message themselves are escaped, so that they do not read as
+    labels.
     """
     rows = _result_rows(evidence, message, citation_format)
     by_source: dict[str, list[Mapping[str, Any]]] = {}
@@ -45,10 +46,9 @@ def template_variables(
     }
 
 
-def _result_rows(
-    evidence: Sequence[SourceResult], question: str, citation_format: str
-) -> list[dict[str, Any]]:
-    """The keys of `SourceResult.to_dict`, with `content`, `reference` and `snippet` beside them, in the order of the labels."""
+def _result_rows(evidence: Sequence[SourceResult], question: str, citation_format: str) -> list[dict[str, Any]]:
+    """The keys of `SourceResult.to_dict`, with `content`, `reference` and `snippet` beside them, in the order of the
+    labels."""
     weights = question_weights(question, (result.content for result in evidence))
     rows = []
     for label, result in enumerate(evidence, 1):

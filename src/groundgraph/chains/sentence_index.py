@@ -61,9 +61,7 @@ def question_weights(question: str, texts: Iterable[str]) -> Weights:
     listed = list(texts)
     total = sum(len(sentences_of(text)) for text in listed)
     frequencies = [_sentence_frequencies(text) for text in listed]
-    return tuple(
-        (stem, idf(total, sum(one[stem] for one in frequencies))) for stem in query_stems(question)
-    )
+    return tuple((stem, idf(total, sum(one[stem] for one in frequencies))) for stem in query_stems(question))
 
 
 def equal_weights(stems: Iterable[str]) -> Weights:
@@ -75,9 +73,7 @@ def equal_weights(stems: Iterable[str]) -> Weights:
 def weights_held(text: str, weights: Weights) -> tuple[float, ...]:
     """For each sentence of `text`, the sum of the weights of the stems that it holds."""
     by_stem = dict(weights)
-    return tuple(
-        sum(by_stem[stem] for stem in sentence.stems & by_stem.keys()) for sentence in sentences_of(text)
-    )
+    return tuple(sum(by_stem[stem] for stem in sentence.stems & by_stem.keys()) for sentence in sentences_of(text))
 
 
 def best_sentence(text: str, weights: Weights) -> Sentence | None:

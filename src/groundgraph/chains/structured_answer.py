@@ -33,13 +33,14 @@ class AnswerTemplates:
         Raises:
             TemplateInvalid: one does not compile, or uses a variable that it is not given.
         """
-        compiled: dict[str, Template | None] = {}
+        compiled: dict[str, Template] = {}
         for name in ("template", "provenance_template"):
-            source = getattr(synthesis, name)
-            compiled[name] = compile_template(source, key=f"synthesis.{name}") if source else None
-            if compiled[name] is not None:
-                render(compiled[name], _sample(), key=f"synthesis.{name}")
-        return cls(prompts, compiled["template"], compiled["provenance_template"])
+            source, key = getattr(synthesis, name), f"synthesis.{name}"
+            if source:
+                template = compile_template(source, key=key)
+                render(template, _sample(), key=key)
+                compiled[name] = template
+        return cls(prompts, compiled.get("template"), compiled.get("provenance_template"))
 
     def structured(self, variables: Mapping[str, Any], language: str) -> str:
         """The whole answer: `template`, else `provenance_template`, else quotes first and then the results (S4, S7).
@@ -51,9 +52,7 @@ class AnswerTemplates:
         if own is not None:
             return render(own, variables, key="synthesis.template" if self.answer else "synthesis.provenance_template")
         listing = self._listing(variables, language)
-        return self.prompts.render(
-            "structured", locale=language, quotes=variables["quotes"], listing=listing
-        ).strip()
+        return self.prompts.render("structured", locale=language, quotes=variables["quotes"], listing=listing).strip()
 
     def provenance(self, variables: Mapping[str, Any], language: str) -> str:
         """The appendix of the hybrid style: `provenance_template`, else the results by source.

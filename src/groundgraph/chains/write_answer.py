@@ -49,8 +49,9 @@ async def write_answer(
 ) -> tuple[Draft, list[ModelCall]]:
     """The draft and the calls that it took.
 
-    Without a model the structured answer stands in with one notice (S6). A model that fails, may not be called any more, or writes nothing gives way to the structured answer with a note. One that
-    fails in the middle leaves what it wrote, marked as incomplete: it was streamed already.
+    Without a model the structured answer stands in with one notice (S6). A model that fails, may not be called any
+    more, or writes nothing gives way to the structured answer with a note. One that fails in the middle leaves what
+    it wrote, marked as incomplete: it was streamed already.
     """
     prompts, language = templates.prompts, task.turn["language"]
     if model is None:
@@ -128,9 +129,7 @@ async def _write(
     return written, call, failure
 
 
-def _draft(
-    task: Assignment, written: Written, failure: str, templates: AnswerTemplates, notes: list[str]
-) -> Draft:
+def _draft(task: Assignment, written: Written, failure: str, templates: AnswerTemplates, notes: list[str]) -> Draft:
     finish = "error" if failure else "refusal" if written.refusal else written.finish
     language, note = task.turn["language"], templates.prompts.note
     reasons = {

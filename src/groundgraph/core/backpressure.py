@@ -11,8 +11,8 @@ MAX_AHEAD = 1024
 class Backpressure:
     """Counts the pieces that were emitted while the reader was busy.
 
-    The reader calls `waiting` before it asks for the next piece and `busy` when it has got one. While it waits, everything
-    emitted so far was read: LangGraph hands out what is queued without giving control back.
+    The reader calls `waiting` before it asks for the next piece and `busy` when it has got one. While it waits,
+    everything emitted so far was read: LangGraph hands out what is queued without giving control back.
     """
 
     def __init__(self, limit: int = MAX_AHEAD) -> None:

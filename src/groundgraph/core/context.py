@@ -15,7 +15,9 @@ class Context(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    style: Style | None = Field(None, description="How the answer is written, unless the turn or the session says otherwise.")
+    style: Style | None = Field(
+        None, description="How the answer is written, unless the turn or the session says otherwise."
+    )
     top_k: int | None = Field(None, ge=1, le=1000, description="Results per query and source.")
     score_threshold: float | None = Field(None, ge=0, le=1, description="The lowest relevance that counts as evidence.")
     instruction: str | None = Field(
@@ -31,7 +33,9 @@ class Context(BaseModel):
     citation_format: Literal["section", "source"] | None = Field(
         None, description="Whether a citation names the section or the document."
     )
-    language: Literal["en", "ru"] | None = Field(None, description="The language of groundgraph's own words; that of the question when absent.")
+    language: Literal["en", "ru"] | None = Field(
+        None, description="The language of groundgraph's own words; that of the question when absent."
+    )
     sources: list[str] | None = Field(None, min_length=1, description="The sources to search; all when absent.")
 
 

@@ -7,9 +7,9 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass, field
-from functools import lru_cache
 from datetime import date, time
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from typing_extensions import TypedDict

@@ -36,9 +36,7 @@ class EvidenceStore:
         """
         return running if running is not None else self.own
 
-    async def save(
-        self, running: BaseStore | None, records: Mapping[str, EvidenceRecord]
-    ) -> dict[str, EvidenceRecord]:
+    async def save(self, running: BaseStore | None, records: Mapping[str, EvidenceRecord]) -> dict[str, EvidenceRecord]:
         """Write what the store does not hold yet, in one batch.
 
         Returns:

@@ -92,7 +92,7 @@ def _flattened(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _validated(given: Mapping[str, Any], path: Path | None) -> Settings:
-    place = {"base_dir": path.resolve().parent, "origin": str(path)} if path else {}
+    place: dict[str, Any] = {"base_dir": path.resolve().parent, "origin": str(path)} if path else {}
     internal = [Problem(key, "is not a setting") for key in _INTERNAL & set(given)]
     if internal:
         raise ConfigurationError(internal)

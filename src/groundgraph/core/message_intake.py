@@ -20,9 +20,9 @@ def take_in(given: Any, limits: LimitSettings, *, trusted: bool = False) -> Any:
     """The input of a turn with clean messages.
 
     `question` becomes a message. In each message, forbidden characters become U+FFFD, and a text longer than
-    `limits.message_chars` is cut; what was done stands in the message's `additional_kwargs["groundgraph"]`. Metadata that
-    only groundgraph writes is dropped unless the input comes from a parent graph (`trusted`). Anything that is not a
-    mapping passes unchanged: it resumes a run.
+    `limits.message_chars` is cut; what was done stands in the message's `additional_kwargs["groundgraph"]`. Metadata
+    that only groundgraph writes is dropped unless the input comes from a parent graph (`trusted`). Anything that is
+    not a mapping passes unchanged: it resumes a run.
     """
     if not isinstance(given, dict):
         return given
@@ -43,7 +43,7 @@ def clean_message(message: BaseMessage, limits: LimitSettings) -> BaseMessage:
     """`message`, or a marked copy where something had to be replaced or cut."""
     if not isinstance(message, HumanMessage) or message.additional_kwargs.get(MARK):
         return message
-    text = message.text
+    text = str(message.text)
     replaced = len(_FORBIDDEN.findall(text))
     if not replaced and len(text) <= limits.message_chars:
         return message

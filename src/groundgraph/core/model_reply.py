@@ -54,7 +54,9 @@ def is_transient(error: BaseException) -> bool:
     if isinstance(error, TimeoutError | ConnectionError):
         return True
     name = type(error).__name__
-    return name.endswith(("ConnectError", "ConnectionError", "TimeoutException", "APITimeoutError", "RemoteProtocolError"))
+    return name.endswith(
+        ("ConnectError", "ConnectionError", "TimeoutException", "APITimeoutError", "RemoteProtocolError")
+    )
 
 
 def retry_after(error: BaseException) -> float | None:

@@ -1,4 +1,5 @@
-"""The record of a turn: complete in the store with evidence by reference, compact in the thread, with texts for a reader."""
+"""The record of a turn: complete in the store with evidence by reference, compact in the thread, with texts for a
+reader."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ def provenance_namespace(thread_id: str) -> tuple[str, ...]:
 def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: str | None) -> dict[str, Any]:
     """The complete record of a turn (feature V1), evidence as [key, relevance, score].
 
-    `results` are in the order of the labels; `total_results` counts before deduplication, `deduplicated_to` after it. Times are
-    in milliseconds: `retrieval_time_ms` is that of the slowest task, since they run at once.
+    `results` are in the order of the labels; `total_results` counts before deduplication, `deduplicated_to` after it.
+    Times are in milliseconds: `retrieval_time_ms` is that of the slowest task, since they run at once.
     """
     turn, ranking, draft, retrievals = state["turn"], state["ranking"], state["draft"], state["retrievals"]
     timings = state.get("timings", {})
@@ -65,7 +66,7 @@ def source_reports(retrievals: Mapping[str, Retrieval]) -> dict[str, dict[str, A
         )
         if order.index(entry["status"]) >= order.index(report["status"]):
             report["status"] = entry["status"]
-            report |= {name: entry[name] for name in ("error", "error_type") if name in entry}  # type: ignore[literal-required]
+            report |= {name: entry[name] for name in ("error", "error_type") if name in entry}
         report["queries"] += [entry["query"]] if "query" in entry else []
         report["found"] += entry.get("found", 0)
         report["kept"] += len(entry.get("refs", []))
@@ -76,10 +77,17 @@ def source_reports(retrievals: Mapping[str, Retrieval]) -> dict[str, dict[str, A
     return reports
 
 
-_COMPACT = (
-    "turn_id outcome intent results_by_source results total_results deduplicated_to retrieval_time_ms "
-    "intent_resolution_time_ms"
-).split()
+_COMPACT = [
+    "turn_id",
+    "outcome",
+    "intent",
+    "results_by_source",
+    "results",
+    "total_results",
+    "deduplicated_to",
+    "retrieval_time_ms",
+    "intent_resolution_time_ms",
+]
 
 
 def compact_record(record: Mapping[str, Any]) -> dict[str, Any]:

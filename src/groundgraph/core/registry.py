@@ -61,8 +61,7 @@ class Registry(Generic[T]):
             [
                 Problem(
                     key,
-                    f"there is no {self.kind} '{name}'.{nearest(name, known)} "
-                    f"Known: {', '.join(known) or 'none'}.",
+                    f"there is no {self.kind} '{name}'.{nearest(name, known)} Known: {', '.join(known) or 'none'}.",
                 )
             ]
         )

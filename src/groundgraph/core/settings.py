@@ -80,7 +80,7 @@ class KnowledgeBaseSettings(Section):
     """The embedded knowledge base (R5). Paths start at the folder of the configuration file."""
 
     path: Path | None = Field(None, description="the documents that `groundgraph ingest` takes in by default")
-    file: Path = Path(".groundgraph/knowledge.sqlite")
+    file: Path = Path(".groundgraph/knowledge_base.sqlite")
     chunker: ChunkerSettings = ChunkerSettings()
     fields: dict[str, dict[str, Any]] = {}
 
@@ -136,6 +136,8 @@ class LimitSettings(Section):
     model_calls: NonNegativeInt = 8
     tokens: PositiveInt = Field(100_000, description="prompt and completion tokens of all model calls of a turn")
     attempts: int = Field(3, ge=1, le=10, description="tries of one question to a source or a model")
+    breaker_failures: PositiveInt = Field(5, description="failures in a row after which a source is left alone")
+    breaker_pause: PositiveFloat = Field(30, description="seconds for which it is")
 
 
 class CitationCheckSettings(Section):
@@ -153,9 +155,7 @@ class PromptSettings(Section):
 class Settings(BaseSettings):
     """Everything that is fixed when a graph is built. Use `load_settings`."""
 
-    model_config = SettingsConfigDict(
-        extra="forbid", frozen=True, env_prefix="GROUNDGRAPH_", env_nested_delimiter="__"
-    )
+    model_config = SettingsConfigDict(extra="forbid", frozen=True, env_prefix="GROUNDGRAPH_", env_nested_delimiter="__")
 
     llm: ModelSettings | None = None
     query_llm: ModelSettings | None = None
@@ -186,7 +186,12 @@ class Settings(BaseSettings):
 
     @classmethod
     def settings_customise_sources(
-        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, **_: Any
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - the signature is pydantic-settings'
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Only what `load_settings` merged; it reads the environment itself, to place it above the file."""
         return (init_settings,)

@@ -21,7 +21,9 @@ from groundgraph.core.errors import Problem, TemplateInvalid
 
 MAX_OUTPUT_CHARS = 1_000_000
 MAX_PAD = 1_000
-_PADDING_METHODS = frozenset({"center", "ljust", "rjust", "zfill", "expandtabs", "format", "format_map", "replace", "join"})
+_PADDING_METHODS = frozenset(
+    {"center", "ljust", "rjust", "zfill", "expandtabs", "format", "format_map", "replace", "join"}
+)
 _WIDTH = re.compile(r"%[-+ #0]*(\d+|\*)?(?:\.(\d+|\*))?")
 
 
@@ -95,9 +97,7 @@ def compile_template(source: str, *, key: str, environment: Environment | None =
     try:
         return (environment or sandbox()).from_string(source)
     except TemplateSyntaxError as error:
-        raise TemplateInvalid(
-            [Problem(key, f"template line {error.lineno}: {error.message}")]
-        ) from error
+        raise TemplateInvalid([Problem(key, f"template line {error.lineno}: {error.message}")]) from error
     except TemplateError as error:
         raise TemplateInvalid([Problem(key, str(error))]) from error
 

@@ -121,8 +121,51 @@ def detect_language(text: str, default: str = "en") -> str:
 
 
 _ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof st vs etc e.g i.e fig no vol cf approx inc ltd jr sr al p pp sec ch "
-    "т.е т.д т.п т.к др пр см рис стр г гг в вв им ул тыс млн млрд руб".split()
+    [
+        "mr",
+        "mrs",
+        "ms",
+        "dr",
+        "prof",
+        "st",
+        "vs",
+        "etc",
+        "e.g",
+        "i.e",
+        "fig",
+        "no",
+        "vol",
+        "cf",
+        "approx",
+        "inc",
+        "ltd",
+        "jr",
+        "sr",
+        "al",
+        "p",
+        "pp",
+        "sec",
+        "ch",
+        "т.е",
+        "т.д",
+        "т.п",
+        "т.к",
+        "др",
+        "пр",
+        "см",
+        "рис",
+        "стр",
+        "г",
+        "гг",
+        "в",
+        "вв",
+        "им",
+        "ул",
+        "тыс",
+        "млн",
+        "млрд",
+        "руб",
+    ]
 )
 _SENTENCE_END = re.compile(r"[.!?…]+[\"'”»)\]]*(?=\s)|[。！？]+|\n\s*\n|\n(?=\s*(?:[-*+•#>|]|\d+[.)])\s)")
 

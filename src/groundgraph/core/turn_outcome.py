@@ -13,12 +13,11 @@ from groundgraph.core.turn_values import Outcome, Retrieval
 def absence_outcome(retrievals: Iterable[Retrieval]) -> Outcome:
     """Why there is no evidence: `insufficient` when the sources answered, `unavailable` when one could not (S8).
 
-    A source that was skipped counts as one that could not answer when its filter was refused, or when no source answered.
+    A source that was skipped counts as one that could not answer, unless only a required filter was missing and
+    another source did answer.
     """
     found = list(retrievals)
-    broken = any(
-        entry["status"] in ("failed", "timed_out") or entry.get("error_type") == "FilterInvalid" for entry in found
-    )
+    broken = any(entry["status"] != "ok" and entry.get("error_type") != "RequiredField" for entry in found)
     answered = any(entry["status"] == "ok" for entry in found)
     return "unavailable" if broken or not answered else "insufficient"
 

@@ -15,8 +15,8 @@ Ref = list[Any]
 class Turn(TypedDict, total=False):
     """What identifies a turn.
 
-    `id` derives from the message and its place in the thread, so that a replay gives the same turn. `issues` are sentences
-    for the reader about the message itself. `started_at` is in seconds since the epoch and enters no prompt.
+    `id` derives from the message and its place in the thread, so that a replay gives the same turn. `issues` are
+    sentences for the reader about the message itself. `started_at` is in seconds since the epoch and enters no prompt.
     """
 
     id: str
@@ -28,11 +28,24 @@ class Turn(TypedDict, total=False):
     started_at: float
 
 
+class RetrievalTask(TypedDict):
+    """One task of the fan-out: which source is asked what. `options` are those that the turn began with."""
+
+    name: str
+    source: str
+    query: str
+    filters: dict[str, Any]
+    scope: str
+    categories: list[str]
+    raw_data: dict[str, Any]
+    options: dict[str, Any]
+
+
 class Retrieval(TypedDict, total=False):
     """What one query to one source gave.
 
-    `found` counts results before the cap, `dropped` those left out by reason. `previews` are the beginnings of at most two
-    results, for whoever looks at the state. Times are in milliseconds.
+    `found` counts results before the cap, `dropped` those left out by reason. `previews` are the beginnings of at
+    most two results, for whoever looks at the state. Times are in milliseconds.
     """
 
     source: str
@@ -52,7 +65,8 @@ class Retrieval(TypedDict, total=False):
 class Ranking(TypedDict, total=False):
     """The merged evidence: the n-th reference has the label n.
 
-    `by_source` holds each source's results before the merge, `found_again` how often a key was found when more than once.
+    `by_source` holds each source's results before the merge, `found_again` how often a key was found when more than
+    once.
     """
 
     refs: list[Ref]
@@ -66,8 +80,8 @@ class Draft(TypedDict, total=False):
     """The answer before the citation check.
 
     `style` is the one that wrote it, `asked_style` the one that was asked for. `finish` is `stop`, `length`, `error` or
-    `refusal`. `removed` are the labels that referred to nothing, `notes` sentences for the reader. `written` is how many
-    characters of the text a model wrote.
+    `refusal`. `removed` are the labels that referred to nothing, `notes` sentences for the reader. `written` is how
+    many characters of the text a model wrote.
     """
 
     text: str
@@ -105,8 +119,9 @@ class Citation(TypedDict):
 class Support(TypedDict):
     """What the citation check found.
 
-    `score` is the share of the cited sentences' words that their evidence holds; `answerable` the share of the question's
-    words that the best piece of evidence holds. Both are lexical, 0 to 1, and say nothing about negation or swapped roles.
+    `score` is the share of the cited sentences' words that their evidence holds; `answerable` the share of the
+    question's words that the best piece of evidence holds. Both are lexical, 0 to 1, and say nothing about negation
+    or swapped roles.
     """
 
     score: float
@@ -124,7 +139,8 @@ class Check(TypedDict):
 
 
 class ModelCall(TypedDict, total=False):
-    """One call of a model: `role` is `queries` or `answer`, times are in milliseconds, tokens as the provider reports them."""
+    """One call of a model: `role` is `queries` or `answer`, times are in milliseconds, tokens as the provider reports
+    them."""
 
     role: str
     model: str

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from groundgraph.testing.reply import Reply, ScriptedStatusError
     from groundgraph.testing.script import Rule, UnscriptedPrompt
     from groundgraph.testing.scripted_chat_model import ScriptedCall, ScriptedChatModel
+    from groundgraph.testing.turn_harness import TurnHarness, TurnResult
     from groundgraph.testing.wire_stub import OpenAIStub, openai_stub
 
 _HOMES = {
@@ -32,6 +33,8 @@ _HOMES = {
     "ScriptedCall": "groundgraph.testing.scripted_chat_model",
     "ScriptedChatModel": "groundgraph.testing.scripted_chat_model",
     "ScriptedStatusError": "groundgraph.testing.reply",
+    "TurnHarness": "groundgraph.testing.turn_harness",
+    "TurnResult": "groundgraph.testing.turn_harness",
     "UnscriptedPrompt": "groundgraph.testing.script",
     "openai_stub": "groundgraph.testing.wire_stub",
 }
@@ -49,6 +52,8 @@ __all__ = [
     "ScriptedCall",
     "ScriptedChatModel",
     "ScriptedStatusError",
+    "TurnHarness",
+    "TurnResult",
     "UnscriptedPrompt",
     "openai_stub",
 ]

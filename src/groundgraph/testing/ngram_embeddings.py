@@ -66,7 +66,5 @@ def _hashed(word: str, dimensions: int) -> tuple[tuple[int, float], ...]:
 
 def _place(gram: str, dimensions: int) -> tuple[int, float]:
     # BLAKE2b and not hash(), which differs from process to process. The sign keeps collisions from adding up.
-    number = int.from_bytes(
-        hashlib.blake2b(gram.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
-    )
+    number = int.from_bytes(hashlib.blake2b(gram.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
     return (number >> 1) % dimensions, 1.0 if number & 1 else -1.0

@@ -50,8 +50,7 @@ def embeddings(vectors: Sequence[Sequence[float]], *, model: str, words: int, as
     """The body of an embeddings answer; `as_base64` packs 32-bit floats, the default of the openai SDK."""
     encode = _packed if as_base64 else list
     data = [
-        {"object": "embedding", "index": index, "embedding": encode(vector)}
-        for index, vector in enumerate(vectors)
+        {"object": "embedding", "index": index, "embedding": encode(vector)} for index, vector in enumerate(vectors)
     ]
     return {
         "object": "list",

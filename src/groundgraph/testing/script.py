@@ -119,9 +119,7 @@ class Script:
         return self
 
     def _complaint(self, prompt: Prompt) -> str:
-        patterns = ", ".join(
-            repr(str(getattr(rule.pattern, "pattern", rule.pattern))) for rule in self._rules
-        )
+        patterns = ", ".join(repr(str(getattr(rule.pattern, "pattern", rule.pattern))) for rule in self._rules)
         return (
             f"The script does not answer this prompt. Rules: {patterns or 'none'}; no replies are left and "
             f"there is no default. Add a rule, a reply or `default=`. The prompt:\n{prompt.text[:2000]}"

@@ -167,9 +167,7 @@ class _Handler(BaseHTTPRequestHandler):
             made = wire.completion(reply, prompt, model=body["model"], completion_id=completion_id)
             self._send_json(200, made, reply.headers)
 
-    def _send_completion_stream(
-        self, body: dict[str, Any], reply: Reply, prompt: Prompt, completion_id: str
-    ) -> None:
+    def _send_completion_stream(self, body: dict[str, Any], reply: Reply, prompt: Prompt, completion_id: str) -> None:
         self.server.wait(reply.delay)
         if reply.error_after is None and self._fails(reply):
             return
@@ -203,9 +201,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         vectors = self.stub.vectors(texts, body.get("dimensions"))
         as_base64 = body.get("encoding_format") == "base64"
-        self._send_json(
-            200, wire.embeddings(vectors, model=body["model"], words=asked.words(), as_base64=as_base64)
-        )
+        self._send_json(200, wire.embeddings(vectors, model=body["model"], words=asked.words(), as_base64=as_base64))
 
     def _fails(self, reply: Reply) -> bool:
         """Send the error that `reply` asks for, if any."""
@@ -224,9 +220,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send_json(self, status: int, body: wire.Body, headers: Mapping[str, str] | None = None) -> None:
         data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        self._send_head(
-            status, {"Content-Type": "application/json", "Content-Length": str(len(data))}, headers
-        )
+        self._send_head(status, {"Content-Type": "application/json", "Content-Length": str(len(data))}, headers)
         self.wfile.write(data)
 
     def _begin_stream(self, headers: Mapping[str, str]) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import ir_measures
-import pytest
 from ir_measures import nDCG
 
 from groundgraph.chains.chunk_whole_text import WholeTextChunker
@@ -19,10 +17,6 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.graph.ingest import ingest_documents
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 
-DATA = Path(os.environ.get("GROUNDGRAPH_DATA") or Path(__file__).parents[4] / "shared" / "data")
-pytestmark = pytest.mark.skipif(
-    not DATA.is_dir(), reason="the public data sets are not here; set GROUNDGRAPH_DATA to their folder"
-)
 DEFAULT_THRESHOLD = 0.3
 
 
@@ -47,24 +41,21 @@ def judgements(file: Path) -> dict[str, dict[str, int]]:
 
 
 async def ranked(
-    path: Path, folder: str, corpus: str, queries: str, judged: set[str]
+    path: Path, folder: Path, corpus: str, queries: str, judged: set[str]
 ) -> AsyncIterator[tuple[str, list[SourceResult]]]:
-    passages = (
-        Document(row["_id"], f"{row['title']} {row['text']}")
-        for row in rows(DATA / folder / f"{corpus}.jsonl")
-    )
+    passages = (Document(row["_id"], f"{row['title']} {row['text']}") for row in rows(folder / f"{corpus}.jsonl"))
     await ingest_documents(path, passages, chunker=WholeTextChunker())
     source = KnowledgeBaseSource(path)
-    for row in rows(DATA / folder / f"{queries}.jsonl"):
+    for row in rows(folder / f"{queries}.jsonl"):
         if row["_id"] in judged:
             yield row["_id"], await source.query(RetrievalIntent([row["text"]]), top_k=50)
     await source.close()
 
 
 async def measured(
-    path: Path, folder: str, corpus: str = "corpus", qrels: str = "qrels", queries: str = "queries"
+    path: Path, folder: Path, corpus: str = "corpus", qrels: str = "qrels", queries: str = "queries"
 ) -> Measured:
-    judged = judgements(DATA / folder / f"{qrels}.tsv")
+    judged = judgements(folder / f"{qrels}.tsv")
     run: dict[str, dict[str, float]] = {}
     relevant: list[float] = []
     async for query, results in ranked(path, folder, corpus, queries, set(judged)):
@@ -74,38 +65,38 @@ async def measured(
     return Measured(ndcg, sum(relevance >= DEFAULT_THRESHOLD for relevance in relevant) / len(relevant))
 
 
-async def test_r5_clapnq_passages_reach_their_figure_and_the_default_threshold_keeps_them(tmp_path):
-    found = await measured(tmp_path / "kb.sqlite", "clapnq")
+async def test_r5_clapnq_passages_reach_their_figure_and_the_default_threshold_keeps_them(tmp_path, data):
+    found = await measured(tmp_path / "kb.sqlite", data / "clapnq")
     print(found)
     assert found.ndcg >= 0.950
     assert found.kept >= 0.97
 
 
-async def test_r5_xquad_en_sentences_reach_their_figure(tmp_path):
-    found = await measured(tmp_path / "kb.sqlite", "xquad_en", "corpus_sentences", "qrels_sentences")
+async def test_r5_xquad_en_sentences_reach_their_figure(tmp_path, data):
+    found = await measured(tmp_path / "kb.sqlite", data / "xquad_en", "corpus_sentences", "qrels_sentences")
     print(found)
     assert found.ndcg >= 0.840
 
 
-async def test_r5_the_default_threshold_keeps_the_xquad_en_paragraphs(tmp_path):
-    found = await measured(tmp_path / "kb.sqlite", "xquad_en")
+async def test_r5_the_default_threshold_keeps_the_xquad_en_paragraphs(tmp_path, data):
+    found = await measured(tmp_path / "kb.sqlite", data / "xquad_en")
     print(found)
     assert found.kept >= 0.97
 
 
-async def test_r5_the_default_threshold_keeps_the_mtrag_passages_for_human_rewrites(tmp_path):
-    found = await measured(tmp_path / "kb.sqlite", "mtrag_pool", queries="queries_rewrite")
+async def test_r5_the_default_threshold_keeps_the_mtrag_passages_for_human_rewrites(tmp_path, data):
+    found = await measured(tmp_path / "kb.sqlite", data / "mtrag_pool", queries="queries_rewrite")
     print(found)
     assert found.kept >= 0.97
 
 
-async def test_r5_xquad_ru_sentences_reach_their_figure(tmp_path):
-    found = await measured(tmp_path / "kb.sqlite", "xquad_ru", "corpus_sentences", "qrels_sentences")
+async def test_r5_xquad_ru_sentences_reach_their_figure(tmp_path, data):
+    found = await measured(tmp_path / "kb.sqlite", data / "xquad_ru", "corpus_sentences", "qrels_sentences")
     print(found)
     assert found.ndcg >= 0.812
 
 
-async def test_r5_xquad_ru_paragraphs_reach_their_figure(tmp_path):
-    found = await measured(tmp_path / "kb.sqlite", "xquad_ru")
+async def test_r5_xquad_ru_paragraphs_reach_their_figure(tmp_path, data):
+    found = await measured(tmp_path / "kb.sqlite", data / "xquad_ru")
     print(found)
     assert found.ndcg >= 0.953

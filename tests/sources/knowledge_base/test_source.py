@@ -23,9 +23,10 @@ from groundgraph.core.errors import (
 )
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.graph.ingest import ingest_documents
+from groundgraph.sources.conformance import check_source
 from groundgraph.sources.contract import SourceOptions, source_types
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
-from groundgraph.sources.knowledge_base.search import AllowedDocuments, _Search, _question
+from groundgraph.sources.knowledge_base.search import AllowedDocuments, _question, _Search
 
 GUIDE = """# OAuth Guide
 
@@ -79,6 +80,17 @@ async def test_r5_a_result_names_its_document_section_and_exact_place(tmp_path):
     assert result.score > 0
 
 
+async def test_r1_the_source_keeps_the_contract(tmp_path):
+    documents = [
+        Document(f"d{n}", f"apple pie number {n}", metadata={"year": 2020 + n, "tags": ["x"]}) for n in range(9)
+    ]
+    fields = {"year": {"type": "integer"}, "tags": {"type": "array"}}
+    async with base(tmp_path, *documents, fields=fields) as source:
+        report = await check_source(source, query="apple pie")
+    report.raise_for_failures()
+    assert len(report.checks) > 5
+
+
 async def test_r5_relevance_is_the_share_of_the_question_found_in_text_headings_or_title(tmp_path):
     async with base(tmp_path, guide()) as source:
         by_question = {
@@ -126,9 +138,10 @@ async def test_r5_words_of_any_script_are_found(tmp_path):
         "हिन्दी पाठ",
         "ＦＵＬＬ width Ⅷ",
         "naïve café",
+        "ᦰᦱᦲ",
     ]
     async with base(tmp_path, *(Document(f"d{n}", text) for n, text in enumerate(texts))) as source:
-        questions = ["зеленые чаи", "東京", "այբուբեն", "हिन्दी", "full viii", "NAIVE cafes"]
+        questions = ["зеленые чаи", "東京", "այբուբեն", "हिन्दी", "full viii", "NAIVE cafes", "ᦰᦱᦲ"]
         for number, question in enumerate(questions):
             assert [result.source_id for result in await ask(source, question)] == [f"d{number}#0"], question
 
@@ -140,6 +153,19 @@ async def test_r5_several_questions_take_turns_and_what_two_find_comes_once(tmp_
         assert [result.source_id for result in found] == ["a#0", "c#0", "b#0"]
 
 
+async def test_r5_what_several_questions_find_keeps_its_best_relevance(tmp_path):
+    async with base(tmp_path, Document("a", "apple pie"), Document("b", "banana")) as source:
+        for questions in (("apple zebra", "apple pie"), ("apple pie", "apple zebra")):
+            [result] = await ask(source, *questions)
+            assert result.relevance == pytest.approx(1.0)
+
+
+async def test_r5_a_word_of_the_title_counts_more_than_one_of_the_text(tmp_path):
+    titled = Document("a", "some words here", metadata={"title": "Refresh"})
+    async with base(tmp_path, Document("b", "some refresh words here"), titled) as source:
+        assert [result.source_id for result in await ask(source, "refresh")] == ["a#0", "b#0"]
+
+
 async def test_r5_words_that_stand_together_come_first(tmp_path):
     apart = "token one two three four five six seven eight nine ten refresh"
     together = "one two three four five refresh token six seven eight nine ten"
@@ -149,9 +175,7 @@ async def test_r5_words_that_stand_together_come_first(tmp_path):
 
 async def test_r2_a_filter_that_keeps_one_percent_still_fills_top_k(tmp_path):
     documents = [
-        Document(
-            f"d{n}", "apple " * 5 if n % 100 else "apple and many other words", metadata={"year": n % 100}
-        )
+        Document(f"d{n}", "apple " * 5 if n % 100 else "apple and many other words", metadata={"year": n % 100})
         for n in range(1000)
     ]
     async with base(tmp_path, *documents, fields={"year": {"type": "integer"}}) as source:
@@ -297,9 +321,7 @@ async def test_fault_76_searches_at_once_do_not_mix(tmp_path):
     documents = [Document(f"d{n}", f"word{n} common", metadata={"n": n}) for n in range(50)]
     async with base(tmp_path, *documents, fields={"n": {"type": "integer"}}) as source:
         found = await asyncio.gather(*(ask(source, f"word{n} common", top_k=1, n=n) for n in range(50)))
-        assert [[result.source_id for result in results] for results in found] == [
-            [f"d{n}#0"] for n in range(50)
-        ]
+        assert [[result.source_id for result in results] for results in found] == [[f"d{n}#0"] for n in range(50)]
 
 
 async def test_r5_a_closed_source_says_so_and_closing_twice_is_harmless(tmp_path):
@@ -316,12 +338,8 @@ async def test_l6_rare_seeds_keep_the_best_chunks_and_common_ones_fill_up(tmp_pa
         everything = [result.source_id for result in await ask(source, "rare common words", top_k=200)]
         monkeypatch.setattr("groundgraph.sources.knowledge_base.search.RANKED_CHUNKS", 10)
         monkeypatch.setattr("groundgraph.sources.knowledge_base.search.MIN_SEEDS", 1)
-        assert [result.source_id for result in await ask(source, "rare common words", top_k=3)] == everything[
-            :3
-        ]
-        assert [
-            result.source_id for result in await ask(source, "rare common words", top_k=200)
-        ] == everything
+        assert [result.source_id for result in await ask(source, "rare common words", top_k=3)] == everything[:3]
+        assert [result.source_id for result in await ask(source, "rare common words", top_k=200)] == everything
         only_rare = await ask(source, "rare common words", top_k=200, score_threshold=0.9)
         assert [result.source_id for result in only_rare] == everything[:3]
 

@@ -1,0 +1,53 @@
+"""Run benchmarks: all of them, or those whose limits are named.
+
+::
+
+    python -m benchmarks
+    python -m benchmarks L1 L8
+    python -m benchmarks --quick --json
+"""
+
+from __future__ import annotations
+
+import os
+
+# LangGraph reads these when it is imported.
+os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
+os.environ["LANGSMITH_TRACING"] = "false"
+
+import argparse
+import importlib
+import sys
+
+from benchmarks.effort import FULL, QUICK
+from benchmarks.limits import LIMITS
+from benchmarks.report import Row, as_json, show
+
+
+def main(arguments: list[str] | None = None) -> int:
+    given = _parser().parse_args(arguments)
+    unknown = sorted(set(given.limits) - set(LIMITS))
+    if unknown:
+        print(f"There is no benchmark for {', '.join(unknown)}. Known: {', '.join(LIMITS)}.", file=sys.stderr)
+        return 2
+    rows: list[Row] = []
+    for limit in given.limits or LIMITS:
+        print(f"measuring {limit} ...", file=sys.stderr, flush=True)
+        rows += importlib.import_module(f"benchmarks.{LIMITS[limit]}").run(QUICK if given.quick else FULL)
+    if given.json:
+        print(as_json(rows))
+    else:
+        show(rows)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0])
+    parser.add_argument("limits", nargs="*", metavar="LIMIT", help=f"any of {', '.join(LIMITS)}; default all")
+    parser.add_argument("--quick", action="store_true", help="few repetitions: shows that it runs, not how fast")
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON in place of the table")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""How often a benchmark repeats what it measures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+# Turns of each subject that are not counted.
+WARM_UP = 3
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Repetitions.
+
+    Attributes:
+        rounds: how often the subjects of a comparison take turns.
+        turns: turns of each subject in a round.
+        waits: repetitions of what takes long because something waits, such as a hanging source.
+        long_thread: turns of the long thread.
+        processes: processes started per subject.
+    """
+
+    rounds: int
+    turns: int
+    waits: int
+    long_thread: int
+    processes: int
+
+    @property
+    def unseen(self) -> range:
+        """So many topics that no turn of a comparison sees one twice, nor one of another benchmark."""
+        return range(1000, 1000 + WARM_UP + self.rounds * self.turns)
+
+
+FULL = Effort(rounds=12, turns=20, waits=7, long_thread=200, processes=7)
+QUICK = Effort(rounds=2, turns=3, waits=1, long_thread=20, processes=1)

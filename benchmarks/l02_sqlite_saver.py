@@ -1,0 +1,97 @@
+"""L2: CPU of a turn under the SQLite saver at its default durability, against a bare graph under the same saver."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from groundgraph import GroundedSource, open_graph, turn_graph
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from benchmarks.bare_graph import bare_graph
+from benchmarks.corpus import question
+from benchmarks.effort import Effort
+from benchmarks.interleaved import Rounds, Turn, interleaved
+from benchmarks.prepared_source import PreparedSource
+from benchmarks.report import Row
+from benchmarks.setting import SOURCES, TOPICS, asked, memory_source, thread, turn_settings
+from benchmarks.shape import TurnShape
+from benchmarks.turn_shape import shape_of
+
+ALLOWED = {"memory": 1.3, "sqlite": 2.0, "unseen": 2.0}
+STORES = {
+    "memory": "in memory",
+    "sqlite": "in SQLite with WAL",
+    "unseen": "in SQLite with WAL, evidence never seen before, sources that need not search",
+}
+# A conversation of this many turns, then a new thread.
+TURNS_PER_THREAD = 5
+
+
+def run(effort: Effort) -> list[Row]:
+    with TemporaryDirectory() as folder:
+        return asyncio.run(_run(effort, Path(folder)))
+
+
+async def _run(effort: Effort, folder: Path) -> list[Row]:
+    shape = await _shape()
+    async with AsyncExitStack() as stack:
+        saver = await stack.enter_async_context(AsyncSqliteSaver.from_conn_string(str(folder / "bare.sqlite")))
+        subjects = {
+            "bare": _bare_turns(bare_graph(shape, checkpointer=saver)),
+            "memory": await _turns(stack, folder / "a", "memory", _known()),
+            "sqlite": await _turns(stack, folder / "b", "sqlite", _known()),
+            "unseen": await _turns(stack, folder / "c", "sqlite", _unseen(effort)),
+        }
+        rounds = await interleaved(subjects, effort)
+    return [_row(rounds, name) for name in ALLOWED]
+
+
+async def _shape() -> TurnShape:
+    graph = turn_graph(turn_settings(), sources=_known())
+    return await shape_of(graph, question(0, TOPICS))
+
+
+def _known() -> list[GroundedSource]:
+    return [memory_source(name) for name in SOURCES]
+
+
+def _unseen(effort: Effort) -> list[GroundedSource]:
+    return [PreparedSource(name, effort.unseen) for name in SOURCES]
+
+
+async def _turns(stack: AsyncExitStack, folder: Path, store: str, sources: list[GroundedSource]) -> Turn:
+    settings = turn_settings(
+        checkpointer={"type": "sqlite", "path": str(folder / "threads.sqlite")},
+        store={"type": store, "path": str(folder / "evidence.sqlite")},
+    )
+    graph = await stack.enter_async_context(open_graph(settings, sources=sources))
+
+    async def turn(number: int) -> None:
+        await graph.ainvoke(asked(question(number, TOPICS)), thread(number // TURNS_PER_THREAD))
+
+    return turn
+
+
+def _bare_turns(graph: Any) -> Turn:
+    async def turn(number: int) -> None:
+        await graph.ainvoke({"value": 0}, thread(number // TURNS_PER_THREAD))
+
+    return turn
+
+
+def _row(rounds: Rounds, name: str) -> Row:
+    ratio, allowed = rounds.ratio(name, "bare"), ALLOWED[name]
+    return Row(
+        "L2",
+        f"CPU of a turn under the SQLite saver, store {STORES[name]}",
+        f"{rounds.ms(name):.2f} ms",
+        f"{rounds.ms('bare'):.2f} ms",
+        f"{ratio:.2f} times",
+        f"{allowed} times",
+        ratio <= allowed,
+        {"ms": rounds.ms(name), "bare_ms": rounds.ms("bare"), "ratio": ratio},
+    )

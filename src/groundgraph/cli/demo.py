@@ -1,0 +1,114 @@
+"""`groundgraph demo`: the whole way from documents to checked answers, without a key and without a network."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from groundgraph.cli.exit_codes import DONE
+from groundgraph.cli.options import AsJson
+from groundgraph.cli.output import counted, say, write_json
+from groundgraph.cli.problem_places import problems_placed
+from groundgraph.cli.progress import shown_progress
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from groundgraph.cli.demo_turns import DemoTurn
+    from groundgraph.core.document import Document
+    from groundgraph.core.settings import Settings
+
+KEYS = ("question", "outcome", "answer", "notes", "citations")
+
+NEXT = """What to try next
+
+  groundgraph ingest docs/                    your own Markdown, text and reStructuredText
+  groundgraph ask "What is our refund policy?"
+  groundgraph inspect "refund"                what was found, and what an answer would use
+
+  In Python:
+
+    import asyncio
+    from groundgraph import InMemorySource, load_settings, turn_graph
+
+    source = InMemorySource(["Refunds are paid within 14 days."], name="policies")
+    graph = turn_graph(load_settings(), sources=[source])
+    turn = asyncio.run(graph.ainvoke({"question": "When are refunds paid?"}))
+    print(turn["answer"], turn["citations"], turn["outcome"])
+"""
+
+
+def demo(
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Let the models of this configuration write the answers. Without it the demo uses no model, no "
+            "key and no network, and reads no configuration file.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what groundgraph does, on documents that are on every machine that has it.
+
+    Takes the descriptions of the installed packages and groundgraph's own documentation into two temporary
+    knowledge bases and asks questions: one that a source answers, one that two sources answer together, one that
+    nothing covers, and two while sources are down.
+    """
+    from groundgraph.cli.demo_turns import demo_settings
+    from groundgraph.cli.find_settings import find_settings
+
+    chosen = find_settings(config) if config else None
+    settings = demo_settings(chosen)
+    with problems_placed(chosen or settings):
+        turns = asyncio.run(_run(settings, as_json=as_json))
+    if as_json:
+        write_json({"turns": [_json(turn) for turn in turns]})
+    else:
+        say(NEXT)
+    raise typer.Exit(DONE)
+
+
+def _json(turn: DemoTurn) -> dict[str, Any]:
+    found = {"question": turn.question, **turn.output}
+    return {**{key: found[key] for key in KEYS}, "seconds": round(turn.seconds, 3)}
+
+
+async def _run(settings: Settings, *, as_json: bool) -> list[DemoTurn]:
+    from tempfile import TemporaryDirectory
+
+    from groundgraph.cli.demo_own_docs import own_documents
+    from groundgraph.cli.demo_packages import package_documents
+    from groundgraph.cli.demo_turns import GROUNDGRAPH, PACKAGES, QUESTIONS, opened_sources, take_turn
+
+    turns = []
+    with TemporaryDirectory(prefix="groundgraph-demo-") as folder:
+        files = {name: Path(folder, f"{name}.sqlite") for name in (PACKAGES, GROUNDGRAPH)}
+        await _fill(files[PACKAGES], "descriptions of installed packages", package_documents(), quiet=as_json)
+        await _fill(files[GROUNDGRAPH], "pages about groundgraph itself", own_documents(), quiet=as_json)
+        async with opened_sources(files) as sources:
+            for number, question in enumerate(QUESTIONS, 1):
+                turns.append(await take_turn(settings, question, sources))
+                if not as_json:
+                    _print(number, turns[-1])
+    return turns
+
+
+async def _fill(file: Path, what: str, documents: Sequence[Document], *, quiet: bool) -> None:
+    from groundgraph.graph.ingest import ingest_documents
+
+    with shown_progress("Taking in " + what, quiet=quiet) as on_progress:
+        report = await ingest_documents(file, documents, on_progress=on_progress)
+    if not quiet:
+        chunks = counted(report.chunks, "chunk")
+        say(f"Took in {report.documents} {what}: {chunks} in {report.seconds:.2f} s.")
+
+
+def _print(number: int, turn: DemoTurn) -> None:
+    from groundgraph.cli.show_turn import print_panel
+
+    say(f"\n{number}. {turn.shows}\n")
+    print_panel(turn.question, turn.output, turn.seconds)

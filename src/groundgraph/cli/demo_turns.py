@@ -1,0 +1,138 @@
+"""The questions of the demo, and the turns that answer them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from groundgraph.core.errors import SourceUnavailable
+from groundgraph.core.load_settings import load_settings
+from groundgraph.core.settings import Settings
+from groundgraph.graph.turn import turn_graph
+from groundgraph.sources.contract import GroundedSource
+from groundgraph.sources.knowledge_base import KnowledgeBaseSource
+from groundgraph.testing import FaultySource
+
+PACKAGES = "packages"
+GROUNDGRAPH = "groundgraph"
+SOURCE_LIMIT = 1.0
+
+# Only the quotes: the list of all results, which the built-in template adds, is long for a demo.
+_TEMPLATE = (
+    "{% for quote in quotes %}{{ quote.text }} [{{ quote.label }}]{{ "" if loop.last else "\n\n" }}{% endfor %}"
+)
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question.
+
+    Attributes:
+        text: what is asked.
+        shows: what a reader should notice, in one sentence.
+        outcome: how the turn ends.
+        cites: sources that the answer cites, when no model writes it.
+        refuses: sources whose connection is refused during the turn.
+        hangs: sources that do not answer in time.
+    """
+
+    text: str
+    shows: str
+    outcome: str
+    cites: tuple[str, ...] = ()
+    refuses: tuple[str, ...] = ()
+    hangs: tuple[str, ...] = ()
+
+
+QUESTIONS = (
+    Question(
+        "Is it safe to show user input on a web page?",
+        "An answer in the words of a source: the quote stands there, character by character.",
+        "answered",
+        cites=(PACKAGES,),
+    ),
+    Question(
+        "How is a blocking call kept from holding up the event loop?",
+        "An answer that rests on two sources.",
+        "answered",
+        cites=(PACKAGES, GROUNDGRAPH),
+    ),
+    Question(
+        "Какая погода завтра в Новосибирске?",
+        "A question in Russian that nothing covers (the weather in Novosibirsk): no answer is made up.",
+        "insufficient",
+    ),
+    Question(
+        "Can untrusted templates be rendered safely in a sandbox?",
+        "One source is down: the other answers, and the reader is told.",
+        "answered",
+        cites=(PACKAGES,),
+        refuses=(GROUNDGRAPH,),
+    ),
+    Question(
+        "Is it safe to show user input on a web page?",
+        "The first question again, while every source is down: an outage does not look like ignorance.",
+        "unavailable",
+        refuses=(GROUNDGRAPH,),
+        hangs=(PACKAGES,),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class DemoTurn:
+    """A question with the output of its turn."""
+
+    question: str
+    shows: str
+    output: dict[str, Any]
+    seconds: float
+
+
+def demo_settings(chosen: Settings | None) -> Settings:
+    """The settings of the demo, with the models of `chosen`; without it, no model."""
+    llm = chosen.llm if chosen else None
+    query_llm = chosen.query_llm if chosen else None
+    return load_settings(
+        {
+            "llm": llm.model_dump() if llm else None,
+            "query_llm": query_llm.model_dump() if query_llm else None,
+            "intent": {"domain_context": "Python packages and the library groundgraph"},
+            "retrieval": {"top_k": 4, "score_threshold": 0.5},
+            "synthesis": {"style": "conversational" if llm else "structured", "template": _TEMPLATE},
+            "knowledge_base": None,
+            "sources": [],
+            "deadlines": {"source": SOURCE_LIMIT},
+        }
+    )
+
+
+@asynccontextmanager
+async def opened_sources(files: Mapping[str, Path]) -> AsyncIterator[dict[str, GroundedSource]]:
+    """A knowledge base per file, by name; closed on leaving."""
+    sources: dict[str, GroundedSource] = {name: KnowledgeBaseSource(path, name=name) for name, path in files.items()}
+    try:
+        yield sources
+    finally:
+        for source in sources.values():
+            await source.close()
+
+
+async def take_turn(settings: Settings, question: Question, sources: Mapping[str, GroundedSource]) -> DemoTurn:
+    """Ask `question` while the sources that it names are down."""
+    graph = turn_graph(settings, sources=[_with_fault(source, question) for source in sources.values()])
+    started = time.perf_counter()
+    output = await graph.ainvoke({"question": question.text})
+    return DemoTurn(question.text, question.shows, output, time.perf_counter() - started)
+
+
+def _with_fault(source: GroundedSource, question: Question) -> GroundedSource:
+    if source.name in question.refuses:
+        return FaultySource(source, error=SourceUnavailable("connection refused"))
+    if source.name in question.hangs:
+        return FaultySource(source, delay=30 * SOURCE_LIMIT)
+    return source

@@ -1,0 +1,92 @@
+"""The entry point: finds the command, and turns errors into messages and exit codes."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from groundgraph.cli.ask import ask
+from groundgraph.cli.demo import demo
+from groundgraph.cli.exit_codes import DONE, EPILOG, INTERRUPTED, UNAVAILABLE, WRONG_USE, code_of
+from groundgraph.cli.ingest import ingest
+from groundgraph.cli.inspect import inspect
+from groundgraph.cli.output import note, prepare_streams, say
+from groundgraph.cli.report_error import report_error
+from groundgraph.core.errors import GroundGraphError
+
+app = typer.Typer(
+    name="groundgraph",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (demo, ingest, ask, inspect):
+    app.command(epilog=EPILOG)(command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from groundgraph import __version__
+
+        say(f"groundgraph {__version__}")
+        raise typer.Exit(DONE)
+
+
+@app.callback()
+def _groundgraph(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
+    ] = False,
+) -> None:
+    """Answers questions from your documents: every turn retrieves, every citation is checked."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command in `arguments` (default: those of the process) and end the process with its exit code."""
+    prepare_streams()
+    sys.exit(_run(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def _run(arguments: list[str]) -> int:
+    as_json = "--json" in _options(arguments)
+    try:
+        code = app(args=arguments, prog_name="groundgraph", standalone_mode=False)
+        return code if isinstance(code, int) else DONE
+    except (KeyboardInterrupt, typer.Abort):
+        note("Interrupted.")
+        return INTERRUPTED
+    except (GroundGraphError, OSError) as error:
+        report_error(error, as_json=as_json)
+        return code_of(error)
+    except sqlite3.Error as error:
+        report_error(error, as_json=as_json, message=f"A database could not be used: {error}")
+        return UNAVAILABLE
+    except Exception as error:
+        # Typer brings its own copy of click, or not, depending on its version; so no class is named here.
+        if not hasattr(error, "format_message"):
+            raise
+        return _wrong_use(error, as_json=as_json)
+
+
+def _options(arguments: list[str]) -> list[str]:
+    """The arguments before `--`, behind which nothing is an option."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
+
+
+def _wrong_use(error: Any, *, as_json: bool) -> int:
+    message = error.format_message()
+    if as_json:
+        report_error(error, as_json=True, message=message)
+    elif type(error).__name__ == "NoArgsIsHelpError":
+        note(message)
+    else:
+        usage = error.ctx.get_usage() if getattr(error, "ctx", None) else ""
+        note(f"{usage}\n\nError: {message}".strip())
+    return WRONG_USE

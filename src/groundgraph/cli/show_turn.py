@@ -1,0 +1,91 @@
+"""A turn as a reader sees it: text, boxes on a terminal, or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from groundgraph.cli.output import on_terminal, printable, say, shortened
+
+KEYS = ("answer", "outcome", "notes", "citations", "support", "provenance")
+QUOTE_CHARS = 160
+_ROLES = {"human": "user", "ai": "assistant"}
+
+
+def turn_json(output: Mapping[str, Any]) -> dict[str, Any]:
+    """The output keys of a turn, messages as role and text."""
+    messages = [
+        {"role": _ROLES.get(message.type, message.type), "text": message.text} for message in output["messages"]
+    ]
+    return {**{key: output[key] for key in KEYS}, "messages": messages}
+
+
+def print_turn(output: Mapping[str, Any], seconds: float, *, answer_shown: bool = False) -> None:
+    """Print answer, citations, notes and outcome; the answer only unless it was `answer_shown` already."""
+    if on_terminal():
+        from rich.console import Console
+
+        Console().print(_renderable(output, seconds, with_answer=not answer_shown))
+    else:
+        say(turn_text(output, seconds))
+
+
+def print_panel(question: str, output: Mapping[str, Any], seconds: float) -> None:
+    """Print a question with its turn, in a box on a terminal."""
+    if not on_terminal():
+        say(f"Question: {question}\n\n{turn_text(output, seconds)}\n")
+        return
+    from rich.console import Console
+    from rich.panel import Panel
+    from rich.text import Text
+
+    title = Text(printable(question), style="bold")
+    Console().print(Panel(_renderable(output, seconds), title=title, title_align="left", padding=(1, 2)))
+
+
+def turn_text(output: Mapping[str, Any], seconds: float) -> str:
+    """Answer, citations, notes and outcome as plain text."""
+    parts = [output["answer"].strip()]
+    citations = "\n".join(f"  {place}\n      {quote}" for place, quote in map(_cited, output["citations"]))
+    parts += [f"Citations:\n{citations}"] if citations else []
+    parts += ["\n".join(f"Note: {text}" for text in output["notes"])] if output["notes"] else []
+    parts.append(_outcome(output, seconds))
+    return "\n\n".join(parts)
+
+
+def _outcome(output: Mapping[str, Any], seconds: float) -> str:
+    return f"Outcome: {output['outcome']} ({seconds * 1000:.0f} ms)"
+
+
+def _cited(citation: Mapping[str, Any]) -> tuple[str, str]:
+    """Where a citation leads to, and its quote."""
+    places = [citation["title"] or citation["url"] or citation["source_id"], citation["section"]]
+    offsets = [f"characters {citation['start']} to {citation['end']}"] if citation["start"] is not None else []
+    where = ", ".join([" > ".join(_distinct(places)), *offsets])
+    return f"[{citation['label']}] {citation['source_name']}: {where}", f'"{_quote(citation)}"'
+
+
+def _distinct(places: Sequence[str | None]) -> list[str]:
+    """The places without a title that the section repeats."""
+    title, section = places
+    if section and title and (section == title or section.startswith(f"{title} > ")):
+        return [section]
+    return [place for place in places if place]
+
+
+def _quote(citation: Mapping[str, Any]) -> str:
+    return shortened(citation["quote"], QUOTE_CHARS)
+
+
+def _renderable(output: Mapping[str, Any], seconds: float, *, with_answer: bool = True) -> Any:
+    from rich.console import Group
+    from rich.markdown import Markdown
+    from rich.text import Text
+
+    parts: list[Any] = [Markdown(printable(output["answer"]), hyperlinks=False)] if with_answer else []
+    for place, quote in map(_cited, output["citations"]):
+        parts += [Text(""), Text(printable(place), style="cyan"), Text(printable(quote), style="dim italic")]
+    parts.append(Text(""))
+    parts += [Text(printable(f"Note: {text}"), style="yellow") for text in output["notes"]]
+    style = "green" if output["outcome"] in ("answered", "chat") else "yellow"
+    return Group(*parts, Text(_outcome(output, seconds), style=style))

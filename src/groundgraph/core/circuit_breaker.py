@@ -1,0 +1,49 @@
+"""Leaving a service alone that keeps failing, and trying it again after a while."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+class CircuitBreaker:
+    """Opens after `failures` failures in a row; after `pause` seconds one call may try again.
+
+    Args:
+        failures: how many failures in a row open it.
+        pause: seconds for which calls are skipped.
+        clock: the time in seconds.
+    """
+
+    def __init__(self, failures: int = 5, pause: float = 30.0, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limit = failures
+        self._pause = pause
+        self._clock = clock
+        self._failed = 0
+        self._opened_at: float | None = None
+
+    def allows(self) -> bool:
+        """Whether a call may be made now. When the pause is over, the first to ask may, the others not yet."""
+        if self._opened_at is None:
+            return True
+        if self._clock() - self._opened_at < self._pause:
+            return False
+        self._opened_at = self._clock()
+        return True
+
+    def succeeded(self) -> None:
+        """A call succeeded: the breaker is closed."""
+        self._failed = 0
+        self._opened_at = None
+
+    def failed(self) -> None:
+        """A call failed."""
+        self._failed += 1
+        if self._failed >= self._limit:
+            self._opened_at = self._clock()
+
+    def seconds_left(self) -> float:
+        """Seconds until the next call may be made."""
+        if self._opened_at is None:
+            return 0.0
+        return max(0.0, self._pause - (self._clock() - self._opened_at))

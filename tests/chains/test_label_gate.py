@@ -1,0 +1,195 @@
+"""The label gate: what leaves it never depends on the pieces, and no label leaves it that refers to nothing (V1, T7)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from groundgraph.chains.label_gate import CODE, LABEL, LabelGate, escape_labels, label_numbers
+
+FRAGMENTS = [
+    *("[1]", "[2, 3]", "[1-4]", "[9]", "【2】", "［9］", "[1", "[", "]", "[12", ", ", "–", "3]", "[1; 9]", "[0]"),
+    *("`", "``", "```", "``` a [9]\n```", "`x[9]`", "\\", "\\[1]", "\\\\", "\\`"),
+    *("<think>", "</think>", "<THINK>", "<thinking>", "</thinking>", "<reasoning>", "</reasoning>", "<th", "<", ">"),
+    *("word", " ", "\t", "\n", "\n\n", ".", "é", "Ж", "漢字", "👩\u200d💻", "\u0301", "\u202e", "שלום", "[link](u)"),
+]
+TEXTS = st.lists(st.sampled_from(FRAGMENTS), max_size=25).map("".join)
+ALLOWED = st.sets(st.integers(0, 5), max_size=5)
+
+
+def gated(text: str, allowed=(1, 2, 3, 4)) -> str:
+    gate = LabelGate(allowed)
+    return gate.feed(text) + gate.flush()
+
+
+def outside_code(text: str) -> set[int]:
+    prose = CODE.sub("`", text)
+    return {number for found in LABEL.finditer(prose) for number in label_numbers(found.group(1))}
+
+
+@given(TEXTS, ALLOWED, st.data())
+@example("a [1", {1}, None)
+def test_t7_streamed_text_and_counts_equal_the_unstreamed_ones_whatever_the_pieces(text, allowed, data):
+    whole, pieces = LabelGate(allowed), LabelGate(allowed)
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(text))))) if data else range(len(text))
+    bounds = [0, *cuts, len(text)]
+    parts = [text[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
+    streamed = "".join(map(pieces.feed, parts)) + pieces.flush()
+    assert streamed == whole.feed(text) + whole.flush()
+    assert (pieces.removed, pieces.used) == (whole.removed, whole.used)
+
+
+@given(TEXTS, ALLOWED)
+def test_t7_one_character_at_a_time_gives_the_same_text(text, allowed):
+    gate = LabelGate(allowed)
+    assert "".join(map(gate.feed, text)) + gate.flush() == gated(text, allowed)
+
+
+@given(TEXTS, ALLOWED)
+def test_no_label_outside_the_allowed_ones_survives_outside_code(text, allowed):
+    assert outside_code(gated(text, allowed)) <= allowed
+
+
+@given(st.lists(st.sampled_from(["word ", "[1]", " [2, 3]", "【4】", ".", "\n", "[1-3]", "漢"])).map("".join))
+def test_allowed_labels_survive_in_their_order(text):
+    gate = LabelGate(range(1, 5))
+    passed = gate.feed(text) + gate.flush()
+    wanted = list(
+        dict.fromkeys(n for found in LABEL.finditer(text) for n in label_numbers(found.group(1)))
+    )
+    assert gate.used == wanted
+    assert gate.removed == []
+    assert outside_code(passed) == set(wanted)
+
+
+@given(TEXTS.filter(lambda text: not re.search(r"[<\[［【]", text)))
+def test_text_without_labels_and_tags_passes_byte_for_byte(text):
+    assert gated(text) == text
+
+
+@given(st.text(st.characters(exclude_categories=("Cs",))).filter(lambda text: not re.search(r"[<\[［【]", text)))
+def test_fault_03_any_unicode_passes_byte_for_byte(text):
+    assert gated(text) == text
+
+
+def test_fault_26_a_label_that_refers_to_nothing_is_removed_and_counted():
+    gate = LabelGate(range(1, 5))
+    assert gate.feed("Yes [1]. No [9].") + gate.flush() == "Yes [1]. No."
+    assert gate.removed == [9]
+    assert gate.used == [1]
+
+
+@pytest.mark.parametrize("tag", ["think", "thinking", "reasoning", "THINK"])
+def test_fault_29_thinking_is_stripped_with_the_space_behind_it(tag):
+    assert gated(f"<{tag}>secret [9] `code\n</{tag}>\n\nAnswer [1].") == "Answer [1]."
+
+
+def test_fault_29_a_thought_that_never_closes_is_dropped():
+    assert gated("Answer.<think>and so on") == "Answer."
+
+
+def test_fault_29_a_thought_in_the_middle_does_not_glue_words_together():
+    assert gated("One <think>x</think> two.") == "One two."
+
+
+def test_a_backtick_that_never_closes_on_its_line_hides_no_label():
+    assert gated("A stray ` tick [9].\nNext [9].") == "A stray ` tick.\nNext."
+
+
+@pytest.mark.parametrize("text", ["[[9]9]", "[<think>x</think>9]", "``[9]`[9]`", "[8, [9]9]"])
+def test_what_stood_around_a_removed_part_does_not_join_to_a_label(text):
+    assert outside_code(gated(text, ())) == set()
+
+
+@pytest.mark.parametrize("label", ["[" + "1, " * 30 + "9]", "[" + "1, " * 99 + "9]", "[" + " " * 300 + "9]"])
+def test_a_very_long_label_is_read_alike_in_pieces_and_as_a_whole(label):
+    gate = LabelGate([1])
+    text = " " * 300 + label + " end"
+    assert "".join(map(gate.feed, text)) + gate.flush() == gated(text, [1])
+    assert outside_code(gated(text, [1])) <= {1}
+
+
+def test_a_tag_that_only_begins_like_a_thought_stays():
+    assert gated("a <thin> b <thinker> c < d") == "a <thin> b <thinker> c < d"
+
+
+@pytest.mark.parametrize("label", ["[12]", "[1, 2]", "【12】", "[1 - 2]"])
+def test_fault_73_a_label_split_anywhere_leaves_whole_once_it_is_complete(label):
+    for cut in range(1, len(label)):
+        gate = LabelGate(range(1, 13))
+        assert gate.feed("See " + label[:cut]) == "See"
+        assert gate.feed(label[cut:]) == " " + gated(label, range(1, 13))
+
+
+@pytest.mark.parametrize("dangling", ["[", " [1", " [1, ", "【12", "\t[1-"])
+def test_fault_21_a_label_that_the_end_cuts_off_is_dropped(dangling):
+    assert gated("Half an answer" + dangling) == "Half an answer"
+
+
+def test_only_what_may_become_a_label_is_held_back():
+    gate = LabelGate([1])
+    assert gate.feed("word [") == "word"
+    assert gate.feed("x") == " [x"
+
+
+def test_ranges_keep_the_part_that_resolves():
+    assert gated("A [2-6].") == "A [2, 3, 4]."
+    assert gated("A [7-9].") == "A."
+
+
+def test_code_and_escaped_brackets_stay_as_they_are():
+    text = "`a[9]` and\n```\nb[9] <think>\n```\nand \\[9]"
+    assert gated(text) == text
+
+
+@pytest.mark.parametrize(
+    ("inside", "numbers"),
+    [
+        ("1", [1]),
+        ("1, 3-5", [1, 3, 4, 5]),
+        ("1;2，3、4", [1, 2, 3, 4]),
+        ("2, 2, 1", [2, 1]),
+        ("5–6", [5, 6]),
+        ("5-3", [5, 3]),
+        ("1-999", list(range(1, 100))),
+    ],
+)
+def test_label_numbers_spells_ranges_out_within_a_bound(inside, numbers):
+    assert label_numbers(inside) == numbers
+
+
+@given(TEXTS)
+def test_everything_that_the_label_pattern_finds_has_numbers(text):
+    for found in LABEL.finditer(text):
+        assert 0 < len(label_numbers(found.group(1))) <= 99 * 33
+
+
+@given(TEXTS)
+def test_escaped_evidence_holds_no_label_of_its_own(text):
+    assert outside_code(escape_labels(text)) == set()
+    assert gated("x" + escape_labels("[1] [9] 【2】"), ()) == "x\\[1] \\[9] \\【2】"
+
+
+@given(TEXTS)
+def test_escaping_only_adds_backslashes_and_leaves_code_alone(text):
+    escaped = escape_labels(text)
+    assert escape_labels(escaped) == escaped
+    assert escaped.replace("\\", "") == text.replace("\\", "")
+    assert [found.group() for found in CODE.finditer(text)] == [found.group() for found in CODE.finditer(escaped)]
+
+
+def test_escape_labels_leaves_other_brackets_and_code_alone():
+    text = "[link](x) `[1]` a[i] ```\n[2]\n```"
+    assert escape_labels(text) == text
+    assert escape_labels("see [1]") == "see \\[1]"
+
+
+@given(st.sampled_from(["[9]", "see [1, 2] and 【3】", "x[9]y"]), ALLOWED)
+def test_what_was_escaped_passes_the_gate_unchanged(text, allowed):
+    gate = LabelGate(allowed)
+    escaped = escape_labels(text)
+    assert gate.feed(escaped) + gate.flush() == escaped
+    assert gate.removed == gate.used == []

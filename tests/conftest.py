@@ -1,0 +1,26 @@
+"""Settings of the whole suite: strict serialisation, no tracing, public data where it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+# Both are read when LangGraph is imported.
+os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
+os.environ["LANGSMITH_TRACING"] = "false"
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of public evaluation data; tests that need it are skipped where it is missing."""
+    folder = Path(os.environ.get("GROUNDGRAPH_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        reason = "the public evaluation data is not here; set GROUNDGRAPH_DATA to its folder"
+        if os.environ.get("GROUNDGRAPH_NO_SKIPS"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return folder

@@ -1,0 +1,128 @@
+"""A turn that is killed goes on where it stopped (T3)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+from oauth_sources import ask, docs, thread
+
+from groundgraph import load_settings, resume_turn, turn_graph
+from groundgraph.core.errors import EvidenceMissing, NothingToResume
+
+SUPPORT = Path(__file__).parent.parent / "support"
+BOUNDARIES = ["begin_turn", "resolve_intent", "retrieve_source", "merge_results", "answer_conversational",
+              "check_citations", "record_turn"]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What became of a turn that was killed at each boundary and resumed in another process."""
+    run = subprocess.run(
+        [sys.executable, "killed_turn.py", str(tmp_path_factory.mktemp("killed"))],
+        cwd=SUPPORT,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    found: dict[str, Any] = json.loads(run.stdout)
+    return found
+
+
+@pytest.mark.parametrize("point", [*BOUNDARIES, "inside_source", "inside_model"])
+def test_fault_41_killed_anywhere_the_turn_resumes_with_the_same_prompt(killed: dict[str, Any], point: str) -> None:
+    whole, resumed = killed["nowhere"], killed[point]
+    assert resumed["killed"] == 9
+    assert set(resumed["prompts"]) == set(whole["prompts"]), "the prompt differs in some byte"
+    assert resumed["result"]["answer"] == whole["result"]["answer"] == "Four types [1], clients [2]."
+    assert resumed["result"]["citations"] == whole["result"]["citations"]
+
+
+@pytest.mark.parametrize("point", BOUNDARIES)
+def test_fault_41_completed_steps_do_not_run_again(killed: dict[str, Any], point: str) -> None:
+    found = killed[point]
+    after_retrieval = BOUNDARIES.index(point) >= BOUNDARIES.index("retrieve_source")
+    assert found["queries_before"] == (2 if after_retrieval else 0)
+    assert found["queries"] == 2
+    assert len(found["prompts"]) == 1
+
+
+@pytest.mark.parametrize("point", [*BOUNDARIES, "inside_model"])
+def test_fault_42_killed_after_synthesis_there_is_one_record_and_one_answer(killed: dict[str, Any], point: str) -> None:
+    result = killed[point]["result"]
+    assert [kind for kind, _ in result["messages"]] == ["human", "ai"]
+    assert result["records"] == 1
+    assert result["history"] == 1
+    assert result["bodies"] == 2
+
+
+def test_T3_replays_and_forks_in_another_process_have_the_same_prompt(killed: dict[str, Any]) -> None:
+    assert len(killed["replay"]["answers"]) == 2 * len(BOUNDARIES)
+    assert set(killed["replay"]["answers"]) == {"Four types [1], clients [2]."}
+    assert len(killed["replay"]["prompts"]) > 8
+    assert len(set(killed["replay"]["prompts"])) == 1
+
+
+def build(**options: Any):
+    return turn_graph(
+        load_settings({"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}),
+        sources=[docs()],
+        checkpointer=InMemorySaver(),
+        **options,
+    )
+
+
+async def test_resuming_a_finished_turn_gives_its_output_again() -> None:
+    graph = build(store=InMemoryStore())
+    result = await graph.ainvoke(ask(), thread())
+    again = await resume_turn(graph, "t")
+    assert {key: again[key] for key in ("answer", "outcome", "notes", "citations", "support")} == {
+        key: result[key] for key in ("answer", "outcome", "notes", "citations", "support")
+    }
+    assert again["provenance"] == result["provenance"]
+
+
+async def test_there_is_nothing_to_resume_on_an_unknown_thread() -> None:
+    with pytest.raises(NothingToResume, match="'nobody'"):
+        await resume_turn(build(store=InMemoryStore()), "nobody")
+
+
+async def test_missing_evidence_is_an_error_and_not_an_answer_without_evidence() -> None:
+    graph = build(store=InMemoryStore())
+    async for _ in graph.astream(ask(), thread(), interrupt_after=["merge_results"]):
+        pass
+    elsewhere = turn_graph(
+        graph.resources.settings, sources=[docs()], checkpointer=graph.checkpointer, store=InMemoryStore()
+    )
+    with pytest.raises(EvidenceMissing, match="Run the graph with the store"):
+        await elsewhere.ainvoke(None, thread())
+    assert (await elsewhere.ainvoke(ask(), thread()))["outcome"] == "answered", "the thread is usable on the next turn"
+
+
+async def test_without_a_store_the_evidence_is_in_the_checkpoint() -> None:
+    graph = build()
+    async for _ in graph.astream(ask(), thread(), interrupt_after=["merge_results"]):
+        pass
+    assert (await graph.aget_state(thread())).values["bodies"]
+    elsewhere = turn_graph(graph.resources.settings, sources=[docs()], checkpointer=graph.checkpointer)
+    assert (await elsewhere.ainvoke(None, thread()))["outcome"] == "answered"
+
+
+async def test_a_resumed_turn_keeps_the_choices_it_began_with() -> None:
+    from groundgraph import Context
+
+    graph = build(store=InMemoryStore())
+    context = Context(top_k=1, score_threshold=0.0, language="ru")
+    async for _ in graph.astream(ask(), thread(), context=context, interrupt_after=["begin_turn"]):
+        pass
+    result = await graph.ainvoke(None, thread())
+    assert len(result["provenance"]["results"]) == 1
+    assert result["answer"].startswith("По найденным материалам")

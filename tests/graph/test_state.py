@@ -1,0 +1,132 @@
+"""What belongs to a turn and what to a thread (T2)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.store.memory import InMemoryStore
+from oauth_sources import QUESTION, ask, docs, notes, thread
+from typing_extensions import TypedDict
+
+from groundgraph import load_settings, turn_graph
+from groundgraph.graph.state import TurnOutput, TurnState, lifetimes
+
+SETTINGS = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
+# What a later turn may see of an earlier one; whoever adds a channel must decide, and say so here.
+THREAD_SCOPED = {"messages", "metadata"}
+TURN_SCOPED = {
+    "turn", "intent", "retrievals", "bodies", "ranking", "draft", "check", "model_calls", "timings"
+}  # fmt: skip
+RUN_SCOPED = {"question", "task", "answer", "outcome", "notes", "citations", "support", "provenance"}
+
+
+def build(saver: object = None, **options: object):
+    return turn_graph(load_settings(SETTINGS), sources=[docs(), notes()], checkpointer=saver, **options)
+
+
+def test_every_channel_of_the_compiled_graph_has_a_declared_lifetime() -> None:
+    kinds = {name: lifetime.kind for name, lifetime in lifetimes().items()}
+    assert {name for name, kind in kinds.items() if kind == "thread"} == THREAD_SCOPED
+    assert {name for name, kind in kinds.items() if kind == "turn"} == TURN_SCOPED
+    assert {name for name, kind in kinds.items() if kind == "run"} == RUN_SCOPED
+    own = {name for name in build().channels if not name.startswith(("branch:", "__", "join:"))}
+    assert own == set(kinds)
+
+
+def test_outputs_are_the_documented_keys() -> None:
+    documented = {"messages", "answer", "outcome", "notes", "citations", "support", "provenance", "metadata"}
+    assert set(TurnOutput.__annotations__) == documented
+
+
+async def test_each_channel_is_written_by_its_owners_only() -> None:
+    written: dict[str, set[str]] = {}
+    async for update in build().astream(ask(), stream_mode="updates"):
+        for node, values in update.items():
+            for name in values or {}:
+                written.setdefault(name, set()).add(node)
+    for name, nodes in written.items():
+        # begin_turn and record_turn empty what lives for one turn.
+        assert nodes <= {*lifetimes()[name].owners, "begin_turn", "record_turn"}, name
+
+
+async def _second_turn_sees_only_thread_channels(saver: object) -> None:
+    graph = build(saver, store=InMemoryStore())
+    await graph.ainvoke({**ask(), "metadata": {"topic": "x"}}, thread())
+    seen: dict[str, object] = {}
+    async for update in graph.astream(
+        ask("zzz unknown"), thread(), stream_mode="values", interrupt_after=["begin_turn"]
+    ):
+        seen = update
+    assert set(seen["metadata"]) == {"topic", "retrieval_provenance", "retrieval_provenance_history"}
+    assert len(seen["messages"]) == 3
+    state = (await graph.aget_state(thread())).values
+    assert state["turn"]["question"] == "zzz unknown"
+    for name in TURN_SCOPED - {"turn"}:
+        assert not state[name], f"{name} leaked from the turn before"
+
+
+async def test_two_turns_share_only_thread_channels_on_the_memory_saver() -> None:
+    await _second_turn_sees_only_thread_channels(InMemorySaver())
+
+
+async def test_two_turns_share_only_thread_channels_on_the_sqlite_saver(tmp_path: Path) -> None:
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
+        await _second_turn_sees_only_thread_channels(saver)
+
+
+async def test_two_turns_share_nothing_undeclared_as_a_subgraph() -> None:
+    class Parent(TurnOutput):
+        pass
+
+    builder = StateGraph(Parent)
+    builder.add_node("turn", build())
+    builder.add_edge(START, "turn")
+    builder.add_edge("turn", END)
+    parent = builder.compile(checkpointer=InMemorySaver(), store=InMemoryStore())
+    first = await parent.ainvoke(ask(), thread())
+    second = await parent.ainvoke(ask("zzz unknown"), thread())
+    assert first["outcome"] == "answered"
+    assert second["outcome"] == "insufficient"
+    assert second["citations"] == []
+    assert second["provenance"]["results"] == []
+    history = second["metadata"]["retrieval_provenance_history"]
+    assert [entry["question"] for entry in history] == [QUESTION, "zzz unknown"]
+
+
+async def test_fault_43_an_abandoned_turn_leaves_nothing_to_the_next_one() -> None:
+    graph = build(InMemorySaver(), store=InMemoryStore())
+    async for _ in graph.astream(ask(), thread(), interrupt_after=["merge_results"]):
+        pass
+    abandoned = (await graph.aget_state(thread())).values
+    assert abandoned["ranking"]["refs"]
+    result = await graph.ainvoke(ask("zzz unknown"), thread())
+    assert result["outcome"] == "insufficient"
+    assert result["citations"] == []
+    assert set(result["provenance"]["sources"]) == {"docs", "notes"}
+    assert result["provenance"]["sources"]["docs"]["queries"] == ["zzz unknown"]
+
+
+@pytest.mark.parametrize("schema", [TurnState])
+def test_the_schemas_can_be_exported(schema: type) -> None:
+    graph = build()
+    assert {"messages", "question", "metadata"} == set(graph.get_input_jsonschema()["properties"])
+    assert "answer" in graph.get_output_jsonschema()["properties"]
+    assert graph.get_context_jsonschema()["properties"]["top_k"]["description"]
+
+
+def test_a_parent_may_use_another_state() -> None:
+    class Narrow(TypedDict):
+        answer: str
+
+    builder = StateGraph(Narrow)
+
+    async def call(state: Narrow) -> Narrow:
+        return {"answer": (await build().ainvoke({"question": QUESTION}))["answer"]}
+
+    builder.add_node("call", call)
+    builder.add_edge(START, "call")
+    assert builder.compile()

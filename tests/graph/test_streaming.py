@@ -1,0 +1,177 @@
+"""Streaming (T7): what was streamed is the answer, however it was streamed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import warnings
+
+import pytest
+from langchain_core._api import LangChainBetaWarning
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.store.memory import InMemoryStore
+from oauth_sources import ask, docs, notes, thread
+
+from groundgraph import load_settings, turn_graph
+from groundgraph.testing import FaultySource, Reply, ScriptedChatModel
+
+TEXT = "<think>hm [2]</think>OAuth has four types [1]. Clients [9] too [2, 7]. All of it: [1-3]. And `a[9]`."
+CHECKED = "OAuth has four types [1]. Clients too [2]. All of it: [1, 2]. And `a[9]`."
+STYLES = ["conversational", "hybrid", "structured"]
+
+
+def build(style: str = "conversational", reply: object = TEXT, sources: list | None = None, **options: object):
+    settings = load_settings({"intent": {"mode": "static"}, "synthesis": {"style": style}})
+    model = ScriptedChatModel(reply)
+    return turn_graph(settings, sources=sources or [docs(), notes()], chat_model=model, **options)
+
+
+async def streamed(graph, **options: object) -> list[str]:
+    return [chunk.text async for chunk, _ in graph.astream(ask(), thread(), stream_mode="messages", **options)]
+
+
+@pytest.mark.parametrize("style", STYLES)
+async def test_fault_70_stream_and_invoke_give_the_same_answer_and_provenance(style: str) -> None:
+    graph = build(style, checkpointer=InMemorySaver(), store=InMemoryStore())
+    pieces = await streamed(graph)
+    kept = (await graph.aget_state(thread())).values
+    invoked = await build(style).ainvoke({"messages": [kept["messages"][0]]})
+    assert "".join(pieces) == kept["messages"][-1].text == invoked["answer"]
+    volatile = {"retrieval_time_ms", "intent_resolution_time_ms"}
+    own = kept["metadata"]["retrieval_provenance"]
+    other = invoked["metadata"]["retrieval_provenance"]
+    assert {k: v for k, v in own.items() if k not in volatile} == {k: v for k, v in other.items() if k not in volatile}
+    if style == "conversational":
+        assert "".join(pieces) == CHECKED
+
+
+@pytest.mark.parametrize("style", STYLES)
+async def test_T7_version_2_streams_the_answer_once(style: str) -> None:
+    graph = build(style)
+    parts = [p async for p in graph.astream(ask(), stream_mode=["messages", "custom", "values"], version="v2")]
+    text = "".join(p["data"][0].text for p in parts if p["type"] == "messages")
+    assert text == [p["data"] for p in parts if p["type"] == "values"][-1]["answer"]
+    stages = [p["data"]["stage"] for p in parts if p["type"] == "custom"]
+    assert [s for s in stages if s != "retrieve_source"] == [
+        "resolve_intent", "merge_results", f"answer_{style}", "check_citations", "record_turn"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("style", STYLES)
+async def test_T7_version_3_streams_the_answer_once(style: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LangChainBetaWarning)
+        run = await build(style).astream_events(ask(), version="v3")
+        pieces = [text async for message in run.messages async for text in message.text]
+        output = await run.output()
+    assert "".join(pieces) == output["answer"]
+
+
+async def test_T7_retrieval_is_complete_before_the_first_token() -> None:
+    order: list[str] = []
+    async for mode, item in build().astream(ask(), stream_mode=["messages", "updates"]):
+        order += ["token"] if mode == "messages" else list(item)
+    assert order.index("merge_results") < order.index("token")
+
+
+async def test_a_template_style_yields_one_chunk() -> None:
+    assert len(await streamed(build("structured"))) == 1
+
+
+@pytest.mark.parametrize("as_node", [True, False])
+@pytest.mark.parametrize("style", STYLES)
+async def test_fault_71_U4_as_a_subgraph_tokens_come_once(style: str, as_node: bool) -> None:
+    turn = build(style)
+
+    async def call(state: MessagesState) -> MessagesState:
+        return {"messages": (await turn.ainvoke({"messages": state["messages"]}))["messages"][-1:]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("turn", turn if as_node else call)
+    builder.add_edge(START, "turn")
+    builder.add_edge("turn", END)
+    parent = builder.compile(checkpointer=InMemorySaver())
+    pieces, spaces = "", set()
+    async for space, (chunk, _) in parent.astream(ask(), thread(), stream_mode="messages", subgraphs=True):
+        pieces += chunk.text
+        spaces.add(space)
+    final = (await parent.aget_state(thread())).values["messages"][-1].text
+    assert pieces == final
+    assert all(space[0].startswith("turn:") for space in spaces if space)
+
+
+def test_T7_the_synchronous_methods_work_too() -> None:
+    graph = build(checkpointer=InMemorySaver())
+    pieces = [chunk.text for chunk, _ in graph.stream(ask(), thread(), stream_mode="messages")]
+    assert "".join(pieces) == CHECKED
+    assert graph.invoke(ask(), thread("other"))["answer"] == CHECKED
+
+
+async def test_fault_72_an_error_in_mid_stream_ends_the_stream_with_a_marked_part() -> None:
+    reply = Reply("OAuth has four grant types and more besides [1].", error_after=6)
+    graph = build(reply=reply, checkpointer=InMemorySaver())
+    pieces, events, result = "", [], {}
+    async for mode, item in graph.astream(ask(), thread(), stream_mode=["messages", "custom", "values"]):
+        if mode == "messages":
+            pieces += item[0].text
+        elif mode == "custom":
+            events.append(item)
+        else:
+            result = item
+    assert result["answer"] == pieces
+    assert pieces
+    assert "besides" not in pieces
+    assert [flag["kind"] for flag in result["support"]["flags"]] == ["incomplete"]
+    assert any("incomplete" in note for note in result["notes"])
+    assert any(event["stage"] == "answer_conversational" and event["finish"] == "error" for event in events)
+
+
+async def test_fault_73_a_label_split_across_chunks_is_resolved_once_complete() -> None:
+    reply = Reply(chunks=["Four ", "[", "1", "]. Other [", "1", "7]", ", end [2", "]."])
+    pieces = await streamed(build(reply=reply, checkpointer=InMemorySaver()))
+    assert "".join(pieces) == "Four [1]. Other, end [2]."
+    assert not any(piece.endswith("[") for piece in pieces)
+
+
+async def test_fault_69_a_client_that_leaves_cancels_source_and_model() -> None:
+    slow = FaultySource(docs(), delay=30)
+    task = asyncio.create_task(build(sources=[slow, notes()]).ainvoke(ask()))
+    await asyncio.sleep(0.3)
+    started = time.perf_counter()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    while not slow.cancellations and time.perf_counter() - started < 1:
+        await asyncio.sleep(0.01)
+    assert slow.cancellations == 1
+
+    model_graph = build(reply=Reply("one two three " * 50, token_delay=0.05))
+    stream = model_graph.astream(ask(), stream_mode="messages")
+    await anext(stream)
+    started = time.perf_counter()
+    await stream.aclose()
+    assert time.perf_counter() - started < 1
+    await asyncio.sleep(0.2)
+    assert not [t for t in asyncio.all_tasks() if "answer_conversational" in repr(t)]
+
+
+async def test_fault_74_a_slow_reader_bounds_what_waits_for_it() -> None:
+    emitted = 0
+
+    class Counting(ScriptedChatModel):
+        async def _astream(self, *args: object, **kwargs: object):
+            nonlocal emitted
+            async for chunk in super()._astream(*args, **kwargs):
+                emitted += 1
+                yield chunk
+
+    settings = load_settings({"intent": {"mode": "static"}, "synthesis": {"style": "conversational"}})
+    model = Counting(Reply(chunks=["x "] * 6000))
+    graph = turn_graph(settings, sources=[docs()], chat_model=model)
+    stream = graph.astream(ask(), stream_mode="messages")
+    await anext(stream)
+    await asyncio.sleep(0.5)
+    assert emitted < 1200
+    rest = [chunk async for chunk, _ in stream]
+    assert len(rest) == 5999 or "".join(chunk.text for chunk in rest).count("x") == 5999

@@ -1,0 +1,581 @@
+"""One turn from question to checked answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import replace
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+from oauth_sources import QUESTION, ask, docs, notes, thread
+
+from groundgraph import Context, InMemorySource, SourceSchema, load_settings, turn_graph
+from groundgraph.core.errors import ConfigurationError, TemplateInvalid
+from groundgraph.testing import FaultySource, Reply, ScriptedChatModel
+
+STATIC = {"intent": {"mode": "static"}}
+
+
+def build(*, reply: object = None, sources: list | None = None, settings: dict | None = None, **options: object):
+    model = ScriptedChatModel(reply) if reply is not None else None
+    merged = {**STATIC, **(settings or {})}
+    chosen = [docs(), notes()] if sources is None else sources
+    return turn_graph(load_settings(merged), sources=chosen, chat_model=model, **options), model
+
+
+async def test_T1_a_turn_goes_through_every_step_in_order() -> None:
+    graph, _ = build(reply="Four [1].")
+    steps = [name async for update in graph.astream(ask(), stream_mode="updates") for name in update]
+    assert [step for step in steps if step != "retrieve_source"] == [
+        "begin_turn", "resolve_intent", "merge_results", "answer_conversational", "check_citations", "record_turn"
+    ]  # fmt: skip
+    assert steps.count("retrieve_source") == 2
+
+
+async def test_T1_U1_an_answer_cites_what_it_rests_on() -> None:
+    graph, _ = build(reply="OAuth has four grant types [1]. One is client credentials [2].")
+    result = await graph.ainvoke(ask())
+    assert result["outcome"] == "answered"
+    assert result["notes"] == []
+    assert [(c["label"], c["source_name"], c["section"]) for c in result["citations"]] == [
+        (1, "docs", "OAuth > Grants"),
+        (2, "notes", None),
+    ]
+    assert result["citations"][0]["quote"] == "OAuth has four grant types."
+    assert result["support"]["score"] > 0.5
+    assert result["support"]["answerable"] > 0.5
+    assert result["messages"][-1].text == result["answer"]
+    json.dumps(result["provenance"])
+
+
+async def test_a_bare_question_is_an_input_too() -> None:
+    graph, _ = build()
+    result = await graph.ainvoke({"question": QUESTION})
+    assert result["messages"][0].text == QUESTION
+    assert result["outcome"] == "answered"
+
+
+async def test_T4_one_task_per_source_and_query() -> None:
+    graph, _ = build(settings={"intent": {"mode": "static", "text_queries": ["grant types", "client"]}})
+    updates = [update async for update in graph.astream(ask(), stream_mode="updates")]
+    tasks = [name for u in updates for name in u.get("retrieve_source", {}).get("retrievals", {})]
+    assert sorted(tasks) == [f"{name}/{n}" for name in ("docs", "notes") for n in range(3)]
+
+
+def test_T5_the_picture_is_the_pipeline() -> None:
+    graph, _ = build()
+    assert set(graph.get_graph().nodes) - {"__start__", "__end__"} == {
+        "begin_turn", "resolve_intent", "retrieve_source", "merge_results", "answer_structured",
+        "answer_conversational", "answer_hybrid", "report_absence", "check_citations", "record_turn",
+    }  # fmt: skip
+
+
+async def test_T9_the_recursion_limit_is_50_or_less() -> None:
+    graph, _ = build()
+    assert graph.config["recursion_limit"] <= 50
+
+
+# Intent
+
+
+async def test_I6_static_queries_filters_and_message() -> None:
+    intent = {"mode": "static", "text_queries": ["pump 17"], "filters": {"docs": {"category": "operations"}}}
+    graph, _ = build(settings={"intent": intent, "retrieval": {"score_threshold": 0.0}})
+    record = (await graph.ainvoke(ask()))["provenance"]
+    assert record["intent"]["text_queries"] == ["pump 17", QUESTION]
+    assert [row["source_id"] for row in record["results_by_source"]["docs"]] == ["pump"]
+    graph, _ = build(settings={"intent": {**intent, "include_message_as_query": False}})
+    assert (await graph.ainvoke(ask()))["provenance"]["intent"]["text_queries"] == ["pump 17"]
+
+
+async def test_I7_a_template_intent() -> None:
+    template = 'text_queries:\n  - "{{ message }}"\n  - "{{ metadata[\'topic\'] }} overview"\n'
+    graph, _ = build(settings={"intent": {"mode": "template", "template": template}})
+    record = (await graph.ainvoke({**ask(), "metadata": {"topic": "pumps"}}))["provenance"]
+    assert record["intent"]["mode"] == "template"
+    assert record["intent"]["text_queries"] == [QUESTION, "pumps overview"]
+
+
+@pytest.mark.parametrize("mode", ["static", "template", "extract"])
+async def test_I8_fault_59_a_default_filter_wins_in_every_mode(mode: str) -> None:
+    template = 'text_queries: ["{{ message }}"]\nfilters: {docs: {category: security}}\n'
+    intent = {
+        "mode": mode,
+        "template": template if mode == "template" else None,
+        "filters": {"docs": {"category": "security"}} if mode == "static" else {},
+        "default_filters": {"docs": {"category": "operations"}},
+    }
+    graph, _ = build(settings={"intent": intent, "retrieval": {"score_threshold": 0.0}})
+    record = (await graph.ainvoke(ask("OAuth grant types and pump 17")))["provenance"]
+    assert record["intent"]["filters"]["docs"] == {"category": "operations"}
+    assert {row["source_id"] for row in record["results_by_source"]["docs"]} == {"pump"}
+
+
+async def test_I8_a_caller_cannot_widen_a_default_filter_by_metadata_or_state() -> None:
+    intent = {"mode": "static", "default_filters": {"docs": {"category": "operations"}}}
+    graph, _ = build(settings={"intent": intent})
+    given = {**ask(), "metadata": {"filters": {"docs": {}}, "default_filters": {}}, "intent": {"filters": {}}}
+    record = (await graph.ainvoke(given))["provenance"]
+    assert "docs" not in record["results_by_source"]
+    assert record["sources"]["docs"]["status"] == "ok"
+
+
+def test_fault_13_a_default_filter_on_an_undeclared_field_fails_at_build() -> None:
+    with pytest.raises(ConfigurationError, match="no field 'colour'"):
+        build(settings={"intent": {"default_filters": {"docs": {"colour": "red"}}}})
+    with pytest.raises(ConfigurationError, match="declares no schema"):
+        build(settings={"intent": {"default_filters": {"notes": {"category": "x"}}}})
+    with pytest.raises(ConfigurationError, match="Did you mean 'docs'"):
+        build(settings={"intent": {"default_filters": {"dosc": {"category": "security"}}}})
+
+
+async def test_R2_a_refused_filter_never_widens_the_search() -> None:
+    template = 'text_queries: ["{{ message }}"]\nfilters: {docs: {category: "{{ metadata.category }}"}}\n'
+    graph, _ = build(settings={"intent": {"mode": "template", "template": template}})
+    result = await graph.ainvoke({**ask(), "metadata": {"category": "secrets"}})
+    assert result["provenance"]["sources"]["docs"]["status"] == "skipped"
+    assert "docs" not in result["provenance"]["results_by_source"]
+    assert any("'secrets' is not an allowed value" in note for note in result["notes"])
+    assert result["outcome"] == "answered"
+
+
+async def test_R2_a_source_whose_required_field_is_not_set_is_skipped() -> None:
+    cases = InMemorySource(
+        [{"content": "OAuth grant types case", "tenant": "a"}],
+        name="cases",
+        schema=SourceSchema("cases", {"tenant": {"type": "string"}}, ["tenant"]),
+    )
+    graph, _ = build(sources=[cases, notes()])
+    result = await graph.ainvoke(ask())
+    assert result["provenance"]["sources"]["cases"]["status"] == "skipped"
+    assert any("tenant" in note for note in result["notes"])
+
+
+# Sources and merge
+
+
+async def test_R7_S8_one_source_of_three_hangs_and_one_raises() -> None:
+    hanging = FaultySource(InMemorySource(["x"], name="slow"), delay=30, swallow_cancellation=True)
+    broken = FaultySource(InMemorySource(["x"], name="broken"), error=RuntimeError("disk on fire"))
+    graph, _ = build(sources=[hanging, broken, docs()], settings={"deadlines": {"source": 0.3, "turn": 5}})
+    result = await graph.ainvoke(ask())
+    hanging.release()
+    assert result["outcome"] == "answered"
+    assert {c["source_name"] for c in result["citations"]} == {"docs"}
+    statuses = {name: report["status"] for name, report in result["provenance"]["sources"].items()}
+    assert statuses == {"slow": "timed_out", "broken": "failed", "docs": "ok"}
+    assert any("slow" in note and "0.3" in note for note in result["notes"])
+    assert any("broken" in note and "disk on fire" in note for note in result["notes"])
+
+
+async def test_R8_weights_decide_the_order_and_duplicates_are_recorded() -> None:
+    both = [{"id": str(n), "content": f"grant type number {n}"} for n in range(4)]
+    settings = {
+        "sources": [
+            {"type": "memory", "name": "a", "weight": 3, "records": both},
+            {"type": "memory", "name": "b", "records": both},
+        ],
+        "intent": {"mode": "static", "text_queries": ["grant type"]},
+        "retrieval": {"score_threshold": 0.0},
+    }
+    graph, _ = build(sources=[], settings=settings)
+    record = (await graph.ainvoke(ask("grant type number")))["provenance"]
+    assert [row["source_name"] for row in record["results"]] == list("aaababbb")
+    assert record["total_results"] == 16
+    assert record["deduplicated_to"] == 8
+    assert set(record["found_again"].values()) == {2}
+
+
+async def test_R10_top_k_and_threshold_hold_for_a_source_that_ignores_them() -> None:
+    class Careless(InMemorySource):
+        async def query(self, intent, *, top_k=5, score_threshold=0.0):
+            return await super().query(intent, top_k=1000, score_threshold=0.0)
+
+    many = Careless([f"grant type {n}" for n in range(50)] + ["grant"], name="many")
+    graph, _ = build(sources=[many], settings={"retrieval": {"top_k": 3, "score_threshold": 0.9}})
+    record = (await graph.ainvoke(ask("grant type")))["provenance"]
+    assert len(record["results"]) == 3
+    assert all(row["relevance"] >= 0.9 for row in record["results"])
+    assert record["sources"]["many"]["dropped"]["beyond_top_k"] == 47
+    assert record["sources"]["many"]["dropped"]["below_threshold"] == 1
+
+
+async def test_context_changes_one_run_only() -> None:
+    graph, _ = build(reply="Yes [1].")
+    narrow = await graph.ainvoke(ask(), context=Context(sources=["notes"], top_k=1, style="structured"))
+    assert set(narrow["provenance"]["sources"]) == {"notes"}
+    assert narrow["provenance"]["style"]["used"] == "structured"
+    wide = await graph.ainvoke(ask())
+    assert set(wide["provenance"]["sources"]) == {"docs", "notes"}
+
+
+# Synthesis
+
+
+async def test_S2_the_style_cascade() -> None:
+    template = 'text_queries: ["{{ message }}"]\noutput_style: {{ metadata.wanted }}\n'
+    graph, _ = build(
+        reply=[f"a{n} [1]" for n in range(9)],
+        settings={"intent": {"mode": "template", "template": template}, "synthesis": {"style": "hybrid"}},
+        checkpointer=InMemorySaver(),
+    )
+
+    async def used(**metadata: object) -> str:
+        result = await graph.ainvoke({**ask(), "metadata": metadata}, thread())
+        return result["provenance"]["style"]["used"]
+
+    assert await used(wanted=None) == "hybrid"
+    assert await used(wanted=None, synthesis_style="structured") == "structured"
+    assert await used(wanted="conversational") == "conversational"
+    assert await used(wanted=None) == "structured", "the session's style stays with the thread"
+
+
+async def test_S2_the_legacy_mode() -> None:
+    graph, model = build(reply="x", settings={"synthesis": {"mode": "template"}})
+    assert (await graph.ainvoke(ask()))["provenance"]["style"]["used"] == "structured"
+    assert model.calls == []
+
+
+async def test_S3_the_prompt_says_what_the_settings_say() -> None:
+    options = {"require_citations": False, "allow_parametric": "bridge", "instruction": "Mind the gap."}
+    graph, model = build(reply="x", settings={"synthesis": {**options, "citation_format": "source"}})
+    result = await graph.ainvoke(ask())
+    prompt = model.calls[0].text
+    assert "square brackets" not in prompt
+    assert "connect what different passages say" in prompt
+    assert "Mind the gap." in prompt
+    assert 'source="OAuth"' in prompt
+    assert not any(flag["kind"] == "no_citation" for flag in result["support"]["flags"])
+
+
+async def test_S4_custom_templates() -> None:
+    template = "{{ message }}|{% for r in results %}{{ r.source_name }}:{{ r.text }}[{{ r.label }}]{% endfor %}"
+    graph, _ = build(settings={"synthesis": {"style": "structured", "template": template}})
+    result = await graph.ainvoke(ask())
+    assert result["answer"].startswith(f"{QUESTION}|docs:OAuth has four")
+    assert [c["label"] for c in result["citations"]] == [1, 2]
+
+
+def test_fault_12_a_template_with_a_syntax_error_fails_at_build() -> None:
+    with pytest.raises(TemplateInvalid, match=r"synthesis.template: template line 2"):
+        build(settings={"synthesis": {"template": "ok\n{% for %}"}})
+    with pytest.raises(TemplateInvalid, match=r"intent\.template"):
+        build(settings={"intent": {"mode": "template", "template": "{{ message "}})
+
+
+async def test_S5_fault_33_nothing_found_calls_no_model() -> None:
+    graph, model = build(reply="I made this up [1].")
+    result = await graph.ainvoke(ask("Quantum chromodynamics lattice"))
+    assert result["outcome"] == "insufficient"
+    assert "does not cover" in result["answer"]
+    assert model.calls == []
+    russian = await graph.ainvoke(ask("Сколько стоит подводная лодка?"))
+    assert "В базе знаний нет ответа" in russian["answer"]
+
+
+async def test_S5_general_knowledge_is_marked_when_it_is_allowed() -> None:
+    graph, _ = build(reply="General knowledge: gluons.", settings={"synthesis": {"allow_parametric": True}})
+    result = await graph.ainvoke(ask("Quantum chromodynamics lattice"))
+    assert result["outcome"] == "insufficient"
+    assert result["answer"].startswith("The knowledge base does not cover this question.")
+    assert "General knowledge: gluons." in result["answer"]
+    assert not any(flag["kind"] == "no_citation" for flag in result["support"]["flags"])
+
+
+@pytest.mark.parametrize("style", ["conversational", "hybrid"])
+async def test_S6_without_a_model_the_answer_quotes_and_says_so_once(style: str) -> None:
+    graph, _ = build(settings={"synthesis": {"style": style}})
+    result = await graph.ainvoke(ask())
+    assert result["outcome"] == "answered"
+    assert result["notes"] == [
+        "No language model is configured, so this answer quotes the sources instead of summarising them."
+    ]
+    assert result["provenance"]["style"] == {"asked": style, "used": "structured"}
+
+
+async def test_S1_hybrid_is_the_answer_and_the_evidence_behind_it() -> None:
+    graph, _ = build(reply="Four [1].", settings={"synthesis": {"style": "hybrid"}})
+    answer = (await graph.ainvoke(ask()))["answer"]
+    assert answer.startswith("Four [1].\n\n## Sources")
+    assert "- [2]" in answer
+
+
+async def test_S7_quotes_come_first_and_are_verbatim() -> None:
+    graph, _ = build()
+    result = await graph.ainvoke(ask("How often is pump 17 serviced?"))
+    assert result["answer"].startswith("From the evidence:\n\n> Pump 17 is serviced every 90 days. [1]")
+
+
+# Faults
+
+
+async def test_fault_01_an_empty_message_gets_a_fixed_reply_and_a_record() -> None:
+    source = FaultySource(docs())
+    graph, model = build(reply="x", sources=[source], checkpointer=InMemorySaver(), store=InMemoryStore())
+    for message in ("", "  \n\t "):
+        result = await graph.ainvoke(ask(message), thread())
+        assert result["outcome"] == "chat"
+        assert result["answer"].startswith("Your message is empty.")
+        assert result["provenance"]["outcome"] == "chat"
+    assert source.calls == 0
+    assert model.calls == []
+    history = (await graph.aget_state(thread())).values["metadata"]["retrieval_provenance_history"]
+    assert len(history) == 2
+
+
+async def test_fault_02_a_huge_message_is_rejected_quickly_without_a_model() -> None:
+    graph, model = build(reply="x", checkpointer=InMemorySaver())
+    started = time.perf_counter()
+    result = await graph.ainvoke(ask("grant types " * 90_000), thread())
+    assert time.perf_counter() - started < 0.2
+    assert model.calls == []
+    assert "1,080,000" in result["answer"] or "1080000" in result["answer"]
+    assert len(result["messages"][0].text) <= 200
+    cut, model = build(reply="x [1]", settings={"limits": {"message_chars": 40, "long_message": "truncate"}})
+    result = await cut.ainvoke(ask("Which grant types does OAuth have? " * 9))
+    assert len(result["messages"][0].text) == 40
+    assert any("first 40 characters" in note for note in result["notes"])
+
+
+async def test_fault_03_emoji_and_combining_marks_make_a_round_trip() -> None:
+    text = "Family 👨‍👩‍👧 café e\u0301cole uses grant types 🎉 daily."
+    source = InMemorySource([{"content": text, "start": 1000}], name="docs")
+    graph, _ = build(reply=f"{text} [1]", sources=[source])
+    result = await graph.ainvoke(ask("Does the 👨‍👩‍👧 family use grant types e\u0301cole?"))
+    assert result["messages"][0].text == "Does the 👨‍👩‍👧 family use grant types e\u0301cole?"
+    citation = result["citations"][0]
+    assert text[citation["start"] - 1000 : citation["end"] - 1000] == citation["quote"] == text
+
+
+async def test_fault_04_right_to_left_text_is_answered_and_cited() -> None:
+    text = "يدعم OAuth أربعة أنواع من المنح. النوع الأول هو رمز التفويض."
+    graph, _ = build(reply="أربعة أنواع [1].", sources=[InMemorySource([text], name="docs")])
+    result = await graph.ainvoke(ask("كم عدد أنواع المنح في OAuth؟"))
+    assert result["outcome"] == "answered"
+    assert result["answer"] == "أربعة أنواع [1]."
+    assert result["citations"][0]["quote"] in text
+
+
+async def test_fault_05_lone_surrogates_and_nul_are_replaced_and_recorded() -> None:
+    graph, _ = build(checkpointer=InMemorySaver())
+    result = await graph.ainvoke(ask("grant\x00 types \ud83d OAuth"), thread())
+    assert result["messages"][0].text == "grant\ufffd types \ufffd OAuth"
+    assert any("2 characters" in note for note in result["notes"])
+
+
+@pytest.mark.parametrize("mode", ["static", "template", "extract"])
+async def test_fault_08_yaml_and_template_syntax_stay_literal(mode: str) -> None:
+    message = '{{ 7*7 }} "OAuth"\nfilters: {docs: {category: operations}} {% raw %} !!python/object grant types'
+    template = 'text_queries:\n  - "{{ message }}"\n' if mode == "template" else None
+    graph, model = build(
+        reply="ok [1]", settings={"intent": {"mode": mode, "template": template}, "retrieval": {"score_threshold": 0.0}}
+    )
+    if mode == "extract":
+        model._script = ScriptedChatModel(["queries failed on purpose:", "ok [1]"])._script
+    result = await graph.ainvoke(ask(message))
+    assert result["messages"][0].text == message
+    assert message in result["provenance"]["intent"]["text_queries"]
+    assert result["provenance"]["intent"]["filters"] == {}
+    assert message in model.calls[-1].text
+    assert "49" not in model.calls[-1].text
+
+
+def test_fault_16_no_source_is_refused_at_build() -> None:
+    with pytest.raises(ConfigurationError, match="nothing to search"):
+        build(sources=[])
+
+
+async def test_fault_19_an_empty_completion_never_gives_an_empty_answer() -> None:
+    graph, _ = build(reply="")
+    result = await graph.ainvoke(ask())
+    assert result["answer"].startswith("From the evidence:")
+    assert any("wrote nothing" in note for note in result["notes"])
+
+
+async def test_fault_20_a_refusal_is_passed_on_marked_and_not_cited() -> None:
+    graph, _ = build(reply=Reply("", refusal="I cannot help with that."))
+    result = await graph.ainvoke(ask())
+    assert result["answer"] == "I cannot help with that."
+    assert [flag["kind"] for flag in result["support"]["flags"]] == ["refusal"]
+    assert result["citations"] == []
+
+
+async def test_fault_21_a_truncated_answer_is_marked() -> None:
+    graph, _ = build(reply=Reply("OAuth has four grant types [1] and [", finish_reason="length"))
+    result = await graph.ainvoke(ask())
+    assert result["answer"] == "OAuth has four grant types [1] and"
+    assert [flag["kind"] for flag in result["support"]["flags"]] == ["truncated"]
+    assert any("cut off" in note for note in result["notes"])
+
+
+async def test_fault_22_a_model_that_hangs_gives_way_within_the_deadline() -> None:
+    graph, _ = build(reply=Reply("late", delay=30), settings={"deadlines": {"model": 0.3, "turn": 5}})
+    started = time.perf_counter()
+    result = await graph.ainvoke(ask())
+    assert time.perf_counter() - started < 1.3
+    assert result["provenance"]["style"]["used"] == "structured"
+    assert any("0.3 seconds" in note for note in result["notes"])
+
+
+async def test_T9_the_deadline_of_the_turn_bounds_sources_and_model_together() -> None:
+    slow = FaultySource(docs(), delay=0.6)
+    graph, _ = build(
+        reply=Reply("late", delay=30), sources=[slow], settings={"deadlines": {"turn": 1, "source": 30, "model": 30}}
+    )
+    started = time.perf_counter()
+    result = await graph.ainvoke(ask())
+    assert time.perf_counter() - started < 2
+    assert result["provenance"]["style"]["used"] == "structured"
+
+
+async def test_T9_the_cap_on_model_calls_is_kept_and_told() -> None:
+    graph, model = build(reply="x [1]", settings={"limits": {"model_calls": 0}})
+    result = await graph.ainvoke(ask())
+    assert model.calls == []
+    assert any("limits.model_calls" in note for note in result["notes"])
+
+
+async def test_T9_evidence_beyond_the_token_limit_is_left_out_and_told() -> None:
+    records = [f"grant type {n} " + "word " * 400 for n in range(5)]
+    graph, model = build(
+        reply="x [1] [5]", sources=[InMemorySource(records, name="docs")], settings={"limits": {"tokens": 2500}}
+    )
+    result = await graph.ainvoke(ask("grant type"))
+    assert any("did not fit" in note for note in result["notes"])
+    assert "grant type 0" in model.calls[0].text
+    assert 'number="5"' not in model.calls[0].text
+    assert result["answer"] == "x [1]", "a label of evidence that was not shown does not resolve"
+
+
+async def test_fault_23_429_waits_as_asked_and_tries_again() -> None:
+    replies = [Reply("slow down", status=429, headers={"Retry-After": "0.2"}), "Four [1]."]
+    graph, model = build(reply=replies)
+    result = await graph.ainvoke(ask())
+    assert result["answer"] == "Four [1]."
+    call = result["provenance"]["models"][0]
+    assert call["attempts"] == 2
+    assert call["elapsed_ms"] >= 200
+    assert len(model.calls) == 2
+
+
+@pytest.mark.parametrize("status", [400, 401])
+async def test_fault_24_a_client_error_is_not_tried_again(status: int) -> None:
+    graph, model = build(reply=[Reply("no", status=status), "Four [1]."])
+    result = await graph.ainvoke(ask())
+    assert len(model.calls) == 1
+    assert str(status) in result["notes"][0]
+
+
+async def test_fault_26_a_label_that_refers_to_nothing_is_removed_and_flagged() -> None:
+    graph, _ = build(reply="OAuth has four grant types [9]. Really [1].")
+    result = await graph.ainvoke(ask())
+    assert result["answer"] == "OAuth has four grant types. Really [1]."
+    assert [flag["kind"] for flag in result["support"]["flags"]] == ["unresolved_label"]
+    assert result["provenance"]["citation_check"]["flags"]
+    assert any("[9]" in note for note in result["notes"])
+
+
+async def test_fault_29_thinking_is_stripped_from_answer_and_history() -> None:
+    graph, _ = build(reply="<think>secret [1]</think>\nFour [1].", checkpointer=InMemorySaver())
+    await graph.ainvoke(ask(), thread())
+    state = await graph.aget_state(thread())
+    assert state.values["messages"][-1].text == "Four [1]."
+    assert "secret" not in str(state.values)
+
+
+async def test_fault_30_one_of_three_raises() -> None:
+    broken = FaultySource(InMemorySource(["x"], name="broken"), error=ValueError("bad column"))
+    graph, _ = build(sources=[broken, docs(), notes()])
+    result = await graph.ainvoke(ask())
+    assert {c["source_name"] for c in result["citations"]} == {"docs", "notes"}
+    assert result["provenance"]["sources"]["broken"] | {"elapsed_ms": 0} == {
+        "status": "failed", "error": "bad column", "error_type": "ValueError", "queries": [QUESTION],
+        "found": 0, "kept": 0, "dropped": {}, "elapsed_ms": 0, "attempts": 0,
+    }  # fmt: skip
+
+
+async def test_fault_31_a_hanging_source_is_cut_at_its_own_timeout() -> None:
+    slow = FaultySource(InMemorySource(["x"], name="slow"), delay=30)
+    graph, _ = build(sources=[slow, docs()], settings={"deadlines": {"source": 0.3}})
+    started = time.perf_counter()
+    result = await graph.ainvoke(ask())
+    assert time.perf_counter() - started < 1.3
+    assert result["provenance"]["sources"]["slow"]["status"] == "timed_out"
+
+
+async def test_fault_32_all_sources_down_is_not_nothing_found() -> None:
+    down = [FaultySource(s, error=ConnectionError("refused")) for s in (docs(), notes())]
+    graph, model = build(reply="x", sources=down, settings={"synthesis": {"allow_parametric": True}})
+    result = await graph.ainvoke(ask())
+    assert result["outcome"] == "unavailable"
+    assert "docs, notes could not be reached" in result["answer"]
+    assert model.calls == [], "an outage is never answered from general knowledge"
+    found = await build(sources=[docs()])[0].ainvoke(ask("lattice"))
+    assert found["outcome"] == "insufficient"
+    assert found["answer"] != result["answer"]
+
+
+async def test_S8_an_outage_of_one_source_is_not_insufficient_either() -> None:
+    down = FaultySource(notes(), error=ConnectionError("refused"))
+    graph, _ = build(sources=[docs(), down])
+    result = await graph.ainvoke(ask("Quantum lattice"))
+    assert result["outcome"] == "unavailable"
+
+
+async def test_fault_36_ten_thousand_rows_are_capped() -> None:
+    class Flood(InMemorySource):
+        async def query(self, intent, *, top_k=5, score_threshold=0.0):
+            row = (await super().query(intent, top_k=1))[0]
+            return [row] * 10_000
+
+    graph, _ = build(sources=[Flood(["grant types"], name="flood")])
+    record = (await graph.ainvoke(ask()))["provenance"]
+    assert record["sources"]["flood"]["found"] == 10_000
+    assert record["sources"]["flood"]["kept"] == 5
+
+
+async def test_fault_37_empty_content_is_skipped_and_counted() -> None:
+    class Hollow(InMemorySource):
+        async def query(self, intent, *, top_k=5, score_threshold=0.0):
+            row = (await super().query(intent, top_k=1))[0]
+            return [replace(row, content=None), replace(row, content="  "), row]
+
+    graph, _ = build(sources=[Hollow(["grant types"], name="hollow")])
+    record = (await graph.ainvoke(ask()))["provenance"]
+    assert record["sources"]["hollow"]["dropped"] == {"empty": 2}
+    assert len(record["results"]) == 1
+
+
+async def test_fault_38_five_failures_in_a_row_open_the_breaker() -> None:
+    down = FaultySource(docs(), error=RuntimeError("down"), fail_times=5)
+    graph, _ = build(sources=[down, notes()], settings={"limits": {"breaker_pause": 0.3, "attempts": 1}})
+    for _ in range(5):
+        await graph.ainvoke(ask())
+    asked = down.calls
+    result = await graph.ainvoke(ask())
+    assert down.calls == asked, "the source is left alone"
+    assert result["provenance"]["sources"]["docs"]["error_type"] == "CircuitOpen"
+    await asyncio.sleep(0.35)
+    result = await graph.ainvoke(ask())
+    assert result["provenance"]["sources"]["docs"]["status"] == "ok"
+
+
+async def test_fault_77_a_blocking_source_does_not_hold_up_the_loop() -> None:
+    blocking = FaultySource(docs(), delay=0.5, blocking=True)
+    graph, _ = build(sources=[blocking])
+    lags: list[float] = []
+
+    async def watch() -> None:
+        while True:
+            started = time.perf_counter()
+            await asyncio.sleep(0.01)
+            lags.append(time.perf_counter() - started - 0.01)
+
+    watcher = asyncio.create_task(watch())
+    result = await graph.ainvoke(ask())
+    watcher.cancel()
+    assert result["outcome"] == "answered"
+    assert max(lags) < 0.1

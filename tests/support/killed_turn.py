@@ -1,0 +1,187 @@
+"""Runs turns in child processes that are killed, and goes on with them in others; prints what was found as JSON.
+
+Started by the tests of resuming: `python killed_turn.py FOLDER`. The children are forked, so that LangGraph is imported once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
+
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.store.sqlite.aio import AsyncSqliteStore
+from oauth_sources import QUESTION, docs, notes, thread
+
+from groundgraph import load_settings, resume_turn, turn_graph
+from groundgraph.testing import FaultySource, ScriptedChatModel
+
+STEPS = 7  # updates of a turn with both sources in one superstep counted apart: see `run`
+KILL_POINTS = ["begin_turn", "resolve_intent", "retrieve_source", "merge_results", "answer_conversational",
+               "check_citations", "record_turn", "inside_source", "inside_model"]  # fmt: skip
+
+
+def log(folder: Path, name: str, text: str) -> None:
+    """Append to a file of the folder, at once: the process may be dead in a moment."""
+    with (folder / name).open("a", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def die() -> None:
+    """End this process as `kill -9` does."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class LoggedModel(ScriptedChatModel):
+    """Writes each prompt to a file, and can kill its process."""
+
+    folder: Any = None
+    deadly: bool = False
+
+    async def _agenerate(self, messages: Any, *args: Any, **kwargs: Any) -> Any:
+        log(self.folder, "prompts", json.dumps([[m.type, m.name, m.text] for m in messages]) + "\n")
+        if self.deadly:
+            die()
+        return await super()._agenerate(messages, *args, **kwargs)
+
+
+class LoggedSource(FaultySource):
+    """Notes each query in a file, and can kill its process."""
+
+    def __init__(self, inner: Any, folder: Path, *, deadly: bool = False) -> None:
+        super().__init__(inner)
+        self._folder, self._deadly = folder, deadly
+
+    async def query(self, intent: Any, **options: Any) -> Any:
+        """As the inner source's."""
+        log(self._folder, "queries", f"{self.name}\n")
+        if self._deadly:
+            die()
+        return await super().query(intent, **options)
+
+
+async def with_graph(folder: Path, use: Any, point: str = "") -> Any:
+    """What `use` gives for a graph over the SQLite files in `folder`."""
+    model = LoggedModel("Four types [1], clients [2].", folder=folder, deadly=point == "inside_model")
+    sources = [LoggedSource(docs(), folder, deadly=point == "inside_source"), LoggedSource(notes(), folder)]
+    settings = load_settings({"intent": {"mode": "static"}})
+    saver = AsyncSqliteSaver.from_conn_string(str(folder / "threads.sqlite"))
+    store = AsyncSqliteStore.from_conn_string(str(folder / "store.sqlite"))
+    async with saver as checkpointer, store as opened:
+        await opened.setup()
+        graph = turn_graph(settings, sources=sources, chat_model=model, checkpointer=checkpointer, store=opened)
+        return await use(graph)
+
+
+def question() -> dict[str, Any]:
+    """The input, with an id of its own, so that every run asks the same turn."""
+    return {"messages": [HumanMessage(QUESTION, id="question-1")]}
+
+
+async def run_until(graph: Any, point: str) -> None:
+    """Run a turn and die once the step called `point` is in a checkpoint."""
+    pending = {"retrieve_source": 2}.get(point, 1)
+    async for update in graph.astream(question(), thread(), stream_mode="updates", durability="sync"):
+        pending -= point in update
+        if pending == 0:
+            # The update is told before its checkpoint is written; the next item, or the end, comes after it.
+            point, pending = "", -1
+        elif pending < 0:
+            die()
+    if pending < 0:
+        die()
+
+
+async def finish(graph: Any) -> dict[str, Any]:
+    """Go on with the turn; what the caller sees, and what the thread and the store hold."""
+    output = await resume_turn(graph, "t")
+    state = (await graph.aget_state(thread())).values
+    records = await graph.store.asearch(("groundgraph", "provenance"), limit=100)
+    bodies = await graph.store.asearch(("groundgraph", "evidence"), limit=100)
+    return {
+        "answer": output["answer"],
+        "outcome": output["outcome"],
+        "citations": output["citations"],
+        "messages": [[message.type, message.text] for message in state["messages"]],
+        "history": len(state["metadata"]["retrieval_provenance_history"]),
+        "records": len(records),
+        "bodies": len(bodies),
+    }
+
+
+async def replay(graph: Any) -> list[str]:
+    """Replay and fork the turn from every checkpoint that has a next step; the final answers."""
+    answers = []
+    points = [
+        point async for point in graph.aget_state_history(thread()) if point.next and point.next != ("__start__",)
+    ]
+    for point in points:
+        answers.append((await graph.ainvoke(None, point.config))["answer"])
+        forked = await graph.aupdate_state(point.config, {"metadata": {"fork": True}}, as_node=_writer(point))
+        answers.append((await graph.ainvoke(None, forked))["answer"])
+    return answers
+
+
+def _writer(point: Any) -> str:
+    before = {"begin_turn": "__start__", "resolve_intent": "begin_turn", "retrieve_source": "resolve_intent",
+              "merge_results": "retrieve_source", "answer_conversational": "merge_results",
+              "check_citations": "answer_conversational", "record_turn": "check_citations"}  # fmt: skip
+    return before[point.next[0]]
+
+
+def in_child(work: Any) -> tuple[int, Any]:
+    """The signal that ended a forked process running `work`, or 0 and what it returned."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        result = json.dumps(asyncio.run(work()))
+        os.write(writer, result.encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        text = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return os.WTERMSIG(status), json.loads(text) if text else None
+
+
+def lines(folder: Path, name: str) -> list[str]:
+    """The lines of a file of the folder; none when it is not there."""
+    path = folder / name
+    return path.read_text("utf-8").splitlines() if path.exists() else []
+
+
+def main(root: Path) -> dict[str, Any]:
+    """The uninterrupted turn, every killed one, and the replays."""
+    found: dict[str, Any] = {}
+    for point in ["nowhere", *KILL_POINTS]:
+        folder = root / point
+        folder.mkdir()
+        killed, _ = in_child(lambda: with_graph(folder, lambda graph: run_until(graph, point), point))  # noqa: B023
+        asked_before = len(lines(folder, "queries"))
+        _, result = in_child(lambda: with_graph(folder, finish))  # noqa: B023
+        queries = lines(folder, "queries")
+        found[point] = {
+            "killed": killed,
+            "result": result,
+            "prompts": lines(folder, "prompts"),
+            "queries_before": asked_before,
+            "queries": len(queries),
+        }
+    folder = root / "nowhere"
+    _, answers = in_child(lambda: with_graph(folder, replay))
+    found["replay"] = {"answers": answers, "prompts": lines(folder, "prompts")}
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(Path(sys.argv[1]))))
