@@ -1,4 +1,5 @@
-"""L13: what groundgraph adds between the evidence and the model's call, and between the model's first token and the client's."""
+"""L13: what groundgraph adds between the evidence and the model's call, and between the model's first token and the
+client's."""
 
 from __future__ import annotations
 

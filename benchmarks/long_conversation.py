@@ -1,4 +1,5 @@
-"""The conversations of L8 and L9: 20 pieces of evidence of 2 kB, answers of 800 characters, everything in SQLite files."""
+"""The conversations of L8 and L9: 20 pieces of evidence of 2 kB, answers of 800 characters, everything in SQLite
+files."""
 
 from __future__ import annotations
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 
-from groundgraph.core.context import Context, options_in_force
+from groundgraph.core.context import Context
 from groundgraph.core.settings import Settings
-from groundgraph.core.turn_outcome import absence_outcome, asked_style
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.retrieval_part import add_retrieval
 from groundgraph.graph.state import TurnInput, TurnOutput, TurnState
@@ -26,8 +24,6 @@ from groundgraph.nodes.check_citations import check_citations
 from groundgraph.nodes.record_turn import record_turn
 from groundgraph.nodes.report_absence import report_absence
 from groundgraph.sources.contract import GroundedSource
-
-Branch = Callable[[AnswerInput, Runtime[Context]], Awaitable[str]]
 
 RECURSION_LIMIT = 50
 ANSWERS = ["answer_structured", "answer_conversational", "answer_hybrid", "report_absence"]
@@ -80,7 +76,7 @@ def _builder(resources: Resources) -> StateGraph[Any, Any, Any, Any]:
 
     builder.add_edge(START, "begin_turn")
     builder.add_conditional_edges("begin_turn", needs_retrieval, {"retrieve": "resolve_intent", "reply": "record_turn"})
-    builder.add_conditional_edges("merge_results", choose_answer(settings, model is not None), ANSWERS)
+    builder.add_conditional_edges("merge_results", choose_answer, ANSWERS)
     for name in ANSWERS:
         builder.add_edge(name, "check_citations")
     builder.add_edge("check_citations", "record_turn")
@@ -97,15 +93,9 @@ async def needs_retrieval(state: BeginTurnUpdate) -> str:
     return "reply" if state["draft"] else "retrieve"
 
 
-def choose_answer(settings: Settings, has_model: bool) -> Branch:
-    """The function that names the step which writes the answer: by evidence first, then by the style asked for."""
+async def choose_answer(state: AnswerInput) -> str:
+    """The step that writes the answer, as `merge_results` decided.
 
-    async def choose_answer(state: AnswerInput, runtime: Runtime[Context]) -> str:
-        options = options_in_force(settings, state["turn"]["options"], runtime.context)
-        if state["ranking"]["refs"]:
-            return f"answer_{asked_style(state['intent'], state.get('metadata', {}), options)}"
-        may_invent = has_model and options.allow_parametric is True
-        covered = absence_outcome(state["retrievals"].values()) == "insufficient"
-        return "answer_conversational" if may_invent and covered else "report_absence"
-
-    return choose_answer
+    A branch reads decisions from the state and makes none: when a state is edited, LangGraph runs it without a context.
+    """
+    return f"answer_{state['ranking']['style']}" if state["ranking"]["style"] else "report_absence"

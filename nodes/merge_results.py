@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from groundgraph.chains.merge import STRATEGIES, Hit, concatenate, fuse_queries, times_found
-from groundgraph.core.context import Context
+from groundgraph.core.context import Context, Options, options_in_force
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.evidence_store import EvidenceStore
+from groundgraph.core.intent import IntentState
 from groundgraph.core.settings import Settings
-from groundgraph.core.turn_values import Ranking, Ref, Retrieval
+from groundgraph.core.turn_outcome import absence_outcome, asked_style
+from groundgraph.core.turn_values import Ranking, Ref, Retrieval, Turn
 from groundgraph.nodes.node import Node
 
 
 class MergeResultsInput(TypedDict, total=False):
     """What the step reads."""
 
+    metadata: dict[str, Any]
+    turn: Turn
+    intent: IntentState
     retrievals: dict[str, Retrieval]
     bodies: dict[str, EvidenceRecord]
 
@@ -32,7 +38,7 @@ class MergeResultsUpdate(TypedDict):
 
 
 def merge_results(
-    settings: Settings, source_names: Sequence[str], evidence: EvidenceStore
+    settings: Settings, source_names: Sequence[str], evidence: EvidenceStore, *, has_model: bool
 ) -> Node[MergeResultsInput, MergeResultsUpdate]:
     """The node; sources take turns in the order of `source_names`."""
     weights = {entry.name: entry.weight for entry in settings.sources}
@@ -41,6 +47,7 @@ def merge_results(
 
     async def merge_results(state: MergeResultsInput, runtime: Runtime[Context]) -> MergeResultsUpdate:
         started = time.perf_counter()
+        options = options_in_force(settings, state["turn"]["options"], runtime.context)
         lists = _lists_by_source(state["retrievals"], source_names)
         keys = [ref[0] for refs in lists.values() for one in refs for ref in one]
         records = await evidence.load(runtime.store, keys, state.get("bodies"))
@@ -56,11 +63,25 @@ def merge_results(
                 "total": len(keys),
                 "found_again": again,
                 "strategy": settings.retrieval.merge,
+                "style": _style(state, options, found=bool(merged), has_model=has_model),
             },
             "timings": {"merge_results": round((time.perf_counter() - started) * 1000, 3)},
         }
 
     return merge_results
+
+
+def _style(state: MergeResultsInput, options: Options, *, found: bool, has_model: bool) -> str | None:
+    """The style that writes the answer.
+
+    Without evidence none does, unless a model may answer from general knowledge and it is certain that the sources do
+    not cover the question.
+    """
+    if found:
+        return asked_style(state["intent"], state.get("metadata", {}), options)
+    may_invent = has_model and options.allow_parametric is True
+    uncovered = absence_outcome(state["retrievals"].values()) == "insufficient"
+    return "conversational" if may_invent and uncovered else None
 
 
 def _lists_by_source(retrievals: Mapping[str, Retrieval], source_names: Sequence[str]) -> dict[str, list[list[Ref]]]:

@@ -13,7 +13,7 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from groundgraph.chains.generate_queries import generate_queries
-from groundgraph.core.context import Context
+from groundgraph.core.context import Context, options_in_force
 from groundgraph.core.errors import FilterInvalid, ModelError
 from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import IntentState
@@ -66,7 +66,9 @@ def resolve_intent(
             intent = await _extracted(state, settings, query_model, prompts, calls)
         else:
             intent = _without_model(state, settings, template)
-        checked, skipped = enforce_filters(intent, schemas, settings.intent.default_filters)
+        chosen = options_in_force(settings, state["turn"]["options"], runtime.context).sources
+        asked = {name: schema for name, schema in schemas.items() if chosen is None or name in chosen}
+        checked, skipped = enforce_filters(intent, asked, settings.intent.default_filters)
         elapsed = (time.perf_counter() - started) * 1000
         runtime.stream_writer({"stage": "resolve_intent", "text_queries": checked["text_queries"]})
         return {
@@ -149,7 +151,8 @@ def enforce_filters(
             skipped[name] = _skipped(name, f"it needs a filter on {', '.join(missing)}", "RequiredField")
         elif own:
             filters[name] = own
-    return {**intent, "filters": filters, "issues": issues}, skipped
+    sources = [name for name in schemas if name not in skipped]
+    return {**intent, "filters": filters, "sources": sources, "issues": issues}, skipped
 
 
 def _skipped(name: str, reason: str, kind: str) -> Retrieval:

@@ -1,4 +1,5 @@
-"""The label gate: what leaves it never depends on the pieces, and no label leaves it that refers to nothing (V1, T7)."""
+"""The label gate: what leaves it never depends on the pieces, and no label leaves it that refers to nothing (V1,
+T7)."""
 
 from __future__ import annotations
 

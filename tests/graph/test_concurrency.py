@@ -67,7 +67,7 @@ async def test_a_turn_that_waits_too_long_for_its_thread_is_refused_and_writes_n
         await quick.ainvoke(ask("second"), thread())
     await first
     messages = (await graph.aget_state(thread())).values["messages"]
-    assert [message.text for message in messages][0] == "first"
+    assert messages[0].text == "first"
     assert len(messages) == 2
     assert len((await quick.ainvoke(ask("third"), thread()))["messages"]) == 4
 

@@ -1,6 +1,7 @@
 """Runs turns in child processes that are killed, and goes on with them in others; prints what was found as JSON.
 
-Started by the tests of resuming: `python killed_turn.py FOLDER`. The children are forked, so that LangGraph is imported once.
+Started by the tests of resuming: `python killed_turn.py FOLDER`. The children are forked, so that
+LangGraph is imported once.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from oauth_sources import QUESTION, docs, notes, thread
 from groundgraph import load_settings, resume_turn, turn_graph
 from groundgraph.testing import FaultySource, ScriptedChatModel
 
-STEPS = 7  # updates of a turn with both sources in one superstep counted apart: see `run`
-KILL_POINTS = ["begin_turn", "resolve_intent", "retrieve_source", "merge_results", "answer_conversational",
-               "check_citations", "record_turn", "inside_source", "inside_model"]  # fmt: skip
+# A turn writes nine checkpoints: its input, the start, and one after each step.
+CHECKPOINTS = ["input", "start", "begin_turn", "resolve_intent", "retrieve_source", "merge_results",
+               "answer_conversational", "check_citations", "record_turn"]  # fmt: skip
+KILL_POINTS = [*CHECKPOINTS, "inside_source", "inside_model"]
 
 
 def log(folder: Path, name: str, text: str) -> None:
@@ -69,15 +71,31 @@ class LoggedSource(FaultySource):
         return await super().query(intent, **options)
 
 
+class MortalSaver(AsyncSqliteSaver):
+    """Kills its process right after the checkpoint of the step called `point`."""
+
+    point = ""
+    written = 0
+
+    async def aput(self, *args: Any, **kwargs: Any) -> Any:
+        """As the SQLite saver's."""
+        config = await super().aput(*args, **kwargs)
+        self.written += 1
+        if self.point in CHECKPOINTS and CHECKPOINTS.index(self.point) + 1 == self.written:
+            die()
+        return config
+
+
 async def with_graph(folder: Path, use: Any, point: str = "") -> Any:
     """What `use` gives for a graph over the SQLite files in `folder`."""
     model = LoggedModel("Four types [1], clients [2].", folder=folder, deadly=point == "inside_model")
     sources = [LoggedSource(docs(), folder, deadly=point == "inside_source"), LoggedSource(notes(), folder)]
     settings = load_settings({"intent": {"mode": "static"}})
-    saver = AsyncSqliteSaver.from_conn_string(str(folder / "threads.sqlite"))
+    saver = MortalSaver.from_conn_string(str(folder / "threads.sqlite"))
     store = AsyncSqliteStore.from_conn_string(str(folder / "store.sqlite"))
     async with saver as checkpointer, store as opened:
         await opened.setup()
+        checkpointer.point = point
         graph = turn_graph(settings, sources=sources, chat_model=model, checkpointer=checkpointer, store=opened)
         return await use(graph)
 
@@ -87,18 +105,9 @@ def question() -> dict[str, Any]:
     return {"messages": [HumanMessage(QUESTION, id="question-1")]}
 
 
-async def run_until(graph: Any, point: str) -> None:
-    """Run a turn and die once the step called `point` is in a checkpoint."""
-    pending = {"retrieve_source": 2}.get(point, 1)
-    async for update in graph.astream(question(), thread(), stream_mode="updates", durability="sync"):
-        pending -= point in update
-        if pending == 0:
-            # The update is told before its checkpoint is written; the next item, or the end, comes after it.
-            point, pending = "", -1
-        elif pending < 0:
-            die()
-    if pending < 0:
-        die()
+async def run(graph: Any) -> None:
+    """One turn."""
+    await graph.ainvoke(question(), thread(), durability="sync")
 
 
 async def finish(graph: Any) -> dict[str, Any]:
@@ -121,21 +130,13 @@ async def finish(graph: Any) -> dict[str, Any]:
 async def replay(graph: Any) -> list[str]:
     """Replay and fork the turn from every checkpoint that has a next step; the final answers."""
     answers = []
-    points = [
-        point async for point in graph.aget_state_history(thread()) if point.next and point.next != ("__start__",)
-    ]
-    for point in points:
+    for point in [point async for point in graph.aget_state_history(thread()) if point.next]:
         answers.append((await graph.ainvoke(None, point.config))["answer"])
-        forked = await graph.aupdate_state(point.config, {"metadata": {"fork": True}}, as_node=_writer(point))
-        answers.append((await graph.ainvoke(None, forked))["answer"])
+        if point.next[0] in CHECKPOINTS[3:]:
+            before = CHECKPOINTS[CHECKPOINTS.index(point.next[0]) - 1]
+            forked = await graph.aupdate_state(point.config, {"metadata": {"fork": True}}, as_node=before)
+            answers.append((await graph.ainvoke(None, forked))["answer"])
     return answers
-
-
-def _writer(point: Any) -> str:
-    before = {"begin_turn": "__start__", "resolve_intent": "begin_turn", "retrieve_source": "resolve_intent",
-              "merge_results": "retrieve_source", "answer_conversational": "merge_results",
-              "check_citations": "answer_conversational", "record_turn": "check_citations"}  # fmt: skip
-    return before[point.next[0]]
 
 
 def in_child(work: Any) -> tuple[int, Any]:
@@ -166,7 +167,7 @@ def main(root: Path) -> dict[str, Any]:
     for point in ["nowhere", *KILL_POINTS]:
         folder = root / point
         folder.mkdir()
-        killed, _ = in_child(lambda: with_graph(folder, lambda graph: run_until(graph, point), point))  # noqa: B023
+        killed, _ = in_child(lambda: with_graph(folder, run, point))  # noqa: B023
         asked_before = len(lines(folder, "queries"))
         _, result = in_child(lambda: with_graph(folder, finish))  # noqa: B023
         queries = lines(folder, "queries")

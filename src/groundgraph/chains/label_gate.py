@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 
 _OPENERS = "[［【"
 _SPECIAL = re.compile(r"[<`\\\[［【]")
-# No longer than _MAX_HELD, which is how much of one is held back until it closes; the same holds for code within a line.
+# No longer than _MAX_HELD, which is how much of one is held back until it closes; the same holds for code within a
+# line.
 LABEL = re.compile(r"(?<!\\)[\[［【]\s{0,2}(\d{1,3}(?:\s{0,2}[-–,;，、]\s{0,2}\d{1,3}){0,30})\s{0,2}[\]］】]")
 _MAX_HELD = 256
 _INLINE_CODE = re.compile(rf"`[^`\n]{{0,{_MAX_HELD}}}`")

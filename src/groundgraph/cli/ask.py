@@ -35,7 +35,7 @@ class _Turn:
 
 
 def ask(
-    question: Annotated[str, typer.Argument(help="What to ask.", show_default=False)],
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to ask.", show_default=False)],
     thread: Annotated[
         str | None,
         typer.Option(metavar="ID", help="The conversation to continue. Default: a new one, whose id is told."),

@@ -23,7 +23,7 @@ SOURCE_LIMIT = 1.0
 
 # Only the quotes: the list of all results, which the built-in template adds, is long for a demo.
 _TEMPLATE = (
-    "{% for quote in quotes %}{{ quote.text }} [{{ quote.label }}]{{ "" if loop.last else "\n\n" }}{% endfor %}"
+    "{% for quote in quotes %}{{ quote.text }} [{{ quote.label }}]{{ '' if loop.last else '\\n\\n' }}{% endfor %}"
 )
 
 

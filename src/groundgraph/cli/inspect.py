@@ -20,7 +20,7 @@ _MIN_SHOWN = 20
 
 
 def inspect(
-    query: Annotated[str, typer.Argument(help="What to search for.", show_default=False)],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to search for.", show_default=False)],
     top_k: Annotated[
         int | None,
         typer.Option(

@@ -51,7 +51,10 @@ def _groundgraph(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command in `arguments` (default: those of the process) and end the process with its exit code."""
     prepare_streams()
-    sys.exit(_run(list(sys.argv[1:] if arguments is None else arguments)))
+    code = _run(list(sys.argv[1:] if arguments is None else arguments))
+    if code == INTERRUPTED:
+        note("Interrupted.")
+    sys.exit(code)
 
 
 def _run(arguments: list[str]) -> int:
@@ -60,7 +63,6 @@ def _run(arguments: list[str]) -> int:
         code = app(args=arguments, prog_name="groundgraph", standalone_mode=False)
         return code if isinstance(code, int) else DONE
     except (KeyboardInterrupt, typer.Abort):
-        note("Interrupted.")
         return INTERRUPTED
     except (GroundGraphError, OSError) as error:
         report_error(error, as_json=as_json)

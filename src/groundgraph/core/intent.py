@@ -37,7 +37,7 @@ class IntentState(TypedDict, total=False):
     """A `RetrievalIntent` as the state of a turn holds it, with the mode that produced it.
 
     `mode` is `static`, `template`, `extract`, or `message` when the user's message is the only query.
-    `issues` are sentences about what could not be done as asked.
+    `sources` are the sources to ask. `issues` are sentences about what could not be done as asked.
     """
 
     mode: str
@@ -47,4 +47,5 @@ class IntentState(TypedDict, total=False):
     output_style: str | None
     categories: list[str]
     raw_data: dict[str, Any]
+    sources: list[str]
     issues: list[str]

@@ -66,7 +66,7 @@ class Ranking(TypedDict, total=False):
     """The merged evidence: the n-th reference has the label n.
 
     `by_source` holds each source's results before the merge, `found_again` how often a key was found when more than
-    once.
+    once. `style` is the style that writes the answer, None when there is nothing to write it from.
     """
 
     refs: list[Ref]
@@ -74,6 +74,7 @@ class Ranking(TypedDict, total=False):
     total: int
     found_again: dict[str, int]
     strategy: str
+    style: str | None
 
 
 class Draft(TypedDict, total=False):

@@ -1,0 +1,88 @@
+"""Quotes first: an answer without a model (S7)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundgraph.chains.quotes import MAX_QUOTES, select_quotes
+from groundgraph.chains.sentence_index import sentences_of
+from groundgraph.core.evidence import SourceResult
+
+SENTENCES = [
+    "A refresh token lets a client get a new access token. ",
+    "Access tokens expire after one hour by default. ",
+    "The weather in Paris is mild in spring. ",
+    "Токен доступа действует один час. ",
+    "# Token expiry of clients\n\n",
+    "| token | expires | after | hour |\n|--|--|--|--|\n",
+    "👩\u200d💻 tokens של client expire now. ",
+    "\n\n",
+]
+EVIDENCE = st.lists(st.lists(st.sampled_from(SENTENCES), max_size=8).map("".join), max_size=6)
+QUESTIONS = st.sampled_from(
+    ["When do access tokens expire?", "Сколько действует токен?", "weather", "", "what is the?", "👩\u200d💻", "zebra"]
+)
+
+
+def result(content: str) -> SourceResult:
+    return SourceResult(content, "id", "docs", "memory")
+
+
+@given(EVIDENCE, QUESTIONS)
+def test_s7_quotes_are_verbatim_sentences_of_the_evidence_with_its_label(contents, question):
+    quotes = select_quotes(question, [result(content) for content in contents])
+    assert len(quotes) <= MAX_QUOTES
+    for quote in quotes:
+        content = contents[quote.label - 1]
+        assert quote.text == content[quote.start : quote.end]
+        assert (quote.start, quote.end) in {(one.start, one.end) for one in sentences_of(content) if one.quotable}
+        assert 0 < quote.score <= 1
+        assert quote.held
+
+
+@given(EVIDENCE, QUESTIONS)
+def test_s7_quotes_are_deterministic_distinct_and_in_order(contents, question):
+    evidence = [result(content) for content in contents]
+    quotes = select_quotes(question, evidence)
+    assert quotes == select_quotes(question, evidence)
+    assert quotes == sorted(quotes, key=lambda quote: (quote.label, quote.start))
+    assert len({quote.text for quote in quotes}) == len(quotes)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How long until access tokens expire?", "Access tokens expire after one hour by default."),
+        ("What is the weather in Paris like?", "The weather in Paris is mild in spring."),
+        ("Сколько действует токен доступа?", "Токен доступа действует один час."),
+    ],
+)
+def test_s7_a_question_about_one_thing_quotes_the_sentence_that_answers(question, answer):
+    evidence = [result("".join(SENTENCES[:2])), result("".join(SENTENCES[2:4]))]
+    assert answer in [quote.text for quote in select_quotes(question, evidence)]
+    best = max(select_quotes(question, evidence), key=lambda quote: quote.score)
+    assert best.text == answer
+
+
+@pytest.mark.parametrize("question", ["zebra crossings", "", "?!", "👩\u200d💻"])
+def test_s7_a_question_that_shares_no_word_is_given_no_quote(question):
+    assert select_quotes(question, [result("".join(SENTENCES[:4]))]) == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["# When access tokens expire today", "| access | tokens | expire | when |", "```\naccess tokens expire when\n```"],
+)
+def test_s7_headings_tables_and_code_are_not_quoted(content):
+    assert select_quotes("When do access tokens expire?", [result(content)]) == []
+
+
+def test_s7_of_equal_sentences_the_one_from_better_evidence_is_quoted_once():
+    quotes = select_quotes("weather in Paris", [result(SENTENCES[2]), result(SENTENCES[2])])
+    assert [quote.label for quote in quotes] == [1]
+
+
+def test_s7_a_limit_of_none_quotes_nothing():
+    assert select_quotes("weather", [result(SENTENCES[2])], limit=0) == []
