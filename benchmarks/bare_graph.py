@@ -46,7 +46,7 @@ def bare_graph(
     names = [name for name, _ in shape.steps]
     sent = names[shape.fan_out]
     for name in names:
-        options = (node_options or {}) if name == sent else {}
+        options: dict[str, Any] = dict(node_options or {}) if name == sent else {}
         builder.add_node(name, _node("found" if name == sent else "value", (work or {}).get(name)), **options)
     builder.add_edge(START, names[0])
     for before, after in zip(names, [*names[1:], END], strict=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
 # Turns of each subject that are not counted.
 WARM_UP = 3
 

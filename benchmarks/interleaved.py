@@ -42,7 +42,7 @@ async def interleaved(subjects: Mapping[str, Turn], effort: Effort) -> Rounds:
             await turn(number)
     figures: dict[str, list[float]] = {name: [] for name in subjects}
     for number in range(effort.rounds):
-        order = list(subjects) if number % 2 == 0 else list(reversed(subjects))
+        order = list(subjects) if number % 2 == 0 else list(subjects)[::-1]
         for name in order:
             first = WARM_UP + number * effort.turns
             figures[name].append(await _cpu_ms(subjects[name], first, effort.turns))

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from groundgraph import GroundedSource, RetrievalIntent, turn_graph
-
 from benchmarks.bare_graph import bare_graph
 from benchmarks.corpus import question
 from benchmarks.effort import Effort
@@ -16,6 +14,7 @@ from benchmarks.prepared_source import PreparedSource
 from benchmarks.report import Row
 from benchmarks.setting import SOURCES, TOPICS, asked, memory_source, turn_settings
 from benchmarks.turn_shape import shape_of
+from groundgraph import GroundedSource, RetrievalIntent, turn_graph
 
 OVER_BARE_MS = 1.5
 WHOLE_TURN_MS = 10.0

@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from groundgraph import GroundedSource, open_graph, turn_graph
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from benchmarks.bare_graph import bare_graph
@@ -20,6 +19,7 @@ from benchmarks.report import Row
 from benchmarks.setting import SOURCES, TOPICS, asked, memory_source, thread, turn_settings
 from benchmarks.shape import TurnShape
 from benchmarks.turn_shape import shape_of
+from groundgraph import GroundedSource, open_graph, turn_graph
 
 ALLOWED = {"memory": 1.3, "sqlite": 2.0, "unseen": 2.0}
 STORES = {

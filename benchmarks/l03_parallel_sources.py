@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 from statistics import median
 
-from groundgraph import turn_graph
-from groundgraph.testing import FaultySource
-
 from benchmarks.bare_graph import bare_graph
 from benchmarks.corpus import question
 from benchmarks.effort import Effort
@@ -15,6 +12,8 @@ from benchmarks.report import Row
 from benchmarks.setting import TOPICS, asked, memory_source, turn_settings
 from benchmarks.stopwatch import timed
 from benchmarks.turn_shape import shape_of
+from groundgraph import turn_graph
+from groundgraph.testing import FaultySource
 
 # Number of sources, delay of each in milliseconds, hits of each, the limit in milliseconds.
 CASES = ((4, 100, 5, 130.0), (4, 100, 10, 130.0), (20, 50, 5, 90.0), (20, 50, 10, 90.0))

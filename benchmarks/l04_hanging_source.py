@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from groundgraph import turn_graph
-from groundgraph.graph.turn_runner import TurnRunner
-from groundgraph.testing import FaultySource, Reply, ScriptedChatModel
-
 from benchmarks.bare_graph import bare_graph
 from benchmarks.corpus import question
 from benchmarks.effort import Effort
 from benchmarks.report import Row
 from benchmarks.setting import SOURCES, TOPICS, asked, memory_source, turn_settings
-from benchmarks.stopwatch import timed
 from benchmarks.shape import TurnShape
+from benchmarks.stopwatch import timed
+from groundgraph import turn_graph
+from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.testing import FaultySource, Reply, ScriptedChatModel
 
 SOURCE_LIMIT = 0.5
 ONE_HANGS_MS = 700.0

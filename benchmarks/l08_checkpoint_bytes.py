@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-
-from groundgraph.core.evidence_store import NAMESPACE
-from groundgraph.graph.turn_runner import TurnRunner
 
 from benchmarks.effort import Effort
 from benchmarks.long_conversation import converse, open_bare, open_conversation
 from benchmarks.report import Row
 from benchmarks.setting import thread
 from benchmarks.stored_bytes import checkpoint_bytes, stored_items
+from groundgraph.core.evidence_store import NAMESPACE
+from groundgraph.graph.turn_runner import TurnRunner
 
 TURNS = 5
 # One topic less than there are turns, so that the last turn finds what the first one found.
@@ -63,7 +63,7 @@ async def _bare_sizes(graph: Any, durability: Any) -> list[float]:
 
 
 def _differences(sizes: list[int]) -> list[float]:
-    return [(after - before) / 1000 for before, after in zip(sizes, sizes[1:], strict=False)]
+    return [(after - before) / 1000 for before, after in pairwise(sizes)]
 
 
 def _row(what: str, measured: float, baseline: float, allowed: float) -> Row:

@@ -10,14 +10,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from groundgraph import turn_graph
-
 from benchmarks.corpus import question
 from benchmarks.effort import Effort
 from benchmarks.fresh_process import run_fresh
 from benchmarks.report import Row
 from benchmarks.setting import SOURCES, TOPICS, memory_source, turn_settings
 from benchmarks.turn_shape import shape_of
+from groundgraph import turn_graph
 
 HEAVY = ("weaviate", "cohere", "langchain_community", "sqlalchemy", "numpy")
 IMPORT_RATIO, HELP_SECONDS, FIRST_RATIO, MEMORY_MB = 1.2, 0.6, 1.5, 30.0

@@ -1,5 +1,4 @@
-"""L13: what groundgraph adds between the evidence and the model's call, and between the model's first token and the
-client's."""
+"""L13: what is added on the way to the model's call, and on the way of its first token to the client."""
 
 from __future__ import annotations
 
@@ -10,8 +9,6 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from groundgraph import RetrievalIntent, SourceResult, turn_graph
-from groundgraph.testing import Reply, ScriptedChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 from pydantic import PrivateAttr
@@ -24,6 +21,8 @@ from benchmarks.prepared_source import PreparedSource
 from benchmarks.report import Row
 from benchmarks.setting import SOURCES, TOPICS, asked, turn_settings
 from benchmarks.turn_shape import shape_of
+from groundgraph import RetrievalIntent, SourceResult, turn_graph
+from groundgraph.testing import Reply, ScriptedChatModel
 
 ALLOWED_MS = 10.0
 

@@ -1,5 +1,4 @@
-"""The conversations of L8 and L9: 20 pieces of evidence of 2 kB, answers of 800 characters, everything in SQLite
-files."""
+"""Conversations with 20 pieces of evidence of 2 kB and answers of 800 characters, kept in SQLite files."""
 
 from __future__ import annotations
 
@@ -7,9 +6,6 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from groundgraph import open_graph
-from groundgraph.graph.turn_runner import TurnRunner
-from groundgraph.testing import ScriptedChatModel
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from benchmarks.bare_graph import bare_graph
@@ -18,6 +14,9 @@ from benchmarks.prepared_source import PreparedSource
 from benchmarks.setting import TOPICS, asked, thread, turn_settings
 from benchmarks.shape import TurnShape
 from benchmarks.turn_shape import shape_of
+from groundgraph import open_graph
+from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.testing import ScriptedChatModel
 
 ANSWER_CHARS = 800
 _SENTENCE = "The log says that the part was replaced after the second inspection of the year [{label}]. "

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from groundgraph import GroundedSource, RetrievalIntent, SourceResult
-
 from benchmarks.corpus import records
+from groundgraph import GroundedSource, RetrievalIntent, SourceResult
 
 
 class PreparedSource(GroundedSource):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from groundgraph import InMemorySource, Settings, load_settings
-
 from benchmarks.corpus import records
+from groundgraph import InMemorySource, Settings, load_settings
 
 SOURCES = ("handbook", "tickets", "bulletins")
 TOPICS = range(20)

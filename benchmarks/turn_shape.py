@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from groundgraph.graph.turn_runner import TurnRunner
-
 from benchmarks.shape import TurnShape
+from groundgraph.graph.turn_runner import TurnRunner
 
 
 async def shape_of(graph: TurnRunner, question: str) -> TurnShape:

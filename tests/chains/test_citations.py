@@ -142,8 +142,8 @@ def test_support_is_whole_for_a_verbatim_sentence_and_none_without_citations():
 
 
 def test_answerability_counts_title_and_section():
-    assert answerable("expiry of the widget", [result("Nothing.", title="Widget", section="Expiry")])
-    == pytest.approx(1)
+    found = answerable("expiry of the widget", [result("Nothing.", title="Widget", section="Expiry")])
+    assert found == pytest.approx(1)
     assert answerable("anything", []) == 0
 
 

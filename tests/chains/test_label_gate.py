@@ -58,9 +58,7 @@ def test_no_label_outside_the_allowed_ones_survives_outside_code(text, allowed):
 def test_allowed_labels_survive_in_their_order(text):
     gate = LabelGate(range(1, 5))
     passed = gate.feed(text) + gate.flush()
-    wanted = list(
-        dict.fromkeys(n for found in LABEL.finditer(text) for n in label_numbers(found.group(1)))
-    )
+    wanted = list(dict.fromkeys(n for found in LABEL.finditer(text) for n in label_numbers(found.group(1))))
     assert gate.used == wanted
     assert gate.removed == []
     assert outside_code(passed) == set(wanted)

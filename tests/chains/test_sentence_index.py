@@ -18,8 +18,17 @@ from groundgraph.chains.sentence_index import (
 )
 from groundgraph.core.lexical import idf
 
-PIECES = ["Tokens expire. ", "Срок действия — час. ", "\n\n", "- item ", "word ", "👩\u200d💻", "שלום ", "漢字。",
-"\u0301"]
+PIECES = [
+    "Tokens expire. ",
+    "Срок действия — час. ",
+    "\n\n",
+    "- item ",
+    "word ",
+    "👩\u200d💻",
+    "שלום ",
+    "漢字。",
+    "\u0301",
+]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=120).map("".join)
 TEXT = "Clients get a token. The token expires after one hour. Nothing else is said here."
 

@@ -1,0 +1,170 @@
+"""One model call within the bounds of a turn (T9)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import HumanMessage
+
+from groundgraph.chains.call_model import (
+    call_record,
+    call_with_retries,
+    described,
+    model_name,
+    tokens_left,
+    tokens_of,
+    tokens_spent,
+)
+from groundgraph.core.deadline import turn_ends_at
+from groundgraph.core.errors import ModelBudgetSpent, ModelError, ModelTimeout
+from groundgraph.core.settings import LimitSettings
+from groundgraph.testing import Reply, ScriptedChatModel, ScriptedStatusError
+
+
+async def ask(*replies, limit: float = 5, attempts: int = 3, **options):
+    model = ScriptedChatModel(list(replies))
+    outcome = call_with_retries(lambda: model.ainvoke("question"), limit=limit, attempts=attempts, **options)
+    try:
+        reply, tries = await outcome
+    except ModelError as error:
+        return error, len(model.calls)
+    assert tries == len(model.calls)
+    return reply.text, tries
+
+
+def busy(status: int, seconds: str | None = None) -> Reply:
+    return Reply(status=status, headers={} if seconds is None else {"retry-after": seconds})
+
+
+async def test_fault_23_a_429_is_waited_out_once_for_as_long_as_the_server_asks():
+    started = time.monotonic()
+    assert await ask(busy(429, "0.2"), "fine") == ("fine", 2)
+    assert 0.2 <= time.monotonic() - started < 0.5
+
+
+async def test_fault_23_a_wait_that_would_outlast_the_limit_is_not_begun():
+    started = time.monotonic()
+    error, tries = await ask(busy(429, "2"), "fine", limit=1)
+    assert (type(error), tries) == (ModelError, 1)
+    assert time.monotonic() - started < 0.5
+
+
+async def test_fault_23_the_wait_counts_in_the_turns_time():
+    token = turn_ends_at.set(time.monotonic() + 0.3)
+    try:
+        error, tries = await ask(busy(429, "0.5"), "fine", limit=30)
+    finally:
+        turn_ends_at.reset(token)
+    assert isinstance(error, ModelError)
+    assert tries == 1
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+async def test_fault_24_a_refused_request_is_not_tried_again(status):
+    error, tries = await ask(busy(status), "fine")
+    assert (type(error), tries) == (ModelError, 1)
+    assert str(status) in str(error)
+
+
+@pytest.mark.parametrize("failure", [busy(500, "0"), busy(503, "0"), busy(408, "0"), TimeoutError(), ConnectionError()])
+async def test_what_may_pass_is_tried_again(failure, monkeypatch):
+    monkeypatch.setattr("groundgraph.chains.call_model._BACKOFF", lambda state: 0.0)
+    assert await ask(failure, "fine") == ("fine", 2)
+
+
+async def test_t9_the_tries_are_counted_and_end():
+    error, tries = await ask(*[busy(503, "0")] * 3, "never", attempts=3)
+    assert (type(error), tries) == (ModelError, 3)
+
+
+async def test_what_was_streamed_already_is_not_tried_again():
+    error, tries = await ask(busy(503, "0"), "fine", may_retry=lambda: False)
+    assert isinstance(error, ModelError)
+    assert tries == 1
+
+
+async def test_fault_22_a_model_that_hangs_ends_at_its_limit():
+    started = time.monotonic()
+    error, _ = await ask(Reply("late", delay=30), limit=0.2)
+    assert isinstance(error, ModelTimeout)
+    assert time.monotonic() - started < 0.6
+
+
+async def test_fault_22_a_model_that_swallows_its_cancellation_is_left_behind():
+    release = asyncio.Event()
+
+    async def stubborn():
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+
+    with pytest.raises(ModelTimeout):
+        await call_with_retries(stubborn, limit=0.1, attempts=1)
+    release.set()
+    await asyncio.sleep(0.01)
+
+
+async def test_a_cancelled_turn_cancels_the_call():
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await ask(Reply("late", delay=30))
+
+
+async def test_an_error_of_ours_passes_as_it_is():
+    async def spent():
+        raise ModelBudgetSpent("spent")
+
+    with pytest.raises(ModelBudgetSpent, match=r"^spent$"):
+        await call_with_retries(spent, limit=1, attempts=3)
+
+
+@given(st.text(), st.sampled_from([ValueError, ConnectionError]))
+def test_a_failure_is_described_in_one_short_line(message, kind):
+    line = described(kind(message))
+    assert line.startswith(kind.__name__)
+    assert len(line) <= 200
+    assert len(line.splitlines()) == 1
+
+
+def test_a_status_is_named_in_the_description():
+    assert described(ScriptedStatusError(503, {})).startswith("ScriptedStatusError 503: ")
+
+
+@given(st.integers(1, 1000), st.lists(st.integers(0, 500), max_size=8))
+def test_t9_what_is_left_is_the_cap_minus_what_was_used(cap, used):
+    limits = LimitSettings(tokens=cap, model_calls=100)
+    calls = [{"input_tokens": tokens, "output_tokens": tokens} for tokens in used]
+    assert tokens_spent(calls) == 2 * sum(used)
+    if 2 * sum(used) < cap:
+        assert tokens_left(limits, calls) == cap - 2 * sum(used)
+    else:
+        with pytest.raises(ModelBudgetSpent, match=r"limits\.tokens"):
+            tokens_left(limits, calls)
+
+
+@pytest.mark.parametrize(("made", "cap"), [(0, 0), (2, 2), (3, 2)])
+def test_t9_no_call_beyond_the_cap(made, cap):
+    with pytest.raises(ModelBudgetSpent, match=r"limits\.model_calls"):
+        tokens_left(LimitSettings(model_calls=cap), [{}] * made)
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_t9_more_text_is_never_fewer_tokens(text, more):
+    assert tokens_of([HumanMessage(text)]) <= tokens_of([HumanMessage(text + more)])
+
+
+def test_t9_russian_text_counts_more_tokens_than_english_of_that_length():
+    assert tokens_of([HumanMessage("слово " * 100)]) > 1.5 * tokens_of([HumanMessage("woord " * 100)])
+
+
+def test_v1_a_call_is_recorded_under_the_models_name():
+    model = ScriptedChatModel("x")
+    assert model_name(model) == "scripted"
+    record = call_record("answer", model, input_tokens=3)
+    assert record == {"role": "answer", "model": "scripted", "input_tokens": 3}

@@ -1,0 +1,128 @@
+"""The model wrapper that streams checked text only (T7, T9)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundgraph.chains.gated_model import GatedChatModel
+from groundgraph.chains.label_gate import LabelGate
+from groundgraph.core.backpressure import Backpressure, current
+from groundgraph.testing import Reply, ScriptedChatModel
+
+PIECES = ["word ", "[1]", " [9]", "<think>", "</think>", "`x", "`", "\n", " ", "[", "2]", "漢", "👩\u200d💻"]
+
+
+def gated(reply, **options) -> GatedChatModel:
+    inner = ScriptedChatModel(reply)
+    return GatedChatModel(inner=inner, gate=LabelGate(range(1, 5)), message_id="answer-1", **options)
+
+
+async def streamed(model: GatedChatModel) -> list:
+    return [chunk async for chunk in model.astream("question")]
+
+
+@given(st.lists(st.sampled_from(PIECES)), st.sampled_from(["", "Before. "]), st.sampled_from(["", " After."]))
+async def test_t7_what_is_streamed_equals_what_is_returned_and_recorded(pieces, prefix, suffix):
+    first, second = (gated(Reply(chunks=pieces), prefix=prefix, suffix=suffix) for _ in range(2))
+    text = "".join(chunk.text for chunk in await streamed(first))
+    reply = await second.ainvoke("question")
+    assert text == reply.text == first.written.text == second.written.text
+    assert first.written.removed == second.written.removed
+    assert not text or (text.startswith(prefix) and text.endswith(suffix))
+
+
+async def test_t7_every_piece_and_the_reply_have_the_id_of_the_answer():
+    assert {chunk.id for chunk in await streamed(gated("One two three [1]."))} == {"answer-1"}
+    assert (await gated("One [1].").ainvoke("q")).id == "answer-1"
+
+
+async def test_t9_usage_is_recorded_but_not_forwarded_so_that_it_counts_once():
+    model = gated(Reply("One [1].", usage=(7, 3)))
+    chunks = await streamed(model)
+    assert all(chunk.usage_metadata is None for chunk in chunks)
+    assert (model.written.input_tokens, model.written.output_tokens) == (7, 3)
+    whole = gated(Reply("One [1].", usage=(7, 3)))
+    assert (await whole.ainvoke("q")).usage_metadata is None
+    assert (whole.written.input_tokens, whole.written.output_tokens) == (7, 3)
+
+
+async def test_fault_26_and_29_labels_and_thoughts_are_gone_from_the_stream():
+    model = gated(Reply(chunks=["<thi", "nk>no</think>", " Yes [", "1] and [", "9", "]."]))
+    assert "".join(chunk.text for chunk in await streamed(model)) == "Yes [1] and."
+    assert model.written.removed == [9]
+
+
+async def test_prefix_and_suffix_stand_around_text_only():
+    model = gated(Reply(chunks=["\n", "Text."]), prefix="General: ", suffix="\n\nSources")
+    assert "".join(chunk.text for chunk in await streamed(model)) == "General: Text.\n\nSources"
+    empty = gated(Reply(""), prefix="General: ", suffix="\n\nSources")
+    assert "".join(chunk.text for chunk in await streamed(empty)) == ""
+    assert empty.written.text == ""
+
+
+async def test_what_the_model_wrote_is_told_from_the_suffix():
+    model = gated("Text.", suffix=" More.")
+    await streamed(model)
+    assert model.written.text[: model.written.by_model] == "Text."
+
+
+async def test_t9_max_output_tokens_stops_a_model_that_does_not():
+    model = gated(Reply(chunks=["word "] * 1000), max_output_tokens=10)
+    text = "".join(chunk.text for chunk in await streamed(model))
+    assert 40 <= len(text) <= 50
+    assert model.written.finish == "length"
+
+
+@pytest.mark.parametrize(("reason", "finish"), [("stop", "stop"), ("length", "length"), ("content_filter", "refusal")])
+async def test_fault_20_and_21_the_reason_for_the_end_is_recorded(reason, finish):
+    model = gated(Reply("Half a sent", finish_reason=reason))
+    await streamed(model)
+    assert model.written.finish == finish
+
+
+async def test_fault_20_a_refusal_beside_the_text_is_recorded():
+    model = gated(Reply("", refusal="I cannot help with that."))
+    await streamed(model)
+    assert model.written.refusal == "I cannot help with that."
+
+
+async def test_fault_72_what_was_written_before_a_failure_is_known():
+    model = gated(Reply(chunks=["One ", "two ", "three"], error_after=2))
+    with pytest.raises(ConnectionError):
+        await streamed(model)
+    assert model.written.text == "One two"
+
+
+async def test_the_model_runs_asynchronously_only():
+    with pytest.raises(TypeError, match="ainvoke"):
+        gated("x").invoke("question")
+
+
+async def test_the_inner_call_is_tagged_so_that_it_is_not_streamed_twice():
+    seen = []
+
+    class Recording(ScriptedChatModel):
+        async def _astream(self, messages, stop=None, run_manager=None, **kwargs):
+            seen.append(run_manager.tags)
+            async for chunk in super()._astream(messages, stop, run_manager, **kwargs):
+                yield chunk
+
+    model = GatedChatModel(inner=Recording("x"), gate=LabelGate([1]), message_id="a")
+    await streamed(model)
+    assert "nostream" in seen[0]
+
+
+async def test_fault_74_a_slow_reader_holds_the_stream_back():
+    backpressure = Backpressure(limit=2)
+    token = current.set(backpressure)
+    got = []
+    try:
+        stream = gated(Reply(chunks=["a ", "b ", "c ", "d "])).astream("question")
+        got = [(await anext(stream)).text, (await anext(stream)).text]
+        backpressure.waiting()
+        got += [chunk.text async for chunk in stream]
+    finally:
+        current.reset(token)
+    assert "".join(got).split() == list("abcd")

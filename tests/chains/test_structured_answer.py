@@ -1,0 +1,133 @@
+"""Answers by template, and the built-in one that quotes first (S4, S7)."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundgraph.chains.result_rows import template_variables
+from groundgraph.chains.structured_answer import AnswerTemplates, structured_draft
+from groundgraph.core.errors import TemplateInvalid
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.settings import SynthesisSettings
+from groundgraph.prompts import Prompts
+
+PROMPTS = Prompts()
+EVIDENCE = [
+    SourceResult("Tokens expire after one hour. Clients then wait.", "a", "docs", "memory", 0.9, {"title": "Tokens"}),
+    SourceResult("The case was closed.", "b", "cases", "memory", 0.4),
+]
+ALL = "{{ results|length }} {{ results_by_source|length }} {{ context|length }} {{ message }} {{ metadata }} {{ intent.scope }}"
+
+
+def compiled(**options) -> AnswerTemplates:
+    return AnswerTemplates.compile(SynthesisSettings(**options), PROMPTS)
+
+
+def variables(evidence=EVIDENCE, message: str = "When do tokens expire?"):
+    return template_variables(
+        evidence, message=message, metadata={"user": "u"}, intent={"scope": "focused"}, citation_format="section"
+    )
+
+
+def test_s7_the_built_in_answer_quotes_first_and_then_lists_the_results_by_source():
+    text = compiled().structured(variables(), "en")
+    assert text.startswith("From the evidence:\n\n> Tokens expire after one hour. [1]")
+    assert text.index("> Tokens") < text.index("## Sources") < text.index("**docs**") < text.index("**cases**")
+    assert "- [1] Tokens (relevance 0.90): Tokens expire" in text
+    assert "- [2] b (relevance 0.40): The case was closed." in text
+
+
+def test_s7_the_built_in_answer_speaks_russian():
+    text = compiled().structured(variables(message="Сколько живёт token?"), "ru")
+    assert "## Источники" in text
+    assert "релевантность" in text
+
+
+def test_s4_without_quotes_only_the_results_are_listed():
+    text = compiled().structured(variables(message="zebra"), "en")
+    assert text.startswith("## Sources")
+
+
+def test_s4_template_wins_over_provenance_template_which_wins_over_the_built_in_one():
+    both = compiled(template="T", provenance_template="P")
+    assert both.structured(variables(), "en") == "T"
+    assert both.provenance(variables(), "en") == "P"
+    one = compiled(provenance_template="P")
+    assert one.structured(variables(), "en") == "P"
+    assert compiled(template="T").provenance(variables(), "en").startswith("## Sources")
+
+
+@pytest.mark.parametrize("key", ["template", "provenance_template"])
+def test_s4_a_template_has_the_documented_variables(key):
+    assert compiled(**{key: ALL}).structured(variables(), "en").startswith("2 2 ")
+
+
+@pytest.mark.parametrize("key", ["template", "provenance_template"])
+@pytest.mark.parametrize("template", ["{{ nothing_of_this_name }}", "{% if %}", "{{ results|no_such_filter }}"])
+def test_fault_12_a_template_that_cannot_work_is_refused_when_it_is_compiled(key, template):
+    with pytest.raises(TemplateInvalid) as caught:
+        compiled(**{key: template})
+    assert caught.value.problems[0].key == f"synthesis.{key}"
+
+
+def test_fault_64_a_template_that_leaves_the_sandbox_is_refused_when_it_is_compiled():
+    with pytest.raises(TemplateInvalid, match="SecurityError"):
+        compiled(template="{{ cycler.__init__.__globals__ }}")
+
+
+def test_s4_the_example_of_the_reference_document_renders():
+    template = (
+        "## Results for: {{ message }}\n{% for result in results %}\n### {{ result.source_name }} "
+        '({{ "%.0f"|format(result.relevance * 100) }}% match)\n{{ result.text }}\n{% endfor %}\n'
+        "{% if not results %}\nNo relevant results found in the knowledge base.\n{% endif %}"
+    )
+    text = compiled(template=template).structured(variables(), "en")
+    assert "### docs (90% match)\nTokens expire after one hour." in text
+    assert "No relevant results" not in text
+
+
+FAILS_ON_TWO = "{{ results[0].metadata.title + 1 if results|length == 2 else 'fine' }}"
+
+
+@pytest.mark.parametrize("key", ["template", "provenance_template"])
+def test_s4_a_template_that_fails_on_one_turn_gives_way_to_the_built_in_one_with_a_note(key):
+    draft = structured_draft(compiled(**{key: FAILS_ON_TWO}), variables(), "en")
+    assert "## Sources" in draft["text"]
+    assert len(draft["notes"]) == 1
+    assert f"synthesis.{key}" in draft["notes"][0]
+    fine = structured_draft(compiled(**{key: FAILS_ON_TWO}), variables(EVIDENCE[:1]), "en")
+    assert (fine["text"], fine["notes"]) == ("fine", [])
+
+
+def test_s4_an_unavailable_name_on_a_branch_of_one_turn_is_noted_too():
+    draft = structured_draft(compiled(template="{% if results|length == 2 %}{{ typo }}{% endif %}x"), variables(), "en")
+    assert "typo" in draft["notes"][0]
+
+
+def test_s7_the_structured_draft_says_that_no_model_wrote_it():
+    draft = structured_draft(compiled(), variables(), "en")
+    assert draft["style"] == "structured"
+    assert draft["written"] == 0
+    assert draft["finish"] == "stop"
+    assert draft["notes"] == draft["removed"] == []
+
+
+def test_fault_26_a_label_that_a_template_makes_up_is_removed():
+    draft = structured_draft(compiled(template="Yes [1] no [9]."), variables(), "en")
+    assert (draft["text"], draft["removed"]) == ("Yes [1] no.", [9])
+
+
+def test_numbers_in_brackets_of_the_evidence_cite_nothing():
+    evidence = [SourceResult("Tokens expire as in [9] and [1] said.", "a", "docs", "memory")]
+    draft = structured_draft(compiled(), variables(evidence), "en")
+    assert "as in \\[9] and \\[1] said" in draft["text"]
+    assert draft["removed"] == []
+
+
+def test_fault_08_template_syntax_in_evidence_and_message_is_not_rendered():
+    evidence = [SourceResult("Tokens expire {{ 7 * 7 }} {% raw %} often.", "a", "docs", "memory")]
+    for templates in (compiled(), compiled(template="{{ message }} {{ results[0].text }}")):
+        draft = structured_draft(templates, variables(evidence, "tokens expire {{ 6 * 6 }}"), "en")
+        assert "{{ 7 * 7 }} {% raw %}" in draft["text"]
+        assert "49" not in draft["text"]
+        assert "36" not in draft["text"]

@@ -1,0 +1,164 @@
+"""An answer by a model, or what stands in for it (S6, T9)."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundgraph.chains.result_rows import template_variables
+from groundgraph.chains.structured_answer import AnswerTemplates
+from groundgraph.chains.write_answer import Assignment, answer_id, write_answer
+from groundgraph.core.context import options_in_force
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.load_settings import load_settings
+from groundgraph.prompts import Prompts
+from groundgraph.testing import Reply, ScriptedChatModel
+
+TURN = {"id": "t1", "question": "When do tokens expire?", "message_id": "m1", "language": "en"}
+EVIDENCE = [
+    SourceResult(f"Tokens of kind {n} expire after {n} hours.", str(n), "docs", "memory", 0.9) for n in range(1, 5)
+]
+
+
+async def write(reply, *, evidence=EVIDENCE, calls=(), turn=TURN, prefix="", suffix="", **config):
+    settings = load_settings({"deadlines": {"model": 1}, **config})
+    model = None if reply is None else ScriptedChatModel(reply)
+    variables = template_variables(
+        evidence, message=turn["question"], metadata={}, intent={}, citation_format="section"
+    )
+    task = Assignment(turn, options_in_force(settings, {}, None), evidence, (), variables, calls, prefix, suffix)
+    draft, made = await write_answer(task, model, settings, AnswerTemplates.compile(settings.synthesis, Prompts()))
+    return draft, made, model
+
+
+def assert_structured(draft, note: str) -> None:
+    assert "## Sources" in draft["text"]
+    assert draft["style"] == "structured"
+    assert draft["written"] == 0
+    assert note in draft["notes"][0]
+
+
+async def test_the_models_text_is_the_draft_and_the_call_is_recorded():
+    draft, [call], _ = await write(Reply("After an hour [1].", usage=(50, 5)))
+    assert draft["text"] == "After an hour [1]."
+    assert (draft["outcome"], draft["finish"], draft["notes"], draft["removed"]) == ("answered", "stop", [], [])
+    assert draft["written"] == len(draft["text"])
+    assert (call["role"], call["input_tokens"], call["output_tokens"], call["attempts"]) == ("answer", 50, 5, 1)
+    assert call["estimated"] is False
+    assert "error" not in call
+
+
+async def test_s6_without_a_model_the_structured_answer_stands_in_with_one_notice():
+    draft, calls, _ = await write(None)
+    assert_structured(draft, "No language model is configured")
+    assert len(draft["notes"]) == 1
+    assert calls == []
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "<think>hm</think>", "[9]"])
+async def test_fault_19_an_empty_completion_gives_the_structured_answer_with_a_note(text):
+    draft, calls, _ = await write(text)
+    assert_structured(draft, "it wrote nothing")
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    "reply", [Reply("", refusal="I cannot help."), Reply("I cannot help.", finish_reason="refusal")]
+)
+async def test_fault_20_a_refusal_is_passed_on_and_marked(reply):
+    draft, _, _ = await write(reply)
+    assert draft["text"] == "I cannot help."
+    assert draft["finish"] == "refusal"
+    assert "declined" in draft["notes"][0]
+
+
+async def test_fault_21_a_truncated_answer_is_marked_and_ends_without_half_a_label():
+    draft, _, _ = await write(Reply("After an hour [1]. Or two [2", finish_reason="length"))
+    assert draft["text"] == "After an hour [1]. Or two"
+    assert draft["finish"] == "length"
+    assert "cut off" in draft["notes"][0]
+
+
+async def test_fault_22_a_model_that_hangs_gives_way_to_the_structured_answer():
+    draft, [call], _ = await write(Reply("late", delay=30), deadlines={"model": 0.2})
+    assert_structured(draft, "no answer within 0.2 seconds")
+    assert "0.2 seconds" in call["error"]
+
+
+async def test_fault_23_a_busy_model_is_asked_again_and_the_tries_are_counted():
+    replies = [Reply(status=429, headers={"retry-after": "0.1"}), Reply("Yes [1].")]
+    draft, [call], _ = await write(replies)
+    assert (draft["text"], call["attempts"]) == ("Yes [1].", 2)
+
+
+async def test_fault_24_a_refused_request_gives_way_after_one_try():
+    draft, [call], model = await write(Reply(status=401))
+    assert_structured(draft, "401")
+    assert call["attempts"] == len(model.calls) == 1
+
+
+async def test_fault_26_a_label_beyond_the_evidence_is_removed_and_recorded():
+    draft, _, _ = await write("Yes [1]. No [9].")
+    assert (draft["text"], draft["removed"]) == ("Yes [1]. No.", [9])
+
+
+async def test_fault_72_a_model_that_fails_in_the_middle_leaves_what_it_wrote_marked():
+    draft, [call], _ = await write(Reply(chunks=["After ", "an ", "hour"], error_after=2), limits={"attempts": 1})
+    assert draft["text"].strip() in ("After an", "") or draft["style"] == "structured"
+    assert draft["notes"]
+    assert "broke off" in call["error"]
+
+
+async def test_t9_a_spent_budget_gives_the_structured_answer_without_a_call():
+    draft, calls, model = await write("never", calls=[{}] * 8)
+    assert_structured(draft, "limits.model_calls")
+    assert calls == model.calls == []
+    spent, _, _ = await write("never", calls=[{"input_tokens": 90, "output_tokens": 10}], limits={"tokens": 100})
+    assert_structured(spent, "limits.tokens")
+
+
+async def test_t9_evidence_beyond_the_token_limit_is_cut_from_the_end_counted_and_not_citable():
+    long = [SourceResult("word " * 400, str(n), "docs", "memory") for n in range(4)]
+    draft, _, model = await write("First [1]. Last [4].", evidence=long, limits={"tokens": 2000})
+    assert 'number="1"' in model.calls[0].text
+    assert 'number="4"' not in model.calls[0].text
+    cut = 4 - model.calls[0].text.count("<passage")
+    assert f"{cut} pieces of evidence did not fit" in draft["notes"][0]
+    assert (draft["text"], draft["removed"]) == ("First [1]. Last.", [4])
+
+
+async def test_prefix_and_suffix_are_part_of_the_draft_but_not_written_by_the_model():
+    draft, _, _ = await write("Yes [1].", suffix="\n\n## Sources\n- [1]")
+    assert draft["text"] == "Yes [1].\n\n## Sources\n- [1]"
+    assert draft["text"][: draft["written"]] == "Yes [1]."
+
+
+async def test_an_estimate_stands_in_for_usage_that_the_provider_does_not_report():
+    class Silent(ScriptedChatModel):
+        async def _astream(self, messages, stop=None, run_manager=None, **kwargs):
+            async for chunk in super()._astream(messages, stop, run_manager, **kwargs):
+                chunk.message.usage_metadata = None
+                yield chunk
+
+        async def _agenerate(self, messages, stop=None, run_manager=None, **kwargs):
+            result = await super()._agenerate(messages, stop, run_manager, **kwargs)
+            result.generations[0].message.usage_metadata = None
+            return result
+
+    settings = load_settings({})
+    variables = template_variables(EVIDENCE, message="q", metadata={}, intent={}, citation_format="section")
+    task = Assignment(TURN, options_in_force(settings, {}, None), EVIDENCE, (), variables, ())
+    templates = AnswerTemplates.compile(settings.synthesis, Prompts())
+    _, [call] = await write_answer(task, Silent("Some words here [1]."), settings, templates)
+    assert call["estimated"] is True
+    assert call["input_tokens"] > 0
+    assert call["output_tokens"] > 0
+
+
+async def test_fault_70_the_answers_id_derives_from_the_turn():
+    assert answer_id(TURN) == answer_id(dict(TURN)) == "answer-t1"
+
+
+async def test_the_stand_in_speaks_the_turns_language():
+    draft, _, _ = await write(None, turn={**TURN, "language": "ru"})
+    assert "## Источники" in draft["text"]
+    assert "Языковая модель не настроена" in draft["notes"][0]

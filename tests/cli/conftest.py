@@ -1,0 +1,70 @@
+"""Running the command line as a user does: in a process of its own, in an empty folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Runs `groundgraph` with the given arguments in `tmp_path`."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GROUNDGRAPH_")}
+
+    def run(*arguments: str | bytes, cwd: Path | None = None, **environment: str) -> Ran:
+        done = subprocess.run(
+            [sys.executable, "-m", "groundgraph", *arguments],
+            cwd=cwd or tmp_path,
+            env={**clean, **environment},
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """A folder with an English, a Russian and an unsupported document."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "tokens.md").write_text(
+        "# Tokens\n\nAn access token expires after one hour. 🙂 A refresh token lives for 30 days.\n\n"
+        "# Scopes\n\nA scope limits what an application may do.\n",
+        "utf-8",
+    )
+    (folder / "пароли.txt").write_text("Пароль меняют каждые 90 дней. Это делает администратор.\n", "utf-8")
+    return folder
+
+
+@pytest.fixture
+def filled(run: Run, docs: Path) -> Run:
+    """`run`, in a folder whose knowledge base holds `docs`."""
+    assert run("ingest", "docs").code == 0
+    return run

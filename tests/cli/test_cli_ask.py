@@ -1,0 +1,124 @@
+"""`groundgraph ask`."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundgraph.testing import openai_stub
+
+KEYS = {"answer", "outcome", "notes", "citations", "support", "provenance", "messages", "thread_id"}
+QUESTION = "When does an access token expire?"
+
+
+def test_u5_an_answer_with_its_citations(filled):
+    ran = filled("ask", QUESTION)
+    assert ran.code == 0
+    assert "An access token expires after one hour. [1]" in ran.out
+    assert "[1] knowledge_base: Tokens, characters 10 to 49" in ran.out
+    assert "Outcome: answered" in ran.out
+    assert "No language model" not in ran.out
+    assert "--thread ask-" in ran.err
+
+
+def test_u5_json_is_one_document_with_the_output_keys(filled, docs):
+    ran = filled("ask", QUESTION, "--json")
+    turn = ran.json
+    assert (ran.code, set(turn)) == (0, KEYS)
+    assert [message["role"] for message in turn["messages"]] == ["user", "assistant"]
+    citation = turn["citations"][0]
+    text = (docs / "tokens.md").read_text("utf-8")
+    assert text[citation["start"] : citation["end"]] == citation["quote"]
+    assert turn["thread_id"] in ran.err
+
+
+def test_fault_32_a_base_that_was_never_filled_is_unavailable_and_names_the_command(run):
+    text, document = run("ask", QUESTION), run("ask", QUESTION, "--json")
+    assert (text.code, document.code) == (3, 3)
+    assert "groundgraph ingest" in text.out
+    assert document.json["outcome"] == "unavailable"
+    assert "groundgraph ingest" in " ".join(document.json["notes"])
+
+
+def test_fault_33_what_nothing_covers_is_done_and_insufficient(filled):
+    ran = filled("ask", "Which mountains are in Peru?", "--json")
+    assert (ran.code, ran.json["outcome"], ran.json["citations"]) == (0, "insufficient", [])
+
+
+def test_fault_03_russian_and_emoji_come_back_as_they_were(filled):
+    question = "Как часто меняют пароль? 🙂👩‍👧"
+    turn = filled("ask", question, "--json").json
+    assert turn["messages"][0]["text"] == question
+    assert "Пароль меняют каждые 90 дней. [1]" in turn["answer"]
+    assert "По найденным материалам" in turn["answer"]
+
+
+def test_fault_03_a_terminal_without_unicode_still_gets_valid_json(filled):
+    ran = filled("ask", "Пароль 🙂", "--json", PYTHONIOENCODING="ascii")
+    assert ran.out.isascii()
+    assert ran.json["messages"][0]["text"] == "Пароль 🙂"
+    assert filled("ask", "Пароль 🙂", PYTHONIOENCODING="ascii").code == 0
+
+
+def test_fault_05_bytes_that_are_no_text_are_replaced(filled):
+    turn = filled("ask", b"access token \xff", "--json").json
+    assert turn["messages"][0]["text"] == "access token \ufffd"
+    assert len(turn["notes"]) == 1
+
+
+def test_fault_01_an_empty_question_is_no_failure(filled):
+    ran = filled("ask", " ", "--json")
+    assert (ran.code, ran.json["outcome"]) == (0, "chat")
+
+
+def test_a_document_cannot_send_commands_to_the_terminal(run, docs):
+    (docs / "evil.txt").write_text("A zebra \x1b]0;pwned\x07 is \x9b31m striped and lives here.\n", "utf-8")
+    run("ingest", "docs")
+    ran = run("ask", "Where does the zebra live?")
+    assert "striped" in ran.out
+    assert not set("\x1b\x07\x9b") & set(ran.out)
+
+
+def test_a_thread_is_continued(filled):
+    filled("ask", QUESTION, "--thread", "t", "--json")
+    second = filled("ask", "What is a scope?", "--thread", "t", "--json")
+    assert len(second.json["messages"]) == 4
+    assert second.err == ""
+
+
+def test_the_style_of_one_question(filled):
+    plain = filled("ask", QUESTION, "--json").json
+    other = filled("ask", QUESTION, "--style", "hybrid", "--json").json
+    assert plain["provenance"]["style"]["asked"] == "structured"
+    assert other["provenance"]["style"]["asked"] == "hybrid"
+
+
+def test_the_environment_wins_over_the_default_style(filled):
+    turn = filled("ask", QUESTION, "--json", GROUNDGRAPH_SYNTHESIS__STYLE="hybrid").json
+    assert turn["provenance"]["style"]["asked"] == "hybrid"
+
+
+def test_a_configuration_is_found_in_a_folder_above(filled, tmp_path, docs):
+    (tmp_path / "groundgraph.yaml").write_text("retrieval: {top_k: 1}\nsynthesis: {style: structured}\n")
+    turn = filled("ask", "token scope", "--json", cwd=docs).json
+    assert turn["provenance"]["total_results"] == 1
+
+
+@pytest.mark.parametrize("json_option", [[], ["--json"]])
+def test_a_model_writes_the_answer(filled, tmp_path, json_option):
+    with openai_stub("It expires after one hour [1].") as stub:
+        (tmp_path / "model.yaml").write_text(
+            "llm: {provider: openai, model: stub, base_url: '" + stub.base_url + "'}\nintent: {mode: static}\n"
+        )
+        ran = filled("ask", QUESTION, "--config", "model.yaml", *json_option, OPENAI_API_KEY="k")
+    assert ran.code == 0
+    assert ran.out.count("It expires after one hour [1].") >= 1
+    if json_option:
+        assert ran.json["answer"] == "It expires after one hour [1]."
+
+
+def test_fault_14_a_missing_key_names_the_variable(filled, tmp_path):
+    (tmp_path / "model.yaml").write_text("llm: {provider: openai, model: gpt-x}\n")
+    ran = filled("ask", QUESTION, "--config", "model.yaml", OPENAI_API_KEY="")
+    assert ran.code == 2
+    assert "OPENAI_API_KEY" in ran.err
+    assert "Traceback" not in ran.err

@@ -1,0 +1,63 @@
+"""`groundgraph demo`."""
+
+from __future__ import annotations
+
+import time
+
+from groundgraph.cli.demo_own_docs import own_documents
+from groundgraph.cli.demo_packages import package_documents
+from groundgraph.cli.demo_turns import QUESTIONS
+
+
+def test_u5_the_demo_shows_every_outcome_that_it_promises(run):
+    started = time.perf_counter()
+    ran = run("demo", "--json", GROUNDGRAPH_SYNTHESIS__STYLE="hybrid")
+    assert time.perf_counter() - started < 30
+    turns = ran.json["turns"]
+    assert (ran.code, ran.err) == (0, "")
+    for turn, question in zip(turns, QUESTIONS, strict=True):
+        assert turn["question"] == question.text
+        assert turn["outcome"] == question.outcome
+        assert {citation["source_name"] for citation in turn["citations"]} == set(question.cites)
+        assert len(turn["notes"]) == len(question.refuses) + len(question.hangs)
+        for citation in turn["citations"]:
+            assert " ".join(citation["quote"].split()) in turn["answer"]
+
+
+def test_the_answers_are_those_that_a_reader_expects(run):
+    turns = run("demo", "--json").json["turns"]
+    assert "untrusted user input can safely be displayed" in turns[0]["answer"]
+    assert "worker thread" in turns[1]["answer"]
+    assert "without blocking execution of other coroutines" in turns[1]["answer"]
+    assert "sandboxed environment can safely render untrusted templates" in turns[3]["answer"]
+
+
+def test_plain_text_without_a_terminal(run, tmp_path):
+    (tmp_path / "groundgraph.yaml").write_text("nope: 1\n")
+    ran = run("demo")
+    assert ran.code == 0
+    assert "\x1b" not in ran.out
+    assert "╭" not in ran.out
+    for question in QUESTIONS:
+        assert f"Question: {question.text}" in ran.out
+    assert "groundgraph ingest docs/" in ran.out
+
+
+def test_a_configuration_is_read_when_it_is_named(run, tmp_path):
+    (tmp_path / "wrong.yaml").write_text("nope: 1\n")
+    ran = run("demo", "--config", "wrong.yaml")
+    assert ran.code == 2
+    assert "wrong.yaml:1:1" in ran.err
+
+
+def test_the_documents_of_the_demo():
+    packages = package_documents()
+    names = [document.name for document in packages]
+    assert len(packages) > 40
+    assert len(set(names)) == len(names)
+    assert {"Jinja2", "MarkupSafe", "aiosqlite"} <= set(names)
+    assert "groundgraph" not in names
+    own = {document.name: document.text for document in own_documents()}
+    assert "The service or file behind a source is not there." in own["groundgraph.core.errors"]
+    assert "README.md" in own
+    assert not any(name.startswith(("groundgraph.testing", "groundgraph.cli")) for name in own)

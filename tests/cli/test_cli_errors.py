@@ -1,0 +1,153 @@
+"""Errors: a message, its place, an exit code, and never a traceback."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from groundgraph.cli.exit_codes import code_of
+from groundgraph.cli.main import main
+from groundgraph.core.errors import (
+    ConfigurationError,
+    FilterInvalid,
+    SchemaVersionUnsupported,
+    SourceUnavailable,
+    StorageLocked,
+)
+
+
+@pytest.mark.parametrize("command", [["ask", "x"], ["inspect", "x"], ["ingest", "."]])
+def test_fault_09_an_unknown_key_is_shown_with_file_line_and_column(run, tmp_path, command):
+    (tmp_path / "groundgraph.yaml").write_text("retrieval:\n  top_kk: 3\n")
+    ran = run(*command)
+    assert (ran.code, ran.out) == (2, "")
+    assert "groundgraph.yaml:2:3: retrieval.top_kk: is not a known key. Did you mean 'top_k'?" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_fault_09_with_json_the_problems_are_a_document(run, tmp_path):
+    (tmp_path / "wrong.yaml").write_text("retrieval:\n  top_k: 0\nnope: 1\n")
+    ran = run("ask", "x", "--json", "--config", "wrong.yaml")
+    error = ran.json["error"]
+    assert (ran.code, error["type"]) == (2, "ConfigurationError")
+    assert [(p["key"], p["file"], p["line"], p["column"]) for p in error["problems"]] == [
+        ("retrieval.top_k", "wrong.yaml", 2, 3),
+        ("nope", "wrong.yaml", 3, 1),
+    ]
+
+
+@pytest.mark.parametrize("content", ["a: [", "- 1\n", "a: \x00"])
+def test_a_file_that_is_no_mapping_in_yaml(run, tmp_path, content):
+    (tmp_path / "groundgraph.yaml").write_text(content)
+    ran = run("inspect", "x")
+    assert ran.code == 2
+    assert "groundgraph.yaml:1:" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_missing_file(run):
+    ran = run("ask", "x", "--config", "nowhere.yaml")
+    assert ran.code == 2
+    assert ran.err == "nowhere.yaml:1:1: cannot be read: No such file or directory\n"
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_fault_13_a_problem_found_by_the_graph_gets_its_place_in_the_file(run, tmp_path, nested):
+    intent = "intent:\n  default_filters:\n    knowledge_base:\n      nope: 3\n"
+    indented = "reasoning:\n" + "".join(f"  {line}\n" for line in intent.splitlines())
+    (tmp_path / "groundgraph.yaml").write_text(indented if nested else intent)
+    for command in ("ask", "inspect"):
+        ran = run(command, "x")
+        assert ran.code == 2
+        place = "4:7" if nested else "3:5"
+        assert f"groundgraph.yaml:{place}: intent.default_filters.knowledge_base: " in ran.err
+
+
+def test_a_problem_in_a_list_gets_its_place(run, tmp_path):
+    (tmp_path / "groundgraph.yaml").write_text("sources:\n  - type: memory\n  - name: b\n    type: memry\n")
+    ran = run("ask", "x", "--json")
+    problem = ran.json["error"]["problems"][0]
+    assert (ran.code, problem["key"], problem["line"], problem["column"]) == (2, "sources[1].type", 4, 5)
+
+
+def test_wrong_use_names_the_usage(run):
+    ran = run("inspect")
+    assert (ran.code, ran.out) == (2, "")
+    assert "Usage: groundgraph inspect" in ran.err
+    assert "QUERY" in ran.err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["inspect", "--json"], ["ask", "x", "--json", "--style", "no"], ["ingest", "--json"]]
+)
+def test_wrong_use_with_json_is_a_document(run, arguments):
+    ran = run(*arguments)
+    assert ran.code == 2
+    assert ran.json["error"]["message"]
+    assert ran.json["error"]["problems"] == []
+
+
+def test_json_behind_two_dashes_is_no_option(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["inspect", "--nope", "--", "--json"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().out == ""
+
+
+def test_a_damaged_database_is_a_message(filled, tmp_path):
+    (tmp_path / ".groundgraph" / "threads.sqlite").write_bytes(b"no database" * 100)
+    ran = filled("ask", "What is a scope?")
+    assert ran.code == 3
+    assert ran.err.startswith("Error: A database could not be used: ")
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ConfigurationError("x"), 2),
+        (FilterInvalid("x"), 2),
+        (SchemaVersionUnsupported("x"), 2),
+        (SourceUnavailable("x"), 3),
+        (StorageLocked("x"), 3),
+        (PermissionError(13, "x"), 3),
+    ],
+)
+def test_exit_codes_of_errors(error, code):
+    assert code_of(error) == code
+
+
+def test_ctrl_c_ends_with_130_and_without_a_traceback(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "groundgraph", "demo"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert "Took in" in process.stdout.readline()
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert err == "Interrupted.\n"
+
+
+def test_a_reader_that_leaves_is_no_error(filled, tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "groundgraph", "inspect", "token", "--json"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    err = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(timeout=20), err) == (0, b"")

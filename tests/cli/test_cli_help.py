@@ -1,0 +1,53 @@
+"""Help, version and the time until they show."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from groundgraph import __version__
+
+COMMANDS = ("demo", "ingest", "ask", "inspect")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_u5_help_of_every_command_names_the_common_options_and_the_exit_codes(run, command):
+    ran = run(command, "--help")
+    assert ran.code == 0
+    for expected in ("--config FILE", "--json", "Exit codes:", "needed service is not available"):
+        assert expected in ran.out
+    assert ran.err == ""
+
+
+def test_u5_general_help_lists_the_commands_within_the_limit(run):
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        ran = run("--help")
+        times.append(time.perf_counter() - started)
+    assert ran.code == 0
+    assert all(command in ran.out for command in COMMANDS)
+    assert min(times) < 0.6
+
+
+def test_version(run):
+    assert run("--version").out == f"groundgraph {__version__}\n"
+
+
+def test_no_command_is_wrong_use(run):
+    ran = run()
+    assert (ran.code, ran.out) == (2, "")
+    assert "Usage: groundgraph" in ran.err
+
+
+def test_the_entry_point_loads_no_graph_library():
+    code = (
+        "import sys, groundgraph.cli.main\n"
+        "heavy = ('langgraph', 'langchain', 'langchain_core', 'rich', 'pydantic', 'yaml')\n"
+        "print([name for name in sys.modules if name.split('.')[0] in heavy])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

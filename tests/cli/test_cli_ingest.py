@@ -1,0 +1,98 @@
+"""`groundgraph ingest`."""
+
+from __future__ import annotations
+
+KEYS = ["documents", "chunks", "written", "unchanged", "deleted", "failed", "seconds"]
+
+
+def test_fault_50_a_second_ingest_writes_nothing(run, docs):
+    first, second = run("ingest", "docs", "--json"), run("ingest", "docs", "--json")
+    assert (first.code, second.code) == (0, 0)
+    assert list(first.json) == KEYS
+    assert (first.json["documents"], first.json["written"]) == (2, 2)
+    assert (second.json["written"], second.json["unchanged"]) == (0, 2)
+    assert (first.err, second.err) == ("", "")
+
+
+def test_fault_48_a_bad_document_is_listed_and_the_others_are_in(run, docs):
+    (docs / "broken.md").write_bytes(b"\xff\xfe\x00\x01" * 50)
+    (docs / "scan.pdf").write_bytes(b"%PDF")
+    ran = run("ingest", "docs", "missing.md", "--json")
+    assert ran.code == 1
+    assert ran.json["documents"] == 2
+    assert {failure["document"] for failure in ran.json["failed"]} == {
+        "docs/broken.md",
+        "docs/scan.pdf",
+        "missing.md",
+    }
+    assert all(failure["reason"] for failure in ran.json["failed"])
+    text = run("ingest", "docs")
+    assert text.code == 1
+    assert "Failed: docs/scan.pdf: .pdf files are not supported" in text.out
+
+
+def test_the_summary_names_the_counts_and_the_file(run, docs):
+    ran = run("ingest", "docs")
+    assert ran.code == 0
+    assert "2 documents in 3 chunks: 2 written, 0 unchanged, 0 deleted, 0 failed" in ran.out
+    assert ".groundgraph" in ran.out
+
+
+def test_fault_54_documents_that_are_gone_are_taken_out(filled, docs):
+    (docs / "tokens.md").unlink()
+    assert filled("ingest", "docs", "--json").json["deleted"] == 1
+
+
+def test_the_folder_of_the_base_is_ignored_by_git(filled, tmp_path):
+    assert (tmp_path / ".groundgraph" / ".gitignore").read_text() == "*\n"
+
+
+def test_documents_keep_their_names_from_another_folder(filled, tmp_path, docs):
+    (tmp_path / "groundgraph.yaml").write_text("knowledge_base:\n  path: docs\n")
+    first = filled("ingest", "--json")
+    again = filled("ingest", "tokens.md", "--json", cwd=docs)
+    assert (first.json["written"], again.json["unchanged"]) == (2, 1)
+    # The configuration names another file than the default, so nothing was written into docs.
+    assert not (docs / ".groundgraph").exists()
+
+
+def test_the_size_of_chunks_comes_from_the_configuration(run, docs, tmp_path):
+    (docs / "long.txt").write_text("A word and another one. " * 100)
+    plain = run("ingest", "docs", "--json").json["chunks"]
+    (tmp_path / "small.yaml").write_text("knowledge_base: {chunker: {max_chunk_size: 100}, file: kb.sqlite}\n")
+    small = run("ingest", "docs", "--json", "--config", "small.yaml").json["chunks"]
+    assert small > plain
+    assert (tmp_path / "kb.sqlite").is_file()
+
+
+def test_nothing_to_ingest_is_wrong_use(run):
+    ran = run("ingest")
+    assert ran.code == 2
+    assert "knowledge_base.path" in ran.err
+
+
+def test_an_address_is_reported(run, docs):
+    ran = run("ingest", "docs", "https://example.org/page", "--json")
+    assert (ran.code, ran.json["documents"]) == (1, 2)
+    assert ran.json["failed"][0]["document"] == "https://example.org/page"
+
+
+def test_of_several_knowledge_bases_one_must_be_named(run, docs, tmp_path):
+    (tmp_path / "groundgraph.yaml").write_text(
+        "sources:\n- {type: knowledge_base, name: a, path: a.sqlite}\n"
+        "- {type: knowledge_base, name: b, path: b.sqlite}\n"
+    )
+    ran = run("ingest", "docs")
+    assert ran.code == 2
+    assert "--source: a, b" in ran.err
+    assert run("ingest", "docs", "--source", "b").code == 0
+    assert (tmp_path / "b.sqlite").is_file()
+    assert not (tmp_path / "a.sqlite").exists()
+    assert run("ingest", "docs", "--source", "c").code == 2
+
+
+def test_sources_without_a_knowledge_base_cannot_be_filled(run, docs, tmp_path):
+    (tmp_path / "groundgraph.yaml").write_text("sources:\n- {type: memory, records: [x]}\n")
+    ran = run("ingest", "docs")
+    assert ran.code == 2
+    assert "nothing to fill" in ran.err

@@ -1,0 +1,58 @@
+"""A turn on a terminal, and the answer while it is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundgraph.cli import show_turn
+from groundgraph.cli.token_printer import TokenPrinter
+
+OUTPUT = {
+    "answer": "It does [1].",
+    "outcome": "answered",
+    "notes": ["One source was down."],
+    "citations": [
+        {
+            "label": 1,
+            "source_name": "kb",
+            "source_id": "a#0",
+            "section": "Guide > Part",
+            "title": "Guide",
+            "url": None,
+            "quote": "It does\nso " + "very " * 100,
+            "start": 3,
+            "end": 510,
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_panel_holds_question_answer_citation_note_and_outcome(capsys, monkeypatch, terminal):
+    monkeypatch.setattr(show_turn, "on_terminal", lambda: terminal)
+    show_turn.print_panel("Does \x1b[2J it?", OUTPUT, 0.012)
+    out = capsys.readouterr().out
+    for expected in ("it?", "It does [1].", "[1] kb: Guide > Part, characters 3 to 510", "It does so very"):
+        assert expected in out
+    assert "Note: One source was down." in out
+    assert "Outcome: answered (12 ms)" in out
+    assert "\x1b" not in out
+    assert ("╭" in out) is terminal
+
+
+def test_tokens_are_printed_once(capsys):
+    printer = TokenPrinter(wanted=True)
+    for piece in ("It ", "", "does."):
+        printer.add(piece)
+    assert printer.finish("It does.")
+    assert capsys.readouterr().out == "It does.\n"
+
+
+def test_an_answer_that_replaced_what_was_printed_is_not_taken_for_printed(capsys):
+    printer = TokenPrinter(wanted=True)
+    printer.add("It d")
+    assert not printer.finish("From the evidence: ...")
+    silent = TokenPrinter(wanted=False)
+    silent.add("x")
+    assert not silent.finish("x")
+    assert capsys.readouterr().out == "It d\n"

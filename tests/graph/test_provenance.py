@@ -1,0 +1,106 @@
+"""The record of a turn (V1, V2)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+from oauth_sources import QUESTION, ask, docs, notes, thread
+
+from groundgraph import load_provenance, load_settings, turn_graph
+from groundgraph.core.errors import EvidenceMissing
+from groundgraph.testing import ScriptedChatModel, openai_stub
+
+V1 = {
+    *("turn_id", "thread_id", "question", "outcome", "answer", "style", "intent", "sources", "results_by_source"),
+    *("results", "total_results", "deduplicated_to", "retrieval_time_ms", "intent_resolution_time_ms"),
+    *("timings_ms", "strategies", "models", "citation_check", "notes"),
+}
+
+
+def build(**options: object):
+    settings = options.pop("settings", {})
+    return turn_graph(
+        load_settings({"intent": {"mode": "static"}, **settings}),
+        sources=[docs(), notes()],
+        checkpointer=InMemorySaver(),
+        store=InMemoryStore(),
+        **options,
+    )
+
+
+@pytest.mark.parametrize("style", ["structured", "conversational"])
+async def test_V1_the_record_is_complete_for_every_style(style: str) -> None:
+    graph = build(chat_model=ScriptedChatModel("Four [1]."), settings={"synthesis": {"style": style}})
+    record = (await graph.ainvoke(ask(), thread()))["provenance"]
+    assert not V1 - set(record)
+    assert record["intent"]["text_queries"] == [QUESTION]
+    first = record["results"][0]
+    assert first["label"] == 1
+    assert first["text"].startswith("OAuth has four")
+    assert first["text_preview"]
+    assert first["metadata"]["section"] == "OAuth > Grants"
+    assert record["sources"]["docs"]["status"] == "ok"
+    expected = {"resolve_intent", "merge_results", "answer", "check_citations"}
+    assert set(record["timings_ms"]) == expected
+    assert [call["role"] for call in record["models"]] == (["answer"] if style == "conversational" else [])
+    json.dumps(record)
+
+
+async def test_V1_V2_the_thread_holds_references_and_the_store_the_rest() -> None:
+    graph = build()
+    result = await graph.ainvoke(ask(), thread())
+    metadata = (await graph.aget_state(thread())).values["metadata"]
+    compact = metadata["retrieval_provenance"]
+    assert compact["total_results"] == 2
+    assert compact["intent"]["text_queries"] == [QUESTION]
+    assert "four grant types" not in json.dumps(metadata)
+    assert await load_provenance(graph, "t") == result["provenance"]
+    with pytest.raises(EvidenceMissing, match="no record of the turn 'nope'"):
+        await load_provenance(graph, "t", "nope")
+    with pytest.raises(EvidenceMissing, match="'other' has no turn"):
+        await load_provenance(graph, "other")
+
+
+async def test_V2_the_history_keeps_the_last_ten_turns() -> None:
+    graph = build()
+    for n in range(12):
+        await graph.ainvoke(ask(f"grant types {n}"), thread("user.1@example.com"))
+    history = (await graph.aget_state(thread("user.1@example.com"))).values["metadata"]["retrieval_provenance_history"]
+    assert [entry["question"] for entry in history] == [f"grant types {n}" for n in range(2, 12)]
+    assert set(history[0]) == {"turn_id", "question", "outcome", "total_results", "deduplicated_to"}
+    first = await load_provenance(graph, "user.1@example.com", history[0]["turn_id"])
+    assert first["question"] == "grant types 2"
+
+
+async def test_V1_it_can_be_turned_off() -> None:
+    graph = build(settings={"store_provenance": False})
+    await graph.ainvoke({**ask(), "metadata": {"mine": 1}}, thread())
+    assert (await graph.aget_state(thread())).values["metadata"] == {"mine": 1}
+    assert await graph.store.asearch(("groundgraph", "provenance")) == []
+
+
+async def test_V2_a_caller_cannot_write_the_record() -> None:
+    graph = build()
+    forged = {"retrieval_provenance": {"turn_id": "x"}, "retrieval_provenance_history": [{"turn_id": "y"}], "a": 1}
+    await graph.ainvoke({**ask(), "metadata": forged}, thread())
+    metadata = (await graph.aget_state(thread())).values["metadata"]
+    assert metadata["a"] == 1
+    assert metadata["retrieval_provenance"]["turn_id"] != "x"
+    assert len(metadata["retrieval_provenance_history"]) == 1
+
+
+async def test_U7_the_scripted_model_and_the_wire_give_the_same_provenance() -> None:
+    text = "OAuth has four grant types [1]. Also [7]."
+    scripted = await build(chat_model=ScriptedChatModel(text)).ainvoke(ask(), thread())
+    with openai_stub(text) as stub:
+        llm = {"provider": "openai", "model": "test-model", "base_url": stub.base_url, "api_key": "test"}
+        wired = await build(settings={"llm": llm}).ainvoke({"messages": [scripted["messages"][0]]}, thread())
+    assert stub.requests
+    volatile = {"timings_ms", "started_at", "retrieval_time_ms", "intent_resolution_time_ms", "models", "sources"}
+    own, other = scripted["provenance"], wired["provenance"]
+    assert {k: v for k, v in own.items() if k not in volatile} == {k: v for k, v in other.items() if k not in volatile}
+    names = ("role", "input_tokens", "output_tokens", "estimated", "attempts")
+    assert [{n: c[n] for n in names} for c in own["models"]] == [{n: c[n] for n in names} for c in other["models"]]

@@ -1,0 +1,141 @@
+"""Checkpoints and stores: conformance, strict serialisation, locks, growth."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from langgraph.checkpoint.conformance import checkpointer_test, validate
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.store.memory import InMemoryStore
+from oauth_sources import ask, docs, notes, thread
+
+from groundgraph import InMemorySource, load_settings, open_graph, turn_graph
+from groundgraph.core.errors import StorageLocked
+from groundgraph.testing import ScriptedChatModel
+
+STRUCTURED = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
+
+
+@checkpointer_test(name="memory")
+async def memory_saver() -> AsyncIterator[InMemorySaver]:
+    yield InMemorySaver()
+
+
+@checkpointer_test(name="sqlite")
+async def sqlite_saver() -> AsyncIterator[AsyncSqliteSaver]:
+    async with AsyncSqliteSaver.from_conn_string(":memory:") as saver:
+        yield saver
+
+
+@pytest.mark.parametrize("saver", [memory_saver, sqlite_saver], ids=lambda saver: saver.name)
+async def test_fault_47_each_saver_in_use_passes_the_conformance_suite(saver) -> None:
+    report = await validate(saver)
+    assert report.passed_all_base(), report.to_dict()
+
+
+async def test_fault_44_nothing_in_the_state_is_an_unregistered_type(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    model = ScriptedChatModel("Four [1].")
+    for _ in range(2):
+        async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
+            graph = turn_graph(load_settings({}), sources=[docs()], chat_model=model, checkpointer=saver)
+            await graph.ainvoke(ask(), thread())
+            values = (await graph.aget_state(thread())).values
+            assert values["messages"][-1].text == "Four [1]."
+    assert not [record for record in caplog.records if "unregistered" in record.getMessage().lower()]
+    assert not [record for record in caplog.records if "blocked deserialization" in record.getMessage().lower()]
+
+
+async def test_fault_45_a_locked_checkpoint_database_is_a_typed_error(tmp_path: Path) -> None:
+    path = tmp_path / "t.sqlite"
+    async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
+        graph = turn_graph(load_settings(STRUCTURED), sources=[docs()], checkpointer=saver, store=InMemoryStore())
+        await graph.ainvoke(ask(), thread())
+        # Five seconds in production; the test does not wait that long.
+        await saver.conn.execute("PRAGMA busy_timeout=100")
+        holder = sqlite3.connect(path)
+        holder.execute("BEGIN EXCLUSIVE")
+        try:
+            with pytest.raises(StorageLocked, match="locked by another process"):
+                await graph.ainvoke(ask("again"), thread())
+        finally:
+            holder.rollback()
+            holder.close()
+        result = await graph.ainvoke(ask("grant types once more"), thread())
+        assert result["outcome"] == "answered"
+    check = sqlite3.connect(path)
+    assert check.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    check.close()
+
+
+async def test_L8_evidence_is_written_once_per_hash_and_checkpoints_stay_small(tmp_path: Path) -> None:
+    records = [{"id": str(n), "content": f"grant type {n} " + "x" * 2000} for n in range(20)]
+    settings = load_settings(
+        {**STRUCTURED, "retrieval": {"top_k": 20}, "synthesis": {"style": "structured", "template": "a" * 800}}
+    )
+    store = InMemoryStore()
+    path = tmp_path / "t.sqlite"
+    sizes = []
+    async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
+        graph = turn_graph(settings, sources=[InMemorySource(records, name="a")], checkpointer=saver, store=store)
+        for n in range(5):
+            result = await graph.ainvoke(ask(f"grant type {n}"), thread())
+            assert len(result["provenance"]["results"]) == 20
+            sizes.append(await _bytes(saver))
+    assert sizes[0] <= 50_000
+    assert sizes[4] - sizes[3] <= 80_000
+    assert len(await store.asearch(("groundgraph", "evidence"), limit=100)) == 20
+
+
+async def _bytes(saver: AsyncSqliteSaver) -> int:
+    total = 0
+    for query in (
+        "SELECT coalesce(sum(length(checkpoint) + length(metadata)), 0) FROM checkpoints",
+        "SELECT coalesce(sum(length(value)), 0) FROM writes",
+    ):
+        async with saver.conn.execute(query) as cursor:
+            row = await cursor.fetchone()
+            total += row[0]
+    return total
+
+
+@pytest.mark.slow
+async def test_fault_46_L9_a_thread_of_200_turns_grows_linearly(tmp_path: Path) -> None:
+    path = tmp_path / "t.sqlite"
+    sizes = []
+    async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
+        graph = turn_graph(
+            load_settings(STRUCTURED), sources=[docs(), notes()], checkpointer=saver, store=InMemoryStore()
+        )
+        for n in range(200):
+            await graph.ainvoke(ask(f"Which grant types does OAuth have, number {n}?"), thread())
+            sizes.append(await _bytes(saver))
+        values = (await graph.aget_state(thread())).values
+    assert len(values["messages"]) == 400
+    assert len(values["metadata"]["retrieval_provenance_history"]) == 10
+    early, late = (sizes[59] - sizes[39]) / 20, (sizes[199] - sizes[179]) / 20
+    assert late <= 85_000
+    assert late <= early * 1.2, "a turn costs the same late in a thread as early in it"
+
+
+async def test_open_graph_keeps_threads_evidence_and_records_over_restarts(tmp_path: Path) -> None:
+    settings = load_settings(STRUCTURED).model_copy(update={"base_dir": tmp_path})
+    async with open_graph(settings, sources=[docs()]) as graph:
+        first = await graph.ainvoke(ask(), thread())
+    async with open_graph(settings, sources=[docs()]) as graph:
+        second = await graph.ainvoke(ask("pump 17"), thread())
+        from groundgraph import load_provenance
+
+        record = await load_provenance(graph, "t", first["provenance"]["turn_id"])
+    assert len(second["messages"]) == 4
+    assert record == first["provenance"]
+    assert {path.name for path in (tmp_path / ".groundgraph").glob("*.sqlite")} == {
+        "threads.sqlite", "evidence.sqlite"
+    }  # fmt: skip

@@ -1,0 +1,83 @@
+"""Nothing imports upward, and importing the facade loads nothing heavy."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "src" / "groundgraph"
+MAY_IMPORT = {
+    "core": set(),
+    "prompts": {"core"},
+    "sources": {"core"},
+    "chains": {"core", "prompts"},
+    "nodes": {"core", "prompts", "chains", "sources"},
+    "graph": {"core", "prompts", "chains", "sources", "nodes"},
+    "testing": {"core", "prompts", "chains", "sources", "nodes", "graph"},
+    "cli": {"core", "prompts", "chains", "sources", "nodes", "graph", "testing"},
+}
+FILES = sorted(
+    path for folder in MAY_IMPORT for path in (PACKAGE / folder).rglob("*.py") if "__pycache__" not in path.parts
+)
+
+
+def imported(path: Path) -> set[str]:
+    """The parts of groundgraph that a file imports, lazily or for types alone as well."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            names |= {node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    parts = {name.split(".")[1] for name in names if name.startswith("groundgraph.")}
+    return parts & set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_file_imports_upward(path: Path) -> None:
+    folder = path.relative_to(PACKAGE).parts[0]
+    assert imported(path) <= MAY_IMPORT[folder] | {folder}
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if "nodes" in p.parts], ids=lambda path: path.name)
+def test_nodes_know_of_sources_only_the_contract(path: Path) -> None:
+    text = path.read_text("utf-8")
+    for line in text.splitlines():
+        if "groundgraph.sources" in line:
+            assert "groundgraph.sources.contract" in line or "groundgraph.sources.ask" in line
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The modules that a fresh process has loaded after `statement`."""
+    code = f"{statement}\nimport sys\nprint(' '.join(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(run.stdout.split())
+
+
+HEAVY = {"weaviate", "cohere", "langchain_community", "sqlalchemy", "numpy"}
+
+
+def test_importing_the_facade_loads_none_of_the_heavy_libraries() -> None:
+    assert not loaded_by("import groundgraph") & HEAVY
+
+
+def test_building_a_graph_loads_none_of_the_heavy_libraries() -> None:
+    assert not loaded_by("from groundgraph import turn_graph, load_settings, InMemorySource") & HEAVY
+
+
+def test_importing_the_sources_loads_no_chat_model_code() -> None:
+    modules = loaded_by("import groundgraph.sources")
+    assert not {name for name in modules if name.startswith(("langchain_core.language_models", "langgraph"))}
+
+
+def test_every_public_name_can_be_loaded() -> None:
+    import groundgraph
+
+    for name in groundgraph.__all__:
+        assert getattr(groundgraph, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = groundgraph.nonsense
