@@ -6,6 +6,7 @@ language, such as `nothing_found.ru.jinja2`, belongs to that language.
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -113,19 +114,9 @@ def _with_filters(environment: Environment) -> Environment:
     return environment
 
 
+_BLOCK_TAG = re.compile(r"<(?=\s{0,9}/?\s{0,9}(?:evidence|passage))", re.IGNORECASE)
+
+
 def fenced(text: str) -> str:
     """`text` as it stands inside the evidence block: what looks like a tag of the block is made inert."""
-    for tag in ("evidence", "passage", "/evidence", "/passage"):
-        text = _replace_ignoring_case(text, f"<{tag}", f"&lt;{tag}")
-    return text
-
-
-def _replace_ignoring_case(text: str, old: str, new: str) -> str:
-    lowered = text.lower()
-    if old not in lowered or len(lowered) != len(text):
-        return text.replace(old, new)
-    pieces, position = [], 0
-    while (at := lowered.find(old, position)) >= 0:
-        pieces += [text[position:at], new]
-        position = at + len(old)
-    return "".join([*pieces, text[position:]])
+    return _BLOCK_TAG.sub("&lt;", text)

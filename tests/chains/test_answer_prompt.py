@@ -53,11 +53,11 @@ def test_evidence_is_a_user_message_of_that_name_fenced_by_the_turns_id():
 
 @given(HOSTILE, HOSTILE, HOSTILE)
 def test_fault_56_nothing_in_evidence_closes_or_opens_a_tag_of_the_block(content, title, source):
-    text = evidence_text(result(content, source or "docs", title=title)).lower()
+    text = evidence_text(result(content, source or "docs", title=title)).lower().replace(" ", "")
     assert text.count("<evidence") == text.count("</evidence") == 1
     assert text.count("<passage") == text.count("</passage") == 1
-    [tag] = re.findall(r"<passage ([^\n]*)>\n", text)
-    assert re.fullmatch(r'number="1" source="[^"<>]*" section="[^"<>]*"', tag)
+    [tag] = re.findall(r"<passage([^<>]*)>\n", text)
+    assert re.fullmatch(r'number="1"source="[^"<>]*"section="[^"<>]*"', tag)
 
 
 @given(HOSTILE, HOSTILE)

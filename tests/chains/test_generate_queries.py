@@ -37,7 +37,6 @@ def test_i1_numbers_bullets_and_quotes_are_taken_off(decoration):
         ("<think>only thoughts", []),
         ("ok", []),
         ("срок действия токена\r\nвремя жизни", ["срок действия токена", "время жизни"]),
-        ("-5 degrees weather", ["5 degrees weather"]),
     ],
 )
 def test_i1_a_reply_is_read_line_by_line(reply, queries):

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from groundgraph.cli.main import main
+
 
 @dataclass(frozen=True)
 class Ran:
@@ -50,6 +52,25 @@ def run(tmp_path: Path) -> Run:
 
 
 @pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """As `run`, in this process: faster, for what needs no process of its own."""
+    for name in [name for name in os.environ if name.startswith("GROUNDGRAPH_")]:
+        monkeypatch.delenv(name)
+
+    def call(*arguments: str, cwd: Path | None = None, **environment: str) -> Ran:
+        capsys.readouterr()
+        with monkeypatch.context() as patch, pytest.raises(SystemExit) as ended:
+            patch.chdir(cwd or tmp_path)
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            main(arguments)
+        captured = capsys.readouterr()
+        return Ran(int(ended.value.code or 0), captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
 def docs(tmp_path: Path) -> Path:
     """A folder with an English, a Russian and an unsupported document."""
     folder = tmp_path / "docs"
@@ -64,7 +85,13 @@ def docs(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def filled(run: Run, docs: Path) -> Run:
+def filled(call: Run, docs: Path) -> Run:
+    """`call`, in a folder whose knowledge base holds `docs`."""
+    assert call("ingest", "docs").code == 0
+    return call
+
+
+@pytest.fixture
+def filled_run(filled: Run, run: Run) -> Run:
     """`run`, in a folder whose knowledge base holds `docs`."""
-    assert run("ingest", "docs").code == 0
     return run

@@ -10,8 +10,8 @@ KEYS = {"answer", "outcome", "notes", "citations", "support", "provenance", "mes
 QUESTION = "When does an access token expire?"
 
 
-def test_u5_an_answer_with_its_citations(filled):
-    ran = filled("ask", QUESTION)
+def test_u5_an_answer_with_its_citations(filled_run):
+    ran = filled_run("ask", QUESTION)
     assert ran.code == 0
     assert "An access token expires after one hour. [1]" in ran.out
     assert "[1] knowledge_base: Tokens, characters 10 to 49" in ran.out
@@ -20,8 +20,8 @@ def test_u5_an_answer_with_its_citations(filled):
     assert "--thread ask-" in ran.err
 
 
-def test_u5_json_is_one_document_with_the_output_keys(filled, docs):
-    ran = filled("ask", QUESTION, "--json")
+def test_u5_json_is_one_document_with_the_output_keys(filled_run, docs):
+    ran = filled_run("ask", QUESTION, "--json")
     turn = ran.json
     assert (ran.code, set(turn)) == (0, KEYS)
     assert [message["role"] for message in turn["messages"]] == ["user", "assistant"]
@@ -44,23 +44,23 @@ def test_fault_33_what_nothing_covers_is_done_and_insufficient(filled):
     assert (ran.code, ran.json["outcome"], ran.json["citations"]) == (0, "insufficient", [])
 
 
-def test_fault_03_russian_and_emoji_come_back_as_they_were(filled):
+def test_fault_03_russian_and_emoji_come_back_as_they_were(filled_run):
     question = "Как часто меняют пароль? 🙂👩‍👧"
-    turn = filled("ask", question, "--json").json
+    turn = filled_run("ask", question, "--json").json
     assert turn["messages"][0]["text"] == question
     assert "Пароль меняют каждые 90 дней. [1]" in turn["answer"]
     assert "По найденным материалам" in turn["answer"]
 
 
-def test_fault_03_a_terminal_without_unicode_still_gets_valid_json(filled):
-    ran = filled("ask", "Пароль 🙂", "--json", PYTHONIOENCODING="ascii")
+def test_fault_03_a_terminal_without_unicode_still_gets_valid_json(filled_run):
+    ran = filled_run("ask", "Пароль 🙂", "--json", PYTHONIOENCODING="ascii")
     assert ran.out.isascii()
     assert ran.json["messages"][0]["text"] == "Пароль 🙂"
-    assert filled("ask", "Пароль 🙂", PYTHONIOENCODING="ascii").code == 0
+    assert filled_run("ask", "Пароль 🙂", PYTHONIOENCODING="ascii").code == 0
 
 
-def test_fault_05_bytes_that_are_no_text_are_replaced(filled):
-    turn = filled("ask", b"access token \xff", "--json").json
+def test_fault_05_bytes_that_are_no_text_are_replaced(filled_run):
+    turn = filled_run("ask", b"access token \xff", "--json").json
     assert turn["messages"][0]["text"] == "access token \ufffd"
     assert len(turn["notes"]) == 1
 
@@ -70,10 +70,10 @@ def test_fault_01_an_empty_question_is_no_failure(filled):
     assert (ran.code, ran.json["outcome"]) == (0, "chat")
 
 
-def test_a_document_cannot_send_commands_to_the_terminal(run, docs):
+def test_a_document_cannot_send_commands_to_the_terminal(call, docs):
     (docs / "evil.txt").write_text("A zebra \x1b]0;pwned\x07 is \x9b31m striped and lives here.\n", "utf-8")
-    run("ingest", "docs")
-    ran = run("ask", "Where does the zebra live?")
+    call("ingest", "docs")
+    ran = call("ask", "Where does the zebra live?")
     assert "striped" in ran.out
     assert not set("\x1b\x07\x9b") & set(ran.out)
 

@@ -9,9 +9,9 @@ from groundgraph.cli.demo_packages import package_documents
 from groundgraph.cli.demo_turns import QUESTIONS
 
 
-def test_u5_the_demo_shows_every_outcome_that_it_promises(run):
+def test_u5_the_demo_shows_every_outcome_that_it_promises(call):
     started = time.perf_counter()
-    ran = run("demo", "--json", GROUNDGRAPH_SYNTHESIS__STYLE="hybrid")
+    ran = call("demo", "--json", GROUNDGRAPH_SYNTHESIS__STYLE="hybrid")
     assert time.perf_counter() - started < 30
     turns = ran.json["turns"]
     assert (ran.code, ran.err) == (0, "")
@@ -24,8 +24,8 @@ def test_u5_the_demo_shows_every_outcome_that_it_promises(run):
             assert " ".join(citation["quote"].split()) in turn["answer"]
 
 
-def test_the_answers_are_those_that_a_reader_expects(run):
-    turns = run("demo", "--json").json["turns"]
+def test_the_answers_are_those_that_a_reader_expects(call):
+    turns = call("demo", "--json").json["turns"]
     assert "untrusted user input can safely be displayed" in turns[0]["answer"]
     assert "worker thread" in turns[1]["answer"]
     assert "without blocking execution of other coroutines" in turns[1]["answer"]
@@ -43,9 +43,9 @@ def test_plain_text_without_a_terminal(run, tmp_path):
     assert "groundgraph ingest docs/" in ran.out
 
 
-def test_a_configuration_is_read_when_it_is_named(run, tmp_path):
+def test_a_configuration_is_read_when_it_is_named(call, tmp_path):
     (tmp_path / "wrong.yaml").write_text("nope: 1\n")
-    ran = run("demo", "--config", "wrong.yaml")
+    ran = call("demo", "--config", "wrong.yaml")
     assert ran.code == 2
     assert "wrong.yaml:1:1" in ran.err
 

@@ -14,10 +14,10 @@ def test_fault_50_a_second_ingest_writes_nothing(run, docs):
     assert (first.err, second.err) == ("", "")
 
 
-def test_fault_48_a_bad_document_is_listed_and_the_others_are_in(run, docs):
+def test_fault_48_a_bad_document_is_listed_and_the_others_are_in(call, docs):
     (docs / "broken.md").write_bytes(b"\xff\xfe\x00\x01" * 50)
     (docs / "scan.pdf").write_bytes(b"%PDF")
-    ran = run("ingest", "docs", "missing.md", "--json")
+    ran = call("ingest", "docs", "missing.md", "--json")
     assert ran.code == 1
     assert ran.json["documents"] == 2
     assert {failure["document"] for failure in ran.json["failed"]} == {
@@ -26,7 +26,7 @@ def test_fault_48_a_bad_document_is_listed_and_the_others_are_in(run, docs):
         "missing.md",
     }
     assert all(failure["reason"] for failure in ran.json["failed"])
-    text = run("ingest", "docs")
+    text = call("ingest", "docs")
     assert text.code == 1
     assert "Failed: docs/scan.pdf: .pdf files are not supported" in text.out
 
@@ -47,52 +47,51 @@ def test_the_folder_of_the_base_is_ignored_by_git(filled, tmp_path):
     assert (tmp_path / ".groundgraph" / ".gitignore").read_text() == "*\n"
 
 
-def test_documents_keep_their_names_from_another_folder(filled, tmp_path, docs):
+def test_documents_keep_their_names_from_another_folder(call, tmp_path, docs):
     (tmp_path / "groundgraph.yaml").write_text("knowledge_base:\n  path: docs\n")
-    first = filled("ingest", "--json")
-    again = filled("ingest", "tokens.md", "--json", cwd=docs)
+    first = call("ingest", "--json")
+    again = call("ingest", "tokens.md", "--json", cwd=docs)
     assert (first.json["written"], again.json["unchanged"]) == (2, 1)
-    # The configuration names another file than the default, so nothing was written into docs.
     assert not (docs / ".groundgraph").exists()
 
 
-def test_the_size_of_chunks_comes_from_the_configuration(run, docs, tmp_path):
+def test_the_size_of_chunks_comes_from_the_configuration(call, docs, tmp_path):
     (docs / "long.txt").write_text("A word and another one. " * 100)
-    plain = run("ingest", "docs", "--json").json["chunks"]
+    plain = call("ingest", "docs", "--json").json["chunks"]
     (tmp_path / "small.yaml").write_text("knowledge_base: {chunker: {max_chunk_size: 100}, file: kb.sqlite}\n")
-    small = run("ingest", "docs", "--json", "--config", "small.yaml").json["chunks"]
+    small = call("ingest", "docs", "--json", "--config", "small.yaml").json["chunks"]
     assert small > plain
     assert (tmp_path / "kb.sqlite").is_file()
 
 
-def test_nothing_to_ingest_is_wrong_use(run):
-    ran = run("ingest")
+def test_nothing_to_ingest_is_wrong_use(call):
+    ran = call("ingest")
     assert ran.code == 2
     assert "knowledge_base.path" in ran.err
 
 
-def test_an_address_is_reported(run, docs):
-    ran = run("ingest", "docs", "https://example.org/page", "--json")
+def test_an_address_is_reported(call, docs):
+    ran = call("ingest", "docs", "https://example.org/page", "--json")
     assert (ran.code, ran.json["documents"]) == (1, 2)
     assert ran.json["failed"][0]["document"] == "https://example.org/page"
 
 
-def test_of_several_knowledge_bases_one_must_be_named(run, docs, tmp_path):
+def test_of_several_knowledge_bases_one_must_be_named(call, docs, tmp_path):
     (tmp_path / "groundgraph.yaml").write_text(
         "sources:\n- {type: knowledge_base, name: a, path: a.sqlite}\n"
         "- {type: knowledge_base, name: b, path: b.sqlite}\n"
     )
-    ran = run("ingest", "docs")
+    ran = call("ingest", "docs")
     assert ran.code == 2
     assert "--source: a, b" in ran.err
-    assert run("ingest", "docs", "--source", "b").code == 0
+    assert call("ingest", "docs", "--source", "b").code == 0
     assert (tmp_path / "b.sqlite").is_file()
     assert not (tmp_path / "a.sqlite").exists()
-    assert run("ingest", "docs", "--source", "c").code == 2
+    assert call("ingest", "docs", "--source", "c").code == 2
 
 
-def test_sources_without_a_knowledge_base_cannot_be_filled(run, docs, tmp_path):
+def test_sources_without_a_knowledge_base_cannot_be_filled(call, docs, tmp_path):
     (tmp_path / "groundgraph.yaml").write_text("sources:\n- {type: memory, records: [x]}\n")
-    ran = run("ingest", "docs")
+    ran = call("ingest", "docs")
     assert ran.code == 2
     assert "nothing to fill" in ran.err

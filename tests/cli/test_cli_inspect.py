@@ -19,8 +19,8 @@ KEYS = [
 ]
 
 
-def test_u5_every_match_is_listed_and_what_is_dropped_is_marked(filled):
-    ran = filled("inspect", "access token expires scope zebra", "--json")
+def test_u5_every_match_is_listed_and_what_is_dropped_is_marked(filled_run):
+    ran = filled_run("inspect", "access token expires scope zebra", "--json")
     rows = ran.json["results"]
     assert ran.code == 0
     assert list(rows[0]) == KEYS
@@ -53,19 +53,19 @@ def test_only_identity_chains_can_be_asked_for(filled):
     assert "identity" in refused.err
 
 
-def test_fault_32_when_every_source_fails_the_code_says_so(run):
-    ran = run("inspect", "token", "--json")
+def test_fault_32_when_every_source_fails_the_code_says_so(call):
+    ran = call("inspect", "token", "--json")
     assert (ran.code, ran.json["results"]) == (3, [])
     assert ran.json["failed"][0]["source"] == "knowledge_base"
     assert "groundgraph ingest" in ran.json["failed"][0]["reason"]
     assert "groundgraph ingest" in ran.err
 
 
-def test_fault_30_when_one_source_fails_the_others_are_listed(run, tmp_path):
+def test_fault_30_when_one_source_fails_the_others_are_listed(call, tmp_path):
     (tmp_path / "groundgraph.yaml").write_text(
         "sources:\n- {type: memory, name: notes, records: [A token is a string.]}\n- {type: knowledge_base, name: kb}\n"
     )
-    ran = run("inspect", "token", "--json")
+    ran = call("inspect", "token", "--json")
     assert ran.code == 1
     assert [row["source_name"] for row in ran.json["results"]] == ["notes"]
     assert [failure["source"] for failure in ran.json["failed"]] == ["kb"]

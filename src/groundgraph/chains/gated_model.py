@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
@@ -17,6 +17,7 @@ from pydantic import ConfigDict, PrivateAttr
 
 from groundgraph.chains.label_gate import LabelGate
 from groundgraph.core.backpressure import ready_to_emit
+from groundgraph.core.errors import ModelError
 from groundgraph.core.model_reply import finish_reason, refusal_text
 
 # The inner call runs beside this one, under the callbacks of the node; the tag keeps LangGraph from streaming it.
@@ -85,6 +86,7 @@ class GatedChatModel(BaseChatModel):
         reply = await self.inner.ainvoke(messages, _INNER, stop=stop, **kwargs)
         self._note(reply)
         text = self._passed(reply.text, final=True)
+        self._require_text()
         return ChatResult(generations=[ChatGeneration(message=AIMessage(content=text, id=self.message_id))])
 
     async def _astream(
@@ -104,8 +106,9 @@ class GatedChatModel(BaseChatModel):
                 self._written.finish = "length"
                 break
         last = self._passed("", final=True)
-        if last:
-            yield self._chunk(last)
+        self._require_text()
+        # Without a chunk marked as the last one LangChain adds an empty one, under an id that is not the answer's.
+        yield self._chunk(last, position="last")
 
     async def _astream_chat_model_events(
         self,
@@ -120,8 +123,14 @@ class GatedChatModel(BaseChatModel):
         async for event in achunks_to_events(chunks, message_id=self.message_id):
             yield event
 
-    def _chunk(self, text: str) -> ChatGenerationChunk:
-        return ChatGenerationChunk(message=AIMessageChunk(content=text, id=self.message_id))
+    def _chunk(self, text: str, position: Literal["last"] | None = None) -> ChatGenerationChunk:
+        message = AIMessageChunk(content=text, id=self.message_id, chunk_position=position)
+        return ChatGenerationChunk(message=message)
+
+    def _require_text(self) -> None:
+        # A stream without a chunk is an error to LangChain, and a chunk without text would count as the streamed answer.
+        if not self._written.text:
+            raise ModelError("it wrote nothing")
 
     def _passed(self, text: str, *, final: bool) -> str:
         piece = self.gate.feed(text)

@@ -19,7 +19,7 @@ from groundgraph.core.turn_values import ModelCall, Turn
 from groundgraph.prompts import Prompts
 
 MAX_QUERY_CHARS = 500
-_DECORATION = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.):]|(?:query|запрос)\s*\d*\s*:)\s*", re.IGNORECASE)
+_DECORATION = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.):](?!\d)|(?:query|запрос)\s*\d*\s*:)\s*", re.IGNORECASE)
 _QUOTES = "\"'“”«»`"
 
 

@@ -114,6 +114,8 @@ async def _write(
     except ModelError as error:
         failure = str(error)
     written = tries[-1].written if tries else Written()
+    if written.refusal and not written.text:
+        failure = ""
     counted = written.output_tokens is not None
     call = call_record(
         "answer",

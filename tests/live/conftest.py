@@ -1,0 +1,73 @@
+"""A LangGraph Server on loopback, with every graph of `langgraph.json`."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+CONFIG = """
+intent: {mode: static}
+sources:
+  - type: memory
+    name: docs
+    records:
+      - {id: oauth, content: OAuth has four grant types. The implicit grant is one of them., title: OAuth}
+      - {id: pump, content: Pump 17 is serviced every 90 days.}
+  - type: memory
+    name: notes
+    records: [Grant types of OAuth 2.0 include client credentials.]
+"""
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(600):
+        if process.poll() is not None:
+            pytest.fail(f"the server ended: {log.read_text()[-3000:]}")
+        try:
+            with urllib.request.urlopen(f"{url}/ok", timeout=2):
+                return
+        except OSError:
+            time.sleep(0.1)
+    pytest.fail(f"the server did not answer within a minute: {log.read_text()[-3000:]}")
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a running `langgraph dev`, without a key and without a network."""
+    folder = tmp_path_factory.mktemp("server")
+    (folder / "groundgraph.yaml").write_text(CONFIG)
+    port = _free_port()
+    environment = {
+        **os.environ,
+        "GROUNDGRAPH_CONFIG": str(folder / "groundgraph.yaml"),
+        "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+        "LANGGRAPH_NO_VERSION_CHECK": "true",
+        "LANGSMITH_TRACING": "false",
+    }
+    command = [str(Path(sys.executable).parent / "langgraph"), "dev", "--no-browser", "--no-reload",
+               "--config", str(ROOT / "langgraph.json"), "--host", "127.0.0.1", "--port", str(port)]  # fmt: skip
+    log = folder / "log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=output)
+        try:
+            url = f"http://127.0.0.1:{port}"
+            _wait(url, process, log)
+            yield url
+        finally:
+            process.terminate()
+            process.wait(20)

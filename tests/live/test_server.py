@@ -1,0 +1,75 @@
+"""The graphs on a real LangGraph Server (U2), driven by its SDK."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from langgraph_sdk import get_client
+
+pytestmark = pytest.mark.live
+ROOT = Path(__file__).parent.parent.parent
+QUESTION = {"question": "Which grant types does OAuth have?"}
+
+
+async def test_U2_the_server_loads_every_graph_of_langgraph_json(server: str) -> None:
+    async with get_client(url=server) as client:
+        loaded = {assistant["graph_id"] for assistant in await client.assistants.search(limit=100)}
+    assert loaded == set(json.loads((ROOT / "langgraph.json").read_text())["graphs"])
+
+
+async def test_U2_a_turn_on_the_server_answers_with_citations(server: str) -> None:
+    async with get_client(url=server) as client:
+        thread = await client.threads.create()
+        result = await client.runs.wait(thread["thread_id"], "turn", input=QUESTION)
+        assert result["outcome"] == "answered"
+        assert [citation["label"] for citation in result["citations"]] == [1, 2]
+        again = await client.runs.wait(thread["thread_id"], "turn", input={"question": "When is pump 17 serviced?"})
+        assert len(again["messages"]) == 4
+        assert "90 days" in again["answer"]
+        state = await client.threads.get_state(thread["thread_id"])
+        assert len(state["values"]["metadata"]["retrieval_provenance_history"]) == 2
+
+
+async def test_U2_updates_messages_and_custom_events_come_in_one_stream(server: str) -> None:
+    async with get_client(url=server) as client:
+        thread = await client.threads.create()
+        modes = ["updates", "messages-tuple", "custom"]
+        events = [
+            part async for part in client.runs.stream(thread["thread_id"], "turn", input=QUESTION, stream_mode=modes)
+        ]
+    nodes = [name for part in events if part.event == "updates" for name in part.data]
+    assert nodes[0] == "begin_turn"
+    assert nodes[-1] == "record_turn"
+    assert any(part.event == "custom" and part.data["stage"] == "merge_results" for part in events)
+    assert any(part.event.startswith("messages") for part in events)
+
+
+async def test_U2_an_edited_intent_forks_the_turn(server: str) -> None:
+    async with get_client(url=server) as client:
+        thread = (await client.threads.create())["thread_id"]
+        await client.runs.wait(thread, "turn", input=QUESTION)
+        history = await client.threads.get_history(thread, limit=50)
+        point = next(state for state in history if state["next"] == ["resolve_intent"])
+        intent = {"mode": "static", "text_queries": ["pump 17 serviced"], "filters": {}, "scope": "focused",
+                  "sources": ["docs"]}  # fmt: skip
+        forked = await client.threads.update_state(
+            thread, {"intent": intent}, checkpoint=point["checkpoint"], as_node="resolve_intent"
+        )
+        result = await client.runs.wait(thread, "turn", input=None, checkpoint=forked["checkpoint"])
+    assert [row["source_id"] for row in result["provenance"]["results"]] == ["pump"]
+
+
+async def test_U2_the_context_is_described_and_checked(server: str) -> None:
+    async with get_client(url=server) as client:
+        assistant = (await client.assistants.search(graph_id="turn"))[0]["assistant_id"]
+        schemas = await client.assistants.get_schemas(assistant)
+        properties = schemas["context_schema"]["properties"]
+        assert all(field.get("description") for field in properties.values())
+        assert properties["instruction"]["langgraph_type"] == "prompt"
+        assert set(schemas["input_schema"]["properties"]) == {"messages", "question", "metadata"}
+        own = await client.assistants.create("turn", context={"sources": ["notes"], "top_k": 1})
+        thread = await client.threads.create()
+        result = await client.runs.wait(thread["thread_id"], own["assistant_id"], input=QUESTION)
+        assert set(result["provenance"]["sources"]) == {"notes"}
