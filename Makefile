@@ -28,7 +28,7 @@ format: .venv/ready
 	$(BIN)/ruff check --fix .
 
 docs: .venv/ready
-	$(BIN)/python -m tests.generate_docs
+	$(BIN)/python tests/support/readme_parts.py
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks
