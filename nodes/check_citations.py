@@ -11,7 +11,6 @@ from groundgraph.chains.citations import (
     answerable,
     has_claims,
     label_flags,
-    labels_in,
     lexical_support,
 )
 from groundgraph.core.context import Context, options_in_force
@@ -48,8 +47,7 @@ def check_citations(settings: Settings, evidence: EvidenceStore) -> Node[CheckCi
         by_label = dict(enumerate(results, 1))
         options = options_in_force(settings, turn["options"], runtime.context)
         written = draft["text"][: draft.get("written", 0)]
-        used = [] if draft["finish"] == "refusal" else labels_in(draft["text"])
-        labels = [label for label in used if label in by_label]
+        labels = [label for label in draft.get("labels", []) if label in by_label]
         flags = label_flags(draft.get("removed", [])) + _finish_flags(draft)
         uncited = results and not labels and has_claims(written)
         if options.require_citations and draft["finish"] == "stop" and uncited:

@@ -70,6 +70,8 @@ class Prompts:
         """
         file = f"{name}.{language}{_SUFFIX}" if language else f"{name}{_SUFFIX}"
         template = self._template(file)
+        if self.path is None:
+            return template.render(variables)
         return render(template, variables, key=f"prompt {file}")
 
     def note(self, kind: str, language: str, **variables: Any) -> str:

@@ -59,11 +59,12 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
     def call(*arguments: str, cwd: Path | None = None, **environment: str) -> Ran:
         capsys.readouterr()
-        with monkeypatch.context() as patch, pytest.raises(SystemExit) as ended:
+        with monkeypatch.context() as patch:
             patch.chdir(cwd or tmp_path)
             for name, value in environment.items():
                 patch.setenv(name, value)
-            main(arguments)
+            with pytest.raises(SystemExit) as ended:
+                main(arguments)
         captured = capsys.readouterr()
         return Ran(int(ended.value.code or 0), captured.out, captured.err)
 

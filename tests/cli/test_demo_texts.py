@@ -34,6 +34,7 @@ def test_fenced_code_is_left_alone():
         (".. |pypi| image:: https://b/x.svg\n   :alt: V\n\n|pypi|\n\nText.", "Text.\n"),
         ("See `the docs <https://x.org>`_ and `more`_.\n\n.. _more: https://x.org\n", "See the docs and more.\n"),
         ("Use :func:`~a.run` or :ref:`this <label>` and ``x | y``.", "Use a.run or this and ``x | y``.\n"),
+        ("lib\\: a title\n=============\n\nText.", "lib: a title\n=============\n\nText.\n"),
         ("Title\n=====\n\nText.", "Title\n=====\n\nText.\n"),
     ],
 )

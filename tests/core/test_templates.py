@@ -72,7 +72,8 @@ EXHAUSTING = [
     "{{ 'a'|indent(999999999, true) }}",
     "{{ 'a\\nb'|indent(width=999999999) }}",
     "{% for i in range(999999999) %}{% endfor %}",
-    "{{ range(100000)|list }}",
+    "{% set ns = namespace(t='aaaaaaaaaa') %}{% for i in range(30) %}{% set ns.t %}{{ ns.t }}{{ ns.t }}{% endset %}{% endfor %}",
+    "{% set ns = namespace(l=[1, 2]) %}{% for i in range(40) %}{% set ns.l = ns.l + ns.l %}{% endfor %}",
     "{% for i in range(99999) %}{% for j in range(99999) %}aaaaaaaaaa{% endfor %}{% endfor %}",
     "{{ ('a,' * 5).split(',') }}",
     "{{ x|replace('', x) }}",
@@ -120,7 +121,7 @@ def test_an_undefined_name_is_an_error(source):
         rendered(source, x={"a": {}})
 
 
-@pytest.mark.parametrize("source", ["{{ 1 / 0 }}", "{{ 'a' + 1 }}", "{{ x[9].y }}", "{{ 'a'|int(base='b') }}", "{{ x() }}"])
+@pytest.mark.parametrize("source", ["{{ 1 / 0 }}", "{{ 'a' + 1 }}", "{{ x[9].y }}", "{{ x() }}"])
 def test_a_template_that_fails_is_a_typed_error(source):
     with pytest.raises(TemplateInvalid):
         rendered(source, x=[])
@@ -147,6 +148,8 @@ def test_fault_08_template_syntax_in_values_stays_text(syntax, text):
         ("{{ 2 ** 10 }} {{ 7 % 4 }} {{ 3 * 1.5 }}", "1024 3 4.5"),
         ("{{ x|join(', ') }} {{ x|length }}", "1, 2 2"),
         ("{% for i in x %}\n  {% if i > 1 %}\n{{ i }}\n  {% endif %}\n{% endfor %}", "2\n"),
+        ("{{ 'a' ~ 1 ~ x }} {{ 'a' + 'b' }} {{ [1] + x }} {{ {'a': x}|tojson }}", 'a1[1, 2] ab [1, 1, 2] {"a": [1, 2]}'),
+        ("{% macro m(a) %}<{{ a }}>{% endmacro %}{% set t %}{{ m(1) }}{% endset %}{{ t }}", "<1>"),
         ("{{ 'A'.lower() }} {{ 'a,b'.split(',') }}", "a ['a', 'b']"),
     ],
 )

@@ -126,13 +126,14 @@ def lexical_support(answer: str, evidence: Mapping[int, SourceResult]) -> float:
 
 def answerable(question: str, evidence: Sequence[SourceResult]) -> float:
     """The largest share of the question's stems that one piece of evidence, with its title and section, holds."""
-    asked = dict.fromkeys(query_stems(question), 1.0)
-    return max((coverage(asked, _held(result)) for result in evidence), default=0.0)
+    asked = query_stems(question)
+    return max((_share_held(asked, result) for result in evidence), default=0.0)
 
 
-def _held(result: SourceResult) -> frozenset[str]:
+def _share_held(asked: Sequence[str], result: SourceResult) -> float:
     named = " ".join(str(result.metadata.get(name) or "") for name in ("title", "section"))
-    return stems_of(result.content) | stems_of(named)
+    places = (stems_of(result.content), stems_of(named))
+    return sum(stem in places[0] or stem in places[1] for stem in asked) / len(asked) if asked else 0.0
 
 
 def label_flags(removed: Sequence[int]) -> list[Flag]:

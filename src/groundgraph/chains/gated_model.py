@@ -34,6 +34,7 @@ class Written:
     refusal: str = ""
     input_tokens: int | None = None
     output_tokens: int | None = None
+    labels: list[int] = field(default_factory=list)
     removed: list[int] = field(default_factory=list)
 
 
@@ -67,6 +68,7 @@ class GatedChatModel(BaseChatModel):
     def written(self) -> Written:
         """What the call has written so far; complete also after the call failed."""
         self._written.removed = list(self.gate.removed)
+        self._written.labels = list(self.gate.used)
         return self._written
 
     @property

@@ -43,7 +43,7 @@ def label_numbers(inside: str) -> list[int]:
 
 def escape_labels(text: str) -> str:
     """`text` with a backslash before everything that would read as a label, as Markdown escapes a bracket."""
-    if not any(opener in text for opener in _OPENERS):
+    if "[" not in text and "［" not in text and "【" not in text:
         return text
     return _LABEL_OR_CODE.sub(lambda found: found.group() if found.group()[0] == "`" else "\\" + found.group(), text)
 

@@ -79,7 +79,10 @@ class AnswerTemplates:
 
 
 def structured_draft(templates: AnswerTemplates, variables: Mapping[str, Any], language: str) -> Draft:
-    """The structured answer; when the user's template fails on this turn, the built-in one and a note that says so."""
+    """The structured answer; when the user's template fails on this turn, the built-in one and a note that says so.
+
+    The built-in template prints the label of every result and no other, so only a template of the user's is checked.
+    """
     notes: list[str] = []
     try:
         text = templates.structured(variables, language)
@@ -88,15 +91,17 @@ def structured_draft(templates: AnswerTemplates, variables: Mapping[str, Any], l
         note = templates.prompts.note("template_failed", language, key=problem.key, reason=problem.message)
         notes.append(note)
         text = templates.built_in().structured(variables, language)
-    gate = LabelGate(allowed=range(1, len(variables["results"]) + 1))
+    labels = list(range(1, len(variables["results"]) + 1))
+    gate = LabelGate(allowed=labels)
     if templates.has_own:
-        # The built-in template prints no label that is not there.
         text = gate.feed(text) + gate.flush()
+        labels = gate.used
     return {
         "text": text,
         "style": "structured",
         "outcome": "answered",
         "finish": "stop",
+        "labels": labels,
         "removed": gate.removed,
         "notes": notes,
         "written": 0,

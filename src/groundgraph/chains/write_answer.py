@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from groundgraph.chains.answer_prompt import answer_messages
 from groundgraph.chains.call_model import call_record, call_with_retries, tokens_left, tokens_of
+from groundgraph.chains.citations import labels_in
 from groundgraph.chains.gated_model import GatedChatModel, Written
 from groundgraph.chains.label_gate import LabelGate
 from groundgraph.chains.structured_answer import AnswerTemplates, structured_draft
@@ -143,6 +144,7 @@ def _draft(task: Assignment, written: Written, failure: str, templates: AnswerTe
         "text": written.text if written.text.strip() else written.refusal,
         "outcome": "answered",
         "finish": finish,
+        "labels": [] if finish == "refusal" else list(dict.fromkeys([*written.labels, *labels_in(task.suffix)])),
         "removed": written.removed,
         "notes": notes + ([reasons[finish]()] if finish in reasons else []),
         "written": written.by_model,

@@ -55,6 +55,7 @@ class SourceResult:
         return as_row(to_record(self), self.relevance, label)
 
 
+_PLAIN = frozenset({str, int, bool, type(None)})
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -70,11 +71,13 @@ class EvidenceRecord(TypedDict):
 
 def jsonable(value: Any) -> Any:
     """`value` with everything that JSON does not know turned into strings, dates as ISO 8601."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Enum):
         return jsonable(value.value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else str(value)
-    if value is None or isinstance(value, str | bool | int):
+    if isinstance(value, str | int):
         return value
     if isinstance(value, dict):
         return {str(key): jsonable(item) for key, item in value.items()}
@@ -116,7 +119,11 @@ def as_row(record: EvidenceRecord, relevance: float, label: int | None = None) -
 
 
 def evidence_key(record: EvidenceRecord) -> str:
-    """The name of a record: 96 bits of the BLAKE2b hash of its canonical JSON, as 16 URL-safe characters."""
-    canonical = _CANONICAL.encode(record)
-    digest = hashlib.blake2b(canonical.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+    """The name of a record: 96 bits of a BLAKE2b hash, as 16 URL-safe characters.
+
+    What is hashed is one line of canonical JSON with everything but the content, and then the content.
+    """
+    named = [record["source_name"], record["source_type"], record["source_id"], record["metadata"]]
+    text = f"{_CANONICAL.encode(named)}\n{record['content']}"
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
     return base64.urlsafe_b64encode(digest).decode()

@@ -128,12 +128,15 @@ def _to_intent(parsed: dict[str, Any], text: str) -> IntentState:
     style = parsed.get("output_style")
     if scope not in SCOPES or style not in (None, *STYLES):
         raise IntentInvalid(f"'scope' is one of {SCOPES}, 'output_style' one of {STYLES}.", rendered=text)
+    categories = parsed.get("categories") or []
+    if not isinstance(categories, list):
+        raise IntentInvalid("'categories' must be a list of names.", rendered=text)
     return {
         "mode": "template",
         "text_queries": [str(query) for query in queries if str(query).strip()],
         "filters": filters,
         "scope": scope,
         "output_style": style,
-        "categories": [str(name) for name in parsed.get("categories") or []],
+        "categories": [str(name) for name in categories],
         "raw_data": {key: value for key, value in parsed.items() if key == "topic_index"},
     }

@@ -7,13 +7,24 @@ cannot be multiplied or padded to any length, and the output ends at one million
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from jinja2 import BaseLoader, Environment, StrictUndefined, Template, TemplateError, TemplateSyntaxError
+from jinja2 import (
+    BaseLoader,
+    Environment,
+    StrictUndefined,
+    Template,
+    TemplateError,
+    TemplateSyntaxError,
+    nodes,
+    pass_eval_context,
+)
+from jinja2.compiler import CodeGenerator, Frame
 from jinja2.exceptions import SecurityError
-from jinja2.filters import do_indent
+from jinja2.filters import do_indent, do_tojson
+from jinja2.nodes import EvalContext
 from jinja2.runtime import Context as JinjaContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -24,27 +35,57 @@ MAX_PAD = 1_000
 _PADDING_METHODS = frozenset(
     {"center", "ljust", "rjust", "zfill", "expandtabs", "format", "format_map", "replace", "join"}
 )
-_WIDTH = re.compile(r"%[-+ #0]*(\d+|\*)?(?:\.(\d+|\*))?")
+_WIDTH = re.compile(r"%(?:\([^)]*\))?[-+ #0]*(\d+|\*)?(?:\.(\d+|\*))?")
 
 
 RENDERING: dict[str, Any] = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
 
 
+def _bounded_join(parts: Iterable[Any]) -> str:
+    texts: list[str] = []
+    length = 0
+    for part in parts:
+        texts.append(str(part))
+        length += len(texts[-1])
+        _require_bounded(length)
+    return "".join(texts)
+
+
+def _require_bounded(length: int) -> None:
+    if length > MAX_OUTPUT_CHARS:
+        raise SecurityError(f"the text would grow beyond {MAX_OUTPUT_CHARS} characters")
+
+
+class _BoundedCode(CodeGenerator):
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:
+        """`a ~ b` by the environment's `concat`, as all that a template puts together."""
+        self.write("environment.concat((")
+        for part in node.nodes:
+            self.visit(part, frame)
+            self.write(", ")
+        self.write("))")
+
+
 class Sandbox(ImmutableSandboxedEnvironment):
     """The environment of every template that groundgraph renders."""
 
-    intercepted_binops = frozenset({"*", "**", "%"})
+    intercepted_binops = frozenset({"*", "**", "%", "+"})
+    code_generator_class = _BoundedCode
+    concat = staticmethod(_bounded_join)
 
     def __init__(self, loader: BaseLoader | None = None, finalize: Callable[..., Any] | None = None) -> None:
         super().__init__(loader=loader, finalize=finalize, **RENDERING)
         self.filters.update(format=_bounded_format, replace=_bounded_replace, indent=_bounded_indent)
+        self.filters["tojson"] = _bounded_tojson
         for name in ("center", "batch", "slice"):
             self.filters.pop(name)
         self.globals.pop("lipsum")
 
     def call_binop(self, context: JinjaContext, operator: str, left: Any, right: Any) -> Any:
         """Refuse to repeat texts and lists, to format texts by `%`, and powers that do not end."""
-        if not all(isinstance(value, int | float) for value in (left, right)):
+        if operator == "+":
+            _require_bounded(sum(len(value) for value in (left, right) if isinstance(value, str | list | tuple)))
+        elif not all(isinstance(value, int | float) for value in (left, right)):
             raise SecurityError(f"'{operator}' works on numbers only in a template")
         if operator == "**" and (abs(right) > 64 or abs(left) > 1_000_000):
             raise SecurityError("this power is too large for a template")
@@ -67,8 +108,7 @@ def _bounded_format(value: str, *args: Any, **kwargs: Any) -> str:
 
 def _bounded_replace(value: Any, old: str, new: str) -> str:
     text = str(value)
-    if len(text) + text.count(old) * len(new) > MAX_OUTPUT_CHARS:
-        raise SecurityError(f"the text would grow beyond {MAX_OUTPUT_CHARS} characters")
+    _require_bounded(len(text) + text.count(old) * len(new))
     return text.replace(old, new)
 
 
@@ -76,6 +116,13 @@ def _bounded_indent(value: Any, width: int = 4, first: bool = False, blank: bool
     if width > MAX_PAD:
         raise SecurityError(f"a template may pad to at most {MAX_PAD} characters")
     return do_indent(str(value), width, first, blank)
+
+
+@pass_eval_context
+def _bounded_tojson(context: EvalContext, value: Any, indent: int | None = None) -> Any:
+    if indent is not None and indent > MAX_PAD:
+        raise SecurityError(f"a template may pad to at most {MAX_PAD} characters")
+    return do_tojson(context, value, indent)
 
 
 @lru_cache(maxsize=1)
@@ -116,6 +163,14 @@ def render(template: Template, variables: Mapping[str, Any], *, key: str) -> str
             if length > MAX_OUTPUT_CHARS:
                 raise SecurityError(f"the output is longer than {MAX_OUTPUT_CHARS} characters")
             parts.append(part)
-    except (TemplateError, ArithmeticError, TypeError, ValueError, LookupError, AttributeError) as error:
+    except (
+        TemplateError,
+        ArithmeticError,
+        TypeError,
+        ValueError,
+        LookupError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise TemplateInvalid([Problem(key, f"{type(error).__name__}: {error}")]) from error
     return "".join(parts)

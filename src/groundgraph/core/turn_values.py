@@ -81,8 +81,8 @@ class Draft(TypedDict, total=False):
     """The answer before the citation check.
 
     `style` is the one that wrote it, `asked_style` the one that was asked for. `finish` is `stop`, `length`, `error` or
-    `refusal`. `removed` are the labels that referred to nothing, `notes` sentences for the reader. `written` is how
-    many characters of the text a model wrote.
+    `refusal`. `labels` are those in the text, in the order of first use, `removed` those that referred to nothing.
+    `notes` are sentences for the reader. `written` is how many characters of the text a model wrote.
     """
 
     text: str
@@ -90,6 +90,7 @@ class Draft(TypedDict, total=False):
     asked_style: str
     outcome: Outcome
     finish: str
+    labels: list[int]
     removed: list[int]
     notes: list[str]
     written: int

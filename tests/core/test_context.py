@@ -1,0 +1,76 @@
+"""The choices of one run over those of the settings (T5)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from groundgraph.core.context import Context, Options, chosen_fields, options_in_force
+from groundgraph.core.load_settings import load_settings
+
+SETTINGS = load_settings(
+    {
+        "retrieval": {"top_k": 7, "score_threshold": 0.4},
+        "synthesis": {"style": "hybrid", "instruction": "Be brief.", "allow_parametric": True, "citation_format": "source"},
+    }
+)
+CONFIGURED = Options("hybrid", 7, 0.4, "Be brief.", True, True, "source", None, None)
+CHOICES = st.fixed_dictionaries(
+    {},
+    optional={
+        "style": st.sampled_from(["conversational", "structured", "hybrid"]),
+        "top_k": st.integers(1, 1000),
+        "score_threshold": st.floats(0, 1),
+        "instruction": st.text(max_size=9),
+        "allow_parametric": st.sampled_from([True, False, "bridge"]),
+        "require_citations": st.booleans(),
+        "citation_format": st.sampled_from(["section", "source"]),
+        "language": st.sampled_from(["en", "ru"]),
+        "sources": st.lists(st.text(min_size=1), min_size=1, max_size=3),
+    },
+)
+
+
+@pytest.mark.parametrize("context", [None, Context()])
+def test_t5_without_choices_the_settings_hold(context):
+    assert options_in_force(SETTINGS, {}, context) == CONFIGURED
+
+
+@given(CHOICES, CHOICES)
+def test_t5_the_run_wins_over_what_was_recorded_over_the_settings(recorded, chosen):
+    options = options_in_force(SETTINGS, recorded, Context(**chosen))
+    for name in Options.__dataclass_fields__:
+        expected = chosen.get(name, recorded.get(name, getattr(CONFIGURED, name)))
+        assert getattr(options, name) == expected
+
+
+@given(CHOICES)
+def test_t3_a_resumed_run_has_the_choices_that_the_turn_began_with(chosen):
+    recorded = chosen_fields(Context(**chosen))
+    assert recorded == chosen
+    assert options_in_force(SETTINGS, recorded, None) == options_in_force(SETTINGS, {}, Context(**chosen))
+
+
+def test_falsy_choices_count():
+    options = options_in_force(
+        SETTINGS, {}, Context(score_threshold=0, instruction="", allow_parametric=False, require_citations=False)
+    )
+    assert (options.score_threshold, options.instruction) == (0, "")
+    assert options.allow_parametric is options.require_citations is False
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [{"top_k": 0}, {"top_k": 1001}, {"score_threshold": 2}, {"style": "poem"}, {"sources": []}, {"typo": 1}]
+    + [{"language": "fr"}, {"allow_parametric": "yes please"}, {"instruction": "x" * 20_001}],
+)
+def test_a_choice_that_cannot_work_is_refused(choice):
+    with pytest.raises(ValidationError):
+        Context(**choice)
+
+
+def test_u3_every_field_is_described_for_studio():
+    schema = Context.model_json_schema()["properties"]
+    assert all(field.get("description") for field in schema.values())

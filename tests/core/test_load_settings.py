@@ -1,0 +1,227 @@
+"""Settings from Python, the environment and a file (U6, faults 9 to 11 and 66)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundgraph.core.errors import ConfigurationError
+from groundgraph.core.load_settings import find_settings_file, load_settings, read_yaml
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text: str) -> Path:
+        path = tmp_path / "groundgraph.yaml"
+        path.write_text(text, "utf-8")
+        return path
+
+    return write
+
+
+def problem(source):
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings(source)
+    [found] = caught.value.problems
+    return found
+
+
+def test_u6_defaults_need_nothing():
+    settings = load_settings()
+    assert settings.retrieval.top_k == 5
+    assert settings.configured_style == "conversational"
+    assert settings.origin == ""
+
+
+def test_u6_python_wins_over_the_environment_over_the_file_over_the_defaults(file, monkeypatch):
+    path = file("retrieval:\n  top_k: 7\n  score_threshold: 0.5\n")
+    assert load_settings(path).retrieval.top_k == 7
+    monkeypatch.setenv("GROUNDGRAPH_RETRIEVAL__TOP_K", "9")
+    assert load_settings(path).retrieval.top_k == 9
+    assert load_settings(path).retrieval.score_threshold == 0.5
+    assert load_settings().retrieval.top_k == 9
+    assert load_settings({"retrieval": {"top_k": 11}}).retrieval.top_k == 11
+    assert load_settings({"retrieval": {"score_threshold": 0.1}}).retrieval.top_k == 9
+
+
+def test_u6_the_environment_is_overridden_by_python_below_reasoning_too(monkeypatch):
+    monkeypatch.setenv("GROUNDGRAPH_RETRIEVAL__TOP_K", "9")
+    assert load_settings({"reasoning": {"retrieval": {"top_k": 11}}}).retrieval.top_k == 11
+
+
+def test_u6_the_environment_overrides_a_file_below_reasoning_too(file, monkeypatch):
+    monkeypatch.setenv("GROUNDGRAPH_RETRIEVAL__TOP_K", "9")
+    path = file("reasoning:\n  retrieval:\n    top_k: 7\n    score_threshold: 0.5\n")
+    assert load_settings(path).retrieval.top_k == 9
+    assert load_settings(path).retrieval.score_threshold == 0.5
+
+
+def test_u6_keys_may_stand_below_reasoning(file):
+    settings = load_settings(file("reasoning:\n  strategy: grounded\n  retrieval:\n    top_k: 7\nstore_provenance: false\n"))
+    assert settings.retrieval.top_k == 7
+    assert settings.store_provenance is False
+
+
+@pytest.mark.parametrize("source", [{"strategy": "other"}, {"reasoning": {"strategy": "other"}}, {"reasoning": [1]}])
+def test_u6_only_the_grounded_strategy_is_offered(source):
+    assert problem(source).message
+
+
+def test_fault_09_an_unknown_key_names_file_line_column_and_the_nearest_key(file):
+    path = file("llm:\n  model: m\nretrieval:\n  top_kk: 3\n")
+    found = problem(path)
+    assert (found.key, found.file, found.line, found.column) == ("retrieval.top_kk", str(path), 4, 3)
+    assert "top_k" in found.message.split("known key")[1]
+    assert str(found).startswith(f"{path}:4:3: retrieval.top_kk: ")
+
+
+def test_fault_09_the_place_is_right_below_reasoning_and_in_lists(file):
+    found = problem(file("reasoning:\n  intent:\n    mood: x\n"))
+    assert (found.line, found.column) == (3, 5)
+    found = problem(file("sources:\n- type: a\n  name: x\n- type: b\n  name: y\n  weight: 0\n"))
+    assert (found.key, found.line, found.column) == ("sources.1.weight", 6, 3)
+
+
+def test_fault_09_an_unknown_section_is_named_without_a_file_too():
+    found = problem({"retreival": {}})
+    assert (found.key, found.line) == ("retreival", 0)
+    assert "retrieval" in found.message
+
+
+def test_u6_all_problems_are_reported_at_once():
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings({"retrieval": {"top_k": 0, "merge": "zip"}, "typo": 1})
+    assert {found.key for found in caught.value.problems} == {"retrieval.top_k", "retrieval.merge", "typo"}
+
+
+def test_fault_10_two_sources_of_one_name_are_an_error(file):
+    entry = "- {type: vector_kb, name: docs}\n"
+    found = problem(file(f"sources:\n{entry}{entry}"))
+    assert "docs" in found.message
+    assert (found.key, found.line) == ("sources", 1)
+
+
+@pytest.mark.parametrize(
+    ("key", "config"),
+    [
+        ("sources.0.weight", {"sources": [{"type": "t", "name": "n", "weight": 0}]}),
+        ("sources.0.weight", {"sources": [{"type": "t", "name": "n", "weight": -1}]}),
+        ("sources.0.weight", {"sources": [{"type": "t", "name": "n", "weight": 0.5}]}),
+        ("retrieval.top_k", {"retrieval": {"top_k": 0}}),
+        ("retrieval.score_threshold", {"retrieval": {"score_threshold": 1.5}}),
+        ("intent.num_queries", {"intent": {"num_queries": 0}}),
+        ("deadlines.turn", {"deadlines": {"turn": 0}}),
+        ("limits.attempts", {"limits": {"attempts": 0}}),
+        ("synthesis.style", {"synthesis": {"style": "poem"}}),
+        ("synthesis.allow_parametric", {"synthesis": {"allow_parametric": "bridges"}}),
+    ],
+)
+def test_fault_11_a_value_that_cannot_work_is_an_error_naming_its_key(key, config):
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings(config)
+    assert {found.key for found in caught.value.problems} == {key} or key == "synthesis.allow_parametric"
+    assert caught.value.problems[0].key.startswith(key)
+
+
+@pytest.mark.parametrize("tag", ["!!python/object:os.system", "!!python/object/apply:os.system", "!!python/name:os.system"])
+def test_fault_66_yaml_that_asks_for_a_python_object_is_rejected(file, tag, tmp_path):
+    with pytest.raises(ConfigurationError):
+        load_settings(file(f"llm: {tag} ['touch {tmp_path}/x']\n"))
+    with pytest.raises(ConfigurationError):
+        load_settings(file(f"llm:\n  model: {tag} {{}}\n"))
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("text", ["a: [", "a: b: c", "\t- x", "a: 1\na: 2\n", "- a list", "text", "a: *nowhere"])
+def test_u6_a_file_that_is_no_mapping_is_an_error_with_its_place(file, text):
+    found = problem(file(text))
+    assert found.file
+    assert found.line >= 1
+
+
+def test_u6_bytes_that_are_no_text_and_a_missing_file_are_errors(tmp_path):
+    (tmp_path / "bad.yaml").write_bytes(b"\xff\xfe\x00")
+    assert "YAML" in problem(tmp_path / "bad.yaml").message
+    assert "cannot be read" in problem(tmp_path / "none.yaml").message
+
+
+def test_u6_an_empty_file_gives_the_defaults(file):
+    assert load_settings(file("# nothing\n")).retrieval == load_settings().retrieval
+
+
+def plain(value) -> bool:
+    if isinstance(value, dict):
+        return type(value) is dict and all(type(key) is str and plain(item) for key, item in value.items())
+    if isinstance(value, list):
+        return type(value) is list and all(map(plain, value))
+    return type(value) in (str, int, float, bool, type(None))
+
+
+def test_u6_free_values_are_plain_types_that_any_store_can_write(file):
+    text = "intent:\n  default_filters:\n    docs: {year: 2024, 7: 'q', ratio: 0.50, big: 0x1F, on: true, list: [a, \"b\"]}\n"
+    settings = load_settings(file(text + "sources:\n- {type: t, name: n, extra: {deep: [1, 'x']}}\n"))
+    assert plain(settings.intent.default_filters)
+    assert plain(settings.sources[0].options)
+    assert json.dumps(settings.intent.default_filters)
+    assert settings.intent.default_filters["docs"]["7"] == "q"
+
+
+KEYS = st.text("abc_", min_size=1, max_size=6).filter(lambda key: key not in ("type", "name", "weight", "timeout"))
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-99, 99), st.text("ab ", max_size=4)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=3)),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=4))
+def test_r11_options_of_a_source_arrive_as_they_were_given(options):
+    settings = load_settings({"sources": [{"type": "t", "name": "n", **options}]})
+    assert settings.sources[0].options == options
+    assert plain(settings.sources[0].options)
+
+
+def test_u6_paths_start_at_the_folder_of_the_file(file):
+    path = file("store:\n  path: data/x.sqlite\n")
+    settings = load_settings(str(path))
+    assert settings.at(settings.store.path) == path.parent.resolve() / "data/x.sqlite"
+    assert settings.origin == str(path)
+
+
+@pytest.mark.parametrize("key", ["base_dir", "origin"])
+def test_u6_what_is_no_setting_cannot_be_set(key, file, monkeypatch):
+    assert problem({key: "x"}).key == key
+    assert problem(file(f"{key}: x\n")).key == key
+    monkeypatch.setenv(f"GROUNDGRAPH_{key.upper()}", "/elsewhere")
+    assert load_settings().origin == ""
+    assert load_settings().base_dir == Path.cwd()
+
+
+@pytest.mark.parametrize(
+    ("synthesis", "style"),
+    [
+        ({}, "conversational"),
+        ({"mode": "llm"}, "conversational"),
+        ({"mode": "template"}, "structured"),
+        ({"mode": "template", "style": "hybrid"}, "hybrid"),
+    ],
+)
+def test_s2_the_configured_style_wins_over_the_legacy_mode(synthesis, style):
+    assert load_settings({"synthesis": synthesis}).configured_style == style
+
+
+def test_u6_settings_cannot_be_changed_afterwards():
+    settings = load_settings()
+    with pytest.raises(ValueError, match="frozen"):
+        settings.store_provenance = False
+
+
+def test_u6_the_nearest_settings_file_is_found_upwards(file, tmp_path):
+    path = file("{}")
+    (tmp_path / "a/b").mkdir(parents=True)
+    assert find_settings_file(tmp_path / "a/b") == path.resolve()
+    assert read_yaml(path) == {}
