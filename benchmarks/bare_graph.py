@@ -32,7 +32,7 @@ def bare_graph(
     *,
     work: Mapping[str, Work] | None = None,
     checkpointer: Any = None,
-    node_options: Mapping[str, Any] | None = None,
+    timeout: float | None = None,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """The graph.
 
@@ -40,14 +40,14 @@ def bare_graph(
         shape: the steps.
         work: what a step does beside writing one number, by its name.
         checkpointer: a saver, or None.
-        node_options: options of `add_node` for the step that consists of Sends.
+        timeout: LangGraph's own limit, in seconds, for each of the Sends.
     """
     builder: StateGraph[Any, Any, Any, Any] = StateGraph(BareState)
     names = [name for name, _ in shape.steps]
     sent = names[shape.fan_out]
     for name in names:
-        options: dict[str, Any] = dict(node_options or {}) if name == sent else {}
-        builder.add_node(name, _node("found" if name == sent else "value", (work or {}).get(name)), **options)
+        key, limit = ("found", timeout) if name == sent else ("value", None)
+        builder.add_node(name, _node(key, (work or {}).get(name)), timeout=limit)
     builder.add_edge(START, names[0])
     for before, after in zip(names, [*names[1:], END], strict=True):
         if after == sent:

@@ -84,7 +84,7 @@ async def _bare(swallow: bool) -> tuple[float, str]:
     graph = bare_graph(
         TurnShape((("begin", 1), ("ask", 3), ("answer", 1))),
         work={"ask": _hang(swallow)},
-        node_options={"timeout": SOURCE_LIMIT},
+        timeout=SOURCE_LIMIT,
     )
 
     async def attempt() -> str:

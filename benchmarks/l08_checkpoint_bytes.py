@@ -33,7 +33,7 @@ async def _run(folder: Path) -> list[Row]:
         graph = await open_conversation(stack, folder, range(TURNS - 1))
         bare = await open_bare(stack, folder / "bare.sqlite", graph)
         usual, usual_bare = await _sizes(graph, "async"), await _bare_sizes(bare, "async")
-        evidence = await stored_items(graph.store.conn, NAMESPACE)
+        evidence = await stored_items(graph.store.conn, NAMESPACE)  # type: ignore[union-attr]
         at_exit, exit_bare = await _sizes(graph, "exit"), await _bare_sizes(bare, "exit")
         return [
             _row("turn 1, default durability", usual[0], usual_bare[0], FIRST_KB),

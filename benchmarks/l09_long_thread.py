@@ -38,6 +38,10 @@ class Course:
         first = window % WINDOWS * size
         return median(self.cpu_ms[first : first + size])
 
+    def mean_kb(self, bytes_: list[int]) -> float:
+        """What a turn adds on average over the whole thread."""
+        return (bytes_[-1] - bytes_[0]) / 1000 / len(self.cpu_ms)
+
     def kb_per_turn(self, bytes_: list[int], window: int) -> float:
         """What a turn of the window adds; `values` and `file` begin with the size before the first turn."""
         at = window % WINDOWS
@@ -61,7 +65,7 @@ async def _run(turns: int, folder: Path) -> list[Row]:
             (bare.checkpointer.conn, lambda name, _: bare.ainvoke({"value": 0}, thread(name))),
             (plain.checkpointer.conn, lambda name, _: plain.ainvoke(_message(), thread(name))),
         )
-    return [_cpu_row(own, base), _bytes_row(own, usual), _file_row(own, usual), _linear_row(own, usual)]
+    return [_cpu_row(own, base), *_bytes_rows(own, usual), _linear_row(own, usual)]
 
 
 Subject = tuple[Any, Callable[[str, int], Awaitable[Any]]]
@@ -112,16 +116,16 @@ def _cpu_row(own: Course, base: Course) -> Row:
     )
 
 
-def _bytes_row(own: Course, usual: Course) -> Row:
-    return _size_row("checkpoint bytes of a turn of the last tenth", own, usual, own.values, usual.values)
+def _bytes_rows(own: Course, usual: Course) -> list[Row]:
+    last, usual_last = own.kb_per_turn(own.values, -1), usual.kb_per_turn(usual.values, -1)
+    return [
+        _size_row("mean checkpoint bytes of a turn", own.mean_kb(own.values), usual.mean_kb(usual.values)),
+        _size_row("checkpoint bytes of a turn of the last tenth", last, usual_last),
+        _size_row("mean growth of the saver's file per turn", own.mean_kb(own.file), usual.mean_kb(usual.file)),
+    ]
 
 
-def _file_row(own: Course, usual: Course) -> Row:
-    return _size_row("growth of the saver's file for each turn of the last tenth", own, usual, own.file, usual.file)
-
-
-def _size_row(what: str, own: Course, usual: Course, bytes_: list[int], usual_bytes: list[int]) -> Row:
-    measured, baseline = own.kb_per_turn(bytes_, -1), usual.kb_per_turn(usual_bytes, -1)
+def _size_row(what: str, measured: float, baseline: float) -> Row:
     return Row(
         "L9",
         what,

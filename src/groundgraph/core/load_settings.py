@@ -33,8 +33,8 @@ def load_settings(source: str | Path | Mapping[str, Any] | None = None) -> Setti
             and column.
     """
     if isinstance(source, str | Path):
-        return _validated(_merged(read_yaml(Path(source)), _environment()), Path(source))
-    return _validated(_merged(_environment(), dict(source or {})), None)
+        return _validated(_merged(_flattened(read_yaml(Path(source))), _environment()), Path(source))
+    return _validated(_merged(_environment(), _flattened(source or {})), None)
 
 
 def find_settings_file(start: Path | None = None) -> Path | None:
@@ -97,7 +97,7 @@ def _validated(given: Mapping[str, Any], path: Path | None) -> Settings:
     if internal:
         raise ConfigurationError(internal)
     try:
-        return Settings(**_plain(_flattened(given)), **place)
+        return Settings(**_plain(given), **place)
     except ValidationError as error:
         raw = read_yaml(path) if path else None
         raise ConfigurationError([_problem(item, raw, path) for item in error.errors()]) from None

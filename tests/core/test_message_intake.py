@@ -1,0 +1,136 @@
+"""What a message goes through before it enters a thread (T2, T9)."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.types import Command
+
+from groundgraph.core.message_intake import MARK, RESERVED_METADATA, clean_message, take_in
+from groundgraph.core.settings import LimitSettings
+
+LIMITS = LimitSettings(message_chars=1000)
+ANY = st.text(st.one_of(st.characters(), st.sampled_from("\x00\ud800\udfff")), max_size=50)
+
+
+def only(given, **options):
+    [message] = take_in(given, LIMITS, **options)["messages"]
+    return message
+
+
+@pytest.mark.parametrize("bad", ["\x00", "\ud800", "\udfff", "\udc80"])
+def test_fault_05_a_lone_surrogate_or_nul_is_replaced_and_marked(bad):
+    message = only({"question": f"a{bad}b{bad}"})
+    assert message.content == "a\ufffdb\ufffd"
+    assert message.additional_kwargs[MARK] == {"replaced": 2}
+
+
+@given(ANY)
+def test_fault_05_whatever_comes_in_can_be_encoded_and_has_its_length(text):
+    message = only({"question": text})
+    assert "\x00" not in message.content
+    message.content.encode("utf-8")
+    assert len(message.content) == len(text)
+    bad = sum(character == "\x00" or "\ud800" <= character <= "\udfff" for character in text)
+    assert message.additional_kwargs.get(MARK, {}).get("replaced", 0) == bad
+
+
+@given(st.text(max_size=50))
+def test_fault_03_clean_text_passes_byte_for_byte_and_unmarked(text):
+    clean = text.replace("\x00", "")
+    message = only({"question": clean})
+    assert message.content == clean
+    assert message.additional_kwargs == {}
+
+
+@given(ANY)
+def test_cleaning_twice_changes_nothing_more(text):
+    once = clean_message(HumanMessage(text), LIMITS)
+    assert clean_message(once, LIMITS) == once
+
+
+def test_fault_02_a_megabyte_is_rejected_or_truncated_at_once():
+    started = time.monotonic()
+    rejected = clean_message(HumanMessage("a" * 1_000_000), LimitSettings())
+    truncated = clean_message(HumanMessage("a" * 1_000_000), LimitSettings(long_message="truncate"))
+    assert time.monotonic() - started < 0.2
+    assert rejected.additional_kwargs[MARK] == {"rejected": 1_000_000}
+    assert len(rejected.content) == 200
+    assert truncated.additional_kwargs[MARK] == {"truncated": 1_000_000}
+    assert len(truncated.content) == LimitSettings().message_chars
+
+
+@pytest.mark.parametrize("length", [999, 1000])
+def test_fault_02_a_message_at_the_limit_passes(length):
+    assert only({"question": "a" * length}).additional_kwargs == {}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"question": "hi"},
+        {"messages": "hi"},
+        {"messages": ["hi"]},
+        {"messages": HumanMessage("hi")},
+        {"messages": [HumanMessage("hi")]},
+        {"messages": ("user", "hi")},
+        {"messages": [("user", "hi")]},
+        {"messages": [("human", "hi")]},
+        {"messages": (("user", "hi"),)},
+        {"messages": {"role": "user", "content": "hi"}},
+        {"messages": [{"role": "user", "content": "hi"}]},
+        {"messages": [{"type": "human", "content": "hi"}]},
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]},
+    ],
+)
+def test_t2_every_form_of_a_message_that_langgraph_takes_is_taken(form):
+    message = only(form)
+    assert isinstance(message, HumanMessage)
+    assert message.text == "hi"
+
+
+def test_t2_a_question_comes_behind_the_messages():
+    taken = take_in({"messages": [AIMessage("before")], "question": "hi", "other": 1}, LIMITS)
+    assert [message.text for message in taken["messages"]] == ["before", "hi"]
+    assert taken["other"] == 1
+    assert "question" not in taken
+
+
+def test_t6_an_input_without_messages_stays_without_them():
+    assert take_in({}, LIMITS) == {}
+    assert take_in({"messages": []}, LIMITS) == {"messages": []}
+
+
+@pytest.mark.parametrize("given", [None, Command(resume=1), "text"])
+def test_t3_what_is_no_mapping_resumes_and_passes_unchanged(given):
+    assert take_in(given, LIMITS) is given
+
+
+def test_blocks_that_hold_a_forbidden_character_become_clean_text():
+    message = only({"messages": [HumanMessage([{"type": "text", "text": "a\x00"}])]})
+    assert message.text == "a\ufffd"
+
+
+def test_only_the_users_words_are_touched_and_ids_stay():
+    kept = [SystemMessage("s\x00"), AIMessage("a\x00"), ToolMessage("t\x00", tool_call_id="1")]
+    taken = take_in({"messages": [*kept, HumanMessage("h\x00", id="m1", name="n")]}, LIMITS)["messages"]
+    assert taken[:3] == kept
+    assert (taken[3].id, taken[3].name) == ("m1", "n")
+
+
+def test_the_callers_input_is_not_changed():
+    message = HumanMessage("a\x00")
+    given = {"messages": [message], "metadata": {RESERVED_METADATA[0]: 1}}
+    take_in(given, LIMITS)
+    assert given == {"messages": [message], "metadata": {RESERVED_METADATA[0]: 1}}
+    assert message.content == "a\x00"
+
+
+def test_v1_metadata_that_only_groundgraph_writes_is_dropped_from_strangers():
+    metadata = {"retrieval_provenance": 1, "retrieval_provenance_history": [], "synthesis_style": "hybrid"}
+    assert take_in({"metadata": metadata}, LIMITS)["metadata"] == {"synthesis_style": "hybrid"}
+    assert take_in({"metadata": metadata}, LIMITS, trusted=True)["metadata"] == metadata
