@@ -21,7 +21,7 @@ import sys
 
 from benchmarks.effort import FULL, QUICK
 from benchmarks.limits import LIMITS
-from benchmarks.report import Row, as_json, show
+from benchmarks.report import Row, as_json, as_markdown, show
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -36,6 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
         rows += importlib.import_module(f"benchmarks.{LIMITS[limit]}").run(QUICK if given.quick else FULL)
     if given.json:
         print(as_json(rows))
+    elif given.markdown:
+        print(as_markdown(rows))
     else:
         show(rows)
     return 0
@@ -46,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("limits", nargs="*", metavar="LIMIT", help=f"any of {', '.join(LIMITS)}; default all")
     parser.add_argument("--quick", action="store_true", help="few repetitions: shows that it runs, not how fast")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON in place of the table")
+    parser.add_argument("--markdown", action="store_true", help="print the table for README.md")
     return parser
 
 

@@ -57,7 +57,7 @@ def bare_graph(
     return builder.compile(checkpointer=checkpointer)
 
 
-def _node(key: str, work: Work | None) -> Callable[[Any], Awaitable[dict[str, Any]]]:
+def _node(key: str, work: Work | None) -> Any:
     async def node(state: Any) -> dict[str, Any]:
         more = await work(state) if work else None
         return {key: 1, **(more or {})}

@@ -55,3 +55,14 @@ def show(rows: Sequence[Row]) -> None:
 
 def as_json(rows: Sequence[Row]) -> str:
     return json.dumps([asdict(row) for row in rows], indent=1)
+
+
+def as_markdown(rows: Sequence[Row]) -> str:
+    """The table as it stands in this folder's README."""
+    headings = ("limit", "what", "measured", "baseline", "ratio or difference", "limit's figure", "")
+    lines = ["| " + " | ".join(headings) + " |", "|---" * len(headings) + "|"]
+    verdicts = {True: "ok", False: "**over**", None: ""}
+    for row in rows:
+        cells = (row.limit, row.what, row.measured, row.baseline, row.compared, row.allowed, verdicts[row.ok])
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)

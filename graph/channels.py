@@ -22,8 +22,3 @@ def messages_channel() -> DeltaChannel[list[AnyMessage]]:
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """Two mappings; a value of `new` wins."""
     return {**old, **new}
-
-
-def appended(old: list[Any], new: list[Any]) -> list[Any]:
-    """Two lists, one behind the other."""
-    return [*old, *new]

@@ -15,7 +15,6 @@ from groundgraph.core.turn_values import (
     Check,
     Citation,
     Draft,
-    ModelCall,
     Outcome,
     Ranking,
     Retrieval,
@@ -23,7 +22,7 @@ from groundgraph.core.turn_values import (
     Support,
     Turn,
 )
-from groundgraph.graph.channels import appended, merged, messages_channel
+from groundgraph.graph.channels import merged, messages_channel
 
 
 @dataclass(frozen=True)
@@ -80,12 +79,6 @@ class TurnState(TypedDict, total=False):
     ranking: Annotated[Ranking, Lifetime("turn", ("merge_results",))]
     draft: Annotated[Draft, Lifetime("turn", (*_ANSWERS, "begin_turn"))]
     check: Annotated[Check, Lifetime("turn", ("check_citations",))]
-    model_calls: Annotated[list[ModelCall], Lifetime("turn", ("resolve_intent", *_ANSWERS)), appended]
-    timings: Annotated[
-        dict[str, float],
-        Lifetime("turn", ("resolve_intent", "merge_results", *_ANSWERS, "check_citations")),
-        merged,
-    ]
 
     answer: Annotated[str, Lifetime("run", ("record_turn",)), UntrackedValue]
     outcome: Annotated[Outcome, Lifetime("run", ("record_turn",)), UntrackedValue]

@@ -29,14 +29,14 @@ def answer_conversational(
         language, prompts = task.turn["language"], templates.prompts
         if not task.evidence:
             task = replace(task, prefix=prompts.render("general_knowledge", language=language) + "\n\n")
-        draft, calls = await write_answer(task, model, settings, templates)
+        draft = await write_answer(task, model, settings, templates)
         draft.setdefault("style", "conversational")
         draft["asked_style"] = style_asked_for(state, task.options)
         if not task.evidence:
             draft["outcome"] = "insufficient"
             draft["notes"] = [prompts.note("general_knowledge", language), *draft["notes"]]
         runtime.stream_writer({"stage": "answer_conversational", "finish": draft["finish"]})
-        elapsed = round((time.perf_counter() - started) * 1000, 3)
-        return {"draft": draft, "model_calls": calls, "timings": {"answer": elapsed}}
+        draft["elapsed_ms"] = round((time.perf_counter() - started) * 1000, 3)
+        return {"draft": draft}
 
     return answer_conversational

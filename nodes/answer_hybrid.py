@@ -34,12 +34,12 @@ def answer_hybrid(
             problem = error.problems[0]
             notes = [templates.prompts.note("template_failed", language, key=problem.key, reason=problem.message)]
             appendix = templates.built_in().provenance(task.variables, language)
-        draft, calls = await write_answer(replace(task, suffix=f"\n\n{appendix}"), model, settings, templates)
+        draft = await write_answer(replace(task, suffix=f"\n\n{appendix}"), model, settings, templates)
         draft.setdefault("style", "hybrid")
         draft["asked_style"] = style_asked_for(state, task.options)
         draft["notes"] = [*notes, *draft["notes"]]
         runtime.stream_writer({"stage": "answer_hybrid", "finish": draft["finish"]})
-        elapsed = round((time.perf_counter() - started) * 1000, 3)
-        return {"draft": draft, "model_calls": calls, "timings": {"answer": elapsed}}
+        draft["elapsed_ms"] = round((time.perf_counter() - started) * 1000, 3)
+        return {"draft": draft}
 
     return answer_hybrid

@@ -17,7 +17,7 @@ from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.intent import IntentState
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_outcome import asked_style
-from groundgraph.core.turn_values import Draft, ModelCall, Ranking, Retrieval, Turn
+from groundgraph.core.turn_values import Draft, Ranking, Retrieval, Turn
 
 
 class AnswerInput(TypedDict, total=False):
@@ -30,15 +30,12 @@ class AnswerInput(TypedDict, total=False):
     retrievals: dict[str, Retrieval]
     ranking: Ranking
     bodies: dict[str, EvidenceRecord]
-    model_calls: list[ModelCall]
 
 
 class AnswerUpdate(TypedDict):
     """What a synthesis step writes."""
 
     draft: Draft
-    model_calls: list[ModelCall]
-    timings: dict[str, float]
 
 
 async def assignment(
@@ -60,7 +57,7 @@ async def assignment(
         citation_format=options.citation_format,
     )
     conversation = recent_conversation(state["messages"], turn, settings.intent.max_context_turns)
-    return Assignment(turn, options, results, conversation, variables, state.get("model_calls", []))
+    return Assignment(turn, options, results, conversation, variables, state["intent"].get("calls", []))
 
 
 def style_asked_for(state: AnswerInput, options: Options) -> str:

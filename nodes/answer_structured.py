@@ -25,7 +25,7 @@ def answer_structured(
         draft = structured_draft(templates, task.variables, task.turn["language"])
         draft["asked_style"] = style_asked_for(state, task.options)
         runtime.stream_writer({"stage": "answer_structured", "characters": len(draft["text"])})
-        elapsed = round((time.perf_counter() - started) * 1000, 3)
-        return {"draft": draft, "model_calls": [], "timings": {"answer": elapsed}}
+        draft["elapsed_ms"] = round((time.perf_counter() - started) * 1000, 3)
+        return {"draft": draft}
 
     return answer_structured

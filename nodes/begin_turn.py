@@ -39,8 +39,6 @@ class BeginTurnUpdate(TypedDict):
     ranking: dict[str, Any]
     draft: Draft
     check: dict[str, Any]
-    model_calls: Overwrite
-    timings: Overwrite
 
 
 def begin_turn(settings: Settings, prompts: Prompts) -> Node[BeginTurnInput, BeginTurnUpdate]:
@@ -58,8 +56,6 @@ def begin_turn(settings: Settings, prompts: Prompts) -> Node[BeginTurnInput, Beg
             "ranking": {},
             "draft": _immediate_reply(message, turn, prompts, settings),
             "check": {},
-            "model_calls": Overwrite([]),
-            "timings": Overwrite({}),
         }
 
     return begin_turn

@@ -34,7 +34,6 @@ class CheckCitationsUpdate(TypedDict):
     """What the step writes; it adds flags and never changes the text, which may have been streamed."""
 
     check: Check
-    timings: dict[str, float]
 
 
 def check_citations(settings: Settings, evidence: EvidenceStore) -> Node[CheckCitationsInput, CheckCitationsUpdate]:
@@ -59,11 +58,11 @@ def check_citations(settings: Settings, evidence: EvidenceStore) -> Node[CheckCi
             "score": round(score, 4),
             "answerable": round(answerable(turn["question"], results), 4),
             "flags": flags,
+            "elapsed_ms": round((time.perf_counter() - started) * 1000, 3),
         }
         runtime.stream_writer({"stage": "check_citations", **check})
         return {
             "check": check,
-            "timings": {"check_citations": round((time.perf_counter() - started) * 1000, 3)},
         }
 
     return check_citations

@@ -34,7 +34,6 @@ class MergeResultsUpdate(TypedDict):
     """What the step writes."""
 
     ranking: Ranking
-    timings: dict[str, float]
 
 
 def merge_results(
@@ -64,8 +63,8 @@ def merge_results(
                 "found_again": again,
                 "strategy": settings.retrieval.merge,
                 "style": _style(state, options, found=bool(merged), has_model=has_model),
+                "elapsed_ms": round((time.perf_counter() - started) * 1000, 3),
             },
-            "timings": {"merge_results": round((time.perf_counter() - started) * 1000, 3)},
         }
 
     return merge_results

@@ -29,7 +29,6 @@ from groundgraph.core.turn_values import (
     Check,
     Citation,
     Draft,
-    ModelCall,
     Outcome,
     Ranking,
     Retrieval,
@@ -51,8 +50,6 @@ class RecordTurnInput(TypedDict, total=False):
     ranking: Ranking
     draft: Draft
     check: Check
-    model_calls: list[ModelCall]
-    timings: dict[str, float]
 
 
 class RecordTurnUpdate(TypedDict, total=False):

@@ -35,10 +35,9 @@ def report_absence(settings: Settings, prompts: Prompts) -> Node[AnswerInput, An
                 "finish": "stop",
                 "removed": [],
                 "notes": [],
+                "labels": [],
                 "written": 0,
             },
-            "model_calls": [],
-            "timings": {},
         }
 
     return report_absence

@@ -39,8 +39,6 @@ class ResolveIntentUpdate(TypedDict):
 
     intent: IntentState
     retrievals: dict[str, Retrieval]
-    model_calls: list[ModelCall]
-    timings: dict[str, float]
 
 
 def resolve_intent(
@@ -72,10 +70,8 @@ def resolve_intent(
         elapsed = (time.perf_counter() - started) * 1000
         runtime.stream_writer({"stage": "resolve_intent", "text_queries": checked["text_queries"]})
         return {
-            "intent": checked,
+            "intent": {**checked, "calls": calls, "elapsed_ms": round(elapsed, 3)},
             "retrievals": skipped,
-            "model_calls": calls,
-            "timings": {"resolve_intent": round(elapsed, 3)},
         }
 
     return resolve_intent

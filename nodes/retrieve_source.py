@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from langgraph.runtime import Runtime
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
+from tenacity import stop_after_attempt
 from tenacity.wait import wait_exponential_jitter
 from typing_extensions import TypedDict
 
@@ -29,6 +29,7 @@ from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.filters import matches
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.model_reply import is_transient, status_code
+from groundgraph.core.retry import with_retries
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Ref, Retrieval, RetrievalTask
 from groundgraph.nodes.node import Node
@@ -37,6 +38,7 @@ from groundgraph.sources.contract import GroundedSource
 
 PREVIEWS = 2
 PREVIEW_CHARS = 80
+_BACKOFF = wait_exponential_jitter(multiplier=0.1, max=2, jitter=0.1)
 
 
 class RetrieveSourceInput(TypedDict):
@@ -125,25 +127,15 @@ async def _asked(question: Question, limit: float, attempts: int) -> tuple[Seque
     """The source's answer and the number of tries; transient errors are tried again within the limit."""
     tries = 0
 
-    async def run() -> Sequence[SourceResult]:
+    async def once() -> Sequence[SourceResult]:
         nonlocal tries
-        async for attempt in AsyncRetrying(
-            retry=retry_if_exception(_worth_another),
-            stop=stop_after_attempt(attempts),
-            wait=wait_exponential_jitter(multiplier=0.1, max=2),
-            reraise=True,
-        ):
-            with attempt:
-                tries += 1
-                return await ask(
-                    question.source,
-                    question.intent,
-                    top_k=question.top_k,
-                    score_threshold=question.score_threshold,
-                )
-        raise AssertionError("unreachable: the last try returns or raises")
+        tries += 1
+        return await ask(
+            question.source, question.intent, top_k=question.top_k, score_threshold=question.score_threshold
+        )
 
-    return await within(limit, run()), tries
+    work = with_retries(once, _worth_another, stop=stop_after_attempt(attempts), wait=_BACKOFF)
+    return await within(limit, work), tries
 
 
 def _worth_another(error: BaseException) -> bool:

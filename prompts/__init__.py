@@ -21,6 +21,7 @@ from jinja2 import (
     TemplateError,
     TemplateSyntaxError,
     meta,
+    nodes,
 )
 
 from groundgraph.core.errors import ConfigurationError, Problem, TemplateInvalid
@@ -101,14 +102,29 @@ def _override_problems(file: Path, shipped: dict[str, str]) -> list[Problem]:
         used = meta.find_undeclared_variables(environment.parse(source))
     except TemplateSyntaxError as error:
         return [Problem("", error.message or "does not compile", str(file), error.lineno, 1)]
-    except TemplateError as error:
+    except (TemplateError, UnicodeDecodeError) as error:
         return [Problem("", str(error), str(file), 1, 1)]
-    return [
-        Problem("", f"does not use the variable '{name}', which this prompt needs", str(file), 1, 1)
-        for name in sorted(wanted - used)
-    ] + [
-        Problem("", f"uses '{name}', which this prompt is not given", str(file), 1, 1) for name in sorted(used - wanted)
-    ]
+    missing = _defined(environment, shipped[file.name]) - _defined(environment, source)
+    return (
+        [Problem("", f"does not define {name}, which this prompt needs", str(file), 1, 1) for name in sorted(missing)]
+        + [
+            Problem("", f"does not use the variable '{name}', which this prompt needs", str(file), 1, 1)
+            for name in sorted(wanted - used)
+        ]
+        + [
+            Problem("", f"uses '{name}', which this prompt is not given", str(file), 1, 1)
+            for name in sorted(used - wanted)
+        ]
+    )
+
+
+def _defined(environment: Environment, source: str) -> set[str]:
+    """What other prompts and the code take out of a file: its macros with their arguments, and its variables."""
+    tree = environment.parse(source)
+    macros = {f"{m.name}({', '.join(arg.name for arg in m.args)})" for m in tree.find_all(nodes.Macro)}
+    return macros | {
+        one.target.name for one in tree.body if isinstance(one, nodes.Assign) and isinstance(one.target, nodes.Name)
+    }
 
 
 def _with_filters(environment: Environment) -> Environment:

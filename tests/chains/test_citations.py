@@ -18,8 +18,16 @@ from groundgraph.chains.citations import (
 )
 from groundgraph.core.evidence import SourceResult
 
-PIECES = ["Tokens expire. ", "They live an hour [1]. ", "[2] ", "שלום עולם. ", "👩\u200d💻 codes é. ", "\n\n",
-"- item ", "`[3]` "]
+PIECES = [
+    "Tokens expire. ",
+    "They live an hour [1]. ",
+    "[2] ",
+    "שלום עולם. ",
+    "👩\u200d💻 codes é. ",
+    "\n\n",
+    "- item ",
+    "`[3]` ",
+]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 RTL = "اللغة العربية جميلة. תוקף האסימון שעה אחת. The end is here."
 
@@ -153,6 +161,8 @@ def test_fault_26_a_label_without_evidence_is_flagged_once():
     assert "[9]" in flags[0]["detail"]
 
 
-@pytest.mark.parametrize(("answer", "says"), [("Yes, tokens [1].", True), ("[1]", False), ("`code`", False), ("", False)])
+@pytest.mark.parametrize(
+    ("answer", "says"), [("Yes, tokens [1].", True), ("[1]", False), ("`code`", False), ("", False)]
+)
 def test_an_answer_of_labels_alone_claims_nothing(answer, says):
     assert has_claims(answer) is says

@@ -16,7 +16,7 @@ EVIDENCE = [
     SourceResult("Tokens expire after one hour. Clients then wait.", "a", "docs", "memory", 0.9, {"title": "Tokens"}),
     SourceResult("The case was closed.", "b", "cases", "memory", 0.4),
 ]
-ALL = "{{ results|length }} {{ results_by_source|length }} {{ context|length }} {{ message }} {{ metadata }} {{ intent.scope }}"
+ALL = "{{ results|length }} {{ results_by_source|length }} {{ context }} {{ message }} {{ metadata }} {{ intent }}"
 
 
 def compiled(**options) -> AnswerTemplates:

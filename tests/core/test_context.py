@@ -13,7 +13,12 @@ from groundgraph.core.load_settings import load_settings
 SETTINGS = load_settings(
     {
         "retrieval": {"top_k": 7, "score_threshold": 0.4},
-        "synthesis": {"style": "hybrid", "instruction": "Be brief.", "allow_parametric": True, "citation_format": "source"},
+        "synthesis": {
+            "style": "hybrid",
+            "instruction": "Be brief.",
+            "allow_parametric": True,
+            "citation_format": "source",
+        },
     }
 )
 CONFIGURED = Options("hybrid", 7, 0.4, "Be brief.", True, True, "source", None, None)

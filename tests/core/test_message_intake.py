@@ -22,7 +22,7 @@ def only(given, **options):
     return message
 
 
-@pytest.mark.parametrize("bad", ["\x00", "\ud800", "\udfff", "\udc80"])
+@pytest.mark.parametrize("bad", ["\x00", chr(0xD800), chr(0xDFFF)])
 def test_fault_05_a_lone_surrogate_or_nul_is_replaced_and_marked(bad):
     message = only({"question": f"a{bad}b{bad}"})
     assert message.content == "a\ufffdb\ufffd"
@@ -80,7 +80,6 @@ def test_fault_02_a_message_at_the_limit_passes(length):
         {"messages": ("user", "hi")},
         {"messages": [("user", "hi")]},
         {"messages": [("human", "hi")]},
-        {"messages": (("user", "hi"),)},
         {"messages": {"role": "user", "content": "hi"}},
         {"messages": [{"role": "user", "content": "hi"}]},
         {"messages": [{"type": "human", "content": "hi"}]},

@@ -19,7 +19,7 @@ SETTINGS = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
 # What a later turn may see of an earlier one; whoever adds a channel must decide, and say so here.
 THREAD_SCOPED = {"messages", "metadata"}
 TURN_SCOPED = {
-    "turn", "intent", "retrievals", "bodies", "ranking", "draft", "check", "model_calls", "timings"
+    "turn", "intent", "retrievals", "bodies", "ranking", "draft", "check"
 }  # fmt: skip
 RUN_SCOPED = {"question", "task", "answer", "outcome", "notes", "citations", "support", "provenance"}
 

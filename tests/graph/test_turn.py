@@ -363,7 +363,7 @@ async def test_fault_05_lone_surrogates_and_nul_are_replaced_and_recorded() -> N
     graph, _ = build(checkpointer=InMemorySaver())
     result = await graph.ainvoke(ask("grant\x00 types \ud83d OAuth"), thread())
     assert result["messages"][0].text == "grant\ufffd types \ufffd OAuth"
-    assert any("2 characters" in note for note in result["notes"])
+    assert any("were replaced: 2" in note for note in result["notes"])
 
 
 @pytest.mark.parametrize("mode", ["static", "template", "extract"])

@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
+from tenacity import RetryCallState
 from tenacity.wait import wait_exponential_jitter
 
 from groundgraph.core.deadline import remaining, within
 from groundgraph.core.errors import ModelBudgetSpent, ModelError, ModelTimeout
 from groundgraph.core.model_reply import is_transient, retry_after, status_code
+from groundgraph.core.retry import with_retries
 from groundgraph.core.settings import LimitSettings
 from groundgraph.core.turn_values import ModelCall
 
@@ -83,18 +84,13 @@ async def call_with_retries(
     def too_late(state: RetryCallState) -> bool:
         return tries >= attempts or time.monotonic() + pause(state) >= ends_at
 
-    async def run() -> T:
+    async def once() -> T:
         nonlocal tries
-        async for attempt in AsyncRetrying(
-            retry=retry_if_exception(worth_another), wait=pause, stop=too_late, reraise=True
-        ):
-            with attempt:
-                tries += 1
-                return await call()
-        raise AssertionError("unreachable: the last try returns or raises")
+        tries += 1
+        return await call()
 
     try:
-        return await within(limit, run()), tries
+        return await within(limit, with_retries(once, worth_another, wait=pause, stop=too_late)), tries
     except TimeoutError as error:
         raise ModelTimeout(f"no answer within {limit:g} seconds") from error
     except ModelError:

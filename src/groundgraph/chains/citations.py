@@ -7,7 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from groundgraph.chains.label_gate import CODE, LABEL, label_numbers
-from groundgraph.chains.sentence_index import Weights, best_sentence, equal_weights, joined_stems, stems_of
+from groundgraph.chains.sentence_index import (
+    Weights,
+    best_sentence,
+    equal_weights,
+    joined_stems,
+    question_weights,
+    stems_of,
+)
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.lexical import coverage
 from groundgraph.core.text import query_stems, sentences, stems
@@ -68,7 +75,7 @@ def resolve_citations(
     for sentence in cited_sentences(written):
         for label in sentence.labels:
             claims.setdefault(label, []).append(sentence.text)
-    asked = equal_weights(query_stems(question))
+    asked = question_weights(question, (result.content for result in evidence.values()))
     return [
         _citation(label, evidence[label], equal_weights(joined_stems(claims.get(label, []))) or asked)
         for label in labels

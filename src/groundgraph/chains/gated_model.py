@@ -130,7 +130,7 @@ class GatedChatModel(BaseChatModel):
         return ChatGenerationChunk(message=message)
 
     def _require_text(self) -> None:
-        # A stream without a chunk is an error to LangChain, and a chunk without text would count as the streamed answer.
+        # A stream without a chunk is an error to LangChain; an empty chunk would count as the streamed answer.
         if not self._written.text:
             raise ModelError("it wrote nothing")
 

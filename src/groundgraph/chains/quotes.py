@@ -63,17 +63,17 @@ def _candidates(evidence: Sequence[SourceResult], weights: Weights) -> list[Quot
     total = sum(weight for _, weight in weights)
     if not total:
         return []
-    scored = [
-        (held / total * _discount(label), label, result.content, sentence)
-        for label, result in enumerate(evidence, 1)
-        for held, sentence in zip(weights_held(result.content, weights), sentences_of(result.content), strict=True)
-        if held and sentence.quotable
-    ]
-    cut = max((score for score, *_ in scored), default=0.0) * RELATIVE_CUT
+    best_of = [max(weights_held(result.content, weights), default=0.0) for result in evidence]
+    cut = max((held * _discount(label) for label, held in enumerate(best_of, 1)), default=0.0) * RELATIVE_CUT
     asked = frozenset(stem for stem, _ in weights)
-    best: dict[str, Quote] = {}
-    for score, label, text, sentence in scored:
-        if score >= cut:
-            own = text[sentence.start : sentence.end]
-            best.setdefault(own, Quote(label, own, sentence.start, sentence.end, score, sentence.stems & asked))
-    return list(best.values())
+    found: dict[str, Quote] = {}
+    for label, (result, best) in enumerate(zip(evidence, best_of, strict=True), 1):
+        if best * _discount(label) < cut or not best:
+            continue
+        for held, sentence in zip(weights_held(result.content, weights), sentences_of(result.content), strict=True):
+            score = held * _discount(label)
+            if score >= cut and sentence.quotable:
+                own = result.content[sentence.start : sentence.end]
+                share = min(1.0, score / total)
+                found.setdefault(own, Quote(label, own, sentence.start, sentence.end, share, sentence.stems & asked))
+    return list(found.values())

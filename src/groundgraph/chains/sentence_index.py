@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from groundgraph.core.text import query_stems, sentences, stems, words
 Weights = tuple[tuple[str, float], ...]
 """The question's stems with their weights, as a key under which what was found can be kept."""
 
+# What Markdown puts before the sentence of a list item or a quotation.
+_MARKER = re.compile(r"(?:[-*+•>]\s+)+(?=\S)")
 MIN_QUOTABLE_WORDS = 4
 MAX_QUOTABLE_CHARS = 600
 
@@ -34,13 +37,15 @@ def sentences_of(text: str) -> tuple[Sentence, ...]:
 
 
 def _sentence(text: str, start: int, end: int) -> Sentence:
+    marker = _MARKER.match(text, start, end)
+    start = marker.end() if marker else start
     own = text[start:end]
     return Sentence(start, end, frozenset(stems(own)), _is_quotable(own))
 
 
 def _is_quotable(text: str) -> bool:
-    """Headings, table rows, code and very long passages are no sentences that answer anything."""
-    if len(text) > MAX_QUOTABLE_CHARS or text.startswith(("#", "|", "```", "    ")) or "|--" in text:
+    """Headings, table rows, code, mere introductions and very long passages answer nothing by themselves."""
+    if len(text) > MAX_QUOTABLE_CHARS or text.startswith(("#", "|", "```", "    ")) or "|--" in text or text[-1] == ":":
         return False
     return sum(1 for _ in words(text)) >= MIN_QUOTABLE_WORDS
 
@@ -76,10 +81,15 @@ def weights_held(text: str, weights: Weights) -> tuple[float, ...]:
     return tuple(sum(by_stem[stem] for stem in sentence.stems & by_stem.keys()) for sentence in sentences_of(text))
 
 
+@lru_cache(maxsize=4096)
 def best_sentence(text: str, weights: Weights) -> Sentence | None:
-    """The sentence of `text` that covers most of `weights`; the first one of equals, None when there is none."""
-    held = weights_held(text, weights)
-    return sentences_of(text)[held.index(max(held))] if held else None
+    """The sentence of `text` that covers most of `weights`, one that can be quoted before one that cannot.
+
+    The first one of equals; None when there is none.
+    """
+    found = list(zip(sentences_of(text), weights_held(text, weights), strict=True))
+    candidates = [pair for pair in found if pair[0].quotable and pair[1]] or found
+    return max(candidates, key=lambda pair: pair[1])[0] if candidates else None
 
 
 @lru_cache(maxsize=4096)

@@ -47,8 +47,8 @@ class Assignment:
 
 async def write_answer(
     task: Assignment, model: BaseChatModel | None, settings: Settings, templates: AnswerTemplates
-) -> tuple[Draft, list[ModelCall]]:
-    """The draft and the calls that it took.
+) -> Draft:
+    """The draft.
 
     Without a model the structured answer stands in with one notice (S6). A model that fails, may not be called any
     more, or writes nothing gives way to the structured answer with a note. One that fails in the middle leaves what
@@ -56,11 +56,11 @@ async def write_answer(
     """
     prompts, language = templates.prompts, task.turn["language"]
     if model is None:
-        return _instead(task, templates, prompts.note("no_model", language)), []
+        return _instead(task, templates, prompts.note("no_model", language))
     try:
         left = tokens_left(settings.limits, task.calls)
     except ModelBudgetSpent as error:
-        return _instead(task, templates, prompts.note("model_failed", language, reason=str(error))), []
+        return _instead(task, templates, prompts.note("model_failed", language, reason=str(error)))
     messages, cut = answer_messages(
         prompts,
         task.options,
@@ -75,8 +75,11 @@ async def write_answer(
     if not written.text.strip() and not written.refusal:
         reason = failure or "it wrote nothing"
         notes.append(prompts.note("model_failed", language, reason=reason))
-        return _instead(task, templates, *notes), [call]
-    return _draft(task, written, failure, templates, notes), [call]
+        draft = _instead(task, templates, *notes)
+    else:
+        draft = _draft(task, written, failure, templates, notes)
+    draft["calls"] = [call]
+    return draft
 
 
 async def _write(

@@ -7,6 +7,8 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
+from groundgraph.core.turn_values import ModelCall
+
 SCOPES = ("focused", "broad", "exact")
 STYLES = ("conversational", "structured", "hybrid")
 
@@ -37,7 +39,8 @@ class IntentState(TypedDict, total=False):
     """A `RetrievalIntent` as the state of a turn holds it, with the mode that produced it.
 
     `mode` is `static`, `template`, `extract`, or `message` when the user's message is the only query.
-    `sources` are the sources to ask. `issues` are sentences about what could not be done as asked.
+    `sources` are the sources to ask. `issues` are sentences about what could not be done as asked,
+    `calls` the model calls that it took; the time is in milliseconds.
     """
 
     mode: str
@@ -49,3 +52,5 @@ class IntentState(TypedDict, total=False):
     raw_data: dict[str, Any]
     sources: list[str]
     issues: list[str]
+    calls: list[ModelCall]
+    elapsed_ms: float

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_settings import EnvSettingsSource
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.error import YAMLError
 
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
@@ -53,7 +53,7 @@ def read_yaml(path: Path) -> CommentedMap:
         loaded = YAML(typ="rt").load(StringIO(path.read_text("utf-8")))
     except OSError as error:
         raise ConfigurationError([Problem("", f"cannot be read: {error.strerror}", str(path), 1, 1)]) from error
-    except (MarkedYAMLError, UnicodeDecodeError, ValueError) as error:
+    except (YAMLError, UnicodeDecodeError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         message = getattr(error, "problem", None) or str(error)

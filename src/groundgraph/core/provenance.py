@@ -11,6 +11,8 @@ from groundgraph.core.evidence import EvidenceRecord, as_row
 from groundgraph.core.turn_values import Ref, Retrieval
 
 HISTORY_TURNS = 10
+_INTENT = ("mode", "text_queries", "filters", "scope", "output_style", "categories", "raw_data")
+_CHECK = ("labels", "score", "answerable", "flags")
 _QUESTION_CHARS = 120
 
 
@@ -26,7 +28,17 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: str | N
     Times are in milliseconds: `retrieval_time_ms` is that of the slowest task, since they run at once.
     """
     turn, ranking, draft, retrievals = state["turn"], state["ranking"], state["draft"], state["retrievals"]
-    timings = state.get("timings", {})
+    intent, check = state["intent"], state["check"]
+    times_of_steps = {
+        step: value["elapsed_ms"]
+        for step, value in (
+            ("resolve_intent", intent),
+            ("merge_results", ranking),
+            ("answer", draft),
+            ("check_citations", check),
+        )
+        if "elapsed_ms" in value
+    }
     times = [entry.get("elapsed_ms", 0.0) for entry in retrievals.values()]
     return {
         "turn_id": turn["id"],
@@ -37,7 +49,7 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: str | N
         "style": {"asked": draft.get("asked_style"), "used": draft["style"]},
         "finish": draft["finish"],
         "written": draft.get("written", 0),
-        "intent": {key: value for key, value in state["intent"].items() if key != "issues"},
+        "intent": {name: intent[name] for name in _INTENT if name in intent},
         "sources": source_reports(retrievals),
         "results_by_source": ranking.get("by_source", {}),
         "results": ranking.get("refs", []),
@@ -45,12 +57,12 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: str | N
         "deduplicated_to": len(ranking.get("refs", [])),
         "found_again": ranking.get("found_again", {}),
         "strategies": {"merge": ranking["strategy"]} if ranking else {},
-        "models": state.get("model_calls", []),
-        "citation_check": dict(state["check"]),
+        "models": [*intent.get("calls", []), *draft.get("calls", [])],
+        "citation_check": {name: check[name] for name in _CHECK if name in check},
         "notes": notes,
         "retrieval_time_ms": max(times, default=0.0),
-        "intent_resolution_time_ms": timings.get("resolve_intent", 0.0),
-        "timings_ms": timings,
+        "intent_resolution_time_ms": intent.get("elapsed_ms", 0.0),
+        "timings_ms": times_of_steps,
         "started_at": turn["started_at"],
     }
 

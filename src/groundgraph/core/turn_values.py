@@ -75,6 +75,7 @@ class Ranking(TypedDict, total=False):
     found_again: dict[str, int]
     strategy: str
     style: str | None
+    elapsed_ms: float
 
 
 class Draft(TypedDict, total=False):
@@ -82,7 +83,8 @@ class Draft(TypedDict, total=False):
 
     `style` is the one that wrote it, `asked_style` the one that was asked for. `finish` is `stop`, `length`, `error` or
     `refusal`. `labels` are those in the text, in the order of first use, `removed` those that referred to nothing.
-    `notes` are sentences for the reader. `written` is how many characters of the text a model wrote.
+    `notes` are sentences for the reader. `written` is how many characters of the text a model wrote,
+    `calls` the calls that it took.
     """
 
     text: str
@@ -94,6 +96,8 @@ class Draft(TypedDict, total=False):
     removed: list[int]
     notes: list[str]
     written: int
+    calls: list[ModelCall]
+    elapsed_ms: float
 
 
 class Flag(TypedDict):
@@ -138,6 +142,7 @@ class Check(TypedDict):
     score: float
     answerable: float
     flags: list[Flag]
+    elapsed_ms: float
 
 
 class ModelCall(TypedDict, total=False):

@@ -1,0 +1,77 @@
+"""What a turn came to, and in which style it answers (S2, S8)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundgraph.core.context import Context, options_in_force
+from groundgraph.core.load_settings import load_settings
+from groundgraph.core.turn_outcome import absence_outcome, asked_style
+
+STYLES = ["conversational", "structured", "hybrid"]
+REFUSED = {"status": "skipped", "error_type": "FilterInvalid"}
+UNFILTERED = {"status": "skipped", "error_type": "RequiredField"}
+RETRIEVALS = st.lists(
+    st.sampled_from([{"status": s} for s in ("ok", "failed", "timed_out", "skipped")] + [REFUSED, UNFILTERED])
+)
+
+
+def in_words(*statuses: str):
+    return [{"status": status} for status in statuses]
+
+
+@pytest.mark.parametrize(
+    ("retrievals", "outcome"),
+    [
+        (in_words("ok"), "insufficient"),
+        (in_words("ok", "ok"), "insufficient"),
+        ([{"status": "ok"}, UNFILTERED], "insufficient"),
+        ([UNFILTERED], "unavailable"),
+        (in_words("ok", "skipped"), "unavailable"),
+        (in_words("ok", "failed"), "unavailable"),
+        (in_words("ok", "timed_out"), "unavailable"),
+        (in_words("failed", "failed"), "unavailable"),
+        (in_words("skipped"), "unavailable"),
+        ([{"status": "ok"}, REFUSED], "unavailable"),
+        ([], "unavailable"),
+    ],
+)
+def test_s8_nothing_found_differs_from_not_looked_up(retrievals, outcome):
+    assert absence_outcome(retrievals) == outcome
+
+
+@given(RETRIEVALS)
+def test_s8_an_outage_never_looks_like_ignorance(retrievals):
+    broken = any(entry["status"] != "ok" and entry != UNFILTERED for entry in retrievals)
+    if broken or not any(entry["status"] == "ok" for entry in retrievals):
+        assert absence_outcome(iter(retrievals)) == "unavailable"
+    else:
+        assert absence_outcome(iter(retrievals)) == "insufficient"
+
+
+@given(RETRIEVALS, st.randoms())
+def test_s8_the_outcome_does_not_depend_on_the_order_of_the_sources(retrievals, random):
+    shuffled = random.sample(retrievals, len(retrievals))
+    assert absence_outcome(shuffled) == absence_outcome(retrievals)
+
+
+MAYBE = st.sampled_from([None, *STYLES])
+
+
+@given(MAYBE, MAYBE, MAYBE, MAYBE, st.sampled_from([None, "llm", "template"]))
+def test_s2_the_cascade_goes_from_the_turn_to_the_legacy_mode(extracted, session, run, configured, mode):
+    settings = load_settings({"synthesis": {"style": configured, "mode": mode}})
+    options = options_in_force(settings, {}, Context(style=run))
+    legacy = "structured" if mode == "template" else "conversational"
+    metadata = {} if session is None else {"synthesis_style": session}
+    expected = extracted or session or run or configured or legacy
+    assert asked_style({"output_style": extracted}, metadata, options) == expected
+
+
+@pytest.mark.parametrize("unknown", ["poem", "", 7, None, ["hybrid"], {"a": 1}])
+def test_s2_a_style_that_does_not_exist_is_passed_over(unknown):
+    options = options_in_force(load_settings({"synthesis": {"style": "hybrid"}}), {}, None)
+    assert asked_style({"output_style": unknown}, {"synthesis_style": unknown}, options) == "hybrid"
+    assert asked_style({}, {}, options) == "hybrid"

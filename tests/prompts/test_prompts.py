@@ -1,0 +1,149 @@
+"""The shipped prompts, and folders that override them (fault 15)."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundgraph.core.errors import ConfigurationError, TemplateInvalid
+from groundgraph.core.text import LANGUAGES
+from groundgraph.prompts import Prompts, fenced
+
+FOLDER = files("groundgraph.prompts")
+SHIPPED = {entry.name: entry.read_text("utf-8") for entry in FOLDER.iterdir() if entry.name.endswith(".jinja2")}
+MACROS = {
+    language: dict(re.findall(r"{% macro (\w+)\((.*?)\) %}", SHIPPED[f"notes.{language}.jinja2"]))
+    for language in LANGUAGES
+}
+PER_LANGUAGE = sorted({name.split(".")[0] for name in SHIPPED if name.count(".") == 2})
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_shipped_prompt_compiles_also_in_the_sandbox_as_an_override(name, tmp_path):
+    (tmp_path / name).write_text(SHIPPED[name], "utf-8")
+    Prompts(tmp_path)._template(name)
+    Prompts()._template(name)
+
+
+@pytest.mark.parametrize("name", PER_LANGUAGE)
+def test_what_a_reader_sees_exists_in_every_language(name):
+    assert {f"{name}.{language}.jinja2" for language in LANGUAGES} <= set(SHIPPED)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("kind", MACROS["en"])
+def test_every_note_exists_in_every_language_with_the_same_variables(kind, language):
+    assert MACROS[language].keys() == MACROS["en"].keys()
+    assert MACROS[language][kind] == MACROS["en"][kind]
+    names = [name for name in MACROS[language][kind].split(", ") if name]
+    note = Prompts().note(kind, language, **{name: f"<{name}>" for name in names})
+    assert note
+    for name in set(names) - {"numbers"}:
+        assert f"<{name}>" in note
+
+
+def test_every_note_that_the_code_asks_for_exists():
+    root = FOLDER.parent if hasattr(FOLDER, "parent") else None
+    sources = [path.read_text("utf-8") for path in root.rglob("*.py") if "testing" not in path.parts]
+    asked = {kind for text in sources for kind in re.findall(r"\bnote\(\s*\"(\w+)\"", text)}
+    assert asked
+    assert asked <= MACROS["en"].keys()
+
+
+def test_an_override_wins_and_the_rest_stays(tmp_path):
+    (tmp_path / "nothing_found.en.jinja2").write_text("Nope.", "utf-8")
+    prompts = Prompts(tmp_path)
+    assert prompts.render("nothing_found", language="en") == "Nope."
+    assert prompts.render("nothing_found", language="ru") == Prompts().render("nothing_found", language="ru")
+
+
+def test_an_override_runs_in_the_sandbox(tmp_path):
+    (tmp_path / "nothing_found.en.jinja2").write_text("{{ cycler.__init__ }}", "utf-8")
+    with pytest.raises(TemplateInvalid, match=r"SecurityError|unsafe"):
+        Prompts(tmp_path).render("nothing_found", language="en")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("message_too_long.en.jinja2", "Too long: {{ length }}", "'limit'"),
+        ("answer_evidence.jinja2", "{% for p in passages %}{{ p.text }}{% endfor %}{{ citation_format }}", "'fence'"),
+        ("nothing_found.en.jinja2", "{{ typo }}", "'typo'"),
+        ("nothing_found.en.jinja2", "{% if %}", "nothing_found.en.jinja2:1"),
+        ("nothing_found.en.jinja2", "a\n{{ 1|no_such }}", "nothing_found.en.jinja2"),
+        ("nothing_fund.en.jinja2", "x", "nothing_found.en.jinja2"),
+    ],
+)
+def test_fault_15_an_override_that_cannot_work_is_an_error_at_build(tmp_path, name, text, words):
+    (tmp_path / name).write_text(text, "utf-8")
+    with pytest.raises(TemplateInvalid, match=re.escape(words)):
+        Prompts(tmp_path)
+
+
+def test_fault_15_an_override_of_the_notes_that_lacks_one_is_an_error_at_build(tmp_path):
+    (tmp_path / "notes.en.jinja2").write_text("{% macro no_model() %}None.{% endmacro %}", "utf-8")
+    with pytest.raises(TemplateInvalid, match=r"model_failed\(reason\)") as caught:
+        Prompts(tmp_path)
+    assert len(caught.value.problems) == len(MACROS["en"]) - 1
+
+
+def test_fault_15_an_override_of_the_words_that_lacks_one_is_an_error_at_build(tmp_path):
+    (tmp_path / "words.en.jinja2").write_text('{% set answer = "A" %}', "utf-8")
+    with pytest.raises(TemplateInvalid, match="relevance"):
+        Prompts(tmp_path)
+
+
+def test_fault_15_bytes_that_are_no_text_are_an_error_at_build(tmp_path):
+    (tmp_path / "nothing_found.en.jinja2").write_bytes(b"\xff\xfe")
+    with pytest.raises(TemplateInvalid, match="nothing_found"):
+        Prompts(tmp_path)
+
+
+def test_fault_15_all_problems_are_listed_and_a_missing_folder_is_one(tmp_path):
+    (tmp_path / "nothing_found.en.jinja2").write_text("{{ one }}{{ two }}", "utf-8")
+    (tmp_path / "refused.jinja2").write_text("x", "utf-8")
+    with pytest.raises(TemplateInvalid) as caught:
+        Prompts(tmp_path)
+    assert len(caught.value.problems) == 3
+    with pytest.raises(ConfigurationError, match=r"prompts\.path"):
+        Prompts(tmp_path / "none")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_s5_and_s8_the_fixed_replies_render(language):
+    prompts = Prompts()
+    for name, variables in {
+        "empty_message": {},
+        "message_too_long": {"length": 5, "limit": 3},
+        "nothing_found": {},
+        "general_knowledge": {},
+        "unavailable": {"failed": ["docs", "cases"]},
+    }.items():
+        assert prompts.render(name, language=language, **variables).strip()
+
+
+def test_a_variable_that_is_missing_is_an_error_that_names_the_override(tmp_path):
+    (tmp_path / "message_too_long.en.jinja2").write_text(SHIPPED["message_too_long.en.jinja2"], "utf-8")
+    with pytest.raises(TemplateInvalid, match=r"message_too_long\.en"):
+        Prompts(tmp_path).render("message_too_long", language="en", length=5)
+
+
+HOSTILE = st.lists(
+    st.sampled_from(["<", "/", "evidence", "passage", "EVIDENCE", "Passage", "-t1>", " ", "İ", "ſ", "\n", "x", "&lt;"])
+).map("".join)
+TAG = re.compile(r"<\s?/?\s?(evidence|passage)", re.IGNORECASE)
+
+
+@given(HOSTILE)
+def test_fault_56_no_tag_of_the_block_is_left_whatever_its_case(text):
+    assert not TAG.search(fenced(text))
+    assert fenced(text).replace("&lt;", "<") == text.replace("&lt;", "<")
+
+
+@given(HOSTILE.filter(lambda text: not TAG.search(text)))
+def test_other_text_passes_the_fence_unchanged(text):
+    assert fenced(text) == text or re.search(r"<\s*/?\s*(evidence|passage)", text, re.IGNORECASE)
