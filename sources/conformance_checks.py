@@ -98,9 +98,7 @@ async def _schema(probe: Probe) -> None:
     _require(isinstance(schema, SourceSchema), f"get_schema() gave {type(schema).__name__}")
     for name, spec in schema.fields.items():
         kind = spec.get("type", "string")
-        _require(
-            kind in FIELD_TYPES, f"field '{name}' has the type {kind!r}, not one of {', '.join(FIELD_TYPES)}"
-        )
+        _require(kind in FIELD_TYPES, f"field '{name}' has the type {kind!r}, not one of {', '.join(FIELD_TYPES)}")
         enum = spec.get("enum")
         _require(enum is None or (isinstance(enum, list) and bool(enum)), f"the enum of '{name}' is {enum!r}")
     missing = set(schema.required_fields) - set(schema.fields)
@@ -124,9 +122,7 @@ async def _result_type(probe: Probe) -> None:
     results = await probe.results()
     _require(isinstance(results, list), f"query() gave {type(results).__name__}, not a list")
     for result in results:
-        _require(
-            isinstance(result, SourceResult), f"a result is a {type(result).__name__}, not a SourceResult"
-        )
+        _require(isinstance(result, SourceResult), f"a result is a {type(result).__name__}, not a SourceResult")
 
 
 async def _own_name(probe: Probe) -> None:
@@ -199,9 +195,7 @@ async def _score_threshold(probe: Probe) -> None:
 
 async def _no_queries(probe: Probe) -> None:
     results = await probe.ask()
-    _require(
-        isinstance(results, list), f"an intent without text queries gave {type(results).__name__}, not a list"
-    )
+    _require(isinstance(results, list), f"an intent without text queries gave {type(results).__name__}, not a list")
 
 
 async def _odd_queries(probe: Probe) -> None:
@@ -258,9 +252,7 @@ async def _filters_hostile(probe: Probe) -> None:
     for name in names:
         results = await probe.ask(probe.query, filters={name: HOSTILE_VALUE})
         _require(not results, f"{name} = {HOSTILE_VALUE!r} gives {_ids(results)}, not nothing")
-    _require(
-        await probe.results() == before, f"after a filter with the value {HOSTILE_VALUE!r} answers differ"
-    )
+    _require(await probe.results() == before, f"after a filter with the value {HOSTILE_VALUE!r} answers differ")
 
 
 def _text_fields(probe: Probe) -> list[str]:

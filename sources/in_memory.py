@@ -85,12 +85,8 @@ class InMemorySource(GroundedSource):
                     found[result.source_id] = result
         return list(found.values())
 
-    def _search(
-        self, text: str, filters: Mapping[str, Any], top_k: int, score_threshold: float
-    ) -> list[SourceResult]:
-        weights = {
-            stem: idf(len(self._results), len(self._postings.get(stem, ()))) for stem in query_stems(text)
-        }
+    def _search(self, text: str, filters: Mapping[str, Any], top_k: int, score_threshold: float) -> list[SourceResult]:
+        weights = {stem: idf(len(self._results), len(self._postings.get(stem, ()))) for stem in query_stems(text)}
         scores: dict[int, float] = defaultdict(float)
         held: dict[int, set[str]] = defaultdict(set)
         for stem, weight in weights.items():
@@ -117,9 +113,7 @@ class InMemorySource(GroundedSource):
             raise ConfigurationError(
                 [Problem(f"{self._name}.records[{number}]", "a record needs 'content' (or 'text')")]
             )
-        metadata = {
-            key: value for key, value in record.items() if key not in ("content", "text", "id", "metadata")
-        }
+        metadata = {key: value for key, value in record.items() if key not in ("content", "text", "id", "metadata")}
         return SourceResult(
             content=str(content),
             source_id=str(record.get("id", number)),
@@ -158,7 +152,9 @@ def _from_options(entry: SourceOptions) -> InMemorySource:
         entry.options.get("records") or (),
         name=entry.name,
         schema=SourceSchema(
-            entry.name, dict(schema.get("fields", {})), list(schema.get("required_fields", [])),
+            entry.name,
+            dict(schema.get("fields", {})),
+            list(schema.get("required_fields", [])),
             str(entry.options.get("description", "")),
         )
         if schema

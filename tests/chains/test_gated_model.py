@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 
 import pytest
@@ -137,8 +138,11 @@ async def test_fault_74_a_slow_reader_holds_the_stream_back():
     try:
         stream = gated(Reply(chunks=["a ", "b ", "c ", "d "])).astream("question")
         got = [(await anext(stream)).text, (await anext(stream)).text]
+        third = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(0.02)
+        assert not third.done()
         backpressure.waiting()
-        got += [chunk.text async for chunk in stream]
+        got += [(await third).text, *[chunk.text async for chunk in stream]]
     finally:
         current.reset(token)
     assert "".join(got).split() == list("abcd")
