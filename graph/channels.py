@@ -13,10 +13,10 @@ def messages_channel() -> DeltaChannel[list[AnyMessage]]:
     """The channel of the conversation.
 
     A `DeltaChannel` keeps each message in the checkpoint that brought it, so a thread grows linearly; with
-    LangGraph's ordinary messages channel the whole conversation is written again in every step. It is in beta: this
-    is its only use.
+    LangGraph's ordinary messages channel the whole conversation is written again in every step. Once in a
+    hundred messages it is written whole. It is in beta: this is its only use.
     """
-    return DeltaChannel(_messages_delta_reducer, list, snapshot_frequency=1000)  # type: ignore[arg-type]
+    return DeltaChannel(_messages_delta_reducer, list, snapshot_frequency=100)  # type: ignore[arg-type]
 
 
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from langgraph.checkpoint.base import DeltaChannelHistory
 from langgraph.checkpoint.sqlite._delta import build_delta_channels_writes_history, build_delta_stage2_sql
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+_ONE = "FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
+
 # The target and its ancestors, nearest first; only their ids.
 _ANCESTORS = """
 WITH RECURSIVE ancestors(id, parent) AS (
@@ -28,8 +30,8 @@ SELECT id FROM ancestors LIMIT ?
 class LinearSqliteSaver(AsyncSqliteSaver):
     """Knows how far back the last snapshot of the messages is, and reads no checkpoint on the way to it.
 
-    The saver that it extends unpacks every ancestor until it finds the snapshot, about nine for each turn: in the two hundredth
-    turn of a thread that took most of the time. The checkpoint's own metadata tells the distance.
+    The saver that it extends unpacks every ancestor until it finds the snapshot, about nine for each turn: in the two
+    hundredth turn of a thread that took most of the time. The checkpoint's own metadata tells the distance.
     """
 
     @classmethod
@@ -73,8 +75,7 @@ class LinearSqliteSaver(AsyncSqliteSaver):
         )
 
     async def _distance(self, thread: str, space: str, target: str, channel: str) -> int | None:
-        query = "SELECT metadata FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
-        rows = await self._rows(query, thread, space, target)
+        rows = await self._rows(f"SELECT metadata {_ONE}", thread, space, target)
         metadata = json.loads(rows[0][0]) if rows else {}
         counters = (metadata.get("counters_since_delta_snapshot") or {}).get(channel)
         return int(counters[1]) if counters else None

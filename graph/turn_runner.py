@@ -83,8 +83,9 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         thread_id = configurable.get("thread_id")
         if not isinstance(saver, BaseCheckpointSaver) or thread_id is None:
             return None
+        # Several savers may share a connection; whoever shares it shares the thread.
         wait = self.resources.settings.deadlines.turn
-        await stack.enter_async_context(thread_lock(saver, str(thread_id), wait))
+        await stack.enter_async_context(thread_lock(getattr(saver, "conn", saver), str(thread_id), wait))
         return await ForeignWrites.watch(saver, str(thread_id))
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:

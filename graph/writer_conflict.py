@@ -32,16 +32,16 @@ class ForeignWrites:
         if not isinstance(saver, AsyncSqliteSaver):
             return None
         await saver.setup()
-        watch = cls(saver, thread_id, None, await _data_version(saver))
-        watch.head = await watch._newest()
-        return watch
+        head, version = await _head_and_version(saver, thread_id)
+        return cls(saver, thread_id, head, version)
 
     async def check(self) -> None:
         """
         Raises:
             ThreadConflict: a checkpoint that is no ancestor of the head was written since `watch`.
         """
-        if await _data_version(self.saver) == self.version:
+        _, version = await _head_and_version(self.saver, self.thread_id)
+        if version == self.version:
             return
         parents = await self._written_since()
         newest = max(parents, default=None)
@@ -55,12 +55,6 @@ class ForeignWrites:
                 "only one of the two answers. Let one process own a thread, or serve the graph with LangGraph Server."
             )
 
-    async def _newest(self) -> str | None:
-        query = "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
-        async with self.saver.conn.execute(query, (self.thread_id,)) as cursor:
-            row = await cursor.fetchone()
-        return row[0] if row else None
-
     async def _written_since(self) -> dict[str, str]:
         query = (
             "SELECT checkpoint_id, parent_checkpoint_id FROM checkpoints "
@@ -70,7 +64,12 @@ class ForeignWrites:
             return {str(row[0]): str(row[1] or "") async for row in cursor}
 
 
-async def _data_version(saver: AsyncSqliteSaver) -> int:
-    async with saver.conn.execute("PRAGMA data_version") as cursor:
+async def _head_and_version(saver: AsyncSqliteSaver, thread_id: str) -> tuple[str | None, int]:
+    """The newest checkpoint of a thread, and a number that changes when another connection writes to the file."""
+    query = (
+        "SELECT (SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''), data_version "
+        "FROM pragma_data_version"
+    )
+    async with saver.conn.execute(query, (thread_id,)) as cursor:
         row = await cursor.fetchone()
-    return int(row[0]) if row else 0
+    return (row[0], int(row[1])) if row else (None, 0)

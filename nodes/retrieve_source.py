@@ -21,9 +21,7 @@ from groundgraph.core.errors import SourceContractBroken, SourceError
 from groundgraph.core.evidence import (
     EvidenceRecord,
     SourceResult,
-    evidence_key,
     preview,
-    to_record,
 )
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.filters import matches
@@ -74,7 +72,7 @@ def retrieve_source(
         breaker, intent = breakers[source.name], _intent(task)
         if breaker.allows():
             question = Question(source, intent, options.top_k, options.score_threshold)
-            report, records = await _retrieved(question, limit, settings.limits.attempts)
+            report, records = await _retrieved(question, limit, settings.limits.attempts, evidence)
             retrieval |= report
             breaker.succeeded() if report["status"] == "ok" else breaker.failed()
         else:
@@ -93,6 +91,9 @@ def _intent(task: RetrievalTask) -> RetrievalIntent:
     return RetrievalIntent([task["query"]], filters, task["scope"], None, task["categories"], task["raw_data"])
 
 
+References = tuple[dict[str, EvidenceRecord], list[Ref]]
+
+
 @dataclass(frozen=True)
 class Question:
     """What a source is asked."""
@@ -103,7 +104,9 @@ class Question:
     score_threshold: float
 
 
-async def _retrieved(question: Question, limit: float, attempts: int) -> tuple[Retrieval, dict[str, EvidenceRecord]]:
+async def _retrieved(
+    question: Question, limit: float, attempts: int, evidence: EvidenceStore
+) -> tuple[Retrieval, dict[str, EvidenceRecord]]:
     """What came of the question, and the records of the evidence that it gave."""
     try:
         answer, tries = await _asked(question, limit, attempts)
@@ -112,7 +115,7 @@ async def _retrieved(question: Question, limit: float, attempts: int) -> tuple[R
         return {"status": "timed_out", "error": f"{limit:g}", "error_type": "SourceTimeout"}, {}
     except Exception as error:
         return {"status": "failed", "error": _reason(error), "error_type": type(error).__name__}, {}
-    records, refs = _references(kept)
+    records, refs = _references(kept, evidence)
     return {
         "status": "ok",
         "refs": refs,
@@ -193,12 +196,11 @@ def _normal(result: SourceResult, source: GroundedSource) -> SourceResult:
     )
 
 
-def _references(results: Sequence[SourceResult]) -> tuple[dict[str, EvidenceRecord], list[Ref]]:
+def _references(results: Sequence[SourceResult], evidence: EvidenceStore) -> References:
     records: dict[str, EvidenceRecord] = {}
     refs: list[Ref] = []
     for result in results:
-        record = to_record(result)
-        key = evidence_key(record)
+        key, record = evidence.named(result)
         records[key] = record
         score = result.score if result.score is not None else result.relevance
         refs.append([key, round(result.relevance, 4), round(score, 4)])

@@ -45,14 +45,14 @@ class InMemorySource(GroundedSource):
         self._source_type = source_type
         self._schema = schema
         self._results = [self._to_result(number, record) for number, record in enumerate(records)]
-        self._lengths: list[int] = []
-        self._postings: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        for number, result in enumerate(self._results):
-            counts = Counter(stems(_searched_text(result)))
-            self._lengths.append(sum(counts.values()))
-            for stem, count in counts.items():
-                self._postings[stem].append((number, count))
-        self._average_length = sum(self._lengths) / len(self._lengths) if self._lengths else 0.0
+        counts = [Counter(stems(_searched_text(result))) for result in self._results]
+        lengths = [sum(count.values()) for count in counts]
+        average = sum(lengths) / len(lengths) if lengths else 0.0
+        # For each stem, the records that hold it, each with the part of its BM25 score that is known before a question.
+        self._postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        for number, count in enumerate(counts):
+            for stem, frequency in count.items():
+                self._postings[stem].append((number, bm25(frequency, lengths[number], average)))
 
     @property
     def name(self) -> str:
@@ -86,17 +86,19 @@ class InMemorySource(GroundedSource):
         return list(found.values())
 
     def _search(self, text: str, filters: Mapping[str, Any], top_k: int, score_threshold: float) -> list[SourceResult]:
-        weights = {stem: idf(len(self._results), len(self._postings.get(stem, ()))) for stem in query_stems(text)}
+        asked = query_stems(text)
         scores: dict[int, float] = defaultdict(float)
-        held: dict[int, set[str]] = defaultdict(set)
-        for stem, weight in weights.items():
-            for number, count in self._postings.get(stem, ()):
-                scores[number] += weight * bm25(count, self._lengths[number], self._average_length)
-                held[number].add(stem)
+        held: dict[int, int] = defaultdict(int)
+        for stem in asked:
+            postings = self._postings.get(stem, ())
+            weight = idf(len(self._results), len(postings))
+            for number, part in postings:
+                scores[number] += weight * part
+                held[number] += 1
         kept: list[SourceResult] = []
         for number in sorted(scores, key=lambda number: (-scores[number], number)):
             result = self._results[number]
-            relevance = len(held[number]) / len(weights)
+            relevance = held[number] / len(asked)
             if relevance >= score_threshold and matches(filters, result.metadata):
                 kept.append(_scored(result, relevance, scores[number]))
                 if len(kept) == top_k:

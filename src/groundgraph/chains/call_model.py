@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
@@ -21,6 +22,7 @@ from groundgraph.core.turn_values import ModelCall
 
 T = TypeVar("T")
 
+_WIDE = re.compile(r"[^\u0000-\u024f]")
 _BACKOFF = wait_exponential_jitter(multiplier=0.5, max=8)
 
 
@@ -34,8 +36,8 @@ def model_name(model: BaseChatModel) -> str:
 
 
 def tokens_of(messages: Sequence[BaseMessage]) -> int:
-    """About how many tokens `messages` are; one for two characters of any script but Latin, which run shorter."""
-    wide = sum(1 for message in messages for character in message.text if ord(character) > 0x24F)
+    """About how many tokens `messages` are: one for four characters, or for two outside the Latin script."""
+    wide = sum(len(_WIDE.findall(text)) for message in messages if not (text := str(message.text)).isascii())
     return count_tokens_approximately(messages) + wide // 4
 
 

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp
 
 from groundgraph.core.errors import EvidenceMissing
-from groundgraph.core.evidence import EvidenceRecord, SourceResult, from_record
+from groundgraph.core.evidence import EvidenceRecord, SourceResult, evidence_key, from_record, to_record
 from groundgraph.core.turn_values import Ref
 
 NAMESPACE = ("groundgraph", "evidence")
@@ -27,6 +27,7 @@ class EvidenceStore:
         self.own = own
         self._capacity = capacity
         self._recent: OrderedDict[str, EvidenceRecord] = OrderedDict()
+        self._named: OrderedDict[tuple[str, str], tuple[SourceResult, str, EvidenceRecord]] = OrderedDict()
         self._written: WeakKeyDictionary[BaseStore, OrderedDict[str, None]] = WeakKeyDictionary()
 
     def store_of(self, running: BaseStore | None) -> BaseStore | None:
@@ -35,6 +36,19 @@ class EvidenceStore:
         A child's own store is ignored by LangGraph inside a parent without one, hence the second.
         """
         return running if running is not None else self.own
+
+    def named(self, result: SourceResult) -> tuple[str, EvidenceRecord]:
+        """The key and the record of `result`; neither is made again while the source gives the same text."""
+        identity = (result.source_name, result.source_id)
+        known = self._named.get(identity)
+        if known and known[0].content == result.content and known[0].metadata == result.metadata:
+            return known[1], known[2]
+        record = to_record(result)
+        key = evidence_key(record)
+        self._named[identity] = (result, key, record)
+        if len(self._named) > self._capacity:
+            self._named.popitem(last=False)
+        return key, record
 
     async def save(self, running: BaseStore | None, records: Mapping[str, EvidenceRecord]) -> dict[str, EvidenceRecord]:
         """Write what the store does not hold yet, in one batch.

@@ -1,0 +1,72 @@
+"""The SQLite saver for long threads gives what LangGraph's gives, only sooner."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from langgraph.checkpoint.conformance import checkpointer_test, validate
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.store.memory import InMemoryStore
+from oauth_sources import ask, docs, thread
+
+from groundgraph import load_settings, turn_graph
+from groundgraph.graph.sqlite_saver import LinearSqliteSaver
+
+STRUCTURED = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
+
+
+@checkpointer_test(name="linear")
+async def linear_saver() -> AsyncIterator[LinearSqliteSaver]:
+    async with AsyncSqliteSaver.from_conn_string(":memory:") as saver:
+        yield LinearSqliteSaver.over(saver)
+
+
+async def test_fault_47_it_passes_the_conformance_suite() -> None:
+    report = await validate(linear_saver)
+    assert report.passed_all_base(), report.to_dict()
+
+
+async def test_L9_the_history_is_langgraphs_own_at_every_checkpoint_and_on_forks(tmp_path: Path) -> None:
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
+        graph = turn_graph(load_settings(STRUCTURED), sources=[docs()], checkpointer=saver, store=InMemoryStore())
+        assert isinstance(graph.checkpointer, LinearSqliteSaver)
+        for n in range(55):
+            await graph.ainvoke(ask(f"grant types {n}"), thread())
+        middle = [point async for point in graph.aget_state_history(thread(), limit=200)][120]
+        await graph.aupdate_state(middle.config, {"metadata": {"forked": True}}, as_node="record_turn")
+        await graph.ainvoke(ask("on the fork"), thread())
+        compared = 0
+        for point in [point async for point in saver.alist(thread(), limit=250)]:
+            own = await graph.checkpointer.aget_delta_channel_history(config=point.config, channels=["messages"])
+            other = await saver.aget_delta_channel_history(config=point.config, channels=["messages"])
+            assert repr(own) == repr(other)
+            compared += bool(own["messages"]["writes"])
+        assert compared > 200
+        assert len((await graph.aget_state(thread())).values["messages"]) < 100
+
+
+async def test_it_reads_no_checkpoint_between_the_head_and_the_snapshot(tmp_path: Path) -> None:
+    read = 0
+
+    class Counting(LinearSqliteSaver):
+        async def _snapshot(self, *args):
+            nonlocal read
+            read += 1
+            return await super()._snapshot(*args)
+
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
+        graph = turn_graph(
+            load_settings(STRUCTURED), sources=[docs()], checkpointer=Counting.over(saver), store=InMemoryStore()
+        )
+        for n in range(8):
+            await graph.ainvoke(ask(f"grant types {n}"), thread())
+        read = 0
+        await graph.ainvoke(ask("one more"), thread())
+    assert read == 1
+
+
+@pytest.mark.parametrize("other", [None, "memory"])
+def test_other_savers_are_left_alone(other: object) -> None:
+    assert LinearSqliteSaver.over(other) is other
