@@ -4,7 +4,7 @@ BIN := .venv/bin
 export LANGGRAPH_STRICT_MSGPACK := true
 export LANGSMITH_TRACING := false
 
-.PHONY: demo test test-live test-slow lint format docs bench setup clean
+.PHONY: demo test test-live test-slow lint format docs bench studio setup clean
 
 demo: .venv/ready
 	$(BIN)/groundgraph demo
@@ -17,6 +17,10 @@ test-live: .venv/ready
 
 test-slow: .venv/ready
 	$(BIN)/pytest -q -m slow
+
+# A LangGraph Server on loopback, without a key; LangGraph Studio connects to it.
+studio: .venv/ready
+	LANGGRAPH_CLI_NO_ANALYTICS=1 LANGGRAPH_NO_VERSION_CHECK=true $(BIN)/langgraph dev --no-browser
 
 lint: .venv/ready
 	$(BIN)/ruff format --check .

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
+import yaml
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
@@ -15,7 +18,9 @@ from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.filters import check_filters
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
+from groundgraph.core.scope import scope_problems
 from groundgraph.core.settings import KnowledgeBaseSettings, ModelSettings, Settings
+from groundgraph.graph.configured_model import configured_model
 from groundgraph.prompts import Prompts
 from groundgraph.sources.contract import GroundedSource, SourceOptions, source_types
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
@@ -56,7 +61,7 @@ class Resources:
         by_name = _by_name([*configured, *(sources or ())])
         schemas = {name: source.get_schema() for name, source in by_name.items()}
         _check(settings, schemas)
-        chat = chat_model or _chat_model(settings.llm, "llm")
+        chat = chat_model or configured_model(settings.llm, "llm")
         return cls(
             settings=settings,
             sources=by_name,
@@ -65,7 +70,10 @@ class Resources:
             templates=AnswerTemplates.compile(settings.synthesis, prompts),
             evidence=EvidenceStore(store),
             chat_model=chat,
-            query_model=query_model or _chat_model(settings.query_llm, "query_llm") or chat,
+            query_model=query_model
+            or configured_model(settings.query_llm, "query_llm")
+            or (_without_thinking(settings.llm) if chat_model is None else None)
+            or chat,
             owned=tuple(configured),
         )
 
@@ -122,6 +130,7 @@ def _check(settings: Settings, schemas: dict[str, SourceSchema | None]) -> None:
         for key, filters in (("default_filters", intent.default_filters), ("filters", intent.filters))
         for problem in _filter_problems(f"intent.{key}", filters, schemas)
     ]
+    problems += scope_problems(settings.retrieval.scope_filters, intent.default_filters, schemas)
     if intent.mode == "template" and not intent.template:
         problems.append(Problem("intent.template", "mode 'template' needs a template"))
     if intent.mode == "static" and not (intent.text_queries or intent.include_message_as_query):
@@ -149,22 +158,16 @@ def _filter_problems(
     return problems
 
 
-def _chat_model(settings: ModelSettings | None, key: str) -> BaseChatModel | None:
-    """The configured model through `init_chat_model`, with the SDK's own retries off: one layer retries."""
-    if settings is None:
+def _without_thinking(settings: ModelSettings | None) -> BaseChatModel | None:
+    """The main model once more with its thinking switched off, where its provider has a switch (I9)."""
+    switches = _thinking_switches().get(str(settings.provider)) if settings else None
+    if settings is None or not switches:
         return None
-    from langchain.chat_models import init_chat_model
-
-    options: dict[str, Any] = {"max_retries": 0, **(settings.model_extra or {})}
-    try:
-        model: BaseChatModel = init_chat_model(settings.model, model_provider=settings.provider, **options)
-    except Exception as error:  # a missing package or key is reported by errors of the SDKs' own
-        raise ConfigurationError([Problem(key, _without_secrets(str(error), options))]) from error
-    return model
+    return configured_model(settings.model_copy(update=switches), "llm")
 
 
-def _without_secrets(message: str, options: dict[str, Any]) -> str:
-    for name, value in options.items():
-        if isinstance(value, str) and len(value) > 3 and any(word in name for word in ("key", "token", "secret")):
-            message = message.replace(value, "***")
-    return message
+@cache
+def _thinking_switches() -> dict[str, dict[str, Any]]:
+    text = (files("groundgraph.core") / "thinking_switches.yaml").read_text("utf-8")
+    found: dict[str, dict[str, Any]] = yaml.safe_load(text)
+    return found

@@ -9,6 +9,9 @@ from __future__ import annotations
 import os
 
 from groundgraph.core.load_settings import find_settings_file, load_settings
+from groundgraph.graph.retrieval import retrieval_graph
 from groundgraph.graph.turn import turn_graph
 
-turn = turn_graph(load_settings(os.environ.get("GROUNDGRAPH_CONFIG") or find_settings_file()))
+settings = load_settings(os.environ.get("GROUNDGRAPH_CONFIG") or find_settings_file())
+turn = turn_graph(settings)
+retrieval = retrieval_graph(settings)

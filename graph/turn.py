@@ -53,13 +53,13 @@ def turn_graph(
         ConfigurationError: settings and sources cannot work together; every problem is listed.
     """
     resources = Resources.build(settings, sources=sources, chat_model=chat_model, query_model=query_model, store=store)
-    compiled = _builder(resources).compile(checkpointer=_linear(checkpointer), store=store, name="turn")
+    compiled = _builder(resources).compile(checkpointer=with_long_threads(checkpointer), store=store, name="turn")
     runner = TurnRunner.adopt(compiled, resources)
     runner.config = {"recursion_limit": RECURSION_LIMIT}
     return runner
 
 
-def _linear(checkpointer: Any) -> Any:
+def with_long_threads(checkpointer: Any) -> Any:
     """A SQLite saver made fit for long threads; its module is imported only when there is one."""
     if type(checkpointer).__name__ != "AsyncSqliteSaver":
         return checkpointer

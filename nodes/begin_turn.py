@@ -12,6 +12,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
+from groundgraph.chains.immediate_reply import ImmediateReplies
 from groundgraph.core.context import Context, chosen_fields
 from groundgraph.core.intent import STYLES
 from groundgraph.core.message_intake import MARK
@@ -42,19 +43,28 @@ class BeginTurnUpdate(TypedDict):
 
 
 def begin_turn(settings: Settings, prompts: Prompts) -> Node[BeginTurnInput, BeginTurnUpdate]:
-    """The node; see `BeginTurnUpdate`."""
+    """The node; see `BeginTurnUpdate`.
+
+    Raises:
+        TemplateInvalid: see `ImmediateReplies`.
+    """
+    replies = ImmediateReplies(settings, prompts)
 
     async def begin_turn(state: BeginTurnInput, runtime: Runtime[Context]) -> BeginTurnUpdate:
         turn = _turn(state.get("messages", []), chosen_fields(runtime.context))
         message = state["messages"][-1] if turn["message_id"] else None
         turn["issues"] = _issues(message, state.get("metadata", {}), prompts, turn["language"], settings)
+        question = turn["question"] if message is not None else None
+        draft = replies.reply_to(
+            question, turn["language"], state.get("metadata", {}), rejected=_marks(message).get("rejected")
+        )
         return {
             "turn": turn,
             "intent": {},
             "retrievals": Overwrite({}),
             "bodies": Overwrite({}),
             "ranking": {},
-            "draft": _immediate_reply(message, turn, prompts, settings),
+            "draft": draft,
             "check": {},
         }
 
@@ -100,15 +110,3 @@ def _issues(
     if style is not None and style not in STYLES:
         issues.append(prompts.note("unknown_style", language, style=style))
     return issues
-
-
-def _immediate_reply(message: BaseMessage | None, turn: Turn, prompts: Prompts, settings: Settings) -> Draft:
-    rejected = _marks(message).get("rejected")
-    if rejected:
-        limit = settings.limits.message_chars
-        text = prompts.render("message_too_long", language=turn["language"], length=rejected, limit=limit)
-    elif not turn["question"].strip():
-        text = prompts.render("empty_message", language=turn["language"])
-    else:
-        return {}
-    return {"text": text.strip(), "outcome": "chat", "finish": "stop", "style": "fixed"}

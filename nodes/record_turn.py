@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage
 from langgraph.runtime import Runtime
 from langgraph.store.base import PutOp
 from langgraph.types import Overwrite
@@ -20,6 +20,7 @@ from groundgraph.core.provenance import (
     HISTORY_TURNS,
     compact_record,
     history_entry,
+    messages_namespace,
     provenance_namespace,
     reader_notes,
     stored_record,
@@ -42,6 +43,7 @@ from groundgraph.prompts import Prompts
 class RecordTurnInput(TypedDict, total=False):
     """What the step reads: everything about the turn."""
 
+    messages: list[AnyMessage]
     metadata: dict[str, Any]
     turn: Turn
     intent: IntentState
@@ -59,7 +61,7 @@ class RecordTurnUpdate(TypedDict, total=False):
     first ones do not hold it again.
     """
 
-    messages: list[AnyMessage]
+    messages: list[BaseMessage]
     metadata: dict[str, Any]
     answer: str
     outcome: Outcome
@@ -100,6 +102,8 @@ def record_turn(
         if settings.store_provenance:
             update["metadata"] = _metadata(state, record)
             await _store(evidence, runtime, record)
+        older = await _move_older(state, settings.history.keep_messages, evidence, runtime)
+        update["messages"] += [RemoveMessage(id=str(message.id)) for message in older]
         runtime.stream_writer({"stage": "record_turn", "turn_id": turn["id"], "outcome": draft["outcome"]})
         return update
 
@@ -137,3 +141,22 @@ async def _store(evidence: EvidenceStore, runtime: Runtime[Context], record: dic
     store, thread = evidence.store_of(runtime.store), record["thread_id"]
     if store is not None and thread is not None:
         await store.abatch([PutOp(provenance_namespace(thread), record["turn_id"], record, index=False)])
+
+
+async def _move_older(
+    state: RecordTurnInput, keep: int | None, evidence: EvidenceStore, runtime: Runtime[Context]
+) -> list[AnyMessage]:
+    """The messages that the window leaves out, which are in the store then; none when no store could hold them."""
+    messages = [message for message in state.get("messages", []) if message.id != answer_id(state["turn"])]
+    store, thread = evidence.store_of(runtime.store), _thread(runtime)
+    if keep is None or store is None or thread is None:
+        return []
+    older = messages[: max(0, len(messages) + 1 - keep)]
+    if older:
+        await store.abatch([_message_put(thread, message) for message in older])
+    return older
+
+
+def _message_put(thread: str, message: AnyMessage) -> PutOp:
+    value = {"type": message.type, "text": str(message.text), "id": message.id}
+    return PutOp(messages_namespace(thread), str(message.id), value, index=False)

@@ -8,20 +8,23 @@ from typing import Any
 
 from jinja2 import Template
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
+from groundgraph.chains.answer_prompt import recent_conversation
 from groundgraph.chains.generate_queries import generate_queries
 from groundgraph.core.context import Context, options_in_force
 from groundgraph.core.errors import FilterInvalid, ModelError
 from groundgraph.core.filters import check_filters
+from groundgraph.core.follow_up import contextualised, is_follow_up
 from groundgraph.core.intent import IntentState
 from groundgraph.core.intent_template import compile_intent_template, render_intent
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import ModelCall, Retrieval, Turn
+from groundgraph.nodes.enforced import enforced_filters, signed_in
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 
@@ -64,9 +67,10 @@ def resolve_intent(
             intent = await _extracted(state, settings, query_model, prompts, calls)
         else:
             intent = _without_model(state, settings, template)
-        chosen = options_in_force(settings, state["turn"]["options"], runtime.context).sources
-        asked = {name: schema for name, schema in schemas.items() if chosen is None or name in chosen}
-        checked, skipped = enforce_filters(intent, asked, settings.intent.default_filters)
+        options = options_in_force(settings, state["turn"]["options"], runtime.context)
+        asked = {name: own for name, own in schemas.items() if options.sources is None or name in options.sources}
+        enforced = enforced_filters(settings, options.scope, signed_in(runtime))
+        checked, skipped = enforce_filters(intent, asked, enforced)
         elapsed = (time.perf_counter() - started) * 1000
         runtime.stream_writer({"stage": "resolve_intent", "text_queries": checked["text_queries"]})
         return {
@@ -86,7 +90,20 @@ def _without_model(state: ResolveIntentInput, settings: Settings, template: Temp
         own = [message] if settings.intent.include_message_as_query else []
         queries = list(dict.fromkeys([*settings.intent.text_queries, *own]))
         return _intent("static", queries, settings, settings.intent.filters)
-    return _intent("message", [message], settings, {})
+    return _intent("message", _message_queries(state, settings), settings, {})
+
+
+def _message_queries(state: ResolveIntentInput, settings: Settings) -> list[str]:
+    """The message, and for a follow-up also the message behind the question that it leans on (I11)."""
+    message = state["turn"]["question"]
+    if not settings.intent.follow_ups or not is_follow_up(message):
+        return [message]
+    earlier = [
+        str(other.text)
+        for other in recent_conversation(state.get("messages", []), state["turn"], settings.intent.max_context_turns)
+        if isinstance(other, HumanMessage)
+    ]
+    return list(dict.fromkeys([message, contextualised(message, earlier[-1])])) if earlier else [message]
 
 
 async def _extracted(
@@ -120,11 +137,11 @@ def _intent(mode: str, queries: list[str], settings: Settings, filters: Mapping[
 def enforce_filters(
     intent: IntentState,
     schemas: Mapping[str, SourceSchema | None],
-    default_filters: Mapping[str, Mapping[str, Any]],
+    enforced: Mapping[str, Mapping[str, Any]],
 ) -> tuple[IntentState, dict[str, Retrieval]]:
-    """The intent with its filters checked and the default filters set, and the sources that must not be searched.
+    """The intent with its filters checked and the enforced ones set, and the sources that must not be searched.
 
-    A default filter replaces a proposed one on the same field. A source whose proposed filter is refused is not
+    An enforced filter replaces a proposed one on the same field. A source whose proposed filter is refused is not
     searched: searching it without the filter would give more than was asked for. Nor is one whose required field has
     no condition.
     """
@@ -135,7 +152,7 @@ def enforce_filters(
         if name not in schemas:
             issues.append(f"There is no source '{name}' to filter.{nearest(name, list(schemas))}")
     for name, schema in schemas.items():
-        defaults = default_filters.get(name, {})
+        defaults = enforced.get(name, {})
         proposed = {k: v for k, v in intent["filters"].get(name, {}).items() if k not in defaults}
         try:
             own = check_filters(schema, {**proposed, **defaults}, source=name)

@@ -30,6 +30,7 @@ from groundgraph.core.model_reply import is_transient, status_code
 from groundgraph.core.retry import with_retries
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Ref, Retrieval, RetrievalTask
+from groundgraph.nodes.enforced import enforced_filters, signed_in
 from groundgraph.nodes.node import Node
 from groundgraph.sources.ask import ask
 from groundgraph.sources.contract import GroundedSource
@@ -69,7 +70,8 @@ def retrieve_source(
         started = time.perf_counter()
         retrieval: Retrieval = {"source": source.name, "query": task["query"], "refs": [], "found": 0}
         records: dict[str, EvidenceRecord] = {}
-        breaker, intent = breakers[source.name], _intent(task)
+        enforced = enforced_filters(settings, options.scope, signed_in(runtime)).get(source.name, {})
+        breaker, intent = breakers[source.name], _intent(task, enforced)
         if breaker.allows():
             question = Question(source, intent, options.top_k, options.score_threshold)
             report, records = await _retrieved(question, limit, settings.limits.attempts, evidence)
@@ -86,8 +88,10 @@ def retrieve_source(
     return retrieve_source
 
 
-def _intent(task: RetrievalTask) -> RetrievalIntent:
-    filters = {task["source"]: task["filters"]} if task["filters"] else {}
+def _intent(task: RetrievalTask, enforced: Mapping[str, Any]) -> RetrievalIntent:
+    # Set here once more: whoever edits a state must not get around them.
+    own = {**task["filters"], **enforced}
+    filters = {task["source"]: own} if own else {}
     return RetrievalIntent([task["query"]], filters, task["scope"], None, task["categories"], task["raw_data"])
 
 

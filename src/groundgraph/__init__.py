@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from groundgraph.graph.load_provenance import load_provenance
     from groundgraph.graph.open_graph import open_graph
     from groundgraph.graph.resume import resume_turn
+    from groundgraph.graph.retrieval import RetrievedContext, retrieval_graph, retrieval_tool, retrieve_context
     from groundgraph.graph.turn import turn_graph
     from groundgraph.sources.contract import GroundedSource
     from groundgraph.sources.in_memory import InMemorySource
@@ -32,6 +33,7 @@ _HOMES = {
     "GroundedSource": "sources.contract",
     "InMemorySource": "sources.in_memory",
     "RetrievalIntent": "core.intent",
+    "RetrievedContext": "graph.retrieval",
     "Settings": "core.settings",
     "SourceResult": "core.evidence",
     "SourceSchema": "core.schema",
@@ -39,6 +41,9 @@ _HOMES = {
     "load_settings": "core.load_settings",
     "open_graph": "graph.open_graph",
     "resume_turn": "graph.resume",
+    "retrieval_graph": "graph.retrieval",
+    "retrieval_tool": "graph.retrieval",
+    "retrieve_context": "graph.retrieval",
     "turn_graph": "graph.turn",
 }
 
@@ -48,6 +53,7 @@ __all__ = [
     "GroundedSource",
     "InMemorySource",
     "RetrievalIntent",
+    "RetrievedContext",
     "Settings",
     "SourceResult",
     "SourceSchema",
@@ -55,6 +61,9 @@ __all__ = [
     "load_settings",
     "open_graph",
     "resume_turn",
+    "retrieval_graph",
+    "retrieval_tool",
+    "retrieve_context",
     "turn_graph",
 ]
 

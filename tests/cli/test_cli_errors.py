@@ -123,7 +123,13 @@ def test_exit_codes_of_errors(error, code):
 
 def test_ctrl_c_ends_with_130_and_without_a_traceback(tmp_path):
     process = subprocess.Popen(
-        [sys.executable, "-m", "groundgraph", "demo"],
+        # A shell that starts its jobs in the background lets them ignore the signal, and so would this child.
+        [
+            sys.executable,
+            "-c",
+            "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+            "os.execv(sys.executable, [sys.executable, '-m', 'groundgraph', 'demo'])",
+        ],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -47,9 +47,15 @@ def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the server prints."""
+    return tmp_path_factory.mktemp("server") / "log"
+
+
+@pytest.fixture(scope="session")
+def server(server_log: Path) -> Iterator[str]:
     """The address of a running `langgraph dev`, without a key and without a network."""
-    folder = tmp_path_factory.mktemp("server")
+    folder, log = server_log.parent, server_log
     (folder / "groundgraph.yaml").write_text(CONFIG)
     port = _free_port()
     environment = {
@@ -61,7 +67,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     }
     command = [str(Path(sys.executable).parent / "langgraph"), "dev", "--no-browser", "--no-reload",
                "--config", str(ROOT / "langgraph.json"), "--host", "127.0.0.1", "--port", str(port)]  # fmt: skip
-    log = folder / "log"
     with log.open("wb") as output:
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=output)
         try:

@@ -73,3 +73,39 @@ async def test_U2_the_context_is_described_and_checked(server: str) -> None:
         thread = await client.threads.create()
         result = await client.runs.wait(thread["thread_id"], own["assistant_id"], input=QUESTION)
         assert set(result["provenance"]["sources"]) == {"notes"}
+
+
+async def test_U2_T8_the_retrieval_graph_gives_a_context(server: str) -> None:
+    async with get_client(url=server) as client:
+        thread = await client.threads.create()
+        result = await client.runs.wait(thread["thread_id"], "retrieval", input=QUESTION)
+    assert set(result) == {"context", "evidence", "outcome", "notes", "provenance"}
+    assert result["context"].startswith("[1] OAuth")
+
+
+async def test_U2_U3_a_turn_can_be_stepped_through_and_replayed(server: str) -> None:
+    async with get_client(url=server) as client:
+        thread = (await client.threads.create())["thread_id"]
+        await client.runs.wait(thread, "turn", input=QUESTION, interrupt_before="*")
+        steps = []
+        while True:
+            state = await client.threads.get_state(thread)
+            if not state["next"]:
+                break
+            steps.append(state["next"][0])
+            await client.runs.wait(thread, "turn", input=None, interrupt_before="*")
+        assert steps == ["begin_turn", "resolve_intent", "retrieve_source", "merge_results", "answer_structured",
+                         "check_citations", "record_turn"] or steps[4] == "answer_conversational"  # fmt: skip
+        history = await client.threads.get_history(thread, limit=50)
+        point = next(state for state in history if state["next"] == ["merge_results"])
+        replayed = await client.runs.wait(thread, "turn", input=None, checkpoint=point["checkpoint"])
+        assert replayed["outcome"] == "answered"
+
+
+async def test_the_server_is_current_and_logs_no_error(server: str, server_log: Path) -> None:
+    async with get_client(url=server) as client:
+        info = await client.http.get("/info")
+    major, minor, *_ = (int(part) for part in info["version"].split("."))
+    assert (major, minor) >= (0, 16)
+    lines = server_log.read_text("utf-8", "replace").splitlines()
+    assert not [line for line in lines if "error    " in line or "Traceback" in line]

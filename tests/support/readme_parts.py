@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from groundgraph import InMemorySource, load_settings, turn_graph
+from groundgraph import InMemorySource, load_settings, retrieval_graph, turn_graph
 
 README = Path(__file__).parent.parent.parent / "README.md"
-START, END = "<!-- turn graph -->", "<!-- end -->"
+END = "<!-- end -->"
+GRAPHS = {"turn": turn_graph, "retrieval": retrieval_graph}
 
 
-def turn_picture() -> str:
-    """The turn graph as a Mermaid block."""
-    graph = turn_graph(load_settings({}), sources=[InMemorySource([])])
+def picture(name: str) -> str:
+    """A graph as a Mermaid block."""
+    graph = GRAPHS[name](load_settings({}), sources=[InMemorySource([])])
     return f"```mermaid\n{graph.get_graph().draw_mermaid().strip()}\n```"
 
 
 def with_parts(text: str) -> str:
     """The README with its generated parts made anew."""
-    before, rest = text.split(START)
-    _, after = rest.split(END)
-    return f"{before}{START}\n{turn_picture()}\n{END}{after}"
+    for name in GRAPHS:
+        start = f"<!-- {name} graph -->"
+        before, rest = text.split(start)
+        _, after = rest.split(END, 1)
+        text = f"{before}{start}\n{picture(name)}\n{END}{after}"
+    return text
 
 
 if __name__ == "__main__":

@@ -114,8 +114,9 @@ def reference(result: SourceResult, citation_format: str) -> str:
     title = _text(metadata.get("title"))
     if citation_format == "source":
         return document or title or result.source_id
-    place = " > ".join(part for part in (title, section) if part and part != section) if section else title
-    return " > ".join(filter(None, (place, section))) if section else (title or document or result.source_id)
+    if not section:
+        return title or document or result.source_id
+    return section if not title or section.startswith(title) else f"{title} > {section}"
 
 
 def lexical_support(answer: str, evidence: Mapping[int, SourceResult]) -> float:

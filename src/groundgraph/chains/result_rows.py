@@ -39,11 +39,19 @@ def template_variables(
         "results": rows,
         "results_by_source": by_source,
         "quotes": quotes,
-        "context": "\n\n".join(f"[{row['label']}] {row['reference']}\n{row['text']}" for row in rows),
+        "context": context_text(evidence, citation_format),
         "message": escape_labels(message),
         "metadata": dict(metadata),
         "intent": dict(intent),
     }
+
+
+def context_text(evidence: Sequence[SourceResult], citation_format: str) -> str:
+    """The evidence as one text, each piece under its label and what the label resolves to."""
+    return "\n\n".join(
+        f"[{label}] {escape_labels(reference(result, citation_format))}\n{escape_labels(result.content)}"
+        for label, result in enumerate(evidence, 1)
+    )
 
 
 def _result_rows(evidence: Sequence[SourceResult], question: str, citation_format: str) -> list[dict[str, Any]]:

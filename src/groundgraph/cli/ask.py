@@ -6,20 +6,18 @@ import asyncio
 import time
 import uuid
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from groundgraph.cli.exit_codes import DONE, UNAVAILABLE
 from groundgraph.cli.find_settings import find_settings
-from groundgraph.cli.knowledge_base_file import keep_out_of_git
 from groundgraph.cli.options import AsJson, ConfigFile
 from groundgraph.cli.output import note, on_terminal, write_json
 from groundgraph.cli.problem_places import problems_placed
+from groundgraph.cli.run_turn import prepare_folders, run_turn
 
 if TYPE_CHECKING:
-    from groundgraph.cli.token_printer import TokenPrinter
     from groundgraph.core.settings import Settings
 
 StyleName = Literal["conversational", "structured", "hybrid"]
@@ -70,38 +68,14 @@ async def _turn(settings: Settings, question: str, thread_id: str, style: StyleN
     from groundgraph.core.context import Context
     from groundgraph.graph.open_graph import open_graph
 
-    _prepare_folders(settings)
+    prepare_folders(settings)
     async with open_graph(settings) as graph:
         writes = graph.resources.chat_model is not None and style != "structured"
         printer = TokenPrinter(wanted=stream and writes and on_terminal())
         started = time.perf_counter()
-        output = await _last_output(graph, question, thread_id, Context(style=style), printer)
+        output = await run_turn(graph, question, thread_id, Context(style=style), printer)
         seconds = time.perf_counter() - started
     return _Turn(output, seconds, printer.finish(output["answer"]))
-
-
-def _prepare_folders(settings: Settings) -> None:
-    for saver in (settings.checkpointer, settings.store):
-        if saver.type == "sqlite":
-            keep_out_of_git(Path(settings.at(saver.path)))
-
-
-async def _last_output(
-    graph: Any, question: str, thread_id: str, context: Any, printer: TokenPrinter
-) -> dict[str, Any]:
-    output: dict[str, Any] = {}
-    items = graph.astream(
-        {"messages": [("user", question)]},
-        {"configurable": {"thread_id": thread_id}},
-        context=context,
-        stream_mode=["messages", "values"],
-    )
-    async for mode, item in items:
-        if mode == "messages":
-            printer.add(item[0].text)
-        else:
-            output = item
-    return output
 
 
 def _show(turn: _Turn, thread_id: str, *, as_json: bool) -> None:

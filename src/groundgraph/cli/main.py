@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from groundgraph.cli.ask import ask
+from groundgraph.cli.chat import chat
 from groundgraph.cli.demo import demo
 from groundgraph.cli.exit_codes import DONE, EPILOG, INTERRUPTED, UNAVAILABLE, WRONG_USE, code_of
 from groundgraph.cli.ingest import ingest
@@ -27,7 +28,7 @@ app = typer.Typer(
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, ingest, ask, inspect):
+for command in (demo, ingest, ask, chat, inspect):
     app.command(epilog=EPILOG)(command)
 
 

@@ -36,6 +36,9 @@ class Context(BaseModel):
     language: Literal["en", "ru"] | None = Field(
         None, description="The language of groundgraph's own words; that of the question when absent."
     )
+    scope: dict[str, str | int | float | bool | list[str]] | None = Field(
+        None, description="Values for the scope filters, for example the tenant."
+    )
     sources: list[str] | None = Field(None, min_length=1, description="The sources to search; all when absent.")
 
 
@@ -52,6 +55,7 @@ class Options:
     citation_format: Literal["section", "source"]
     language: str | None
     sources: list[str] | None
+    scope: dict[str, Any]
 
 
 def options_in_force(settings: Settings, recorded: dict[str, Any], context: Context | None) -> Options:
@@ -73,6 +77,8 @@ def options_in_force(settings: Settings, recorded: dict[str, Any], context: Cont
         citation_format=chosen.get("citation_format", settings.synthesis.citation_format),
         language=chosen.get("language"),
         sources=chosen.get("sources"),
+        # A turn belongs to the scope that it began in, whoever goes on with it.
+        scope=recorded.get("scope") or chosen.get("scope") or {},
     )
 
 

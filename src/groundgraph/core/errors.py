@@ -8,9 +8,11 @@
     │   └── TemplateInvalid       a template that does not compile or reaches for what the sandbox forbids
     ├── IntentInvalid             a template did not render to an intent; carries the rendered text
     ├── FilterInvalid             a filter names no declared field, or a value the field does not allow
+    ├── ScopeMissing              a run brings no value for a scope filter
     ├── SourceError               a source could not answer
     │   ├── SourceUnavailable     the service or file behind it is not there
     │   ├── SourceTimeout         it did not answer within its limit
+    │   ├── SchemaChanged         a column or property that it was configured with is gone
     │   └── SourceContractBroken  it answered with something the contract does not allow
     ├── ModelError                a chat model could not answer
     │   ├── ModelTimeout          it did not answer within its limit
@@ -83,6 +85,10 @@ class FilterInvalid(GroundGraphError):
     """A filter names a field that the source does not declare, or a value that the field does not allow."""
 
 
+class ScopeMissing(GroundGraphError):
+    """A run brings no value for a scope filter, so it must not search."""
+
+
 class SourceError(GroundGraphError):
     """A source could not answer."""
 
@@ -93,6 +99,14 @@ class SourceUnavailable(SourceError):
 
 class SourceTimeout(SourceError):
     """A source did not answer within its limit."""
+
+
+class SchemaChanged(SourceError):
+    """A column or property that a source was configured with is not there any more. `field` names it."""
+
+    def __init__(self, message: str, *, field: str = "") -> None:
+        self.field = field
+        super().__init__(message)
 
 
 class SourceContractBroken(SourceError):

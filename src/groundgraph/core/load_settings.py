@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from io import StringIO
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
-from pydantic_settings import EnvSettingsSource
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import YAMLError
+from pydantic import ValidationError
+from ruamel.yaml.scalarbool import ScalarBoolean
 
+from groundgraph.core.environment import DEFAULT_NAME, Environment, read_environment, variable_of
 from groundgraph.core.errors import ConfigurationError, Problem
-from groundgraph.core.registry import nearest
-from groundgraph.core.settings import Settings
+from groundgraph.core.planned_keys import Location, PlannedValue, planned_values
+from groundgraph.core.secret_values import written_secrets
+from groundgraph.core.settings import INTERNAL, Settings
+from groundgraph.core.settings_keys import unknown_key, unknown_planned_keys
+from groundgraph.core.settings_problems import merged_problems, message_of
+from groundgraph.core.yaml_file import place_of, read_yaml
 
 DEFAULT_FILE = "groundgraph.yaml"
-_INTERNAL = {"base_dir", "origin"}
 
 
 def load_settings(source: str | Path | Mapping[str, Any] | None = None) -> Settings:
@@ -29,12 +29,12 @@ def load_settings(source: str | Path | Mapping[str, Any] | None = None) -> Setti
             overrides a file and the defaults, not a mapping. The keys may stand below `reasoning:`.
 
     Raises:
-        ConfigurationError: a key is unknown or a value does not fit; lists all problems, those of a file with line
-            and column.
+        ConfigurationError: a key is unknown, its feature is not there yet, a value does not fit, or a secret stands
+            in the file; lists all problems, those of a file with line and column.
     """
-    if isinstance(source, str | Path):
-        return _validated(_merged(_flattened(read_yaml(Path(source))), _environment()), Path(source))
-    return _validated(_merged(_environment(), _flattened(source or {})), None)
+    path = Path(source) if isinstance(source, str | Path) else None
+    given = read_yaml(path) if path else source
+    return _Reading(given if isinstance(given, Mapping) else {}, path).settings()
 
 
 def find_settings_file(start: Path | None = None) -> Path | None:
@@ -43,31 +43,135 @@ def find_settings_file(start: Path | None = None) -> Path | None:
     return next((path for base in (folder, *folder.parents) if (path := base / DEFAULT_FILE).is_file()), None)
 
 
-def read_yaml(path: Path) -> CommentedMap:
-    """The mapping in a YAML file, each key with its line and column.
+class _Reading:
+    """One call of `load_settings`; collects problems, so that all are reported at once."""
 
-    Raises:
-        ConfigurationError: there is no such file, it is no YAML, or not a mapping.
-    """
-    try:
-        loaded = YAML(typ="rt").load(StringIO(path.read_text("utf-8")))
-    except OSError as error:
-        raise ConfigurationError([Problem("", f"cannot be read: {error.strerror}", str(path), 1, 1)]) from error
-    except (YAMLError, UnicodeDecodeError, ValueError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        message = getattr(error, "problem", None) or str(error)
-        raise ConfigurationError([Problem("", f"is no YAML: {message}", str(path), line, column)]) from error
-    if loaded is None:
-        return CommentedMap()
-    if not isinstance(loaded, CommentedMap):
-        raise ConfigurationError([Problem("", "must be a mapping of sections", str(path), 1, 1)])
-    return loaded
+    def __init__(self, given: Mapping[str, Any], path: Path | None) -> None:
+        self._raw = given
+        self._path = path
+        self._problems: list[Problem] = []
+        self._notices: list[str] = []
+        self._environment: Environment = read_environment()
+
+    def settings(self) -> Settings:
+        """The settings; raises `ConfigurationError` with every problem there is."""
+        self._problems += self._environment.problems
+        own = self._flattened(_plain(self._raw))
+        if self._path:
+            self._refuse_secrets(own)
+        wanted = self._without_planned(self._layered(own))
+        settings = self._validated(wanted)
+        if settings is None or self._problems:
+            raise ConfigurationError(merged_problems(self._problems))
+        return settings
+
+    def _flattened(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The sections below `reasoning:` moved to the top level, where they are read."""
+        top = {key: value for key, value in given.items() if key != "reasoning"}
+        nested = given.get("reasoning") or {}
+        if not isinstance(nested, dict):
+            self._note(("reasoning",), "must be a mapping of sections")
+            nested = {}
+        strategy = nested.get("strategy", top.pop("strategy", "grounded"))
+        if strategy != "grounded":
+            self._note(("strategy",), f"'{strategy}' is not offered; the only one is 'grounded'")
+        flat = _merged(top, {key: value for key, value in nested.items() if key != "strategy"})
+        for key in sorted(INTERNAL & set(flat)):
+            self._note((key,), "is not a setting")
+        return {key: value for key, value in flat.items() if key not in INTERNAL}
+
+    def _layered(self, own: dict[str, Any]) -> dict[str, Any]:
+        values = self._environment.values
+        layered = _merged(own, values) if self._path else _merged(values, own)
+        if isinstance(layered.get("sources"), list):
+            layered["sources"] = self._environment.with_source_options(layered["sources"], below=self._path is None)
+        for name in self._environment.without_source(layered.get("sources")):
+            self._problems.append(Problem(f"GROUNDGRAPH_SOURCES__{name.upper()}", "there is no source of this name"))
+        return layered
+
+    def _refuse_secrets(self, own: dict[str, Any]) -> None:
+        for location in written_secrets(own):
+            variable = variable_of(location, self._source_name(own, location))
+            message = (
+                f"a secret must not stand in this file. Set it as {variable} in the environment, or in a file of "
+                "that name in the folder that GROUNDGRAPH_SECRETS_DIR names."
+            )
+            self._note(location, message)
+
+    def _source_name(self, own: Mapping[str, Any], location: Location) -> str:
+        if location[0] != "sources" or len(location) < 2 or not isinstance(location[1], int):
+            return ""
+        entry = own["sources"][location[1]]
+        return str(entry.get("name", DEFAULT_NAME)) if isinstance(entry, Mapping) else ""
+
+    def _without_planned(self, wanted: dict[str, Any]) -> dict[str, Any]:
+        for found in planned_values(wanted):
+            self._judge(found)
+        rest, unknown = unknown_planned_keys(wanted)
+        for location, message in unknown:
+            self._note(location, message)
+        return rest
+
+    def _judge(self, found: PlannedValue) -> None:
+        planned = found.planned
+        if planned.is_off(found.value):
+            return
+        if planned.tolerated:
+            self._notices.append(f"{_dotted(found.location)}: {planned.tolerated}")
+        else:
+            self._note(found.location, planned.refusal, wanted=True)
+
+    def _validated(self, wanted: dict[str, Any]) -> Settings | None:
+        place: dict[str, Any] = (
+            {"base_dir": self._path.resolve().parent, "origin": str(self._path)} if self._path else {}
+        )
+        try:
+            return Settings(**wanted, **place, notices=self._notices)
+        except ValidationError as error:
+            for item in error.errors():
+                location = _written(item["loc"], wanted, missing=item["type"] == "missing")
+                unknown = item["type"] == "extra_forbidden"
+                self._note(location, unknown_key(location) if unknown else message_of(item, location), wanted=True)
+        return None
+
+    def _note(self, location: Location, message: str, *, wanted: bool = False) -> None:
+        """A problem with the key at `location`; `wanted`: the value may come from the environment as well."""
+        key = _dotted(location)
+        if wanted and self._is_from_environment(location):
+            self._problems.append(Problem(key, f"{message} (set by the variable {variable_of(location)})"))
+            return
+        if self._path is None:
+            self._problems.append(Problem(key, message))
+            return
+        line, column = place_of(self._raw, location) or (1, 1)  # type: ignore[arg-type]
+        self._problems.append(Problem(key, message, str(self._path), line, column))
+
+    def _is_from_environment(self, location: Location) -> bool:
+        own = self._raw.get("reasoning")
+        in_own = _depth(self._raw, location), _depth(own, location)
+        depth = _depth(self._environment.values, location)
+        return depth == len(location) and (self._path is not None or max(in_own) < depth)
 
 
-def _environment() -> dict[str, Any]:
-    found = EnvSettingsSource(Settings)()
-    return {key: value for key, value in found.items() if key not in _INTERNAL}
+def _dotted(location: Sequence[str | int]) -> str:
+    return ".".join(map(str, location))
+
+
+def _depth(node: Any, location: Sequence[str | int]) -> int:
+    """How many parts of `location` lead somewhere in `node`."""
+    for depth, part in enumerate(location):
+        inside = part in node if isinstance(node, Mapping) else isinstance(node, list) and isinstance(part, int)
+        if not inside or (isinstance(node, list) and isinstance(part, int) and part >= len(node)):
+            return depth
+        node = node[part]
+    return len(location)
+
+
+def _written(location: Location, wanted: Mapping[str, Any], *, missing: bool) -> Location:
+    """`location` without the parts that pydantic adds for the members of a union."""
+    if missing:
+        return location
+    return location[: max(1, _depth(wanted, location))]
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,77 +183,15 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
     return merged
 
 
-def _flattened(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The sections below `reasoning:` moved to the top level, where they are read."""
-    top = {key: value for key, value in given.items() if key != "reasoning"}
-    nested = given.get("reasoning") or {}
-    if not isinstance(nested, Mapping):
-        raise ConfigurationError([Problem("reasoning", "must be a mapping of sections")])
-    strategy = nested.get("strategy", top.pop("strategy", "grounded"))
-    if strategy != "grounded":
-        raise ConfigurationError([Problem("strategy", f"'{strategy}' is not offered; the only one is 'grounded'")])
-    return _merged(top, {key: value for key, value in nested.items() if key != "strategy"})
-
-
-def _validated(given: Mapping[str, Any], path: Path | None) -> Settings:
-    place: dict[str, Any] = {"base_dir": path.resolve().parent, "origin": str(path)} if path else {}
-    internal = [Problem(key, "is not a setting") for key in _INTERNAL & set(given)]
-    if internal:
-        raise ConfigurationError(internal)
-    try:
-        return Settings(**_plain(given), **place)
-    except ValidationError as error:
-        raw = read_yaml(path) if path else None
-        raise ConfigurationError([_problem(item, raw, path) for item in error.errors()]) from None
-
-
 def _plain(value: Any) -> Any:
     """`value` without ruamel's classes, which neither JSON nor msgpack writes."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    for kind in (bool, int, float, str):
-        if isinstance(value, kind) and type(value) is not kind:
-            return kind(value)
-    return value
-
-
-def _problem(error: Any, raw: CommentedMap | None, path: Path | None) -> Problem:
-    keys = [str(part) for part in error["loc"]]
-    keys = [key for key in keys if not key.startswith(("function-", "literal["))]
-    message = error["msg"].removeprefix("Value error, ")
-    if error["type"] == "extra_forbidden":
-        message = f"is not a known key.{nearest(keys[-1], _known_keys(keys[:-1]))}"
-    elif error["type"] != "value_error":
-        message = f"{message} (given: {error['input']!r})" if not isinstance(error["input"], dict) else message
-    line, column = _place(raw, error["loc"])
-    return Problem(".".join(keys), message, str(path) if path else "", line, column)
-
-
-def _known_keys(section: Iterable[str]) -> list[str]:
-    model: Any = Settings
-    for key in section:
-        field = model.model_fields.get(key) if hasattr(model, "model_fields") else None
-        kinds = (field.annotation, *get_args(field.annotation)) if field else ()
-        model = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
-    return [name for name in getattr(model, "model_fields", {}) if name not in _INTERNAL]
-
-
-def _place(raw: CommentedMap | None, location: tuple[int | str, ...]) -> tuple[int, int]:
-    """Line and column of the deepest key of `location` that stands in the file, counted from 1."""
-    if raw is None:
-        return 0, 0
-    node: Any = raw
-    if location and location[0] not in raw and isinstance(raw.get("reasoning"), CommentedMap):
-        node = raw["reasoning"]
-    place = (1, 1)
-    for part in location:
-        if isinstance(node, CommentedMap) and part in node:
-            line, column = node.lc.key(part)
-        elif isinstance(node, CommentedSeq) and isinstance(part, int) and part < len(node):
-            line, column = node.lc.item(part)
-        else:
-            break
-        place, node = (line + 1, column + 1), node[part]
-    return place
+    if isinstance(value, ScalarBoolean):
+        return bool(value)
+    if isinstance(value, bool):
+        # It is an integer to Python, and would become one below.
+        return value
+    return next((kind(value) for kind in (int, float, str) if isinstance(value, kind)), value)

@@ -17,8 +17,18 @@ _QUESTION_CHARS = 120
 
 
 def provenance_namespace(thread_id: str) -> tuple[str, ...]:
-    """Where the records of a thread stand in the store; a namespace must not hold a full stop."""
-    return ("groundgraph", "provenance", quote(thread_id, safe="").replace(".", "%2E") or "-")
+    """Where the records of a thread stand in the store."""
+    return ("groundgraph", "provenance", _label(thread_id))
+
+
+def messages_namespace(thread_id: str) -> tuple[str, ...]:
+    """Where the messages stand that a thread's window has left behind."""
+    return ("groundgraph", "messages", _label(thread_id))
+
+
+def _label(thread_id: str) -> str:
+    # A label of a namespace must be there and must not hold a full stop.
+    return quote(thread_id, safe="").replace(".", "%2E") or "-"
 
 
 def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: str | None) -> dict[str, Any]:

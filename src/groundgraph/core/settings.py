@@ -15,6 +15,9 @@ Scope = Literal["focused", "broad", "exact"]
 Style = Literal["conversational", "structured", "hybrid"]
 Filters = dict[str, dict[str, Any]]
 
+# Fields of `Settings` that nobody sets: `load_settings` fills them in.
+INTERNAL = frozenset({"base_dir", "origin", "notices"})
+
 
 class Section(BaseModel):
     """Base of every section: unknown keys are errors, values cannot be changed afterwards."""
@@ -45,6 +48,9 @@ class IntentSettings(Section):
     include_message_as_query: bool = True
     template: str | None = None
     default_filters: Filters = {}
+    follow_ups: bool = Field(
+        True, description="without a query model, ask a question that leans on the one before it together with that"
+    )
 
 
 class RetrievalSettings(Section):
@@ -54,6 +60,9 @@ class RetrievalSettings(Section):
     score_threshold: float = Field(0.3, ge=0, le=1)
     merge: Literal["round_robin", "relative_score"] = "round_robin"
     deduplicate: bool = True
+    scope_filters: dict[str, dict[str, str]] = Field(
+        {}, description="per source and field, where the value comes from: context.NAME or user.NAME"
+    )
 
 
 class SynthesisSettings(Section):
@@ -146,6 +155,19 @@ class CitationCheckSettings(Section):
     labels: Literal["annotate"] = "annotate"
 
 
+class FastPathSettings(Section):
+    """Messages that are nothing but small talk are answered without retrieval (T6)."""
+
+    enabled: bool = True
+    languages: list[Literal["en", "ru"]] = ["en", "ru"]
+
+
+class HistorySettings(Section):
+    """How much of the conversation a thread keeps at hand."""
+
+    keep_messages: PositiveInt | None = Field(None, description="older ones go to the store; all are kept when absent")
+
+
 class PromptSettings(Section):
     """Where prompts and answer texts are looked for before those that groundgraph ships."""
 
@@ -170,10 +192,14 @@ class Settings(BaseSettings):
     limits: LimitSettings = LimitSettings()
     citation_check: CitationCheckSettings = CitationCheckSettings()
     prompts: PromptSettings = PromptSettings()
+    fast_path: FastPathSettings = FastPathSettings()
+    history: HistorySettings = HistorySettings()
+    greeting_template: str | None = None
     store_provenance: bool = True
 
     base_dir: Path = Field(default_factory=Path.cwd, exclude=True)
     origin: str = Field("", exclude=True, description="the file that the settings were read from")
+    notices: list[str] = Field([], exclude=True, description="what is configured and not used, one sentence each")
 
     @field_validator("sources")
     @classmethod

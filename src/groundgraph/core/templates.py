@@ -7,7 +7,7 @@ cannot be multiplied or padded to any length, and the output ends at one million
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +18,7 @@ from jinja2 import (
     Template,
     TemplateError,
     TemplateSyntaxError,
+    meta,
     nodes,
     pass_eval_context,
 )
@@ -147,6 +148,11 @@ def compile_template(source: str, *, key: str, environment: Environment | None =
         raise TemplateInvalid([Problem(key, f"template line {error.lineno}: {error.message}")]) from error
     except TemplateError as error:
         raise TemplateInvalid([Problem(key, str(error))]) from error
+
+
+def unknown_variables(source: str, given: Collection[str]) -> list[str]:
+    """The variables that a template uses and is not given, sorted."""
+    return sorted(meta.find_undeclared_variables(sandbox().parse(source)) - set(given))
 
 
 def render(template: Template, variables: Mapping[str, Any], *, key: str) -> str:

@@ -1,0 +1,31 @@
+"""The filters that hold in a run whatever its intent says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from groundgraph.core.context import Context
+from groundgraph.core.scope import scope_values
+from groundgraph.core.settings import Settings
+
+
+def signed_in(runtime: Runtime[Context]) -> dict[str, Any] | None:
+    """What is known of the user that a server has authenticated."""
+    user = runtime.server_info.user if runtime.server_info else None
+    return {**user.to_dict(), "identity": user.identity} if user else None  # type: ignore[attr-defined]
+
+
+def enforced_filters(
+    settings: Settings, scope: Mapping[str, Any], user: Mapping[str, Any] | None
+) -> dict[str, dict[str, Any]]:
+    """Default filters and scope filters together, by source and field; no field has both.
+
+    Raises:
+        ScopeMissing: the run brings no value for a scope filter.
+    """
+    scoped = scope_values(settings.retrieval.scope_filters, scope, user)
+    defaults = settings.intent.default_filters
+    return {name: {**defaults.get(name, {}), **scoped.get(name, {})} for name in {**defaults, **scoped}}

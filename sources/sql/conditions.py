@@ -1,0 +1,127 @@
+"""Checked filters as SQL conditions with bound values.
+
+A condition on a column that is stored as its field is declared becomes plain SQL, which an index of the user's can
+serve. Everything else (`contains`, lists inside a value, a field declared with another type) is decided by
+`core.filters.matches` itself, called from SQL: slower, and the same for every source.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, collate, column, func, literal, not_, or_, true
+from sqlalchemy.types import Integer
+
+from groundgraph.core.filters import matches
+from groundgraph.sources.sql.shape import Column, TableShape, decode
+
+MATCHES = "groundgraph_matches"
+# SQLite allows 32 766 bound values in a statement; long before that a list is checked row by row.
+_LONGEST_LIST = 500
+_LAST_CHARACTER = "\U0010ffff"
+_NATIVE = {
+    "string": ("string",),
+    "text": ("string",),
+    "integer": ("integer", "number"),
+    "number": ("integer", "number"),
+    "boolean": ("boolean", "integer"),
+    "date": ("date", "string"),
+    "datetime": ("datetime", "string"),
+}
+
+
+def where(shape: TableShape, filters: Mapping[str, Any]) -> ColumnElement[bool]:
+    """The condition that the rows of `shape` with checked `filters` satisfy; a missing column only satisfies `not`."""
+    parts = []
+    for name, condition in filters.items():
+        found = shape.column(name)
+        if found is None:
+            parts.append(literal(matches({name: condition}, {})) == literal(True))
+        else:
+            parts.append(_condition(found, condition))
+    return and_(true(), *parts)
+
+
+def may_match(shape: TableShape, filters: Mapping[str, Any]) -> bool:
+    """Whether a row of `shape` can satisfy `filters` by the columns that the table has."""
+    missing = {name: condition for name, condition in filters.items() if shape.column(name) is None}
+    return matches(missing, {})
+
+
+def value_matches(kind: str, condition: str, value: Any) -> bool:
+    """The function behind `groundgraph_matches` in SQL; `condition` is JSON."""
+    return matches({"value": _read(condition)}, {"value": decode(kind, value)})
+
+
+@lru_cache(maxsize=256)
+def _read(condition: str) -> Any:
+    return json.loads(condition)
+
+
+def _condition(found: Column, condition: Any) -> ColumnElement[bool]:
+    if not isinstance(condition, Mapping):
+        return _any_of(found, condition)
+    return and_(true(), *(_operator(found, operator, operand) for operator, operand in condition.items()))
+
+
+def _operator(found: Column, operator: str, operand: Any) -> ColumnElement[bool]:
+    if operator == "not":
+        return or_(column(found.name).is_(None), not_(_any_of(found, operand)))
+    if operator == "contains" or not _is_native(found):
+        return _checked(found, {operator: operand})
+    if isinstance(operand, str):
+        return _ordered_text(found, operator, operand)
+    return and_(
+        _compare(column(found.name), operator, operand), func.typeof(column(found.name)).in_(("integer", "real"))
+    )
+
+
+def _any_of(found: Column, condition: Any) -> ColumnElement[bool]:
+    wanted = condition if isinstance(condition, list) else [condition]
+    if not _is_native(found) or len(wanted) > _LONGEST_LIST:
+        return _checked(found, condition)
+    here = column(found.name)
+    if found.kind == "boolean":
+        return or_(*(here.in_([1, "true", "True", "TRUE"] if value else [0, "false", "False", "FALSE"])
+                     for value in wanted))
+    if found.kind in ("integer", "number"):
+        # A bound number would also equal a text that reads as one, which `matches` does not know.
+        return and_(here.in_(wanted), func.typeof(here).in_(("integer", "real")))
+    if found.kind == "datetime":
+        wanted = [form for value in wanted for form in (value, value.replace("T", " "))]
+    # Columns declared NOCASE would let the tenant 'ACME' see the rows of 'acme'.
+    return collate(here, "BINARY").in_(wanted)
+
+
+def _ordered_text(found: Column, operator: str, operand: str) -> ColumnElement[bool]:
+    here: ColumnElement[Any] = collate(column(found.name), "BINARY")
+    is_text = func.typeof(column(found.name)) == "text"
+    if len(operand) == 10 and operator in ("gt", "lte"):
+        # A day includes every time on it, and a comparison without substr() can use an index.
+        return and_(_compare(here, "gte" if operator == "gt" else "lt", operand + _LAST_CHARACTER), is_text)
+    if len(operand) > 10:
+        here = collate(func.replace(column(found.name), " ", "T"), "BINARY")
+    return and_(_compare(here, operator, operand), is_text)
+
+
+def _compare(left: ColumnElement[Any], operator: str, right: Any) -> ColumnElement[bool]:
+    comparisons: dict[str, ColumnElement[bool]] = {
+        "gte": left >= right,
+        "gt": left > right,
+        "lte": left <= right,
+        "lt": left < right,
+    }
+    return comparisons[operator]
+
+
+def _checked(found: Column, condition: Any) -> ColumnElement[bool]:
+    call = getattr(func, MATCHES)(found.kind, json.dumps(condition), column(found.name), type_=Integer)
+    checked: ColumnElement[bool] = call == 1
+    return checked
+
+
+def _is_native(found: Column) -> bool:
+    return found.stored_as in _NATIVE.get(found.kind, ())

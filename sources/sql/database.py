@@ -1,0 +1,223 @@
+"""A user's SQLite database, opened read-only. Every method blocks and may be called from any thread."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Engine, Select, column, create_engine, func, literal_column, select
+from sqlalchemy import table as table_clause
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import QueuePool
+
+from groundgraph.core.errors import SourceUnavailable
+from groundgraph.sources.sql.conditions import MATCHES, value_matches, where
+from groundgraph.sources.sql.introspect import Wanted, read_shapes
+from groundgraph.sources.sql.shape import TableShape, decode, number
+
+LOCK_TIMEOUT = 5.0
+NUMBER = "groundgraph_number"
+# The pool keeps this many connections between queries; one more opens when they are all in use.
+_KEPT = 8
+_KEY = "\0key"
+
+
+@dataclass(frozen=True)
+class Version:
+    """What a cheap look tells of the state of a database; two equal ones mean that nothing was written.
+
+    Attributes:
+        file: device, inode, size and time of the file and of its write-ahead log.
+        data: SQLite's own count of changes, which only means something to this process.
+    """
+
+    file: tuple[int, ...]
+    data: int
+
+
+class SqliteDatabase:
+    """Reads tables of one SQLite database.
+
+    Args:
+        location: the file, or `file:...?mode=memory&cache=shared` for a database that Python holds.
+        source: the name of the source, for messages.
+    """
+
+    def __init__(self, location: str | Path, *, source: str) -> None:
+        self._path = None if isinstance(location, str) else location
+        self._uri = location if isinstance(location, str) else ""
+        self._source = source
+        self._engine: Engine | None = None
+        self._inode: tuple[int, ...] = ()
+        self._probe: sqlite3.Connection | None = None
+        self._guard = threading.Lock()
+        self._closed = False
+
+    @property
+    def where(self) -> str:
+        """What the database is called in messages, and its identity for an index beside it."""
+        return f"'{self._path.absolute()}'" if self._path else "in memory"
+
+    def version(self) -> Version:
+        """The present `Version`: two `stat` calls and a pragma.
+
+        Raises:
+            SourceUnavailable: the file is not there or is no database.
+        """
+        file = self._stat()
+        with self._guard, self._typed_errors():
+            if self._closed:
+                raise SourceUnavailable(f"The source '{self._source}' is closed.")
+            if file[:2] != self._inode:
+                # Another file took the place of the old one, which open connections would not notice.
+                self._release()
+                self._inode = file[:2]
+            self._probe = self._probe or self._connect()
+            data: int = self._probe.execute("PRAGMA data_version").fetchone()[0]
+        return Version(file, data)
+
+    def shapes(self, wanted: Wanted) -> list[TableShape]:
+        """The shapes of the wanted tables; see `read_shapes` for the errors."""
+        with self.reading() as connection:
+            return read_shapes(connection, wanted, source=self._source, where=self.where)
+
+    def rows(self, shape: TableShape, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Every row as its key and the values of `fields`, read in pieces."""
+        statement = select(_key(shape), *(column(name) for name in fields)).select_from(_table(shape))
+        with self.reading() as connection:
+            for row in connection.execution_options(stream_results=True).execute(statement):
+                yield tuple(row)
+
+    def fetch(self, shape: TableShape, keys: Sequence[Any]) -> dict[Any, dict[str, Any]]:
+        """The rows with `keys` by their key; those that are gone are left out.
+
+        Each row maps column names to decoded values, and `\\0key` to a key in words for a table without one.
+        """
+        here = _key(shape)
+        statement = select(here, *(column(item.name) for item in shape.columns)).select_from(_table(shape))
+        found: dict[Any, dict[str, Any]] = {}
+        with self.reading() as connection:
+            for row in connection.execute(statement.where(here.in_(list(keys)))):
+                values = {item.name: decode(item.kind, value) for item, value in zip(shape.columns, row[1:], strict=True)}
+                found[row[0]] = {**values, _KEY: row[0]}
+        return found
+
+    def keys(self, shape: TableShape, filters: Mapping[str, Any]) -> str:
+        """The keys of the rows that satisfy checked `filters`, as a JSON array."""
+        statement = select(func.json_group_array(_key(shape))).select_from(_table(shape)).where(where(shape, filters))
+        with self.reading() as connection:
+            return str(connection.execute(statement).scalar_one())
+
+    def values(self, shape: TableShape, field: str, limit: int) -> list[Any]:
+        """The first `limit` different values of a column."""
+        statement = select(column(field)).select_from(_table(shape)).distinct().limit(limit)
+        with self.reading() as connection:
+            return [row[0] for row in connection.execute(statement)]
+
+    def one(self, statement: Select[Any]) -> tuple[Any, ...]:
+        """The only row of `statement`."""
+        with self.reading() as connection:
+            return tuple(connection.execute(statement).one())
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection from the pool.
+
+        Raises:
+            SourceUnavailable: the database cannot be read.
+        """
+        with self._guard:
+            if self._closed:
+                raise SourceUnavailable(f"The source '{self._source}' is closed.")
+            self._engine = self._engine or create_engine(
+                "sqlite://", creator=self._connect, poolclass=QueuePool, pool_size=_KEPT, max_overflow=-1
+            )
+            engine = self._engine
+        with self._typed_errors(), engine.connect() as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections; one that is in use is closed when its work ends."""
+        with self._guard:
+            self._closed = True
+            self._release()
+
+    def _release(self) -> None:
+        if self._engine is not None:
+            self._engine.dispose()
+        if self._probe is not None:
+            self._probe.close()
+        self._engine = self._probe = None
+
+    def _stat(self) -> tuple[int, ...]:
+        if self._path is None:
+            return (0, 0)
+        try:
+            file = self._path.stat()
+        except OSError:
+            raise SourceUnavailable(
+                f"The source '{self._source}': there is no database file '{self._path}'. "
+                "Check its url; relative paths start at the folder of the configuration file."
+            ) from None
+        found = [file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns]
+        try:
+            log = Path(f"{self._path}-wal").stat()
+        except OSError:
+            return tuple(found)
+        return (*found, log.st_size, log.st_mtime_ns) if log.st_size else tuple(found)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._file_uri(), uri=True, timeout=LOCK_TIMEOUT, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA query_only = 1")
+            connection.create_function(MATCHES, 3, value_matches, deterministic=True)
+            connection.create_function(NUMBER, 1, number, deterministic=True)
+            # Text that is not UTF-8 must not keep all other rows from being read.
+            connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _file_uri(self) -> str:
+        if self._path is None:
+            return self._uri
+        uri = f"{self._path.absolute().as_uri()}?mode=ro"
+        if not os.access(self._path.absolute().parent, os.W_OK) and not Path(f"{self._path}-wal").exists():
+            # A reader of a WAL database writes beside it, which a read-only folder does not allow.
+            uri += "&immutable=1"
+        return uri
+
+    @contextmanager
+    def _typed_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (DBAPIError, sqlite3.Error) as error:
+            reason = error.orig if isinstance(error, DBAPIError) else error
+            raise SourceUnavailable(
+                f"The source '{self._source}': the database {self.where} cannot be read: {reason}."
+            ) from error
+
+
+def _table(shape: TableShape) -> Any:
+    return table_clause(shape.name, *(column(item.name) for item in shape.columns))
+
+
+def _key(shape: TableShape) -> ColumnElement[Any]:
+    """The row number or the only key column, else all of the key as SQL literals, which no two rows share."""
+    if shape.rowid:
+        return literal_column(shape.rowid)
+    only = shape.column(shape.key_columns[0]) if len(shape.primary_key) == 1 else None
+    if only and only.stored_as not in ("any", "blob"):
+        return column(only.name)
+    parts = [func.quote(column(name)) for name in shape.key_columns]
+    key = parts[0]
+    for part in parts[1:]:
+        key = key.concat(",").concat(part)
+    return key

@@ -1,0 +1,142 @@
+"""Reading the shape of a user's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, inspect, types
+
+from groundgraph.core.errors import ConfigurationError, SchemaChanged
+from groundgraph.core.registry import nearest
+from groundgraph.sources.sql.shape import CONTENT_NAMES, Column, TableShape
+
+# An index row's number is the table's slot and the row number in one; see `index_file`.
+ROWID_BITS = 40
+_ROWIDS = ("rowid", "_rowid_", "oid")
+_KINDS: tuple[tuple[type[Any], str], ...] = (
+    (types.Boolean, "boolean"),
+    (types.DateTime, "datetime"),
+    (types.Date, "date"),
+    (types.Integer, "integer"),
+    (types.Numeric, "number"),
+    (types.String, "string"),
+    (types.JSON, "array"),
+    (types.LargeBinary, "blob"),
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the configuration says of the tables; empty parts are found out.
+
+    Attributes:
+        tables: the names of the tables or views; all of them when empty.
+        content_field: the column that is the text of a row.
+        search_fields: the columns to search.
+        fields: by name, the specifications of fields that the user declares.
+    """
+
+    tables: Sequence[str] = ()
+    content_field: str | None = None
+    search_fields: Sequence[str] = ()
+    fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def named_columns(self) -> list[str]:
+        """The columns that the configuration names."""
+        content = [self.content_field] if self.content_field else []
+        return list(dict.fromkeys([*content, *self.search_fields, *self.fields]))
+
+
+def read_shapes(connection: Connection, wanted: Wanted, *, source: str, where: str) -> list[TableShape]:
+    """The shapes of the wanted tables.
+
+    Args:
+        connection: to the user's database.
+        wanted: what the configuration says.
+        source: the name of the source, for messages.
+        where: what the database is called in messages.
+
+    Raises:
+        ConfigurationError: a table is not there, or there is none at all.
+        SchemaChanged: no table has a column that the configuration names.
+    """
+    found = inspect(connection)
+    views = found.get_view_names()
+    known = [name for name in [*found.get_table_names(), *views] if not _is_internal(connection, name)]
+    missing = [name for name in wanted.tables if name not in [*known, *found.get_table_names()]]
+    if missing or not (known or wanted.tables):
+        listed = ", ".join(known[:20]) or "none"
+        names = ", ".join(repr(name) for name in missing)
+        what = f"has no table {names}.{nearest(missing[0], known)}" if missing else "has no tables."
+        raise ConfigurationError(f"The source '{source}': the database {where} {what} Tables: {listed}.")
+    shapes = [_shape(connection, name, wanted, name in views) for name in wanted.tables or known]
+    _check_columns(shapes, wanted.named_columns(), source, where)
+    return shapes
+
+
+def _is_internal(connection: Connection, name: str) -> bool:
+    """Whether `name` is an FTS table or one of its parts, or the list of tables that some tools keep."""
+    owners = connection.exec_driver_sql(
+        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%' "
+        "AND (name = :name OR :name GLOB name || '_*')",
+        {"name": name},
+    )
+    return name.startswith("_") or owners.first() is not None
+
+
+def _check_columns(shapes: Sequence[TableShape], named: Sequence[str], source: str, where: str) -> None:
+    present = [column.name for shape in shapes for column in shape.columns]
+    for name in named:
+        if name not in present:
+            tables = ", ".join(f"'{shape.name}'" for shape in shapes[:5])
+            raise SchemaChanged(
+                f"The source '{source}' is configured with the field '{name}', which no column of {tables} in {where} "
+                f"has any more.{nearest(name, present)} Columns: {', '.join(dict.fromkeys(present))}.",
+                field=name,
+            )
+
+
+def _shape(connection: Connection, name: str, wanted: Wanted, is_view: bool) -> TableShape:
+    found = inspect(connection)
+    columns = tuple(_column(item, wanted) for item in found.get_columns(name))
+    names = [column.name for column in columns]
+    key = tuple(found.get_pk_constraint(name)["constrained_columns"] or ()) if not is_view else ()
+    content = wanted.content_field if wanted.content_field in names else _content_field(wanted, columns)
+    searched = [field for field in wanted.search_fields if field in names]
+    searched = searched or [column.name for column in columns if column.stored_as in ("string", "array")]
+    searched = searched or [column.name for column in columns if column.kind != "blob"]
+    if content is not None and content not in searched:
+        searched.insert(0, content)
+    return TableShape(name, columns, key, "" if is_view else _rowid(connection, name, names), content, tuple(searched))
+
+
+def _content_field(wanted: Wanted, columns: Sequence[Column]) -> str | None:
+    if wanted.content_field is not None:
+        return None  # it belongs to another table of the same source
+    texts = {column.name.casefold(): column.name for column in columns if column.stored_as == "string"}
+    return next((texts[name] for name in CONTENT_NAMES if name in texts), None)
+
+
+def _column(item: Mapping[str, Any], wanted: Wanted) -> Column:
+    stored = next((kind for type_, kind in _KINDS if isinstance(item["type"], type_)), "any")
+    if isinstance(item["type"], types.Enum):
+        stored = "string"
+    declared = str(wanted.fields.get(item["name"], {}).get("type") or ("string" if stored == "any" else stored))
+    return Column(item["name"], declared, stored)
+
+
+def _rowid(connection: Connection, table: str, columns: Sequence[str]) -> str:
+    """The name of the row number; empty without one, or when one is beyond what an index row's number can hold."""
+    taken = {name.casefold() for name in columns}
+    quoted = connection.dialect.identifier_preparer.quote_identifier(table)
+    without = connection.exec_driver_sql(
+        "SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ?", (table,)
+    ).scalar()
+    name = next((name for name in _ROWIDS if name not in taken), "")
+    if without or not name:
+        return ""
+    lowest, highest = connection.exec_driver_sql(f"SELECT min({name}), max({name}) FROM {quoted}").one()
+    fits = lowest is None or (lowest >= 0 and highest < 1 << ROWID_BITS)
+    return name if fits else ""

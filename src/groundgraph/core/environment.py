@@ -1,0 +1,151 @@
+"""Settings from the environment: `GROUNDGRAPH_SECTION__KEY`, and files of such names in a secrets folder.
+
+`GROUNDGRAPH_SOURCES__NAME__KEY` sets a key of the source called `NAME`, so that a password can stay out of the file
+that lists the sources. In all names small and capital letters are the same.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from pydantic_settings import EnvSettingsSource, SettingsError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.planned_keys import planned_below
+from groundgraph.core.registry import nearest
+from groundgraph.core.settings import INTERNAL, Settings, SourceEntry
+
+PREFIX = "GROUNDGRAPH_"
+SECRETS_DIR = "GROUNDGRAPH_SECRETS_DIR"
+_SOURCES = "sources__"
+DEFAULT_NAME: str = SourceEntry.model_fields["name"].default
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What the environment sets.
+
+    Attributes:
+        values: sections and their keys.
+        source_options: for each name of a source, as a variable spells it, the keys that are set for it.
+        problems: variables that set nothing that there is.
+    """
+
+    values: dict[str, Any]
+    source_options: dict[str, dict[str, str]] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+    def with_source_options(self, sources: list[Any], *, below: bool) -> list[Any]:
+        """The entries of `sources:` with what the environment sets for them; an entry's own value wins if `below`."""
+        return [self._with_options(entry, below) if isinstance(entry, Mapping) else entry for entry in sources]
+
+    def _with_options(self, entry: Mapping[str, Any], below: bool) -> dict[str, Any]:
+        options = self.source_options.get(spelled(_name(entry)), {})
+        return {**options, **entry} if below else {**entry, **options}
+
+    def without_source(self, sources: Any) -> list[str]:
+        """The names for which the environment sets options although no source is called so."""
+        entries = sources if isinstance(sources, list) else []
+        there = {spelled(_name(entry)) for entry in entries if isinstance(entry, Mapping)}
+        return sorted(set(self.source_options) - there)
+
+
+def _name(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("name", DEFAULT_NAME))
+
+
+def read_environment() -> Environment:
+    """What the process's environment and the files in the folder `GROUNDGRAPH_SECRETS_DIR` set; a variable wins.
+
+    Raises:
+        ConfigurationError: a variable holds something that cannot be read, or there is no such folder.
+    """
+    variables = {**_secret_files(), **_own_variables()}
+    source = EnvSettingsSource(Settings)
+    source.env_vars = {
+        f"{PREFIX.lower()}{name}": value for name, value in variables.items() if not name.startswith(_SOURCES)
+    }
+    try:
+        found = source()
+    except SettingsError as error:
+        # The cause quotes the value.
+        raise ConfigurationError([Problem("", f"{error}; lists and whole sections are written in JSON")]) from None
+    values = {key: value for key, value in found.items() if key not in INTERNAL}
+    return Environment({**_planned(variables), **values}, _source_options(variables), tuple(_unknown(variables)))
+
+
+def variable_of(location: tuple[str | int, ...], source_name: str = "") -> str:
+    """The variable that sets the key at `location`; `source_name` is that of the source when it is one's key."""
+    parts = ("sources", source_name, *location[2:]) if location[0] == "sources" and source_name else location
+    return PREFIX + "__".join(spelled(str(part)).upper() for part in parts)
+
+
+def spelled(name: str) -> str:
+    """`name` as a variable can spell it, in small letters."""
+    return re.sub(r"\W", "_", name).lower()
+
+
+def _own_variables() -> dict[str, str]:
+    """The variables with the prefix, by the rest of their names in small letters."""
+    return {name[len(PREFIX) :].lower(): value for name, value in os.environ.items() if name.upper().startswith(PREFIX)}
+
+
+def _secret_files() -> dict[str, str]:
+    folder = os.environ.get(SECRETS_DIR)
+    if not folder:
+        return {}
+    try:
+        files = [path for path in Path(folder).iterdir() if path.is_file() and path.name.upper().startswith(PREFIX)]
+        return {path.name[len(PREFIX) :].lower(): path.read_text("utf-8").strip() for path in files}
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "a file in it is not UTF-8 text"
+        raise ConfigurationError([Problem(SECRETS_DIR, f"the folder cannot be read: {reason}")]) from None
+
+
+def _source_options(variables: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    options: dict[str, dict[str, str]] = {}
+    for variable, value in variables.items():
+        _, name, *key = variable.split("__") if variable.startswith(_SOURCES) else ("", "")
+        if key:
+            options.setdefault(name, {})["__".join(key)] = value
+    return options
+
+
+def _planned(variables: Mapping[str, str]) -> dict[str, Any]:
+    """The variables of sections that only `planned_keys.yaml` knows, so that they are refused like those of a file."""
+    sections = set(planned_below(())) - set(Settings.model_fields)
+    values: dict[str, Any] = {}
+    for variable, value in variables.items():
+        section, *below = variable.split("__")
+        if section in sections:
+            target = values
+            for name in (section, *below)[:-1]:
+                target = target.setdefault(name, {})
+            target[(section, *below)[-1]] = _parsed(value)
+    return values
+
+
+def _parsed(value: str) -> Any:
+    try:
+        return YAML(typ="safe", pure=True).load(StringIO(value))
+    except YAMLError:
+        return value
+
+
+def _unknown(variables: Mapping[str, str]) -> list[Problem]:
+    # Without the two underscores a variable may be meant for something else, GROUNDGRAPH_CONFIG for example.
+    known = sorted({*Settings.model_fields, *planned_below(())} - INTERNAL)
+    sections = {variable.split("__")[0]: variable for variable in sorted(variables) if "__" in variable}
+    return [
+        Problem(PREFIX + variable.upper(), f"there is no section '{section}'.{nearest(section, known)}")
+        for section, variable in sections.items()
+        if section not in known
+    ]

@@ -1,0 +1,73 @@
+"""Scope filters: conditions whose values come from the run, never from a message, a template or a model (R13)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from groundgraph.core.errors import Problem, ScopeMissing
+from groundgraph.core.registry import nearest
+from groundgraph.core.schema import SourceSchema
+
+ORIGINS = ("context", "user")
+
+
+def scope_problems(
+    scope_filters: Mapping[str, Mapping[str, str]],
+    default_filters: Mapping[str, Mapping[str, Any]],
+    schemas: Mapping[str, SourceSchema | None],
+) -> list[Problem]:
+    """What is wrong with the scope filters: an unknown source, field or origin, or a field filtered twice."""
+    problems: list[Problem] = []
+    for source, fields in scope_filters.items():
+        key = f"retrieval.scope_filters.{source}"
+        schema = schemas.get(source)
+        if source not in schemas:
+            problems.append(Problem(key, f"there is no source '{source}'.{nearest(source, list(schemas))}"))
+        elif schema is None:
+            problems.append(Problem(key, "the source declares no schema, so nobody could enforce the filter"))
+        for field, origin in fields.items():
+            problems += _field_problems(f"{key}.{field}", field, origin, schema, default_filters.get(source, {}))
+    return problems
+
+
+def _field_problems(
+    key: str, field: str, origin: str, schema: SourceSchema | None, defaults: Mapping[str, Any]
+) -> list[Problem]:
+    problems = []
+    if schema is not None and field not in schema.fields:
+        known = sorted(schema.fields)
+        problems.append(Problem(key, f"the source has no field '{field}'.{nearest(field, known)}"))
+    if origin.partition(".")[0] not in ORIGINS or not origin.partition(".")[2]:
+        problems.append(Problem(key, f"'{origin}' is no origin of a value; write context.NAME or user.NAME"))
+    if field in defaults:
+        problems.append(Problem(key, "the field has a default filter too; only one of them could hold"))
+    return problems
+
+
+def scope_values(
+    scope_filters: Mapping[str, Mapping[str, str]], scope: Mapping[str, Any], user: Mapping[str, Any] | None
+) -> dict[str, dict[str, Any]]:
+    """The scope filters of a run, by source and field.
+
+    Args:
+        scope_filters: the configured origins.
+        scope: `Context.scope`.
+        user: the signed-in user on a server.
+
+    Raises:
+        ScopeMissing: the run brings no value for one of them.
+    """
+    origins = {"context": scope, "user": user or {}}
+    found: dict[str, dict[str, Any]] = {}
+    for source, fields in scope_filters.items():
+        for field, origin in fields.items():
+            kind, _, name = origin.partition(".")
+            value = origins[kind].get(name)
+            if value is None or value in ("", []):
+                raise ScopeMissing(
+                    f"The source '{source}' may only be searched with a value for '{origin}'; this run brings none. "
+                    f"Pass it in the context (scope: {{{name}: …}}) or sign in."
+                )
+            found.setdefault(source, {})[field] = value
+    return found

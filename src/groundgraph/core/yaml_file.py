@@ -1,0 +1,85 @@
+"""A YAML file whose every key knows its line and column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.constructor import DuplicateKeyError
+from ruamel.yaml.error import YAMLError
+
+from groundgraph.core.errors import ConfigurationError, Problem
+
+_REPEATED = re.compile(r'duplicate key "([^"]*)"')
+
+
+def read_yaml(path: Path) -> CommentedMap:
+    """The mapping in a YAML file, each key with its line and column.
+
+    Raises:
+        ConfigurationError: there is no such file, it is no YAML, or not a mapping.
+    """
+    try:
+        loaded = YAML(typ="rt").load(StringIO(path.read_text("utf-8")))
+    except OSError as error:
+        raise ConfigurationError([Problem("", f"cannot be read: {error.strerror}", str(path), 1, 1)]) from error
+    except (YAMLError, UnicodeDecodeError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        problem = Problem("", f"is no YAML: {_message(error)}", str(path), line, column)
+        # Without its cause, whose text quotes the file and with it perhaps a secret.
+        raise ConfigurationError([problem]) from None
+    if loaded is None:
+        return CommentedMap()
+    if not isinstance(loaded, CommentedMap):
+        raise ConfigurationError([Problem("", "must be a mapping of sections", str(path), 1, 1)])
+    return loaded
+
+
+def _message(error: Exception) -> str:
+    """What is wrong, without the values that stand there."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"it is not UTF-8 text, from byte {error.start} on"
+    message = str(getattr(error, "problem", None) or error)
+    repeated = _REPEATED.search(message) if isinstance(error, DuplicateKeyError) else None
+    return f"the key '{repeated[1]}' stands there twice" if repeated else message
+
+
+def place_of(root: CommentedMap, location: Sequence[str | int]) -> tuple[int, int] | None:
+    """Line and column, from 1, of the deepest key of `location` that stands in the file.
+
+    Sections are looked for at the top level and below `reasoning:`; None when not even the first key is there.
+    """
+    top, nested = _walk(root, location), _walk(root.get("reasoning"), location)
+    places = nested if nested and len(nested) >= len(top) else top
+    return places[-1] if places else None
+
+
+def _walk(node: Any, location: Sequence[str | int]) -> list[tuple[int, int]]:
+    places: list[tuple[int, int]] = []
+    for part in location:
+        place = _own_place(node, part)
+        if place is None:
+            break
+        places.append(place)
+        node = node[part]
+    return places
+
+
+def _own_place(node: Any, part: str | int) -> tuple[int, int] | None:
+    try:
+        if isinstance(node, CommentedMap) and part in node:
+            line, column = node.lc.key(part)
+        elif isinstance(node, CommentedSeq) and isinstance(part, int) and part < len(node):
+            line, column = node.lc.item(part)
+        else:
+            return None
+    except (KeyError, TypeError):
+        # A key that a merge (`<<: *other`) brought in stands elsewhere.
+        return None
+    return line + 1, column + 1

@@ -1,0 +1,217 @@
+"""Several turns: small talk, follow-ups, the window of messages, scopes."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+from oauth_sources import ask, docs, notes, thread
+
+from groundgraph import Context, InMemorySource, SourceSchema, load_settings, turn_graph
+from groundgraph.core.errors import ConfigurationError, ScopeMissing, TemplateInvalid
+from groundgraph.core.provenance import messages_namespace
+from groundgraph.testing import FaultySource, ScriptedChatModel
+
+
+def build(*, sources: list | None = None, reply: object = None, **settings: object):
+    return turn_graph(
+        load_settings(settings),
+        sources=sources or [docs(), notes()],
+        chat_model=ScriptedChatModel(reply) if reply is not None else None,
+        checkpointer=InMemorySaver(),
+        store=InMemoryStore(),
+    )
+
+
+# Fast path
+
+
+@pytest.mark.parametrize(
+    ("message", "begins"),
+    [
+        ("Hi!", "Hello!"),
+        ("good morning, team", "Hello!"),
+        ("Thank you very much for your help :)", "You are welcome."),
+        ("bye", "Goodbye."),
+        ("Привет всем!", "Здравствуйте!"),
+        ("Большое спасибо", "Пожалуйста."),
+    ],
+)
+async def test_T6_fault_07_small_talk_calls_no_model_and_no_source(message: str, begins: str) -> None:
+    source = FaultySource(docs())
+    model = ScriptedChatModel("never")
+    graph = turn_graph(load_settings({}), sources=[source], chat_model=model)
+    result = await graph.ainvoke(ask(message))
+    assert result["outcome"] == "chat"
+    assert result["answer"].startswith(begins)
+    assert (source.calls, model.calls) == (0, [])
+    assert result["provenance"]["outcome"] == "chat"
+
+
+@pytest.mark.parametrize(
+    "message", ["Hi, what is OAuth?", "thanks, but which grant types?", "Привет, что такое OAuth?"]
+)
+async def test_T6_a_greeting_with_a_question_behind_it_retrieves(message: str) -> None:
+    assert (await build().ainvoke(ask(message), thread()))["provenance"]["sources"]
+
+
+async def test_T6_the_greeting_is_configurable_and_answers_a_run_without_a_message() -> None:
+    template = "Welcome to {{ domain_context }}, {{ metadata.get('name', 'friend') }}."
+    graph = build(greeting_template=template, intent={"domain_context": "pumps"})
+    given = {"messages": [], "metadata": {"name": "Ada"}}
+    assert (await graph.ainvoke(given, thread("a")))["answer"] == "Welcome to pumps, Ada."
+    assert (await graph.ainvoke(ask("hello"), thread("b")))["answer"] == "Welcome to pumps, friend."
+    with pytest.raises(TemplateInvalid, match="greeting_template"):
+        build(greeting_template="{{ nonsense }}")
+
+
+async def test_T6_it_can_be_turned_off() -> None:
+    graph = build(fast_path={"enabled": False})
+    assert (await graph.ainvoke(ask("hello"), thread()))["provenance"]["sources"]
+    english = build(fast_path={"languages": ["en"]})
+    assert (await english.ainvoke(ask("привет"), thread()))["provenance"]["sources"]
+
+
+# Follow-ups
+
+
+async def test_I11_a_follow_up_is_asked_alone_and_with_the_question_before_it() -> None:
+    graph = build()
+    await graph.ainvoke(ask("How often is pump 17 serviced?"), thread())
+    result = await graph.ainvoke(ask("And why is it?"), thread())
+    assert result["provenance"]["intent"]["text_queries"] == [
+        "And why is it?",
+        "How often is pump 17 serviced? And why is it?",
+    ]
+    assert [row["source_id"] for row in result["provenance"]["results"]] == ["pump"]
+    whole = await graph.ainvoke(ask("Which grant types does OAuth have?"), thread())
+    assert whole["provenance"]["intent"]["text_queries"] == ["Which grant types does OAuth have?"]
+
+
+async def test_fault_06_I11_a_russian_follow_up_uses_the_history() -> None:
+    source = InMemorySource(["Насос 17 обслуживают каждые 90 дней.", "Отпуск длится 28 дней."], name="docs")
+    graph = build(sources=[source])
+    await graph.ainvoke(ask("Как часто обслуживают насос 17?"), thread())
+    result = await graph.ainvoke(ask("А почему его так?"), thread())
+    assert result["provenance"]["intent"]["text_queries"][1] == "Как часто обслуживают насос 17? А почему его так?"
+    assert result["outcome"] == "answered"
+    assert "Насос 17" in result["answer"]
+
+
+async def test_I11_it_can_be_turned_off_and_needs_an_earlier_question() -> None:
+    graph = build(intent={"follow_ups": False})
+    await graph.ainvoke(ask("How often is pump 17 serviced?"), thread())
+    result = await graph.ainvoke(ask("And why is it?"), thread())
+    assert result["provenance"]["intent"]["text_queries"] == ["And why is it?"]
+    first = await build().ainvoke(ask("And why is it?"), thread())
+    assert first["provenance"]["intent"]["text_queries"] == ["And why is it?"]
+
+
+async def test_I1_the_query_model_is_told_the_conversation_and_its_lines_are_read_leniently() -> None:
+    query = ScriptedChatModel(
+        '<think>hm</think>Here are the queries:\n1. "OAuth grant types"\n- pump maintenance\n3) c'
+    )
+    graph = turn_graph(
+        load_settings({"intent": {"domain_context": "OAuth", "num_queries": 2}}),
+        sources=[docs()],
+        chat_model=ScriptedChatModel("Yes [1]."),
+        query_model=query,
+        checkpointer=InMemorySaver(),
+    )
+    await graph.ainvoke(ask("first question about grants"), thread())
+    result = await graph.ainvoke(ask("and the second?"), thread())
+    intent = result["provenance"]["intent"]
+    assert intent["mode"] == "extract"
+    assert intent["text_queries"] == ["OAuth grant types", "pump maintenance"]
+    assert "User: first question about grants" in query.calls[1].text
+    assert "about OAuth" in query.calls[1].text
+    assert [call["role"] for call in result["provenance"]["models"]] == ["queries", "answer"]
+
+
+async def test_I1_a_query_model_that_fails_leaves_the_message_and_a_note() -> None:
+    graph = turn_graph(
+        load_settings({}), sources=[docs()], query_model=ScriptedChatModel(ValueError("no")), chat_model=None
+    )
+    result = await graph.ainvoke(ask())
+    assert result["provenance"]["intent"]["mode"] == "message"
+    assert any("searched for as it stands" in note for note in result["notes"])
+    assert result["outcome"] == "answered"
+
+
+# The window
+
+
+async def test_history_a_window_of_messages_moves_older_ones_to_the_store() -> None:
+    graph = build(history={"keep_messages": 4})
+    for n in range(5):
+        await graph.ainvoke(ask(f"grant types {n}"), thread())
+    messages = (await graph.aget_state(thread())).values["messages"]
+    assert [message.text for message in messages][::2] == ["grant types 3", "grant types 4"]
+    moved = await graph.store.asearch(messages_namespace("t"), limit=100)
+    assert {item.value["text"] for item in moved if item.value["type"] == "human"} == {
+        f"grant types {n}" for n in range(3)
+    }
+    assert len(moved) == 6
+
+
+# Scope filters
+
+
+def tenants() -> InMemorySource:
+    records = [{"id": f"{t}{n}", "content": f"grant type secret-{t}-{n}", "tenant": t} for t in "ab" for n in range(20)]
+    return InMemorySource(records, name="docs", schema=SourceSchema("docs", {"tenant": {"type": "string"}}))
+
+
+SCOPED = {"retrieval": {"scope_filters": {"docs": {"tenant": "context.tenant"}}, "score_threshold": 0.0, "top_k": 40}}
+
+
+async def test_R13_fault_60_two_tenants_at_once_never_see_each_other() -> None:
+    template = 'text_queries: ["{{ message }}"]\nfilters: {docs: {tenant: "{{ metadata.tenant }}"}}\n'
+    for intent in ({"mode": "static"}, {"mode": "template", "template": template}):
+        graph = build(sources=[tenants()], intent=intent, **SCOPED)
+
+        async def one(n: int, tenant: str, graph=graph) -> None:
+            other = "b" if tenant == "a" else "a"
+            given = {**ask(f"grant type secret-{other}"), "metadata": {"tenant": other}}
+            result = await graph.ainvoke(given, thread(f"{tenant}{n}"), context=Context(scope={"tenant": tenant}))
+            rows = result["provenance"]["results"]
+            assert len(rows) == 20
+            assert {row["metadata"]["tenant"] for row in rows} == {tenant}
+            assert f"secret-{other}" not in result["answer"]
+
+        await asyncio.gather(*(one(n, tenant) for n in range(10) for tenant in "ab"))
+
+
+async def test_R13_a_run_without_the_value_is_refused_and_the_thread_stays_usable() -> None:
+    graph = build(sources=[tenants()], **SCOPED)
+    with pytest.raises(ScopeMissing, match=r"context\.tenant"):
+        await graph.ainvoke(ask("grant type"), thread())
+    result = await graph.ainvoke(ask("grant type"), thread(), context=Context(scope={"tenant": "a"}))
+    assert result["outcome"] == "answered"
+
+
+async def test_R13_I8_an_edited_state_does_not_get_around_the_filters() -> None:
+    graph = build(sources=[tenants()], **SCOPED)
+    context = Context(scope={"tenant": "a"})
+    async for _ in graph.astream(ask("grant type"), thread(), context=context, interrupt_after=["resolve_intent"]):
+        pass
+    intent = {**(await graph.aget_state(thread())).values["intent"], "filters": {"docs": {"tenant": "b"}}}
+    forked = await graph.aupdate_state(thread(), {"intent": intent}, as_node="resolve_intent")
+    result = await graph.ainvoke(None, forked, context=Context(scope={"tenant": "b"}))
+    assert {row["metadata"]["tenant"] for row in result["provenance"]["results"]} == {"a"}
+
+
+@pytest.mark.parametrize(
+    ("filters", "says"),
+    [
+        ({"dosc": {"tenant": "context.tenant"}}, "Did you mean 'docs'"),
+        ({"docs": {"tennant": "context.tenant"}}, "Did you mean 'tenant'"),
+        ({"docs": {"tenant": "message"}}, "no origin"),
+        ({"notes": {"tenant": "context.tenant"}}, "declares no schema"),
+    ],
+)
+def test_R13_a_scope_filter_that_could_not_hold_fails_at_build(filters: dict, says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says):
+        build(sources=[tenants(), notes()], retrieval={"scope_filters": filters})
