@@ -10,6 +10,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 
 from groundgraph.core.context import Context
+from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.settings import Settings
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.retrieval_part import add_retrieval
@@ -60,7 +61,14 @@ def turn_graph(
 
 
 def with_long_threads(checkpointer: Any) -> Any:
-    """A SQLite saver made fit for long threads; its module is imported only when there is one."""
+    """A SQLite saver made fit for long threads; its module is imported only when there is one.
+
+    Raises:
+        ConfigurationError: the saver has no asynchronous methods.
+    """
+    if type(checkpointer).__name__ in ("SqliteSaver", "PostgresSaver", "ShallowPostgresSaver"):
+        name = type(checkpointer).__name__
+        raise ConfigurationError(f"A turn runs asynchronously and {name} does not; use Async{name} (or open_graph).")
     if type(checkpointer).__name__ != "AsyncSqliteSaver":
         return checkpointer
     from groundgraph.graph.sqlite_saver import LinearSqliteSaver

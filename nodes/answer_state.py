@@ -9,7 +9,6 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from groundgraph.chains.answer_prompt import recent_conversation
-from groundgraph.chains.result_rows import template_variables
 from groundgraph.chains.write_answer import Assignment
 from groundgraph.core.context import Context, Options, options_in_force
 from groundgraph.core.evidence import EvidenceRecord
@@ -49,15 +48,10 @@ async def assignment(
     turn = state["turn"]
     options = options_in_force(settings, turn["options"], runtime.context)
     results = await evidence.results(runtime.store, state["ranking"]["refs"], state.get("bodies"))
-    variables = template_variables(
-        results,
-        message=turn["question"],
-        metadata=state.get("metadata", {}),
-        intent=state["intent"],
-        citation_format=options.citation_format,
-    )
     conversation = recent_conversation(state["messages"], turn, settings.intent.max_context_turns)
-    return Assignment(turn, options, results, conversation, variables, state["intent"].get("calls", []))
+    intent = state["intent"]
+    calls = intent.get("calls", [])
+    return Assignment(turn, options, results, conversation, state.get("metadata", {}), intent, calls)
 
 
 def style_asked_for(state: AnswerInput, options: Options) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from langchain_core.runnables import RunnableLambda
 
-from groundgraph.chains.result_rows import template_variables
 from groundgraph.chains.structured_answer import AnswerTemplates
 from groundgraph.chains.write_answer import Assignment, answer_id, write_answer
 from groundgraph.core.context import options_in_force
@@ -23,10 +22,7 @@ EVIDENCE = [
 async def write(reply, *, evidence=EVIDENCE, calls=(), turn=TURN, prefix="", suffix="", streamed=False, **config):
     settings = load_settings({"deadlines": {"model": 1}, **config})
     model = None if reply is None else ScriptedChatModel(reply)
-    variables = template_variables(
-        evidence, message=turn["question"], metadata={}, intent={}, citation_format="section"
-    )
-    task = Assignment(turn, options_in_force(settings, {}, None), evidence, (), variables, calls, prefix, suffix)
+    task = Assignment(turn, options_in_force(settings, {}, None), evidence, (), {}, {}, calls, prefix, suffix)
     templates = AnswerTemplates.compile(settings.synthesis, Prompts())
     if not streamed:
         draft = await write_answer(task, model, settings, templates)
@@ -163,8 +159,7 @@ async def test_an_estimate_stands_in_for_usage_that_the_provider_does_not_report
             return result
 
     settings = load_settings({})
-    variables = template_variables(EVIDENCE, message="q", metadata={}, intent={}, citation_format="section")
-    task = Assignment(TURN, options_in_force(settings, {}, None), EVIDENCE, (), variables, ())
+    task = Assignment(TURN, options_in_force(settings, {}, None), EVIDENCE, (), {}, {}, ())
     templates = AnswerTemplates.compile(settings.synthesis, Prompts())
     [call] = (await write_answer(task, Silent("Some words here [1]."), settings, templates))["calls"]
     assert call["estimated"] is True

@@ -15,7 +15,7 @@ from langgraph.store.memory import InMemoryStore
 from oauth_sources import ask, docs, notes, thread
 
 from groundgraph import InMemorySource, load_settings, open_graph, turn_graph
-from groundgraph.core.errors import StorageLocked
+from groundgraph.core.errors import ConfigurationError, StorageLocked
 from groundgraph.testing import ScriptedChatModel
 
 STRUCTURED = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
@@ -139,3 +139,12 @@ async def test_open_graph_keeps_threads_evidence_and_records_over_restarts(tmp_p
     assert {path.name for path in (tmp_path / ".groundgraph").glob("*.sqlite")} == {
         "threads.sqlite", "evidence.sqlite"
     }  # fmt: skip
+
+
+def test_a_saver_without_asynchronous_methods_is_refused_at_build(tmp_path: Path) -> None:
+    from langgraph.checkpoint.sqlite import SqliteSaver
+
+    connection = sqlite3.connect(tmp_path / "t.sqlite")
+    with pytest.raises(ConfigurationError, match="use AsyncSqliteSaver"):
+        turn_graph(load_settings(STRUCTURED), sources=[docs()], checkpointer=SqliteSaver(connection))
+    connection.close()

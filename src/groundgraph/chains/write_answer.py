@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -15,6 +16,7 @@ from groundgraph.chains.call_model import call_record, call_with_retries, tokens
 from groundgraph.chains.citations import labels_in
 from groundgraph.chains.gated_model import GatedChatModel, Written
 from groundgraph.chains.label_gate import LabelGate
+from groundgraph.chains.result_rows import template_variables
 from groundgraph.chains.structured_answer import AnswerTemplates, structured_draft
 from groundgraph.core.context import Options
 from groundgraph.core.errors import ModelBudgetSpent, ModelError
@@ -39,10 +41,22 @@ class Assignment:
     options: Options
     evidence: Sequence[SourceResult]
     conversation: Sequence[BaseMessage]
-    variables: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+    intent: Mapping[str, Any]
     calls: Sequence[ModelCall]
     prefix: str = ""
     suffix: str = ""
+
+    @cached_property
+    def variables(self) -> dict[str, Any]:
+        """What answer templates are given; made when it is first asked for, which a model's answer may never do."""
+        return template_variables(
+            self.evidence,
+            message=self.turn["question"],
+            metadata=self.metadata,
+            intent=self.intent,
+            citation_format=self.options.citation_format,
+        )
 
 
 async def write_answer(
@@ -120,19 +134,23 @@ async def _write(
     written = tries[-1].written if tries else Written()
     if written.refusal and not written.text:
         failure = ""
+    call = _record(model, written, prompt_tokens, len(tries), started)
+    if failure:
+        call["error"] = failure
+    return written, call, failure
+
+
+def _record(model: BaseChatModel, written: Written, prompt_tokens: int, tries: int, started: float) -> ModelCall:
     counted = written.output_tokens is not None
-    call = call_record(
+    return call_record(
         "answer",
         model,
         input_tokens=written.input_tokens if counted else prompt_tokens,
         output_tokens=written.output_tokens if counted else tokens_of([AIMessage(written.text)]),
         estimated=not counted,
-        attempts=len(tries),
+        attempts=tries,
         elapsed_ms=round((time.perf_counter() - started) * 1000, 3),
     )
-    if failure:
-        call["error"] = failure
-    return written, call, failure
 
 
 def _draft(task: Assignment, written: Written, failure: str, templates: AnswerTemplates, notes: list[str]) -> Draft:
