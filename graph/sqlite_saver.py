@@ -47,10 +47,13 @@ class LinearSqliteSaver(AsyncSqliteSaver):
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         """As LangGraph's; falls back to it where the distance is not known."""
-        known = await self._known_history(config, channels[0]) if len(channels) == 1 else None
-        if known is None:
-            return await super().aget_delta_channel_history(config=config, channels=channels)
-        return known
+        found: dict[str, DeltaChannelHistory] = {}
+        for channel in channels:
+            known = await self._known_history(config, channel)
+            if known is None:
+                return await super().aget_delta_channel_history(config=config, channels=channels)
+            found.update(known)
+        return found
 
     async def _known_history(self, config: RunnableConfig, channel: str) -> Mapping[str, DeltaChannelHistory] | None:
         place = config["configurable"]

@@ -22,7 +22,7 @@ from groundgraph.core.turn_values import (
     Support,
     Turn,
 )
-from groundgraph.graph.channels import merged, messages_channel
+from groundgraph.graph.channels import merged, messages_channel, metadata_channel
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,14 @@ class TurnInput(TypedDict):
 
     messages: NotRequired[Annotated[list[AnyMessage], messages_channel()]]
     question: NotRequired[Annotated[str, EphemeralValue]]
-    metadata: NotRequired[Annotated[dict[str, Any], merged]]
+    metadata: NotRequired[Annotated[dict[str, Any], metadata_channel()]]
 
 
 class TurnOutput(TypedDict, total=False):
     """What a caller gets; see the table in the README."""
 
     messages: Annotated[list[AnyMessage], messages_channel()]
-    metadata: Annotated[dict[str, Any], merged]
+    metadata: Annotated[dict[str, Any], metadata_channel()]
     answer: Annotated[str, UntrackedValue]
     outcome: Annotated[Outcome, UntrackedValue]
     notes: Annotated[list[str], UntrackedValue]
@@ -67,7 +67,7 @@ class TurnState(TypedDict, total=False):
     """Every channel of the turn graph."""
 
     messages: Annotated[list[AnyMessage], Lifetime("thread", ("record_turn",)), messages_channel()]
-    metadata: Annotated[dict[str, Any], Lifetime("thread", ("record_turn",)), merged]
+    metadata: Annotated[dict[str, Any], Lifetime("thread", ("record_turn",)), metadata_channel()]
 
     question: Annotated[str, Lifetime("run", ()), EphemeralValue]
     task: Annotated[RetrievalTask, Lifetime("run", ()), EphemeralValue]
