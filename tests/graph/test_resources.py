@@ -1,0 +1,65 @@
+"""The live objects behind a graph: what is built from settings, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+from oauth_sources import ask, docs
+
+import groundgraph.graph.resources as resources
+from groundgraph import InMemorySource, load_settings, turn_graph
+from groundgraph.core.errors import ConfigurationError
+from groundgraph.testing import Rule, openai_stub
+
+
+async def test_I9_thinking_is_switched_off_for_queries_that_the_main_model_writes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The providers that have a switch are not installed here; the stub's provider is given one.
+    monkeypatch.setattr(resources, "_thinking_switches", lambda: {"openai": {"reasoning_effort": "minimal"}})
+    rules = [Rule("Write search queries", "OAuth grant types"), Rule("", "Four [1].")]
+    with openai_stub(rules=rules) as stub:
+        llm = {"provider": "openai", "model": "m", "base_url": stub.base_url, "api_key": "test"}
+        result = await turn_graph(load_settings({"llm": llm}), sources=[docs()]).ainvoke(ask())
+    assert result["answer"] == "Four [1]."
+    sent = [request.body for request in stub.requests]
+    assert [body.get("reasoning_effort") for body in sent] == ["minimal", None]
+
+
+def test_I9_the_switches_are_data_that_name_known_options() -> None:
+    switches = resources._thinking_switches()
+    assert switches["ollama"] == {"reasoning": False}
+    assert all(isinstance(options, dict) and options for options in switches.values())
+
+
+def test_R11_a_configured_source_and_one_from_python_stand_side_by_side() -> None:
+    settings = load_settings({"sources": [{"type": "memory", "name": "a", "records": ["x"]}]})
+    built = resources.Resources.build(settings, sources=[InMemorySource(name="b")])
+    assert list(built.sources) == ["a", "b"]
+    assert [source.name for source in built.owned] == ["a"], "what Python passed in is not ours to close"
+    with pytest.raises(ConfigurationError, match="two sources are called 'a'"):
+        resources.Resources.build(settings, sources=[InMemorySource(name="a")])
+
+
+def test_R11_an_unknown_source_type_offers_the_nearest() -> None:
+    with pytest.raises(ConfigurationError, match=r"sources\[0\].type: .*Did you mean 'memory'"):
+        resources.Resources.build(load_settings({"sources": [{"type": "memori", "name": "a"}]}))
+
+
+def test_the_default_knowledge_base_exists_only_when_nothing_else_is_named() -> None:
+    assert list(resources.Resources.build(load_settings({})).sources) == ["knowledge_base"]
+    only = resources.Resources.build(load_settings({}), sources=[InMemorySource(name="a")])
+    assert list(only.sources) == ["a"]
+    both = resources.Resources.build(load_settings({"knowledge_base": {}}), sources=[InMemorySource(name="a")])
+    assert list(both.sources) == ["knowledge_base", "a"]
+
+
+def test_fault_14_a_missing_key_names_the_variable_and_never_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ConfigurationError, match="OPENAI_API_KEY") as caught:
+        resources.Resources.build(load_settings({"llm": {"provider": "openai", "model": "gpt-5-mini"}}))
+    assert "llm" in str(caught.value)
+
+
+def test_a_missing_integration_names_the_package() -> None:
+    with pytest.raises(ConfigurationError, match="langchain-anthropic"):
+        resources.Resources.build(load_settings({"llm": {"provider": "anthropic", "model": "claude"}}))
