@@ -45,7 +45,7 @@ def test_s7_the_built_in_answer_speaks_russian():
 
 def test_s4_without_quotes_only_the_results_are_listed():
     text = compiled().structured(variables(message="zebra"), "en")
-    assert text.startswith("## Sources")
+    assert text.startswith("No single sentence of the evidence answers this.")
 
 
 def test_s4_template_wins_over_provenance_template_which_wins_over_the_built_in_one():

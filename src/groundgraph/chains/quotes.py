@@ -11,6 +11,8 @@ from groundgraph.core.evidence import SourceResult
 MAX_QUOTES = 3
 # A sentence is quoted when it is at least this good compared with the best one.
 RELATIVE_CUT = 0.6
+# And when it holds this share of the question, so that a stray word in common is no answer.
+LEAST_SHARE = 0.3
 # What each place in the ranking costs: the tenth piece of evidence counts about half of the first.
 RANK_DISCOUNT = 0.1
 # What a stem that an earlier quote holds still counts.
@@ -63,12 +65,13 @@ def _candidates(evidence: Sequence[SourceResult], weights: Weights) -> list[Quot
     total = sum(weight for _, weight in weights)
     if not total:
         return []
-    best_of = [max(weights_held(result.content, weights), default=0.0) for result in evidence]
-    cut = max((held * _discount(label) for label, held in enumerate(best_of, 1)), default=0.0) * RELATIVE_CUT
+    best_of = [_best_quotable(result.content, weights) for result in evidence]
+    best = max((held * _discount(label) for label, held in enumerate(best_of, 1)), default=0.0)
+    cut = max(best * RELATIVE_CUT, total * LEAST_SHARE)
     asked = frozenset(stem for stem, _ in weights)
     found: dict[str, Quote] = {}
     for label, (result, best) in enumerate(zip(evidence, best_of, strict=True), 1):
-        if best * _discount(label) < cut or not best:
+        if best * _discount(label) < cut:
             continue
         for held, sentence in zip(weights_held(result.content, weights), sentences_of(result.content), strict=True):
             score = held * _discount(label)
@@ -77,3 +80,8 @@ def _candidates(evidence: Sequence[SourceResult], weights: Weights) -> list[Quot
                 share = min(1.0, score / total)
                 found.setdefault(own, Quote(label, own, sentence.start, sentence.end, share, sentence.stems & asked))
     return list(found.values())
+
+
+def _best_quotable(text: str, weights: Weights) -> float:
+    held = zip(weights_held(text, weights), sentences_of(text), strict=True)
+    return max((weight for weight, sentence in held if sentence.quotable), default=0.0)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from groundgraph.chains.label_gate import CODE
 from groundgraph.core.lexical import idf
 from groundgraph.core.text import query_stems, sentences, stems, words
 
@@ -16,7 +17,12 @@ Weights = tuple[tuple[str, float], ...]
 
 # What Markdown puts before the sentence of a list item or a quotation.
 _MARKER = re.compile(r"(?:[-*+•>]\s+)+(?=\S)")
+_SYMBOL = re.compile(r"[{}()\[\]=<>;|\\/@+*%$_]")
+# The share of symbols beyond which a text is code rather than a sentence.
+MAX_SYMBOLS = 0.08
 MIN_QUOTABLE_WORDS = 4
+# "You can set it on a client, which makes it the default:" says something, "For example:" does not.
+MIN_INTRODUCTION_WORDS = 10
 MAX_QUOTABLE_CHARS = 600
 
 
@@ -33,21 +39,26 @@ class Sentence:
 @lru_cache(maxsize=4096)
 def sentences_of(text: str) -> tuple[Sentence, ...]:
     """The sentences of `text` in order."""
-    return tuple(_sentence(text, start, end) for start, end in sentences(text))
+    code = [found.span() for found in CODE.finditer(text) if found.group().startswith("```")]
+    return tuple(_sentence(text, start, end, code) for start, end in sentences(text))
 
 
-def _sentence(text: str, start: int, end: int) -> Sentence:
+def _sentence(text: str, start: int, end: int, code: list[tuple[int, int]]) -> Sentence:
     marker = _MARKER.match(text, start, end)
     start = marker.end() if marker else start
     own = text[start:end]
-    return Sentence(start, end, frozenset(stems(own)), _is_quotable(own))
+    in_code = any(start < last and first < end for first, last in code)
+    return Sentence(start, end, frozenset(stems(own)), not in_code and _is_quotable(own))
 
 
 def _is_quotable(text: str) -> bool:
-    """Headings, table rows, code, mere introductions and very long passages answer nothing by themselves."""
-    if len(text) > MAX_QUOTABLE_CHARS or text.startswith(("#", "|", "```", "    ")) or "|--" in text or text[-1] == ":":
+    """Headings, table rows, code, short introductions and very long passages answer nothing by themselves."""
+    if len(text) > MAX_QUOTABLE_CHARS or text.startswith(("#", "|", "    ")) or "|--" in text or "```" in text:
         return False
-    return sum(1 for _ in words(text)) >= MIN_QUOTABLE_WORDS
+    if len(_SYMBOL.findall(text)) > MAX_SYMBOLS * len(text):
+        return False
+    least = MIN_INTRODUCTION_WORDS if text[-1] == ":" else MIN_QUOTABLE_WORDS
+    return sum(1 for _ in words(text)) >= least
 
 
 @lru_cache(maxsize=4096)
