@@ -73,11 +73,13 @@ def _sentence_frequencies(text: str) -> Counter[str]:
 
 
 def question_weights(question: str, texts: Iterable[str]) -> Weights:
-    """The question's stems, each with its idf among the sentences of `texts`."""
+    """The question's stems, each with its idf among the sentences of `texts`; one that none holds counts as rare."""
     listed = list(texts)
     total = sum(len(sentences_of(text)) for text in listed)
     frequencies = [_sentence_frequencies(text) for text in listed]
-    return tuple((stem, idf(total, sum(one[stem] for one in frequencies))) for stem in query_stems(question))
+    return tuple(
+        (stem, idf(total, max(1, sum(one.get(stem, 0) for one in frequencies)))) for stem in query_stems(question)
+    )
 
 
 def equal_weights(stems: Iterable[str]) -> Weights:
