@@ -103,7 +103,7 @@ def _message_queries(state: ResolveIntentInput, settings: Settings) -> list[str]
         for other in recent_conversation(state.get("messages", []), state["turn"], settings.intent.max_context_turns)
         if isinstance(other, HumanMessage)
     ]
-    return list(dict.fromkeys([message, contextualised(message, earlier[-1])])) if earlier else [message]
+    return list(dict.fromkeys([contextualised(message, earlier[-1]), message])) if earlier else [message]
 
 
 async def _extracted(

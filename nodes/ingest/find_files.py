@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from groundgraph.core.document import MARKDOWN, PLAIN_TEXT, RESTRUCTURED_TEXT
+from groundgraph.core.document import HTML, MARKDOWN, PLAIN_TEXT, RESTRUCTURED_TEXT
 
 MEDIA_TYPES = {
     ".md": MARKDOWN,
@@ -16,12 +16,15 @@ MEDIA_TYPES = {
     ".txt": PLAIN_TEXT,
     ".text": PLAIN_TEXT,
     ".rst": RESTRUCTURED_TEXT,
+    ".html": HTML,
+    ".htm": HTML,
+    ".xhtml": HTML,
 }
 # Kinds that people mean when they say "documents": one of these in a folder is reported, not just counted.
 DOCUMENT_LIKE = frozenset(
     [
         *(".pdf", ".docx", ".doc", ".odt", ".rtf", ".pages", ".tex", ".adoc", ".asciidoc", ".org", ".ipynb"),
-        *(".html", ".htm", ".xhtml", ".epub", ".eml", ".msg", ".pptx", ".ppt", ".odp", ".key"),
+        *(".epub", ".eml", ".msg", ".pptx", ".ppt", ".odp", ".key"),
         *(".xlsx", ".xls", ".ods", ".numbers", ".csv", ".tsv", ".jsonl"),
     ]
 )

@@ -8,10 +8,11 @@ from typing import Any
 
 from groundgraph.chains.markdown_blocks import markdown_blocks
 from groundgraph.chains.plain_blocks import plain_blocks
-from groundgraph.core.document import MARKDOWN, Document
+from groundgraph.core.document import HTML, MARKDOWN, Document
 from groundgraph.core.errors import IngestError
 from groundgraph.core.front_matter import front_matter
 from groundgraph.nodes.ingest.find_files import MEDIA_TYPES
+from groundgraph.nodes.ingest.load_html import load_html
 
 _REPLACEMENT = "\ufffd"
 # Beyond this share of bytes that are not UTF-8, a file is in another encoding or no text at all.
@@ -23,10 +24,12 @@ _TITLE_WITHIN = 20_000
 def load_document(path: Path, name: str) -> Document:
     """The document in the file at `path`, under `name`.
 
-    Line ends become `\\n`. Bytes that are no UTF-8 and NUL become U+FFFD and give a warning in the document.
+    Line ends become `\\n`; of a web page the main text is kept, as Markdown. Bytes that are no UTF-8 and NUL become
+    U+FFFD and give a warning in the document.
 
     Raises:
-        IngestError: the file cannot be read, is of an unsupported kind or is no UTF-8 text.
+        IngestError: the file cannot be read, is of an unsupported kind, is no UTF-8 text, or is a page without main
+            text.
     """
     media_type = MEDIA_TYPES.get(path.suffix.lower())
     if media_type is None:
@@ -35,8 +38,16 @@ def load_document(path: Path, name: str) -> Document:
         data = path.read_bytes()
     except OSError as error:
         raise IngestError(f"the file cannot be read: {error.strerror}") from error
+    if media_type == HTML:
+        return _page(name, data)
     text, warnings = _decode(data)
     return _document(name, text, media_type, warnings)
+
+
+def _page(name: str, data: bytes) -> Document:
+    page = load_html(data)
+    title = page.title or _first_heading(page.text, 0, MARKDOWN) or Path(name).stem
+    return Document(name, page.text, MARKDOWN, {"title": title}, 0, page.warnings)
 
 
 def _decode(data: bytes) -> tuple[str, list[str]]:

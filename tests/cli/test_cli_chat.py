@@ -47,7 +47,7 @@ def test_U5_a_conversation_goes_on_after_a_restart(docs_only: Path) -> None:
     second = chat(docs_only, "And why is it?\n", "--json")
     turns = json.loads(second.stdout)["turns"]
     assert len(turns) == 1
-    assert turns[0]["provenance"]["intent"]["text_queries"][1].startswith("How often is pump 17 serviced?")
+    assert turns[0]["provenance"]["intent"]["text_queries"][0].startswith("How often is pump 17 serviced?")
     assert len(turns[0]["messages"]) == 4
 
 

@@ -29,7 +29,10 @@ def test_the_answers_are_those_that_a_reader_expects(call):
     assert "untrusted user input can safely be displayed" in turns[0]["answer"]
     assert "worker thread" in turns[1]["answer"]
     assert "without blocking execution of other coroutines" in turns[1]["answer"]
-    assert "sandboxed environment can safely render untrusted templates" in turns[3]["answer"]
+    assert "where licence = MIT: " in turns[2]["answer"], "counted over a declared field"
+    assert "name: rich" in turns[3]["answer"]
+    assert turns[4]["answer"].startswith("name: rich"), "the follow-up knows what it is about"
+    assert "sandboxed environment can safely render untrusted templates" in turns[6]["answer"]
 
 
 def test_plain_text_without_a_terminal(run, tmp_path):

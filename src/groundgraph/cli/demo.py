@@ -55,8 +55,8 @@ def demo(
     """Show what groundgraph does, on documents that are on every machine that has it.
 
     Takes the descriptions of the installed packages and groundgraph's own documentation into two temporary
-    knowledge bases and asks questions: one that a source answers, one that two sources answer together, one that
-    nothing covers, and two while sources are down.
+    knowledge bases, and what is installed into a table, and asks questions: one that a source answers, one that two
+    sources answer together, three of the table, one that nothing covers, and two while sources are down.
     """
     from groundgraph.cli.demo_turns import demo_settings
     from groundgraph.cli.find_settings import find_settings
@@ -84,14 +84,14 @@ async def _run(settings: Settings, *, as_json: bool) -> list[DemoTurn]:
     from groundgraph.cli.demo_packages import package_documents
     from groundgraph.cli.demo_turns import GROUNDGRAPH, PACKAGES, QUESTIONS, opened_sources, take_turn
 
-    turns = []
+    turns: list[DemoTurn] = []
     with TemporaryDirectory(prefix="groundgraph-demo-") as folder:
         files = {name: Path(folder, f"{name}.sqlite") for name in (PACKAGES, GROUNDGRAPH)}
         await _fill(files[PACKAGES], "descriptions of installed packages", package_documents(), quiet=as_json)
         await _fill(files[GROUNDGRAPH], "pages about groundgraph itself", own_documents(), quiet=as_json)
         async with opened_sources(files) as sources:
             for number, question in enumerate(QUESTIONS, 1):
-                turns.append(await take_turn(settings, question, sources))
+                turns.append(await take_turn(settings, question, sources, turns[-1] if turns else None))
                 if not as_json:
                     _print(number, turns[-1])
     return turns

@@ -19,10 +19,15 @@ def package_documents() -> list[Document]:
 
     Other packages of the same environment are left out, so that the demo finds the same everywhere.
     """
+    documents = [_document(package) for package in needed_packages()]
+    return [document for document in documents if len(document.text) >= _MIN_CHARS]
+
+
+def needed_packages() -> list[Distribution]:
+    """The packages that groundgraph needs, directly or not, in order of their names."""
     found: dict[str, Distribution] = {}
     _collect(OWN_NAME, found)
-    documents = [_document(found[name]) for name in sorted(found) if name != OWN_NAME]
-    return [document for document in documents if len(document.text) >= _MIN_CHARS]
+    return [found[name] for name in sorted(found) if name != OWN_NAME]
 
 
 def _collect(name: str, found: dict[str, Distribution]) -> None:

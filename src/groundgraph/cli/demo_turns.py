@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from groundgraph.cli.demo_table import TABLE, package_table
 from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.load_settings import load_settings
 from groundgraph.core.settings import Settings
@@ -38,6 +39,8 @@ class Question:
         cites: sources that the answer cites, when no model writes it.
         refuses: sources whose connection is refused during the turn.
         hangs: sources that do not answer in time.
+        searches: the sources that are searched; those of documents when empty.
+        follows: whether it is asked after the question before it, in one conversation.
     """
 
     text: str
@@ -46,6 +49,8 @@ class Question:
     cites: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
     hangs: tuple[str, ...] = ()
+    searches: tuple[str, ...] = (PACKAGES, GROUNDGRAPH)
+    follows: bool = False
 
 
 QUESTIONS = (
@@ -60,6 +65,28 @@ QUESTIONS = (
         "An answer that rests on two sources.",
         "answered",
         cites=(PACKAGES, GROUNDGRAPH),
+    ),
+    Question(
+        "How many distributions have the licence MIT?",
+        "A table: the rows are counted under a checked condition, not guessed at.",
+        "answered",
+        cites=(TABLE,),
+        searches=(TABLE,),
+    ),
+    Question(
+        "Which package renders rich text and progress bars in the terminal?",
+        "A row of the same table, found by its words.",
+        "answered",
+        cites=(TABLE,),
+        searches=(TABLE,),
+    ),
+    Question(
+        "And what is its version?",
+        "A follow-up: it is searched for together with the question before it, without a model.",
+        "answered",
+        cites=(TABLE,),
+        searches=(TABLE,),
+        follows=True,
     ),
     Question(
         "Какая погода завтра в Новосибирске?",
@@ -113,8 +140,9 @@ def demo_settings(chosen: Settings | None) -> Settings:
 
 @asynccontextmanager
 async def opened_sources(files: Mapping[str, Path]) -> AsyncIterator[dict[str, GroundedSource]]:
-    """A knowledge base per file, by name; closed on leaving."""
+    """A knowledge base per file and the table, by name; closed on leaving."""
     sources: dict[str, GroundedSource] = {name: KnowledgeBaseSource(path, name=name) for name, path in files.items()}
+    sources[TABLE] = package_table()
     try:
         yield sources
     finally:
@@ -122,11 +150,14 @@ async def opened_sources(files: Mapping[str, Path]) -> AsyncIterator[dict[str, G
             await source.close()
 
 
-async def take_turn(settings: Settings, question: Question, sources: Mapping[str, GroundedSource]) -> DemoTurn:
-    """Ask `question` while the sources that it names are down."""
-    graph = turn_graph(settings, sources=[_with_fault(source, question) for source in sources.values()])
+async def take_turn(
+    settings: Settings, question: Question, sources: Mapping[str, GroundedSource], before: DemoTurn | None = None
+) -> DemoTurn:
+    """Ask `question`, after the turn `before` when it follows that, while the sources that it names are down."""
+    graph = turn_graph(settings, sources=[_with_fault(sources[name], question) for name in question.searches])
+    earlier = [("user", before.question), ("ai", before.output["answer"])] if before and question.follows else []
     started = time.perf_counter()
-    output = await graph.ainvoke({"question": question.text})
+    output = await graph.ainvoke({"messages": [*earlier, ("user", question.text)]})
     return DemoTurn(question.text, question.shows, output, time.perf_counter() - started)
 
 
