@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from groundgraph.graph.turn import turn_graph
     from groundgraph.sources.contract import GroundedSource
     from groundgraph.sources.in_memory import InMemorySource
+    from groundgraph.sources.sql import SqlSource
 
 __version__ = "0.1.0"
 
@@ -37,6 +38,7 @@ _HOMES = {
     "Settings": "core.settings",
     "SourceResult": "core.evidence",
     "SourceSchema": "core.schema",
+    "SqlSource": "sources.sql",
     "load_provenance": "graph.load_provenance",
     "load_settings": "core.load_settings",
     "open_graph": "graph.open_graph",
@@ -57,6 +59,7 @@ __all__ = [
     "Settings",
     "SourceResult",
     "SourceSchema",
+    "SqlSource",
     "load_provenance",
     "load_settings",
     "open_graph",
