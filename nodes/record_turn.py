@@ -10,6 +10,7 @@ from langgraph.store.base import PutOp
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
+from groundgraph.chains.answer_prompt import BODY_CHARS
 from groundgraph.chains.full_record import full_record, record_keys
 from groundgraph.chains.write_answer import answer_id
 from groundgraph.core.context import Context
@@ -111,9 +112,9 @@ def record_turn(
 
 
 def _message(draft: Draft, turn: Turn) -> AIMessage:
-    return AIMessage(
-        draft["text"], id=answer_id(turn), response_metadata={"outcome": draft["outcome"], "turn_id": turn["id"]}
-    )
+    body = draft.get("body", len(draft["text"]))
+    metadata = {"outcome": draft["outcome"], "turn_id": turn["id"], BODY_CHARS: body}
+    return AIMessage(draft["text"], id=answer_id(turn), response_metadata=metadata)
 
 
 def _support(check: Check) -> Support:

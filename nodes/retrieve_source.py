@@ -15,8 +15,9 @@ from tenacity.wait import wait_exponential_jitter
 from typing_extensions import TypedDict
 
 from groundgraph.core.circuit_breaker import CircuitBreaker
+from groundgraph.core.clean_text import clean_text
 from groundgraph.core.context import Context, options_in_force
-from groundgraph.core.deadline import within
+from groundgraph.core.deadline import DeadlinePassed, within
 from groundgraph.core.errors import SourceContractBroken, SourceError
 from groundgraph.core.evidence import (
     EvidenceRecord,
@@ -112,14 +113,16 @@ async def _retrieved(
     question: Question, limit: float, attempts: int, evidence: EvidenceStore
 ) -> tuple[Retrieval, dict[str, EvidenceRecord]]:
     """What came of the question, and the records of the evidence that it gave."""
+    started = time.perf_counter()
     try:
         answer, tries = await _asked(question, limit, attempts)
         kept, dropped = accepted(answer, question)
-    except TimeoutError:
-        return {"status": "timed_out", "error": f"{limit:g}", "error_type": "SourceTimeout"}, {}
+        records, refs = _references(kept, evidence)
+    except DeadlinePassed:
+        waited = f"{time.perf_counter() - started:.2g}"
+        return {"status": "timed_out", "error": waited, "error_type": "SourceTimeout"}, {}
     except Exception as error:
         return {"status": "failed", "error": _reason(error), "error_type": type(error).__name__}, {}
-    records, refs = _references(kept, evidence)
     return {
         "status": "ok",
         "refs": refs,
@@ -172,32 +175,46 @@ def accepted(answer: Sequence[SourceResult], question: Question) -> tuple[list[S
             kept.append(_normal(result, question.source))
         else:
             dropped[reason] += 1
+    if not kept and dropped["invalid_relevance"]:
+        raise SourceContractBroken("every relevance that it gave is no number")
     return kept, dict(dropped)
 
 
 def _fault_of(result: SourceResult, filters: Mapping[str, Any], score_threshold: float) -> str | None:
     if not isinstance(result.content, str) or not result.content.strip():
         return "empty"
-    if not math.isfinite(result.relevance):
+    relevance = _number(result.relevance)
+    if relevance is None:
         return "invalid_relevance"
-    if result.relevance < score_threshold:
+    if relevance < score_threshold:
         return "below_threshold"
-    known = {name: condition for name, condition in filters.items() if name in result.metadata}
-    return None if matches(known, result.metadata) else "outside_filter"
+    metadata = result.metadata or {}
+    known = {name: condition for name, condition in filters.items() if name in metadata}
+    return None if matches(known, metadata) else "outside_filter"
 
 
 def _normal(result: SourceResult, source: GroundedSource) -> SourceResult:
-    if 0 <= result.relevance <= 1 and result.source_name == source.name:
-        return result
+    """The result with plain values of the right types, whatever a client library made of them."""
+    relevance = min(1.0, max(0.0, _number(result.relevance) or 0.0))
+    score = _number(result.score) if result.score is not None else relevance
     return SourceResult(
-        result.content,
-        str(result.source_id),
+        clean_text(result.content),
+        clean_text(str(result.source_id)),
         source.name,
         source.source_type,
-        min(1.0, max(0.0, result.relevance)),
-        result.metadata,
-        result.score,
+        relevance,
+        dict(result.metadata or {}),
+        relevance if score is None else score,
     )
+
+
+def _number(value: Any) -> float | None:
+    """`value` as a finite number, None when it is none."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _references(results: Sequence[SourceResult], evidence: EvidenceStore) -> References:
@@ -206,14 +223,14 @@ def _references(results: Sequence[SourceResult], evidence: EvidenceStore) -> Ref
     for result in results:
         key, record = evidence.named(result)
         records[key] = record
-        score = result.score if result.score is not None else result.relevance
+        score = result.relevance if result.score is None else result.score
         refs.append([key, round(result.relevance, 4), round(score, 4)])
     return records, refs
 
 
 def _reason(error: BaseException) -> str:
     status = status_code(error)
-    text = str(error).strip() or type(error).__name__
+    text = clean_text(str(error)).strip() or type(error).__name__
     return f"{text[:300]} (status {status})" if status else text[:300]
 
 

@@ -11,8 +11,6 @@ from groundgraph.nodes.ingest.html_markdown import html_markdown
 
 NEEDS_EXTRA = 'HTML needs the package trafilatura: pip install "groundgraph[web]"'
 NO_TEXT = "the page has no main text; if a script writes it, save the page from the browser"
-_DECLARED = re.compile(rb"<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]+)", re.I)
-_DECLARED_WITHIN = 4096
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 _REPLACEMENT = "\ufffd"
 # What no XML library takes.
@@ -71,28 +69,18 @@ def load_html(data: bytes) -> Page:
 
 
 def decode_html(data: bytes) -> tuple[str, list[str]]:
-    """The text of a page, by its byte order mark, its own declaration, UTF-8, or the likeliest encoding."""
+    """The text of a page, by its byte order mark, as UTF-8, or as trafilatura takes it, by declaration and content."""
     from trafilatura.utils import detect_encoding
 
     for mark, name in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
         if data.startswith(mark):
             return _decoded(data, name)
-    for name in (*_declared(data), "utf-8", *detect_encoding(data)):
+    for name in ("utf-8", *detect_encoding(data)):
         try:
             return data.decode(name), []
         except (ValueError, LookupError):
             continue
     return _decoded(data, "utf-8")
-
-
-def _declared(data: bytes) -> list[str]:
-    found = _DECLARED.search(data[:_DECLARED_WITHIN])
-    name = found[1].decode("ascii").lower() if found else ""
-    if name in ("iso-8859-1", "latin1", "latin-1", "ascii", "us-ascii"):
-        # What every browser takes these for.
-        return ["windows-1252"]
-    # A declaration that can be read byte by byte is not in an encoding of two bytes.
-    return [name] if name and not name.startswith(("utf-16", "utf-32", "ucs")) else []
 
 
 def _decoded(data: bytes, encoding: str) -> tuple[str, list[str]]:

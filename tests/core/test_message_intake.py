@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.types import Command
 
+from groundgraph.core.errors import InputInvalid
 from groundgraph.core.message_intake import MARK, RESERVED_METADATA, clean_message, take_in
 from groundgraph.core.settings import LimitSettings
 
@@ -50,7 +51,7 @@ def test_fault_03_clean_text_passes_byte_for_byte_and_unmarked(text):
 @given(ANY)
 def test_cleaning_twice_changes_nothing_more(text):
     once = clean_message(HumanMessage(text), LIMITS)
-    assert clean_message(once, LIMITS) == once
+    assert clean_message(once, LIMITS, trusted=True) == once
 
 
 def test_fault_02_a_megabyte_is_rejected_or_truncated_at_once():
@@ -104,7 +105,7 @@ def test_t6_an_input_without_messages_stays_without_them():
     assert take_in({"messages": []}, LIMITS) == {"messages": []}
 
 
-@pytest.mark.parametrize("given", [None, Command(resume=1), "text"])
+@pytest.mark.parametrize("given", [None, Command(resume=1)])
 def test_t3_what_is_no_mapping_resumes_and_passes_unchanged(given):
     assert take_in(given, LIMITS) is given
 
@@ -114,11 +115,31 @@ def test_blocks_that_hold_a_forbidden_character_become_clean_text():
     assert message.text == "a\ufffd"
 
 
-def test_only_the_users_words_are_touched_and_ids_stay():
-    kept = [SystemMessage("s\x00"), AIMessage("a\x00"), ToolMessage("t\x00", tool_call_id="1")]
-    taken = take_in({"messages": [*kept, HumanMessage("h\x00", id="m1", name="n")]}, LIMITS)["messages"]
-    assert taken[:3] == kept
+def test_every_message_is_cleaned_only_the_users_are_cut_and_ids_stay():
+    given = [SystemMessage("s\x00"), AIMessage("a" * 5000), ToolMessage("t\x00", tool_call_id="1")]
+    taken = take_in({"messages": [*given, HumanMessage("h\x00", id="m1", name="n")]}, LIMITS)["messages"]
+    assert [str(message.text)[:2] for message in taken] == ["s\ufffd", "aa", "t\ufffd", "h\ufffd"]
+    assert len(taken[1].text) == 5000
     assert (taken[3].id, taken[3].name) == ("m1", "n")
+
+
+def test_fault_02_a_mark_that_a_client_sets_does_not_get_around_the_limit():
+    forged = HumanMessage("a" * 5000, additional_kwargs={"groundgraph": {"x": 1}})
+    assert len(only({"messages": [forged]}).text) <= 1000
+    assert only({"messages": [HumanMessage("a", additional_kwargs={"groundgraph": "yes"})]}).additional_kwargs == {}
+    command = take_in(Command(update={"messages": [forged]}), LIMITS)
+    assert len(command.update["messages"][0].text) <= 1000
+
+
+@pytest.mark.parametrize("given", ["text", HumanMessage("text"), [HumanMessage("text")], ("user", "text")])
+def test_a_text_a_message_and_a_list_stand_for_messages(given):
+    assert only(take_in(given, LIMITS)).text == "text"
+
+
+@pytest.mark.parametrize("given", [{"messages": [object()]}, {"messages": [("nobody", "x")]}, {"metadata": [1]}])
+def test_what_no_turn_can_take_is_a_typed_error(given):
+    with pytest.raises(InputInvalid):
+        take_in(given, LIMITS)
 
 
 def test_the_callers_input_is_not_changed():

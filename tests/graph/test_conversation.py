@@ -199,7 +199,9 @@ async def test_R13_I8_an_edited_state_does_not_get_around_the_filters() -> None:
         pass
     intent = {**(await graph.aget_state(thread())).values["intent"], "filters": {"docs": {"tenant": "b"}}}
     forked = await graph.aupdate_state(thread(), {"intent": intent}, as_node="resolve_intent")
-    result = await graph.ainvoke(None, forked, context=Context(scope={"tenant": "b"}))
+    with pytest.raises(ScopeMissing, match="began in another scope"):
+        await graph.ainvoke(None, forked, context=Context(scope={"tenant": "b"}))
+    result = await graph.ainvoke(None, forked, context=context)
     assert {row["metadata"]["tenant"] for row in result["provenance"]["results"]} == {"a"}
 
 

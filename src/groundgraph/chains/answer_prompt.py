@@ -8,10 +8,14 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from groundgraph.chains.call_model import tokens_of
 from groundgraph.chains.citations import reference
+from groundgraph.chains.label_gate import LabelGate
 from groundgraph.core.context import Options
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Turn
 from groundgraph.prompts import Prompts
+
+# In an answer's `response_metadata`: how many characters of it were said, before a listing of evidence begins.
+BODY_CHARS = "body_chars"
 
 
 def recent_conversation(messages: Sequence[BaseMessage], turn: Turn, turns: int) -> list[BaseMessage]:
@@ -24,6 +28,19 @@ def recent_conversation(messages: Sequence[BaseMessage], turn: Turn, turns: int)
     return before[-2 * turns :] if turns else []
 
 
+def as_said(message: BaseMessage) -> BaseMessage:
+    """An earlier message as a model is shown it again.
+
+    Its labels are taken out, because they refer to the evidence of another turn, and so is the listing of evidence that
+    groundgraph put below what was said.
+    """
+    if not isinstance(message, AIMessage):
+        return message
+    body = message.response_metadata.get(BODY_CHARS, len(str(message.text)))
+    gate = LabelGate(allowed=())
+    return AIMessage(gate.feed(str(message.text)[:body]) + gate.flush(), id=message.id)
+
+
 def answer_messages(
     prompts: Prompts,
     options: Options,
@@ -32,24 +49,33 @@ def answer_messages(
     conversation: Sequence[BaseMessage],
     *,
     token_limit: int,
-) -> tuple[list[BaseMessage], int]:
+) -> tuple[list[BaseMessage], int] | None:
     """System prompt, conversation, evidence, question; and how many pieces of evidence did not fit `token_limit`.
+
+    When they are too many tokens, the conversation goes first, then evidence from the end. None when even the first
+    piece of evidence does not fit: an answer without it would be made up.
 
     The same turn gives the same bytes, whenever and wherever it is resumed: nothing here depends on a clock or on the
     order of a set, and the fence around the evidence derives from the turn's id.
     """
+    earlier = [as_said(message) for message in conversation]
     shown = len(evidence)
     while True:
         messages = [
             SystemMessage(_system_text(prompts, options)),
-            *conversation,
+            *earlier,
             HumanMessage(_evidence_text(prompts, options, turn, evidence[:shown]), name="evidence"),
             HumanMessage(turn["question"]),
         ]
         excess = tokens_of(messages) - token_limit
-        if excess <= 0 or shown == 0:
+        if excess <= 0:
             return messages, len(evidence) - shown
-        shown = _fewer(evidence, shown, excess)
+        if earlier:
+            earlier = earlier[1:]
+        elif shown <= 1:
+            return None
+        else:
+            shown = max(1, _fewer(evidence, shown, excess))
 
 
 def _fewer(evidence: Sequence[SourceResult], shown: int, excess: int) -> int:

@@ -13,7 +13,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from tenacity import RetryCallState
 from tenacity.wait import wait_exponential_jitter
 
-from groundgraph.core.deadline import remaining, within
+from groundgraph.core.deadline import DeadlinePassed, remaining, within
 from groundgraph.core.errors import ModelBudgetSpent, ModelError, ModelTimeout
 from groundgraph.core.model_reply import is_transient, retry_after, status_code
 from groundgraph.core.retry import with_retries
@@ -73,7 +73,8 @@ async def call_with_retries(
         ModelError: the model failed for good; the message holds the provider's.
     """
     tries = 0
-    ends_at = time.monotonic() + remaining(limit)
+    waited = remaining(limit)
+    ends_at = time.monotonic() + waited
 
     def worth_another(error: BaseException) -> bool:
         return is_transient(error) and may_retry()
@@ -93,8 +94,8 @@ async def call_with_retries(
 
     try:
         return await within(limit, with_retries(once, worth_another, wait=pause, stop=too_late)), tries
-    except TimeoutError as error:
-        raise ModelTimeout(f"no answer within {limit:g} seconds") from error
+    except DeadlinePassed as error:
+        raise ModelTimeout(f"no answer within {min(limit, waited):.2g} seconds") from error
     except ModelError:
         raise
     except Exception as error:

@@ -6,22 +6,38 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, BaseCallbackManager
 from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models._compat_bridge import achunks_to_events
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config
+from langchain_core.tracers._streaming import _StreamingCallbackHandler
 from langgraph.constants import TAG_NOSTREAM
 from pydantic import ConfigDict, PrivateAttr
 
 from groundgraph.chains.label_gate import LabelGate
 from groundgraph.core.backpressure import ready_to_emit
+from groundgraph.core.clean_text import clean_text
 from groundgraph.core.errors import ModelError
 from groundgraph.core.model_reply import finish_reason, refusal_text
 
-# The inner call runs beside this one, under the callbacks of the node; the tag keeps LangGraph from streaming it.
-_INNER: RunnableConfig = {"tags": [TAG_NOSTREAM]}
+
+def _inner_config() -> RunnableConfig:
+    """How the inner model is called: under the callbacks of the node, but for those that stream what passes them.
+
+    LangGraph's stream and that of `astream_events` are fed by the gated model alone; the inner model's tokens have not
+    been checked.
+    """
+    callbacks = ensure_config().get("callbacks")
+    if isinstance(callbacks, BaseCallbackManager):
+        callbacks = callbacks.copy()
+        callbacks.handlers = [one for one in callbacks.handlers if not isinstance(one, _StreamingCallbackHandler)]
+        callbacks.inheritable_handlers = [
+            one for one in callbacks.inheritable_handlers if not isinstance(one, _StreamingCallbackHandler)
+        ]
+    return {"tags": [TAG_NOSTREAM], "callbacks": callbacks}
 
 
 @dataclass
@@ -30,6 +46,7 @@ class Written:
 
     text: str = ""
     by_model: int = 0
+    has_suffix: bool = False
     finish: str = "stop"
     refusal: str = ""
     input_tokens: int | None = None
@@ -63,6 +80,7 @@ class GatedChatModel(BaseChatModel):
     max_output_tokens: int = 100_000
     cache: bool = False
     _written: Written = PrivateAttr(default_factory=Written)
+    _closed: bool = PrivateAttr(default=False)
 
     @property
     def written(self) -> Written:
@@ -70,6 +88,14 @@ class GatedChatModel(BaseChatModel):
         self._written.removed = list(self.gate.removed)
         self._written.labels = list(self.gate.used)
         return self._written
+
+    @property
+    def _refused(self) -> bool:
+        return bool(self._written.refusal) or self._written.finish == "refusal"
+
+    def close(self) -> None:
+        """Let nothing pass any more: the caller has given up on a call that may not have noticed."""
+        self._closed = True
 
     @property
     def _llm_type(self) -> str:
@@ -85,7 +111,7 @@ class GatedChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002 - the inner call has its own
         **kwargs: Any,
     ) -> ChatResult:
-        reply = await self.inner.ainvoke(messages, _INNER, stop=stop, **kwargs)
+        reply = await self.inner.ainvoke(messages, _inner_config(), stop=stop, **kwargs)
         self._note(reply)
         text = self._passed(reply.text, final=True)
         self._require_text()
@@ -98,7 +124,9 @@ class GatedChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        async for chunk in self.inner.astream(messages, _INNER, stop=stop, **kwargs):
+        async for chunk in self.inner.astream(messages, _inner_config(), stop=stop, **kwargs):
+            if self._closed:
+                return
             self._note(chunk)
             piece = self._passed(chunk.text, final=False)
             if piece:
@@ -135,21 +163,22 @@ class GatedChatModel(BaseChatModel):
             raise ModelError("it wrote nothing")
 
     def _passed(self, text: str, *, final: bool) -> str:
-        piece = self.gate.feed(text)
+        piece = self.gate.feed(clean_text(text))
         if final:
             piece += self.gate.flush()
         if not self._written.by_model:
             piece = piece.lstrip()
             piece = self.prefix + piece if piece else ""
         self._written.by_model += len(piece)
-        if final and self._written.by_model:
+        if final and self._written.by_model and not self._refused:
             piece += self.suffix
+            self._written.has_suffix = bool(self.suffix)
         self._written.text += piece
         return piece
 
     def _note(self, reply: AIMessage) -> None:
         self._written.finish = finish_reason(reply) or self._written.finish
-        self._written.refusal += refusal_text(reply)
+        self._written.refusal += clean_text(refusal_text(reply))
         usage = reply.usage_metadata
         if usage:
             self._written.input_tokens = (self._written.input_tokens or 0) + usage["input_tokens"]

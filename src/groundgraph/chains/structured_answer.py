@@ -105,7 +105,14 @@ def structured_draft(templates: AnswerTemplates, variables: Mapping[str, Any], l
         "removed": gate.removed,
         "notes": notes,
         "written": 0,
+        "body": len(text) if templates.has_own else _listing_at(text),
     }
+
+
+def _listing_at(text: str) -> int:
+    """Where the listing of the built-in template begins."""
+    at = text.find("\n## ")
+    return at if at >= 0 else len(text)
 
 
 def _sample() -> dict[str, Any]:

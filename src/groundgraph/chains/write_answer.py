@@ -75,7 +75,7 @@ async def write_answer(
         left = tokens_left(settings.limits, task.calls)
     except ModelBudgetSpent as error:
         return _instead(task, templates, prompts.note("model_failed", language, reason=str(error)))
-    messages, cut = answer_messages(
+    fitting = answer_messages(
         prompts,
         task.options,
         task.turn,
@@ -83,6 +83,10 @@ async def write_answer(
         task.conversation,
         token_limit=max(left - ANSWER_RESERVE, left // 2),
     )
+    if fitting is None:
+        reason = prompts.note("evidence_cut", language, count=len(task.evidence))
+        return _instead(task, templates, reason)
+    messages, cut = fitting
     shown = len(task.evidence) - cut
     written, call, failure = await _write(task, model, settings, messages, shown, left)
     notes = [prompts.note("evidence_cut", language, count=cut)] if cut else []
@@ -131,6 +135,8 @@ async def _write(
         )
     except ModelError as error:
         failure = str(error)
+        for gated in tries:
+            gated.close()
     written = tries[-1].written if tries else Written()
     if written.refusal and not written.text:
         failure = ""
@@ -165,10 +171,11 @@ def _draft(task: Assignment, written: Written, failure: str, templates: AnswerTe
         "text": written.text if written.text.strip() else written.refusal,
         "outcome": "answered",
         "finish": finish,
-        "labels": [] if finish == "refusal" else list(dict.fromkeys([*written.labels, *labels_in(task.suffix)])),
+        "labels": list(dict.fromkeys([*written.labels, *(labels_in(task.suffix) if written.has_suffix else [])])),
         "removed": written.removed,
         "notes": notes + ([reasons[finish]()] if finish in reasons else []),
         "written": written.by_model,
+        "body": len(written.text) - (len(task.suffix) if written.has_suffix else 0),
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class CircuitBreaker:
-    """Opens after `failures` failures in a row; after `pause` seconds one call may try again.
+    """Opens after `failures` failures in a row; after `pause` seconds calls may try again.
 
     Args:
         failures: how many failures in a row open it.
@@ -23,13 +23,8 @@ class CircuitBreaker:
         self._opened_at: float | None = None
 
     def allows(self) -> bool:
-        """Whether a call may be made now. When the pause is over, the first to ask may, the others not yet."""
-        if self._opened_at is None:
-            return True
-        if self._clock() - self._opened_at < self._pause:
-            return False
-        self._opened_at = self._clock()
-        return True
+        """Whether a call may be made now. After the pause calls may try again; the first that fails opens it anew."""
+        return self._opened_at is None or self._clock() - self._opened_at >= self._pause
 
     def succeeded(self) -> None:
         """A call succeeded: the breaker is closed."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from groundgraph.core.errors import ScopeMissing
 from groundgraph.core.settings import Settings, Style
 
 
@@ -55,7 +56,7 @@ class Options:
     citation_format: Literal["section", "source"]
     language: str | None
     sources: list[str] | None
-    scope: dict[str, Any]
+    scope: dict[str, Any] = field(default_factory=dict)
 
 
 def options_in_force(settings: Settings, recorded: dict[str, Any], context: Context | None) -> Options:
@@ -77,11 +78,17 @@ def options_in_force(settings: Settings, recorded: dict[str, Any], context: Cont
         citation_format=chosen.get("citation_format", settings.synthesis.citation_format),
         language=chosen.get("language"),
         sources=chosen.get("sources"),
-        # A turn belongs to the scope that it began in, whoever goes on with it.
-        scope=recorded.get("scope") or chosen.get("scope") or {},
+        scope=_scope(recorded.get("scope"), chosen_fields(context).get("scope")),
     )
 
 
-def chosen_fields(context: Context | None) -> dict[str, Any]:
-    """The fields of `context` that say something."""
-    return context.model_dump(exclude_none=True) if context is not None else {}
+def _scope(recorded: dict[str, Any] | None, own: dict[str, Any] | None) -> dict[str, Any]:
+    """The scope of a turn: a turn belongs to the scope that it began in, and nobody goes on with it in another."""
+    if recorded and own and recorded != own:
+        raise ScopeMissing("This turn began in another scope. Ask the question anew in yours.")
+    return recorded or own or {}
+
+
+def chosen_fields(context: object) -> dict[str, Any]:
+    """The fields of a `Context` that say something; none for the context of a parent graph, which is another's."""
+    return context.model_dump(exclude_none=True) if isinstance(context, Context) else {}

@@ -26,11 +26,23 @@ def remaining(limit: float) -> float:
     return limit if ends_at is None else max(0.0, min(limit, ends_at - time.monotonic()))
 
 
+class DeadlinePassed(TimeoutError):
+    """Work did not end within its limit or the turn's deadline; work that times out by itself raises something else."""
+
+
+class WorkCancelled(Exception):
+    """Work ended in a cancellation that nobody asked for."""
+
+
 async def within(limit: float, work: Coroutine[Any, Any, T]) -> T:
-    """The result of `work`, or `TimeoutError` after `limit` seconds or at the turn's deadline, whichever comes first.
+    """The result of `work`.
 
     Work that swallows its cancellation is left behind instead of being waited for; `asyncio.timeout` would wait.
     When the caller itself is cancelled, the work is cancelled too.
+
+    Raises:
+        DeadlinePassed: after `limit` seconds or at the turn's deadline, whichever comes first.
+        WorkCancelled: the work raised `CancelledError` by itself.
     """
     task = asyncio.ensure_future(work)
     try:
@@ -40,7 +52,9 @@ async def within(limit: float, work: Coroutine[Any, Any, T]) -> T:
         raise
     if not done:
         _abandon(task)
-        raise TimeoutError
+        raise DeadlinePassed
+    if task.cancelled():
+        raise WorkCancelled("it was cancelled from inside")
     return task.result()
 
 

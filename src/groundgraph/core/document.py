@@ -9,6 +9,7 @@ from typing import Any, Protocol
 MARKDOWN = "text/markdown"
 PLAIN_TEXT = "text/plain"
 RESTRUCTURED_TEXT = "text/x-rst"
+HTML = "text/html"
 
 
 @dataclass(frozen=True)

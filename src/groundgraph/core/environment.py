@@ -40,7 +40,7 @@ class Environment:
     """
 
     values: dict[str, Any]
-    source_options: dict[str, dict[str, str]] = field(default_factory=dict)
+    source_options: dict[str, dict[str, Any]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
 
     def with_source_options(self, sources: list[Any], *, below: bool) -> list[Any]:
@@ -49,7 +49,7 @@ class Environment:
 
     def _with_options(self, entry: Mapping[str, Any], below: bool) -> dict[str, Any]:
         options = self.source_options.get(spelled(_name(entry)), {})
-        return {**options, **entry} if below else {**entry, **options}
+        return merged_sections(options, entry) if below else merged_sections(entry, options)
 
     def without_source(self, sources: Any) -> list[str]:
         """The names for which the environment sets options although no source is called so."""
@@ -71,15 +71,25 @@ def read_environment() -> Environment:
     variables = {**_secret_files(), **_own_variables()}
     source = EnvSettingsSource(Settings)
     source.env_vars = {
-        f"{PREFIX.lower()}{name}": value for name, value in variables.items() if not name.startswith(_SOURCES)
+        f"{PREFIX.lower()}{name}": value
+        for name, value in variables.items()
+        if name not in INTERNAL and not name.startswith(_SOURCES)
     }
     try:
         found = source()
     except SettingsError as error:
         # The cause quotes the value.
         raise ConfigurationError([Problem("", f"{error}; lists and whole sections are written in JSON")]) from None
-    values = {key: value for key, value in found.items() if key not in INTERNAL}
-    return Environment({**_planned(variables), **values}, _source_options(variables), tuple(_unknown(variables)))
+    return Environment({**_planned(variables), **found}, _source_options(variables), tuple(_unknown(variables)))
+
+
+def merged_sections(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Two mappings, section by section; a value of `above` wins."""
+    merged = dict(below)
+    for key, value in above.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = merged_sections(merged[key], value) if both else value
+    return merged
 
 
 def variable_of(location: tuple[str | int, ...], source_name: str = "") -> str:
@@ -110,12 +120,12 @@ def _secret_files() -> dict[str, str]:
         raise ConfigurationError([Problem(SECRETS_DIR, f"the folder cannot be read: {reason}")]) from None
 
 
-def _source_options(variables: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    options: dict[str, dict[str, str]] = {}
+def _source_options(variables: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    options: dict[str, dict[str, Any]] = {}
     for variable, value in variables.items():
-        _, name, *key = variable.split("__") if variable.startswith(_SOURCES) else ("", "")
-        if key:
-            options.setdefault(name, {})["__".join(key)] = value
+        _, *names = variable.split("__") if variable.startswith(_SOURCES) else [""]
+        if len(names) > 1:
+            _set(options, names, value)
     return options
 
 
@@ -124,13 +134,20 @@ def _planned(variables: Mapping[str, str]) -> dict[str, Any]:
     sections = set(planned_below(())) - set(Settings.model_fields)
     values: dict[str, Any] = {}
     for variable, value in variables.items():
-        section, *below = variable.split("__")
-        if section in sections:
-            target = values
-            for name in (section, *below)[:-1]:
-                target = target.setdefault(name, {})
-            target[(section, *below)[-1]] = _parsed(value)
+        names = variable.split("__")
+        if names[0] in sections:
+            _set(values, names, _parsed(value))
     return values
+
+
+def _set(values: dict[str, Any], names: list[str], value: Any) -> None:
+    *sections, last = names
+    for name in sections:
+        inner = values.setdefault(name, {})
+        if not isinstance(inner, dict):
+            inner = values[name] = {}
+        values = inner
+    values[last] = value
 
 
 def _parsed(value: str) -> Any:

@@ -8,6 +8,7 @@
     │   └── TemplateInvalid       a template that does not compile or reaches for what the sandbox forbids
     ├── IntentInvalid             a template did not render to an intent; carries the rendered text
     ├── FilterInvalid             a filter names no declared field, or a value the field does not allow
+    ├── InputInvalid              the input of a turn is nothing that a turn can take
     ├── ScopeMissing              a run brings no value for a scope filter
     ├── SourceError               a source could not answer
     │   ├── SourceUnavailable     the service or file behind it is not there
@@ -85,8 +86,12 @@ class FilterInvalid(GroundGraphError):
     """A filter names a field that the source does not declare, or a value that the field does not allow."""
 
 
+class InputInvalid(GroundGraphError):
+    """The input of a turn is nothing that a turn can take; the message says which part and why."""
+
+
 class ScopeMissing(GroundGraphError):
-    """A run brings no value for a scope filter, so it must not search."""
+    """A run brings no value for a scope filter, or goes on with a turn that began in another scope."""
 
 
 class SourceError(GroundGraphError):

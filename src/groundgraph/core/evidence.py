@@ -14,6 +14,8 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
+from groundgraph.core.clean_text import clean_text
+
 PREVIEW_CHARS = 160
 
 
@@ -55,7 +57,7 @@ class SourceResult:
         return as_row(to_record(self), self.relevance, label)
 
 
-_PLAIN = frozenset({str, int, bool, type(None)})
+_PLAIN = frozenset({int, bool, type(None)})
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -71,6 +73,8 @@ class EvidenceRecord(TypedDict):
 
 def jsonable(value: Any) -> Any:
     """`value` with everything that JSON does not know turned into strings, dates as ISO 8601."""
+    if type(value) is str:
+        return clean_text(value)
     if type(value) in _PLAIN:
         return value
     if isinstance(value, Enum):
@@ -91,8 +95,8 @@ def jsonable(value: Any) -> Any:
 def to_record(result: SourceResult) -> EvidenceRecord:
     """The record of `result`, ready for a store."""
     return {
-        "content": result.content,
-        "source_id": result.source_id,
+        "content": clean_text(result.content),
+        "source_id": clean_text(result.source_id),
         "source_name": result.source_name,
         "source_type": result.source_type,
         "metadata": jsonable(result.metadata),

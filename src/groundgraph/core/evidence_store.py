@@ -27,7 +27,7 @@ class EvidenceStore:
         self.own = own
         self._capacity = capacity
         self._recent: OrderedDict[str, EvidenceRecord] = OrderedDict()
-        self._named: OrderedDict[tuple[str, str], tuple[SourceResult, str, EvidenceRecord]] = OrderedDict()
+        self._named: OrderedDict[tuple[str, str], tuple[str, EvidenceRecord]] = OrderedDict()
         self._written: WeakKeyDictionary[BaseStore, OrderedDict[str, None]] = WeakKeyDictionary()
 
     def store_of(self, running: BaseStore | None) -> BaseStore | None:
@@ -41,14 +41,13 @@ class EvidenceStore:
         """The key and the record of `result`; neither is made again while the source gives the same text."""
         identity = (result.source_name, result.source_id)
         known = self._named.get(identity)
-        if known and known[0].content == result.content and known[0].metadata == result.metadata:
-            return known[1], known[2]
+        if known and _same(known[1], result):
+            return known
         record = to_record(result)
-        key = evidence_key(record)
-        self._named[identity] = (result, key, record)
+        self._named[identity] = (evidence_key(record), record)
         if len(self._named) > self._capacity:
             self._named.popitem(last=False)
-        return key, record
+        return self._named[identity]
 
     async def save(self, running: BaseStore | None, records: Mapping[str, EvidenceRecord]) -> dict[str, EvidenceRecord]:
         """Write what the store does not hold yet, in one batch.
@@ -129,3 +128,12 @@ class EvidenceStore:
 def _shrink(held: OrderedDict[str, EvidenceRecord] | OrderedDict[str, None], capacity: int) -> None:
     while len(held) > capacity:
         held.popitem(last=False)
+
+
+def _same(record: EvidenceRecord, result: SourceResult) -> bool:
+    """Whether `result` still says what `record` holds; the result itself may have been changed in place."""
+    return (
+        record["content"] == result.content
+        and record["source_type"] == result.source_type
+        and record["metadata"] == result.metadata
+    )

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
-from groundgraph.core.environment import DEFAULT_NAME, Environment, read_environment, variable_of
+from groundgraph.core.environment import DEFAULT_NAME, Environment, merged_sections, read_environment, variable_of
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.planned_keys import Location, PlannedValue, planned_values
 from groundgraph.core.secret_values import written_secrets
@@ -75,14 +75,14 @@ class _Reading:
         strategy = nested.get("strategy", top.pop("strategy", "grounded"))
         if strategy != "grounded":
             self._note(("strategy",), f"'{strategy}' is not offered; the only one is 'grounded'")
-        flat = _merged(top, {key: value for key, value in nested.items() if key != "strategy"})
+        flat = merged_sections(top, {key: value for key, value in nested.items() if key != "strategy"})
         for key in sorted(INTERNAL & set(flat)):
             self._note((key,), "is not a setting")
         return {key: value for key, value in flat.items() if key not in INTERNAL}
 
     def _layered(self, own: dict[str, Any]) -> dict[str, Any]:
         values = self._environment.values
-        layered = _merged(own, values) if self._path else _merged(values, own)
+        layered = merged_sections(own, values) if self._path else merged_sections(values, own)
         if isinstance(layered.get("sources"), list):
             layered["sources"] = self._environment.with_source_options(layered["sources"], below=self._path is None)
         for name in self._environment.without_source(layered.get("sources")):
@@ -172,15 +172,6 @@ def _written(location: Location, wanted: Mapping[str, Any], *, missing: bool) ->
     if missing:
         return location
     return location[: max(1, _depth(wanted, location))]
-
-
-def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Two mappings, section by section; a value of `above` wins."""
-    merged = dict(below)
-    for key, value in above.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = _merged(merged[key], value) if both else value
-    return merged
 
 
 def _plain(value: Any) -> Any:

@@ -1,58 +1,96 @@
-"""What is done to a message before it enters a thread: characters that no text may contain, and its length."""
+"""What is done to an input before it enters a thread: its form, characters that no text may contain, its length."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
+from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage, convert_to_messages
+from langgraph.types import Command
 
+from groundgraph.core.clean_text import FORBIDDEN, clean_text
+from groundgraph.core.errors import InputInvalid
+from groundgraph.core.evidence import jsonable
 from groundgraph.core.settings import LimitSettings
 
 MARK = "groundgraph"
 RESERVED_METADATA = ("retrieval_provenance", "retrieval_provenance_history")
 _REJECTED_CHARS = 200
-# A lone surrogate cannot be encoded, so no checkpoint could hold it; NUL ends a text in PostgreSQL.
-_FORBIDDEN = re.compile("[\ud800-\udfff\x00]")
 
 
 def take_in(given: Any, limits: LimitSettings, *, trusted: bool = False) -> Any:
     """The input of a turn with clean messages.
 
-    `question` becomes a message. In each message, forbidden characters become U+FFFD, and a text longer than
-    `limits.message_chars` is cut; what was done stands in the message's `additional_kwargs["groundgraph"]`. Metadata
-    that only groundgraph writes is dropped unless the input comes from a parent graph (`trusted`). Anything that is
-    not a mapping passes unchanged: it resumes a run.
+    A message, a list of messages or a text stands for `{"messages": ...}`, and `question` becomes a message. In each
+    message, forbidden characters become U+FFFD, and a text longer than `limits.message_chars` is cut; what was done
+    stands in the message's `additional_kwargs["groundgraph"]`. The update of a `Command` is treated alike. Metadata
+    and marks that only groundgraph writes are dropped unless the input comes from a parent graph (`trusted`). None
+    passes unchanged: it resumes a run.
+
+    Raises:
+        InputInvalid: the messages or the metadata are nothing that a turn can take.
     """
-    if not isinstance(given, dict):
-        return given
+    if isinstance(given, Command) and isinstance(given.update, dict):
+        return replace(given, update=_taken(given.update, limits, trusted))
+    if isinstance(given, BaseMessage | str | list | tuple):
+        given = {"messages": given}
+    return _taken(given, limits, trusted) if isinstance(given, dict) else given
+
+
+def _taken(given: Mapping[str, Any], limits: LimitSettings, trusted: bool) -> dict[str, Any]:
     taken = dict(given)
     question = taken.pop("question", None)
-    messages = taken.get("messages", [])
-    listed = messages if isinstance(messages, list) else [messages]
+    listed = _listed(taken.get("messages"))
     if question is not None:
-        listed = [*listed, HumanMessage(str(question))]
+        listed.append(question if isinstance(question, BaseMessage) else HumanMessage(str(question)))
     if listed or "messages" in taken:
-        taken["messages"] = [clean_message(message, limits) for message in convert_to_messages(listed)]
-    if not trusted and isinstance(taken.get("metadata"), dict):
-        taken["metadata"] = {k: v for k, v in taken["metadata"].items() if k not in RESERVED_METADATA}
+        taken["messages"] = [clean_message(message, limits, trusted=trusted) for message in _converted(listed)]
+    if not trusted and taken.get("metadata") is not None:
+        taken["metadata"] = _metadata(taken["metadata"])
     return taken
 
 
-def clean_message(message: BaseMessage, limits: LimitSettings) -> BaseMessage:
-    """`message`, or a marked copy where something had to be replaced or cut."""
-    if not isinstance(message, HumanMessage) or message.additional_kwargs.get(MARK):
+def _listed(messages: Any) -> list[Any]:
+    """One message, also as (role, text), or several of them, as a list."""
+    if messages is None:
+        return []
+    one = not isinstance(messages, list | tuple) or (
+        isinstance(messages, tuple) and len(messages) == 2 and all(isinstance(part, str) for part in messages)
+    )
+    return [messages] if one else list(messages)
+
+
+def _converted(messages: Sequence[Any]) -> list[BaseMessage]:
+    try:
+        return list(convert_to_messages(list(messages)))
+    except (NotImplementedError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputInvalid(f"'messages' holds something that is no message: {str(error)[:200]}") from error
+
+
+def _metadata(metadata: Any) -> dict[str, Any]:
+    if not isinstance(metadata, Mapping):
+        raise InputInvalid(f"'metadata' must be a mapping, not {type(metadata).__name__}.")
+    return {str(name): jsonable(value) for name, value in metadata.items() if name not in RESERVED_METADATA}
+
+
+def clean_message(message: BaseMessage, limits: LimitSettings, *, trusted: bool = False) -> BaseMessage:
+    """`message`, or a marked copy where something had to be replaced or cut; only a user's message is cut."""
+    if isinstance(message, RemoveMessage) or (trusted and message.additional_kwargs.get(MARK)):
         return message
+    kwargs = {name: value for name, value in message.additional_kwargs.items() if name != MARK}
     text = str(message.text)
-    replaced = len(_FORBIDDEN.findall(text))
-    if not replaced and len(text) <= limits.message_chars:
-        return message
+    too_long = isinstance(message, HumanMessage) and len(text) > limits.message_chars
+    replaced = len(FORBIDDEN.findall(text))
+    if not replaced and not too_long:
+        return message if kwargs == message.additional_kwargs else _copy(message, message.content, kwargs)
     marks: dict[str, Any] = {"replaced": replaced} if replaced else {}
-    if len(text) > limits.message_chars:
+    if too_long:
         rejects = limits.long_message == "reject"
         marks |= {"rejected": len(text)} if rejects else {"truncated": len(text)}
         text = text[: _REJECTED_CHARS if rejects else limits.message_chars]
-    cleaned = _FORBIDDEN.sub("\ufffd", text)
-    return message.model_copy(
-        update={"content": cleaned, "additional_kwargs": {**message.additional_kwargs, MARK: marks}}
-    )
+    return _copy(message, clean_text(text), {**kwargs, MARK: marks})
+
+
+def _copy(message: BaseMessage, content: Any, kwargs: dict[str, Any]) -> BaseMessage:
+    return message.model_copy(update={"content": content, "additional_kwargs": kwargs})

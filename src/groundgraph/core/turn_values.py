@@ -96,6 +96,7 @@ class Draft(TypedDict, total=False):
     removed: list[int]
     notes: list[str]
     written: int
+    body: int
     calls: list[ModelCall]
     elapsed_ms: float
 

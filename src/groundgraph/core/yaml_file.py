@@ -45,7 +45,7 @@ def _message(error: Exception) -> str:
     """What is wrong, without the values that stand there."""
     if isinstance(error, UnicodeDecodeError):
         return f"it is not UTF-8 text, from byte {error.start} on"
-    message = str(getattr(error, "problem", None) or error)
+    message = str(getattr(error, "problem", None) or "a value in it cannot be read")
     repeated = _REPEATED.search(message) if isinstance(error, DuplicateKeyError) else None
     return f"the key '{repeated[1]}' stands there twice" if repeated else message
 

@@ -1,0 +1,64 @@
+"""The JSON schema of a configuration (U6)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema_rs
+import pytest
+
+from groundgraph.core.load_settings import load_settings
+from groundgraph.core.settings_schema import settings_schema
+from groundgraph.core.yaml_file import read_yaml
+
+CONFIGS = Path(__file__).parent / "configs"
+VALIDATOR = jsonschema_rs.validator_for(settings_schema())
+
+
+def plain(path: Path) -> dict:
+    return json.loads(json.dumps(read_yaml(path)))
+
+
+def test_u6_the_schema_takes_the_minimal_configuration():
+    assert VALIDATOR.is_valid(plain(CONFIGS / "minimal_config.yaml"))
+
+
+def test_u6_the_schema_refuses_of_the_reference_what_loading_refuses():
+    errors = VALIDATOR.iter_errors(plain(CONFIGS / "reference_config.yaml"))
+    assert {tuple(error.instance_path) for error in errors} == {
+        ("reasoning", "retrieval", "merge_adjacent"),
+        ("reasoning", "sources", 0, "topic_index"),
+        ("reasoning", "sources", 1, "topic_index"),
+        ("retriever", "thresholds"),
+        ("retriever", "default_top_k"),
+        ("chains",),
+    }
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"retrieval": {"top_kk": 3}},
+        {"reasoning": {"retrieval": {"top_k": 0}}},
+        {"nope": 1},
+        {"reasoning": {"nope": 1}},
+        {"strategy": "other"},
+        {"base_dir": "x"},
+        {"notices": []},
+        {"reranker": {"enabled": True}},
+        {"reranker": {"enabeld": False}},
+        {"intent": {"extraction_config": {"model": "m"}}},
+    ],
+)
+def test_u6_the_schema_refuses_mistakes(given):
+    assert not VALIDATOR.is_valid(given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"reasoning": None}, {"strategy": "grounded"}, {"reranker": {"enabled": False}, "llm": {"model": "m"}}],
+)
+def test_u6_the_schema_takes_what_loads(given):
+    assert VALIDATOR.is_valid(given)
+    assert load_settings(given)
