@@ -5,5 +5,6 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.sources.in_memory import InMemorySource
+from groundgraph.sources.sql import SqlSource
 
-__all__ = ["GroundedSource", "InMemorySource", "RetrievalIntent", "SourceResult", "SourceSchema"]
+__all__ = ["GroundedSource", "InMemorySource", "RetrievalIntent", "SourceResult", "SourceSchema", "SqlSource"]

@@ -88,6 +88,14 @@ class KnowledgeBaseSource(GroundedSource):
         """The names that the source itself gives and those of every document's metadata."""
         return await run_blocking(self._connections.run, _metadata_fields)
 
+    async def counts(self) -> dict[str, int]:
+        """How many `documents` and `chunks` the base holds.
+
+        Raises:
+            SourceUnavailable: see `query`, as for its other errors.
+        """
+        return await run_blocking(self._connections.run, _counts)
+
     async def query(
         self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
     ) -> list[SourceResult]:
@@ -194,6 +202,11 @@ def _documents_matching(connection: sqlite3.Connection, filters: Mapping[str, An
 def _metadata_fields(connection: sqlite3.Connection) -> set[str]:
     rows = connection.execute("SELECT DISTINCT key FROM documents, json_each(documents.metadata)")
     return {*_OWN_METADATA, *(key for (key,) in rows)}
+
+
+def _counts(connection: sqlite3.Connection) -> dict[str, int]:
+    row = connection.execute("SELECT (SELECT count(*) FROM documents), chunks FROM state").fetchone()
+    return {"documents": row[0], "chunks": row[1]}
 
 
 def knowledge_base_from_options(entry: SourceOptions) -> KnowledgeBaseSource:

@@ -70,7 +70,7 @@ def _condition(found: Column, condition: Any) -> ColumnElement[bool]:
 def _operator(found: Column, operator: str, operand: Any) -> ColumnElement[bool]:
     if operator == "not":
         return or_(column(found.name).is_(None), not_(_any_of(found, operand)))
-    if operator == "contains" or not _is_native(found):
+    if operator == "contains" or found.kind == "boolean" or not _is_native(found):
         return _checked(found, {operator: operand})
     if isinstance(operand, str):
         return _ordered_text(found, operator, operand)
@@ -83,10 +83,11 @@ def _any_of(found: Column, condition: Any) -> ColumnElement[bool]:
     wanted = condition if isinstance(condition, list) else [condition]
     if not _is_native(found) or len(wanted) > _LONGEST_LIST:
         return _checked(found, condition)
-    here = column(found.name)
+    here: ColumnElement[Any] = column(found.name)
     if found.kind == "boolean":
-        return or_(*(here.in_([1, "true", "True", "TRUE"] if value else [0, "false", "False", "FALSE"])
-                     for value in wanted))
+        return or_(
+            *(here.in_([1, "true", "True", "TRUE"] if value else [0, "false", "False", "FALSE"]) for value in wanted)
+        )
     if found.kind in ("integer", "number"):
         # A bound number would also equal a text that reads as one, which `matches` does not know.
         return and_(here.in_(wanted), func.typeof(here).in_(("integer", "real")))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, column, create_engine, func, literal_column, select
+from sqlalchemy import ColumnElement, Connection, Engine, column, create_engine, func, literal_column, select
 from sqlalchemy import table as table_clause
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
@@ -104,23 +104,28 @@ class SqliteDatabase:
         found: dict[Any, dict[str, Any]] = {}
         with self.reading() as connection:
             for row in connection.execute(statement.where(here.in_(list(keys)))):
-                values = {item.name: decode(item.kind, value) for item, value in zip(shape.columns, row[1:], strict=True)}
+                values = {
+                    item.name: decode(item.kind, value) for item, value in zip(shape.columns, row[1:], strict=True)
+                }
                 found[row[0]] = {**values, _KEY: row[0]}
         return found
 
-    def keys(self, shape: TableShape, filters: Mapping[str, Any]) -> str:
-        """The keys of the rows that satisfy checked `filters`, as a JSON array."""
-        statement = select(func.json_group_array(_key(shape))).select_from(_table(shape)).where(where(shape, filters))
+    def keys(self, shape: TableShape, filters: Mapping[str, Any], base: int) -> str:
+        """The keys of the rows that satisfy checked `filters`, as a JSON array; `base` is added to row numbers."""
+        key = _key(shape) + base if shape.rowid else _key(shape)
+        statement = select(func.json_group_array(key)).select_from(_table(shape)).where(where(shape, filters))
         with self.reading() as connection:
             return str(connection.execute(statement).scalar_one())
 
-    def values(self, shape: TableShape, field: str, limit: int) -> list[Any]:
-        """The first `limit` different values of a column."""
-        statement = select(column(field)).select_from(_table(shape)).distinct().limit(limit)
+    def values(self, shape: TableShape, field: str, filters: Mapping[str, Any], most: int) -> list[Any]:
+        """The different values of a column in the rows that satisfy `filters`; none when there are more than `most`."""
+        here: ColumnElement[Any] = column(field)
+        statement = select(here).select_from(_table(shape)).where(where(shape, filters), here.is_not(None))
         with self.reading() as connection:
-            return [row[0] for row in connection.execute(statement)]
+            found = [row[0] for row in connection.execute(statement.distinct().limit(most + 1))]
+        return found if len(found) <= most else []
 
-    def one(self, statement: Select[Any]) -> tuple[Any, ...]:
+    def one(self, statement: Any) -> tuple[Any, ...]:
         """The only row of `statement`."""
         with self.reading() as connection:
             return tuple(connection.execute(statement).one())
@@ -217,7 +222,7 @@ def _key(shape: TableShape) -> ColumnElement[Any]:
     if only and only.stored_as not in ("any", "blob"):
         return column(only.name)
     parts = [func.quote(column(name)) for name in shape.key_columns]
-    key = parts[0]
+    key: ColumnElement[Any] = parts[0]
     for part in parts[1:]:
         key = key.concat(",").concat(part)
     return key

@@ -21,6 +21,7 @@ _KINDS: tuple[tuple[type[Any], str], ...] = (
     (types.Date, "date"),
     (types.Integer, "integer"),
     (types.Numeric, "number"),
+    (types.Float, "number"),
     (types.String, "string"),
     (types.JSON, "array"),
     (types.LargeBinary, "blob"),
@@ -60,7 +61,6 @@ def read_shapes(connection: Connection, wanted: Wanted, *, source: str, where: s
 
     Raises:
         ConfigurationError: a table is not there, or there is none at all.
-        SchemaChanged: no table has a column that the configuration names.
     """
     found = inspect(connection)
     views = found.get_view_names()
@@ -71,9 +71,7 @@ def read_shapes(connection: Connection, wanted: Wanted, *, source: str, where: s
         names = ", ".join(repr(name) for name in missing)
         what = f"has no table {names}.{nearest(missing[0], known)}" if missing else "has no tables."
         raise ConfigurationError(f"The source '{source}': the database {where} {what} Tables: {listed}.")
-    shapes = [_shape(connection, name, wanted, name in views) for name in wanted.tables or known]
-    _check_columns(shapes, wanted.named_columns(), source, where)
-    return shapes
+    return [_shape(connection, name, wanted, name in views) for name in wanted.tables or known]
 
 
 def _is_internal(connection: Connection, name: str) -> bool:
@@ -86,7 +84,12 @@ def _is_internal(connection: Connection, name: str) -> bool:
     return name.startswith("_") or owners.first() is not None
 
 
-def _check_columns(shapes: Sequence[TableShape], named: Sequence[str], source: str, where: str) -> None:
+def check_columns(shapes: Sequence[TableShape], named: Sequence[str], source: str, where: str) -> None:
+    """Refuse to go on without a column that the configuration names.
+
+    Raises:
+        SchemaChanged: no table has it.
+    """
     present = [column.name for shape in shapes for column in shape.columns]
     for name in named:
         if name not in present:
@@ -100,12 +103,13 @@ def _check_columns(shapes: Sequence[TableShape], named: Sequence[str], source: s
 
 def _shape(connection: Connection, name: str, wanted: Wanted, is_view: bool) -> TableShape:
     found = inspect(connection)
-    columns = tuple(_column(item, wanted) for item in found.get_columns(name))
+    texts = _declared_as_string(connection, name)
+    columns = tuple(_column(item, wanted, texts) for item in found.get_columns(name))
     names = [column.name for column in columns]
     key = tuple(found.get_pk_constraint(name)["constrained_columns"] or ()) if not is_view else ()
     content = wanted.content_field if wanted.content_field in names else _content_field(wanted, columns)
     searched = [field for field in wanted.search_fields if field in names]
-    searched = searched or [column.name for column in columns if column.stored_as in ("string", "array")]
+    searched = searched or [column.name for column in columns if column.stored_as in ("string", "array", "any")]
     searched = searched or [column.name for column in columns if column.kind != "blob"]
     if content is not None and content not in searched:
         searched.insert(0, content)
@@ -119,10 +123,16 @@ def _content_field(wanted: Wanted, columns: Sequence[Column]) -> str | None:
     return next((texts[name] for name in CONTENT_NAMES if name in texts), None)
 
 
-def _column(item: Mapping[str, Any], wanted: Wanted) -> Column:
+def _declared_as_string(connection: Connection, table: str) -> set[str]:
+    """The columns declared STRING, which SQLite takes for a number's type and which hold texts all the same."""
+    found = connection.exec_driver_sql("SELECT name FROM pragma_table_info(?) WHERE type LIKE '%STRING%'", (table,))
+    return {row[0] for row in found}
+
+
+def _column(item: Mapping[str, Any], wanted: Wanted, texts: set[str]) -> Column:
     stored = next((kind for type_, kind in _KINDS if isinstance(item["type"], type_)), "any")
-    if isinstance(item["type"], types.Enum):
-        stored = "string"
+    if item["name"] in texts:
+        stored = "any"
     declared = str(wanted.fields.get(item["name"], {}).get("type") or ("string" if stored == "any" else stored))
     return Column(item["name"], declared, stored)
 

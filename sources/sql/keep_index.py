@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Sequence
 
-from groundgraph.core.errors import GroundGraphError
 from groundgraph.sources.sql.database import SqliteDatabase, Version
 from groundgraph.sources.sql.index_file import IndexFile
 from groundgraph.sources.sql.shape import TableShape
@@ -47,13 +46,20 @@ class IndexKeeper:
             self._fresh = (made_for, version)
             return True
         usable = self._holds(made_for)
-        update = self._started(made_for, version, shapes)
-        update.join(wait if usable else None)
-        if update.is_alive():
-            return False
-        if update.error and not usable:
-            raise update.error
-        return update.error is None
+        if not usable:
+            self._fresh = None  # another source of the same name has taken the file
+        until = time.monotonic() + wait if usable and wait is not None else None
+        while self._fresh != (made_for, version):
+            # An update for an earlier version may still run; this one's comes after it.
+            update = self._started(made_for, version, shapes)
+            update.join(max(0.0, until - time.monotonic()) if until is not None else None)
+            if update.is_alive():
+                return False
+            if update.error:
+                if usable:
+                    return False
+                raise update.error
+        return True
 
     def close(self) -> None:
         """Stop an update and close the index."""
@@ -106,8 +112,6 @@ class _Update(threading.Thread):
         keeper, *rest = self._work
         try:
             keeper.run_update(*rest)  # type: ignore[arg-type]
-        except GroundGraphError as error:
-            self.error = error
         except BaseException as error:
             self.error = error
 

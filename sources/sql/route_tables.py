@@ -9,9 +9,9 @@ from collections import defaultdict
 from groundgraph.core.lexical import idf
 from groundgraph.sources.knowledge_base.ranking import Question
 
-HEADER_WEIGHT = 2.0
-K1 = 0.5
-B = 0.4
+HEADER_WEIGHT = 4.0
+K1 = 1.2
+B = 0.75
 
 
 def route_tables(index: sqlite3.Connection, question: Question, limit: int) -> list[int]:

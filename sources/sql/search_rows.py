@@ -19,7 +19,8 @@ from groundgraph.sources.knowledge_base.search import MAX_STEMS, MIN_SEEDS, RANK
 from groundgraph.sources.sql.introspect import ROWID_BITS
 
 # The best rows by BM25 that relevance orders. A row further down is not found, however well it covers the question.
-CANDIDATES = 128
+# Relevance alone knows no idf: on 100 000 rows nDCG@10 fell by .007 and .010 with 24 rows, by .014 and .017 with 128.
+CANDIDATES = 24
 CONTENT, OTHER, FLOOR = 1.0, 0.5, 0.05
 
 
@@ -101,9 +102,7 @@ def _seeds(question: Question, allowed: Allowed | None) -> list[str]:
     return seeds
 
 
-def _ranked(
-    index: sqlite3.Connection, question: Question, statement: tuple[str, Mapping[str, Any]]
-) -> list[RowHit]:
+def _ranked(index: sqlite3.Connection, question: Question, statement: tuple[str, Mapping[str, Any]]) -> list[RowHit]:
     ranking = Ranking(question)
     hits = []
     for number, key, content, other in index.execute(*statement):

@@ -38,7 +38,9 @@ def update_index(
         SourceUnavailable: `stopped()` said so, or the database cannot be read.
     """
     mark = _digest([database.where]).hex()
-    known = {name: (slot, made_for) for name, slot, made_for in index.execute("SELECT name, slot, signature FROM tables")}
+    known = {
+        name: (slot, made_for) for name, slot, made_for in index.execute("SELECT name, slot, signature FROM tables")
+    }
     wanted = {shape.name: f"{mark}{_table_signature(shape)}" for shape in shapes}
     for name, (slot, made_for) in known.items():
         if wanted.get(name) != made_for:

@@ -1,0 +1,100 @@
+"""The source types `sql` and `database` of a configuration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.registry import nearest
+from groundgraph.sources.contract import SourceOptions, source_types
+from groundgraph.sources.sql.source import SqlSource
+
+_DATABASE = ("url", "path", "table", "tables", "index", "fts", "max_tables")
+_MEMORY = ("records", "path", "table")
+_BOTH = ("backend", "content_field", "text_search_fields", "schema", "description")
+_BACKENDS = ("sqlite", "memory")
+_LISTS = ("tables", "text_search_fields", "records")
+_TEXTS = ("url", "path", "table", "content_field", "description", "index", "fts")
+
+
+def database_from_options(entry: SourceOptions) -> SqlSource:
+    """`type: database`; see `sql_from_options`."""
+    return sql_from_options(entry, source_type="database")
+
+
+def sql_from_options(entry: SourceOptions, *, source_type: str = "sql") -> SqlSource:
+    """`type: sql`: a SQLite database at `url` or `path`, or with `backend: memory` a table of records.
+
+    Raises:
+        ConfigurationError: an option is unknown, has a bad value, or is missing.
+    """
+    options = dict(entry.options)
+    problems = _problems(entry, options)
+    if problems:
+        raise ConfigurationError(problems)
+    kept: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
+    memory = _in_memory(options)
+    kept.pop("backend", None)
+    if memory:
+        path = kept.pop("path", None)
+        return SqlSource.from_records(
+            kept.pop("records", ()),
+            name=entry.name,
+            path=entry.base_dir / path if path else None,
+            source_type=source_type,
+            **kept,
+        )
+    url = kept.pop("url", None)
+    path = kept.pop("path", None)
+    return SqlSource(url or path, name=entry.name, base_dir=entry.base_dir, source_type=source_type, **kept)
+
+
+def _in_memory(options: dict[str, Any]) -> bool:
+    backend = options.get("backend")
+    return backend == "memory" or (backend is None and "records" in options)
+
+
+def _problems(entry: SourceOptions, options: dict[str, Any]) -> list[Problem]:
+    known = (*_BOTH, *(_MEMORY if _in_memory(options) else _DATABASE))
+    problems = [
+        Problem(
+            f"{entry.key}.{option}",
+            f"a SQL source has no option '{option}'.{nearest(str(option), list(known))} Known: {', '.join(known)}.",
+        )
+        for option in options
+        if option not in known
+    ]
+    backend = options.get("backend")
+    if backend not in (None, *_BACKENDS):
+        problems.append(
+            Problem(
+                f"{entry.key}.backend",
+                f"'{backend}' is not supported.{nearest(str(backend), list(_BACKENDS))} Known: {', '.join(_BACKENDS)}.",
+            )
+        )
+    elif not _in_memory(options) and not (options.get("url") or options.get("path")):
+        problems.append(Problem(f"{entry.key}.url", "is missing: the database, such as sqlite:///data.db"))
+    return [*problems, *_bad_values(entry, options)]
+
+
+def _bad_values(entry: SourceOptions, options: dict[str, Any]) -> list[Problem]:
+    problems = []
+    for option, value in options.items():
+        if value is None:
+            continue
+        if option in _LISTS and not isinstance(value, list | tuple):
+            problems.append(Problem(f"{entry.key}.{option}", "must be a list"))
+        if option in _TEXTS and not isinstance(value, str):
+            problems.append(Problem(f"{entry.key}.{option}", "must be a text"))
+        if option == "max_tables" and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            problems.append(Problem(f"{entry.key}.{option}", "must be a number, 1 or more"))
+    return problems
+
+
+def register_sql() -> None:
+    """Make the types `sql` and `database` known."""
+    source_types.register("sql", sql_from_options)
+    source_types.register("database", database_from_options)
+
+
+register_sql()

@@ -1,0 +1,184 @@
+"""Reading a computation out of a question, by rule: from the names and values that literally stand in it.
+
+Every content word of the question must be accounted for: by the table's name, by the name of a column, by a value of a
+cell, or as filler. A question with a word left over is not understood, and no number is given for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+from groundgraph.core.text import stem, stems, words
+from groundgraph.sources.sql.computation_cues import Cue
+from groundgraph.sources.sql.compute import Computation, is_numeric
+from groundgraph.sources.sql.shape import Column, TableShape
+
+# By the stems of a value, the columns that hold it and the value as it is stored there.
+Vocabulary = Mapping[tuple[str, ...], Mapping[str, Any]]
+LONGEST_VALUE = 8
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What the words of a question stand for in one table."""
+
+    conditions: dict[str, Any]
+    left: list[str]
+
+
+def read_computation(
+    cue: Cue, shape: TableShape, vocabulary: Vocabulary, filters: Mapping[str, Any], *, alone: bool
+) -> Computation | None:
+    """The computation that a question with `cue` asks of the table; None when that is not plain.
+
+    Args:
+        cue: what the question asks for.
+        shape: the table.
+        vocabulary: its values.
+        filters: the checked conditions that hold in any case.
+        alone: whether it is the only table; among several the question must name it, or a column of it.
+    """
+    dates, asked = _date_condition(stems(cue.rest), shape, cue.language.months)
+    reading = _read(asked, set(words(cue.rest)), shape, vocabulary)
+    if reading is None or set(dates) & set(reading.conditions):
+        return None
+    reading.conditions.update(dates)
+    about_table = {*stems(_spaced(shape.name)), *cue.language.filler}
+    function, field = cue.function, _named_number(shape, reading.left)
+    if function == "count":
+        # "How many points" asks for the points when there is such a number, and not for rows.
+        function, field = ("sum", field) if field and field != _only_name(shape) else ("count", "")
+    elif not field:
+        return None
+    explained = {stem for name in (*reading.conditions, field) for stem in stems(_spaced(name))} | about_table
+    if any(stem not in explained for stem in reading.left):
+        return None
+    refers = set(reading.left) & (explained - cue.language.filler)
+    if not refers and not (alone and reading.conditions):
+        return None  # nothing in the question refers to this table
+    own = [filters] if filters else []
+    return Computation(function, shape, field, (*own, *([reading.conditions] if reading.conditions else [])))
+
+
+def is_named_so(cue: Cue, shape: TableShape) -> bool:
+    """Whether a column has the name of what is asked: "What is the number of employees of Acme?", "the top speed"."""
+    everything = {*stems(cue.rest), *cue.asking}
+    names = [_stems(column) for column in shape.columns]
+    named = [name for name in names if name & cue.asking and name <= everything]
+    return any(not (cue.needs == "count" and name <= cue.asking) for name in named)
+
+
+def is_lookup(cue: Cue, shape: TableShape, vocabulary: Vocabulary) -> bool:
+    """Whether the question asks for the value of one column in rows that it names by a value."""
+    reading = _read(stems(cue.rest), set(words(cue.rest)), shape, vocabulary)
+    if reading is None or not reading.conditions or not cue.offered:
+        return False
+    left = set(reading.left) - cue.language.filler - set(stems(_spaced(shape.name)))
+    others = [_stems(column) for column in shape.columns if column.name not in reading.conditions]
+    return bool(left) and any(left <= name for name in others)
+
+
+def is_about(question: str, shape: TableShape) -> bool:
+    """Whether a question that sounds like a computation is about rows; of documents only when it names the table.
+
+    In documents it is more likely that a sentence states the number: "How many days do I have to return it?"
+    """
+    return shape.content_field is None or bool(set(stems(question)) & set(stems(_spaced(shape.name))))
+
+
+def _date_condition(asked: Sequence[str], shape: TableShape, months: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """The condition that "in March 2026" or "in 2026" puts on the only date column, and the stems without these."""
+    dated = [column.name for column in shape.columns if column.kind in ("date", "datetime")]
+    years = [at for at, stem in enumerate(asked) if len(stem) == 4 and stem.isdecimal() and stem[0] in "12"]
+    if len(dated) != 1 or len(years) != 1:
+        return {}, list(asked)
+    at, year = years[0], int(asked[years[0]])
+    if at and asked[at - 1] in months:
+        month = months.index(asked[at - 1]) + 1
+        after = f"{year + month // 12}-{month % 12 + 1:02}-01"
+        return {dated[0]: {"gte": f"{year}-{month:02}-01", "lt": after}}, [*asked[: at - 1], *asked[at + 1 :]]
+    return {dated[0]: {"gte": f"{year}-01-01", "lt": f"{year + 1}-01-01"}}, [*asked[:at], *asked[at + 1 :]]
+
+
+def _only_name(shape: TableShape) -> str:
+    """A key column: its values are names, however much they look like numbers."""
+    return shape.primary_key[0] if len(shape.primary_key) == 1 else ""
+
+
+def _read(asked: Sequence[str], said: Set[str], shape: TableShape, vocabulary: Vocabulary) -> _Reading | None:
+    """The conditions that values in the question stand for, longest first; None when one could mean two columns."""
+    conditions: dict[str, Any] = {}
+    left: list[str] = []
+    position = 0
+    names = {column.name: set(stems(_spaced(column.name))) for column in shape.columns}
+    own = set(stems(_spaced(shape.name)))
+    while position < len(asked):
+        length = next(
+            (
+                size
+                for size in range(LONGEST_VALUE, 0, -1)
+                if tuple(asked[position : position + size]) in vocabulary and position + size <= len(asked)
+            ),
+            0,
+        )
+        found = vocabulary.get(tuple(asked[position : position + length]), {}) if length else {}
+        found = {column: value for column, value in found.items() if _is_said(value, said)}
+        if length == 1 and (asked[position] in own or any(asked[position] in name for name in names.values())):
+            found = {}  # the word is a name here, though some cell holds it too
+        if not found:
+            left.append(asked[position])
+            position += 1
+            continue
+        column = _meant(found, names, asked)
+        if column is None:
+            return None
+        _add(conditions, column, found[column])
+        position += length
+    return _Reading(conditions, left)
+
+
+def _is_said(value: Any, said: Set[str]) -> bool:
+    """Whether the words of `value` stand in the question as they are: "packages" does not name the row "packaging".
+
+    Words of languages that inflect names are compared by their stems.
+    """
+    return all(word in said or (not word.isascii() and stem(word) in map(stem, said)) for word in words(str(value)))
+
+
+def _meant(found: Mapping[str, Any], names: Mapping[str, set[str]], asked: Sequence[str]) -> str | None:
+    """The column that a value stands for: the only one that holds it, or the only one of those that is named."""
+    named = [column for column in found if names[column] & set(asked)]
+    candidates = named or list(found)
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def _add(conditions: dict[str, Any], column: str, value: Any) -> None:
+    # Two values of one column: "critical and high incidents".
+    known = conditions.get(column)
+    if known is None:
+        conditions[column] = value
+    elif value not in (known if isinstance(known, list) else [known]):
+        conditions[column] = [*(known if isinstance(known, list) else [known]), value]
+
+
+def _named_number(shape: TableShape, left: Sequence[str]) -> str:
+    """The numeric column whose whole name stands in the question; the one with the longest name, or none."""
+    present = set(left)
+    fitting = [column for column in shape.columns if _is_number(column) and _stems(column) <= present]
+    longest = max((len(_stems(column)) for column in fitting), default=0)
+    best = [column.name for column in fitting if len(_stems(column)) == longest and longest]
+    return best[0] if len(best) == 1 else ""
+
+
+def _is_number(column: Column) -> bool:
+    return is_numeric(column) and bool(_stems(column))
+
+
+def _stems(column: Column) -> set[str]:
+    return set(stems(_spaced(column.name)))
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ")

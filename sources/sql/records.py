@@ -1,0 +1,164 @@
+"""Records of Python, a CSV file or a JSONL file as a table in memory (`backend: memory`)."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sqlite3
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from groundgraph.core.errors import ConfigurationError, Problem, SourceUnavailable
+from groundgraph.core.evidence import jsonable
+from groundgraph.sources.sql.shape import number
+
+# Any table at all has a name by which results refer to it.
+_DECLARED = {
+    "integer": "INTEGER",
+    "number": "REAL",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+    "datetime": "DATETIME",
+    "array": "JSON",
+}
+KEY = "id"
+
+
+class MemoryTable:
+    """A table in a SQLite database in memory, filled when it is first needed.
+
+    Args:
+        name: the name of the table.
+        records: mappings of column names to values.
+        path: a CSV file with a header line, or a JSONL file with one object on each line.
+        types: the declared types of fields; those of others follow from their values.
+        columns: columns that exist even when no record has them.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        records: Iterable[Mapping[str, Any]] = (),
+        *,
+        path: Path | None = None,
+        types: Mapping[str, str] | None = None,
+        columns: Sequence[str] = (),
+    ) -> None:
+        self.uri = f"file:groundgraph-{uuid.uuid4().hex}?mode=memory&cache=shared"
+        self.name = name
+        self._records = records if path else _checked(name, records)
+        self._path = path
+        self._types = dict(types or {})
+        self._columns = list(columns)
+        self._connection: sqlite3.Connection | None = None
+
+    def fill(self) -> None:
+        """Create the table and its rows, once.
+
+        Raises:
+            SourceUnavailable: the file is not there or cannot be read.
+        """
+        if self._connection is not None:
+            return
+        records = [dict(record) for record in (_from_file(self._path) if self._path else self._records)]
+        columns = list(
+            dict.fromkeys([*(name for record in records for name in record), *self._types, *self._columns])
+        ) or [KEY]
+        connection = sqlite3.connect(self.uri, uri=True, check_same_thread=False)
+        try:
+            self._create(connection, columns, records)
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+
+    def close(self) -> None:
+        """Forget the rows."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _create(self, connection: sqlite3.Connection, columns: Sequence[str], records: list[dict[str, Any]]) -> None:
+        is_csv = self._path is not None and self._path.suffix.lower() == ".csv"
+        infer = _kind_of_texts if is_csv else _kind
+        kinds = {name: self._types.get(name) or infer([record.get(name) for record in records]) for name in columns}
+        if is_csv:
+            records = [{name: _typed(kinds[name], value) for name, value in record.items()} for record in records]
+        key = f", PRIMARY KEY ({_quoted(KEY)})" if _is_key([record.get(KEY) for record in records]) else ""
+        declared = ", ".join(f"{_quoted(name)} {_DECLARED.get(kinds[name], 'TEXT')}" for name in columns)
+        with connection:
+            connection.execute(f"CREATE TABLE {_quoted(self.name)} ({declared}{key})")
+            marks = ", ".join("?" * len(columns))
+            connection.executemany(
+                f"INSERT INTO {_quoted(self.name)} VALUES ({marks})",
+                ([_stored(record.get(name)) for name in columns] for record in records),
+            )
+
+
+def _checked(name: str, records: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    kept = list(records)
+    problems = [
+        Problem(f"{name}.records[{number}]", f"a record maps column names to values; this is {type(record).__name__}")
+        for number, record in enumerate(kept)
+        if not isinstance(record, Mapping) or not all(isinstance(key, str) and key for key in record)
+    ]
+    if problems:
+        raise ConfigurationError(problems)
+    return kept
+
+
+def _from_file(path: Path) -> list[dict[str, Any]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            if path.suffix.lower() == ".csv":
+                return [
+                    {name: value for name, value in row.items() if name and isinstance(value, str)}
+                    for row in csv.DictReader(file)
+                ]
+            found = [json.loads(line) for line in file if line.strip()]
+    except (OSError, ValueError, csv.Error) as error:
+        raise SourceUnavailable(f"The records in '{path}' cannot be read: {error}.") from error
+    if not all(isinstance(record, dict) for record in found):
+        raise SourceUnavailable(f"The records in '{path}' cannot be read: every line must be a JSON object.")
+    return found
+
+
+def _kind(values: Sequence[Any]) -> str:
+    present = [value for value in values if value is not None and value != ""]
+    for kind, types in (("boolean", (bool,)), ("integer", (int,)), ("number", (int, float))):
+        if present and all(isinstance(value, types) for value in present):
+            return kind
+    return "array" if present and all(isinstance(value, list | tuple) for value in present) else "string"
+
+
+def _kind_of_texts(values: Sequence[Any]) -> str:
+    """The kind of the values of a CSV column; what begins with 0 is a code, such as a postal one."""
+    present = [value for value in values if value]
+    codes = any(value[0] in "0+" and value.isdigit() and len(value) > 1 for value in present)
+    return "string" if codes or not present else _kind([number(value, value) for value in present])
+
+
+def _is_key(values: Sequence[Any]) -> bool:
+    usable = all(isinstance(value, str | int) and value != "" for value in values)
+    return bool(values) and usable and len(set(values)) == len(values) == len({str(value) for value in values})
+
+
+def _typed(kind: str, value: Any) -> Any:
+    if value == "":
+        return None
+    return number(value, value) if kind in ("integer", "number") else value
+
+
+def _stored(value: Any) -> Any:
+    if value is None or isinstance(value, str | float | bytes):
+        return value
+    if isinstance(value, int):
+        return value if -(1 << 63) <= value < 1 << 63 else str(value)
+    plain = jsonable(value)
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

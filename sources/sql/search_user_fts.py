@@ -1,0 +1,74 @@
+"""Searching an FTS5 table that the user's database already has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import bindparam, column, literal_column, select, text
+from sqlalchemy import table as table_clause
+
+from groundgraph.core.errors import ConfigurationError
+from groundgraph.core.text import query_stems, stems, stop_words, words
+from groundgraph.sources.sql.conditions import where
+from groundgraph.sources.sql.database import SqliteDatabase
+from groundgraph.sources.sql.search_rows import CANDIDATES, RowHit, relevance
+from groundgraph.sources.sql.shape import TableShape
+
+_MOST_WORDS = 64
+
+
+def search_user_fts(
+    database: SqliteDatabase, shape: TableShape, fts: str, question: str, filters: Mapping[str, Any], *, top_k: int
+) -> list[RowHit]:
+    """The best rows for `question`, the most relevant first.
+
+    The words go in as they are, since the tokenizer of the table is the user's. What it does to them (its stemming, if
+    any) decides which rows are found; the relevance is by stems as everywhere.
+
+    Raises:
+        ConfigurationError: `shape` has no row numbers by which the text index could refer to its rows.
+        SourceUnavailable: there is no such FTS5 table.
+    """
+    if not shape.rowid:
+        raise ConfigurationError(
+            f"The table '{shape.name}' has no row numbers, so the FTS5 table '{fts}' cannot name its rows."
+        )
+    skip = stop_words()
+    asked = list(dict.fromkeys(word for word in words(question) if word not in skip)) or list(words(question))
+    if not asked:
+        return []
+    with database.reading() as connection:
+        quoted = connection.dialect.identifier_preparer.quote_identifier(fts)
+        statement: Any = (
+            select(literal_column("rowid"), literal_column(f"bm25({quoted})").label("score"))
+            .select_from(table_clause(fts))
+            .where(literal_column(quoted).op("MATCH")(bindparam("question")))
+            .order_by(text("score"), literal_column("rowid"))
+            .limit(max(CANDIDATES, top_k))
+        )
+        if filters:
+            kept: Any = select(literal_column(shape.rowid)).select_from(
+                table_clause(shape.name, *(column(item.name) for item in shape.columns))
+            )
+            # The unary plus keeps SQLite from searching the text index once for each row number.
+            statement = statement.where(literal_column("+rowid").in_(kept.where(where(shape, filters))))
+        match = " OR ".join(f'"{word}"' for word in asked[:_MOST_WORDS])
+        found = {row[0]: -row[1] for row in connection.execute(statement, {"question": match})}
+    return _ranked(shape, question, found, database.fetch(shape, list(found)))[:top_k]
+
+
+def _ranked(
+    shape: TableShape, question: str, scores: Mapping[Any, float], rows: Mapping[Any, Mapping[str, Any]]
+) -> list[RowHit]:
+    asked = query_stems(question)
+    hits = []
+    for key, values in rows.items():
+        content: set[str] = set()
+        other: set[str] = set()
+        for field in shape.search_fields:
+            value = values.get(field)
+            if value is not None:
+                (content if shape.holds_in_content(field) else other).update(stems(str(value)))
+        hits.append(RowHit(0, key, relevance(asked, content, other), scores[key]))
+    return sorted(hits, key=lambda hit: (-hit.relevance, -hit.score, str(hit.key)))

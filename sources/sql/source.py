@@ -1,0 +1,235 @@
+"""The source over the tables of a SQL database."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from groundgraph.core.blocking import run_blocking
+from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.core.schema import SourceSchema
+from groundgraph.sources.contract import GroundedSource
+from groundgraph.sources.sql.declared_fields import as_source_schema, declared_fields
+from groundgraph.sources.sql.location import database_file, default_index
+from groundgraph.sources.sql.records import MemoryTable
+
+if TYPE_CHECKING:
+    from groundgraph.sources.sql.engine import SqlEngine
+
+MAX_TABLES = 3
+
+
+class SqlSource(GroundedSource):
+    """Rows of the tables of a SQLite database, found by the words of whole questions.
+
+    The database is opened read-only. The words are looked up in a full-text index that groundgraph keeps in a file of
+    its own, by default `.groundgraph/index/<name>.sqlite`. Before each query two `stat` calls and a pragma tell whether
+    the database was written to. When it was, all rows are read again (about half a second for 100 000) and those that
+    changed are indexed, in a thread of its own. A query waits one second for that; when it takes longer, it is answered
+    from the rows as they were indexed, and each result says `index: stale` in its metadata. The first build is always
+    waited for (about 10 seconds for 100 000 rows of 100 words); `refresh` makes it happen beforehand.
+
+    The relevance of a row is the mean, over the content words of the question by stem, of the best field that holds
+    the word: 1.0 for the content field (or any field, when rows are shown as a whole), 0.5 for another, at least 0.05.
+
+    Args:
+        url: `sqlite:///file.db`, or the path of the file.
+        table: the table or view to search.
+        tables: several of them; without either, all tables of the database.
+        name: the name of the source.
+        content_field: the column that is the text of a result. By default `content`, `text` or `body` when there is
+            such a text column, else the whole row as lines `column: value`.
+        text_search_fields: the columns in which words are searched; by default all text columns.
+        schema: declares types, enums and descriptions of fields, as a `SourceSchema`, a mapping of names to
+            specifications, or a list of mappings with `name`. Columns that it leaves out keep the type of the column.
+        description: what the tables hold, in a sentence.
+        index: the file of the index; `:memory:` keeps it in memory.
+        fts: an FTS5 table of the database itself, whose row numbers are those of `table`; no index is kept then.
+        max_tables: the most tables that one question searches.
+        base_dir: the folder that relative paths start from; the working directory by default.
+
+    Raises:
+        ConfigurationError: the arguments contradict each other, or the schema has an unknown type.
+    """
+
+    def __init__(
+        self,
+        url: str | Path,
+        *,
+        name: str,
+        table: str | None = None,
+        tables: Sequence[str] | None = None,
+        content_field: str | None = None,
+        text_search_fields: Sequence[str] | None = None,
+        schema: SourceSchema | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        description: str = "",
+        index: str | Path | None = None,
+        fts: str | None = None,
+        max_tables: int = MAX_TABLES,
+        base_dir: str | Path | None = None,
+        source_type: str = "sql",
+        records: MemoryTable | None = None,
+    ) -> None:
+        folder = Path(base_dir) if base_dir is not None else Path()
+        named = [table] if table else list(tables or ())
+        self._check(name, table, tables, fts, max_tables)
+        self._name = name
+        self._source_type = source_type
+        self._records = records
+        self._location = records.uri if records else database_file(url, folder, name)
+        self._index = ":memory:" if records or index == ":memory:" else default_index(index, folder, name)
+        self._fields, self._required = declared_fields(schema, name)
+        self._wanted = (named, content_field, list(text_search_fields or ()))
+        self._fts = fts
+        self._max_tables = max_tables
+        self._description = description
+        self._engine: SqlEngine | None = None
+        self._guard = threading.Lock()
+        self._closed = False
+        as_source_schema(name, self._fields, self._required, description)
+
+    @classmethod
+    def from_records(
+        cls,
+        records: Iterable[Mapping[str, Any]] = (),
+        *,
+        name: str,
+        path: str | Path | None = None,
+        table: str | None = None,
+        schema: SourceSchema | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        **options: Any,
+    ) -> SqlSource:
+        """A source over records in memory: mappings, or the lines of a CSV or JSONL file at `path`.
+
+        A record's `id` is its key when every record has one of its own. `options` are those of the class.
+
+        Raises:
+            ConfigurationError: a record is no mapping of names to values.
+        """
+        types = {field: str(spec.get("type", "string")) for field, spec in declared_fields(schema, name)[0].items()}
+        named = [options.get("content_field"), *(options.get("text_search_fields") or ())]
+        filled = MemoryTable(
+            table or name,
+            records,
+            path=Path(path) if path is not None else None,
+            types=types,
+            columns=[column for column in named if column],
+        )
+        return cls("sqlite://", name=name, table=table or name, schema=schema, records=filled, **options)
+
+    @property
+    def name(self) -> str:
+        """The name given at construction."""
+        return self._name
+
+    @property
+    def source_type(self) -> str:
+        """`sql` unless another was given."""
+        return self._source_type
+
+    def get_schema(self) -> SourceSchema:
+        """The declared fields, and the columns of the tables with the types they have.
+
+        A database that cannot be read leaves the declared fields alone; queries then say what is wrong with it.
+
+        Raises:
+            ConfigurationError: the database has no such table.
+        """
+        fields = self._beside_the_loop(lambda: self._opened().schema_fields())
+        return as_source_schema(self._name, {**fields, **self._fields}, self._required, self._description)
+
+    async def metadata_fields(self) -> set[str]:
+        """The names of all columns, and those that the source itself gives."""
+        return await run_blocking(lambda: self._opened().metadata_fields())
+
+    async def query(
+        self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
+    ) -> list[SourceResult]:
+        """See `GroundedSource.query`.
+
+        A question that asks for a count, sum, minimum, maximum or average gets one result that states it; see
+        `compute`. Rows without content come last, where there is room, so that whoever asked can count them.
+
+        Raises:
+            SourceUnavailable: the database or its index cannot be read.
+            SchemaChanged: a field that the configuration names is no column any more.
+            ConfigurationError: the database has no such table.
+            FilterInvalid: a filter or a computation names a field or value that is not declared.
+        """
+        return await run_blocking(lambda: self._opened().answer(intent, top_k=top_k, score_threshold=score_threshold))
+
+    async def route(self, question: str, *, limit: int | None = None) -> list[str]:
+        """The names of the tables that `question` would be searched in, the best first (R14)."""
+        return await run_blocking(lambda: self._opened().route(question, limit or self._max_tables))
+
+    async def refresh(self) -> None:
+        """Open the database and bring the index up to date, however long that takes.
+
+        Raises:
+            SourceUnavailable, SchemaChanged, ConfigurationError: as `query`.
+        """
+        await run_blocking(lambda: self._opened().refresh())
+
+    async def close(self) -> None:
+        """Close the database and the index; an update of the index is given up."""
+        with self._guard:
+            self._closed = True
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            await run_blocking(engine.close)
+
+    def _opened(self) -> SqlEngine:
+        # SQLAlchemy loads here, in a worker thread and not with `import groundgraph.sources`.
+        from groundgraph.sources.sql.engine import open_engine
+
+        with self._guard:
+            if self._engine is None:
+                tables, content_field, search_fields = self._wanted
+                self._engine = open_engine(
+                    self._name,
+                    self._source_type,
+                    location=self._location,
+                    index=self._index,
+                    tables=tables,
+                    content_field=content_field,
+                    search_fields=search_fields,
+                    fields=self._fields,
+                    fts=self._fts,
+                    max_tables=self._max_tables,
+                    records=self._records,
+                    closed=self._closed,
+                )
+            return self._engine
+
+    def _beside_the_loop(self, work: Any) -> Any:
+        """The result of `work`, called in another thread: the event loop's must not read files."""
+        outcome: dict[str, Any] = {}
+
+        def run() -> None:
+            try:
+                outcome["value"] = work()
+            except BaseException as error:
+                outcome["error"] = error
+
+        thread = threading.Thread(target=run, name="groundgraph-schema", daemon=True)
+        thread.start()
+        thread.join()
+        if "error" in outcome:
+            raise outcome["error"]
+        return outcome["value"]
+
+    @staticmethod
+    def _check(name: str, table: str | None, tables: Sequence[str] | None, fts: str | None, max_tables: int) -> None:
+        problems = []
+        if table and tables:
+            problems.append(Problem(f"{name}.tables", "give either `table` or `tables`"))
+        if fts and not table:
+            problems.append(Problem(f"{name}.fts", "a text index of the database belongs to one `table`; name it"))
+        if max_tables < 1:
+            problems.append(Problem(f"{name}.max_tables", "must be 1 or more"))
+        if problems:
+            raise ConfigurationError(problems)

@@ -1,0 +1,207 @@
+"""Counting and the like (R15): through the same filters, or said to be needed."""
+
+from __future__ import annotations
+
+import pytest
+from plant_database import fill
+
+from groundgraph.core.errors import FilterInvalid
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.sources.sql import SqlSource
+
+
+@pytest.fixture
+async def incidents(plant):
+    source = SqlSource(plant, table="incidents", name="plant", text_search_fields=["title", "month"])
+    yield source
+    await source.close()
+
+
+async def explicit(source, filters=None, **wanted):
+    intent = RetrievalIntent(["x"], {"plant": filters} if filters else {}, raw_data={"aggregate": wanted})
+    (result,) = await source.query(intent)
+    return result
+
+
+async def by_rule(source, question, **filters):
+    return (await source.query(RetrievalIntent([question], {"plant": filters} if filters else {})))[0]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "filters", "value", "rows"),
+    [
+        ({"function": "count"}, {}, 5, 5),
+        ({"function": "count"}, {"severity": "critical", "month": "March"}, 2, 2),
+        ({"function": "count", "field": "duration"}, {}, 4, 4),
+        ({"function": "sum", "field": "duration"}, {"severity": "critical"}, 12.5, 3),
+        ({"function": "average", "field": "duration"}, {"month": "March"}, 5 / 3, 3),
+        ({"function": "min", "field": "duration"}, {}, 0.5, 4),
+        ({"function": "max", "field": "duration", "table": "incidents"}, {}, 8.0, 4),
+        ({"function": "max", "field": "day"}, {}, "2026-04-01", 4),
+        ({"function": "sum", "field": "duration"}, {"month": "May"}, None, 0),
+    ],
+)
+async def test_r15_an_intent_can_ask_for_a_computation(incidents, wanted, filters, value, rows):
+    result = await explicit(incidents, filters, **wanted)
+    assert result.metadata["computed"] is True
+    assert (result.metadata["value"], result.metadata["rows"]) == (pytest.approx(value), rows)
+    assert result.metadata["filters"] == filters
+    assert result.metadata["function"] == wanted["function"]
+
+
+async def test_r15_the_result_states_the_computation(incidents):
+    result = await explicit(incidents, {"severity": "critical", "month": "March"}, function="count")
+    assert result.content == "count of rows in incidents where severity = critical and month = March: 2"
+    assert result.source_id.startswith("incidents/computed:")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"function": "sum", "field": "durations"}, "Did you mean 'duration'"),
+        ({"function": "sum"}, "needs a `field`"),
+        ({"function": "sum", "field": "title"}, "is a string"),
+        ({"function": "count", "table": "incident"}, "Did you mean 'incidents'"),
+        ({"function": None}, "needs a function"),
+        ({"function": "sum", "field": 'duration") FROM pumps --'}, "has no field"),
+    ],
+)
+async def test_r15_what_an_intent_asks_for_is_validated(incidents, wanted, message):
+    with pytest.raises(FilterInvalid, match=message):
+        await explicit(incidents, **wanted)
+
+
+async def test_r15_a_function_that_is_not_offered_is_said_to_be_needed(incidents):
+    result = await explicit(incidents, function="median", field="duration")
+    assert result.metadata["needs_computation"] is True
+    assert "median" in result.content
+
+
+@pytest.mark.parametrize(
+    ("question", "function", "field", "filters", "value"),
+    [
+        ("How many critical incidents in March?", "count", None, {"severity": "critical", "month": "March"}, 2),
+        ("how many incidents were there in total", "count", None, {}, 5),
+        ("What is the number of incidents with severity low?", "count", None, {"severity": "low"}, 2),
+        ("average duration of critical incidents", "average", "duration", {"severity": "critical"}, 12.5 / 3),
+        ("total duration of the incidents in April", "sum", "duration", {"month": "April"}, 8.0),
+        ("the highest duration of an incident in March", "max", "duration", {"month": "March"}, 3.5),
+        (
+            "How many critical incidents in March 2026?",
+            "count",
+            None,
+            {"severity": "critical", "day": {"gte": "2026-03-01", "lt": "2026-04-01"}},
+            2,
+        ),
+    ],
+)  # fmt: skip
+async def test_r15_a_question_is_read_by_rule(incidents, question, function, field, filters, value):
+    result = await by_rule(incidents, question)
+    assert result.metadata.get("computed"), result.content
+    found = {name: result.metadata[name] for name in ("function", "field", "filters", "value")}
+    assert found == {"function": function, "field": field, "filters": filters, "value": pytest.approx(value)}
+
+
+async def test_r15_the_callers_filters_hold_beside_those_of_the_question(incidents):
+    assert (await by_rule(incidents, "How many critical incidents?", month="April")).metadata["rows"] == 1
+    assert (await by_rule(incidents, "How many incidents?", month="April")).metadata["rows"] == 2
+
+
+async def test_r15_values_that_a_filter_hides_are_not_known_unless_they_are_declared(plant):
+    for enum, known in ((None, False), (["low", "critical"], True)):
+        schema = {"severity": {"type": "string", **({"enum": enum} if enum else {})}}
+        source = SqlSource(plant, table="incidents", name="plant", schema=schema)
+        result = await by_rule(source, "How many critical incidents?", severity="low")
+        assert bool(result.metadata.get("computed")) is known
+        assert result.metadata.get("rows", 0) == 0
+        await source.close()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which incident had the longest duration?",
+        "How many more incidents were critical than low?",
+        "What is the difference between the incidents of March and April?",
+        "What percentage of incidents was critical?",
+        "How many incidents were not critical?",
+        "How many incidents did Alice report?",
+        "How many purple incidents?",
+    ],
+)
+async def test_r15_what_cannot_be_computed_is_said_to_need_it(incidents, question):
+    result = await by_rule(incidents, question)
+    assert result.metadata.get("needs_computation") is True, result.content
+    assert "needs a computation" in result.content
+
+
+@pytest.mark.parametrize("question", ["What happened with the valve?", "Where was the pump noise?", "fire alarm"])
+async def test_r15_any_other_question_gets_rows(incidents, question):
+    result = await by_rule(incidents, question)
+    assert not {"computed", "needs_computation"} & set(result.metadata)
+
+
+async def test_r15_a_column_that_is_named_like_a_computation_is_looked_up(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = fill(
+        tmp_path / "c.db",
+        "CREATE TABLE companies (name TEXT, number_of_employees INT, average_age REAL, first_product TEXT)",
+        companies=[("Acme", 12, 40.5, "anvil"), ("Globex", 30, 35.0, "bolt")],
+    )
+    source = SqlSource(path, name="plant")
+    for question in (
+        "What is the number of employees of Acme?",
+        "average age at Acme",
+        "What is the first product of Acme?",
+    ):
+        result = await by_rule(source, question)
+        assert result.metadata.get("name") == "Acme"
+    await source.close()
+
+
+async def test_r15_questions_in_russian(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [("Течь", "критический", "март", 3), ("Шум", "низкий", "март", 1), ("Дым", "критический", "март", 5)]
+    path = fill(
+        tmp_path / "r.db",
+        "CREATE TABLE инциденты (название TEXT, важность TEXT, месяц TEXT, длительность INT)",
+        инциденты=rows,
+    )
+    source = SqlSource(path, name="plant")
+    counted = await by_rule(source, "Сколько критических инцидентов было в марте?")
+    assert counted.metadata["value"] == 2
+    summed = await by_rule(source, "Какова средняя длительность инцидентов в марте?")
+    assert summed.metadata["value"] == 3
+    assert (await by_rule(source, "Какой инцидент был самый длинный?")).metadata["needs_computation"]
+    await source.close()
+
+
+async def test_r15_texts_that_are_numbers_are_computed_when_they_are_declared_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = fill(
+        tmp_path / "n.db",
+        "CREATE TABLE sales (city TEXT, income TEXT)",
+        sales=[("Oslo", "1,200"), ("Oslo", "300.5"), ("Oslo", "n/a"), ("Rome", "7"), ("Rome", None)],
+    )
+    source = SqlSource(path, name="plant", schema=[{"name": "income", "type": "number"}])
+    result = await by_rule(source, "total income in Oslo")
+    assert result.metadata["value"] == 1500.5
+    assert "1 rows were left out" in result.content
+    rows = await source.query(RetrievalIntent(["Oslo"], {"plant": {"income": {"gte": 1000}}}))
+    assert [row.metadata["income"] for row in rows] == [1200]
+    await source.close()
+
+
+@pytest.mark.parametrize(
+    ("rows", "question", "value"),
+    [
+        ([{"name": "packaging", "licence": "MIT"}], "How many packages are there?", None),
+        ([{"name": "packaging", "licence": "MIT"}], "How many distributions are packaging?", 1),
+        ([{"город": "Москва", "цех": "литейный"}], "Сколько distributions в Москве?", 1),
+    ],
+)
+async def test_r15_only_a_value_that_was_said_becomes_a_condition(rows, question, value):
+    source = SqlSource.from_records(rows, name="d", table="distributions")
+    found = await source.query(RetrievalIntent([question]))
+    assert [r.metadata["value"] for r in found if r.metadata.get("computed")] == ([] if value is None else [value])
+    await source.close()

@@ -1,0 +1,130 @@
+"""The index beside the database: built once, kept fresh, never a lie (R3)."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections import Counter
+from contextlib import closing
+
+import pytest
+from plant_database import change
+
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.sources.sql import SqlSource, keep_index, update_index
+
+
+async def ids(source, question):
+    return [result.source_id for result in await source.query(RetrievalIntent([question]))]
+
+
+@pytest.fixture
+def stemmed(monkeypatch):
+    """The texts that were stemmed for an index."""
+    seen = []
+    plain = update_index.stems
+    monkeypatch.setattr(update_index, "stems", lambda text: seen.append(text) or plain(text))
+    return seen
+
+
+async def asked_once(plant, question="pump 17"):
+    source = SqlSource(plant, table="pumps", name="plant")
+    found = await ids(source, question)
+    await source.close()
+    return found
+
+
+async def test_r3_the_index_lies_beside_and_only_changed_rows_are_read_again(plant, stemmed):
+    await asked_once(plant)
+    assert (plant.parent / ".groundgraph" / "index" / "plant.sqlite").exists()
+    stemmed.clear()
+    await asked_once(plant)
+    assert stemmed == []
+    change(plant, "UPDATE pumps SET name = 'Okapi' WHERE id = 3")
+    assert (await asked_once(plant, "okapi"))[0] == "pumps/3"
+    assert "Okapi" in stemmed
+    assert len(stemmed) == 3  # the text columns of one row
+
+
+async def test_r3_the_index_counts_what_it_holds_after_any_changes(plant):
+    for statement in (
+        "UPDATE pumps SET notes = 'new words here' WHERE id < 10",
+        "DELETE FROM pumps WHERE id > 30",
+        "INSERT INTO pumps VALUES (77, 'Zebra', NULL, NULL, NULL)",
+    ):
+        change(plant, statement)
+        await asked_once(plant)
+    with closing(sqlite3.connect(plant.parent / ".groundgraph" / "index" / "plant.sqlite")) as index:
+        rows = [f"{content} {other}".split() for content, other in index.execute("SELECT content, other FROM rows")]
+        counts = Counter(stem for row in rows for stem in set(row))
+        assert dict(index.execute("SELECT term, df FROM terms")) == counts
+        assert index.execute("SELECT rows, stems FROM tables").fetchone() == (len(rows), sum(map(len, rows)))
+        found = index.execute("SELECT count(*) FROM row_stems WHERE row_stems MATCH 'new'").fetchone()
+        assert found == (9,)
+        index.execute("INSERT INTO row_stems (row_stems) VALUES ('integrity-check')")
+
+
+async def test_r3_a_long_update_is_not_waited_for_and_results_say_so(plant, monkeypatch):
+    monkeypatch.setattr(keep_index, "REFRESH_WAIT", 0.05)
+    source = SqlSource(plant, table="pumps", name="plant")
+    (best, *_) = await source.query(RetrievalIntent(["pump 17"]))
+    assert "index" not in best.metadata
+    change(plant, "INSERT INTO pumps VALUES (99, 'Zebra', 'striped', 1, 'hall C')")
+    go_on = threading.Event()
+    plain = keep_index.update_index
+    monkeypatch.setattr(keep_index, "update_index", lambda *args, **options: go_on.wait(5) and plain(*args, **options))
+    (best, *_) = await source.query(RetrievalIntent(["pump 17"]))
+    assert (best.source_id, best.metadata["index"]) == ("pumps/17", "stale")
+    assert await ids(source, "zebra") == []
+    go_on.set()
+    await source.refresh()
+    assert await ids(source, "zebra") == ["pumps/99"]
+    await source.close()
+
+
+async def test_r3_many_first_queries_at_once_build_one_index(plant, stemmed):
+    source = SqlSource(plant, table="pumps", name="plant")
+    found = await asyncio.gather(*(ids(source, "pump 17") for _ in range(10)))
+    await source.close()
+    assert all(answer == found[0] for answer in found)
+    assert len([text for text in stemmed if text == "Pump 17"]) == 1
+
+
+async def test_r3_a_damaged_index_is_named(plant):
+    from groundgraph.core.errors import SourceUnavailable
+
+    (plant.parent / "broken.sqlite").write_bytes(b"no database" * 1000)
+    source = SqlSource(plant, table="pumps", name="plant", index="broken.sqlite")
+    with pytest.raises(SourceUnavailable, match=r"broken\.sqlite.*built again"):
+        await ids(source, "pump")
+    await source.close()
+
+
+async def test_r3_nothing_of_sqlite_runs_on_the_event_loops_thread(plant, monkeypatch):
+    loop = threading.get_ident()
+    plain = sqlite3.connect
+    threads = set()
+
+    def connect(*args, **options):
+        threads.add(threading.get_ident())
+        return plain(*args, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    source = SqlSource(plant, name="plant")
+    source.get_schema()
+    await ids(source, "pump 17")
+    await source.close()
+    assert threads
+    assert loop not in threads
+
+
+async def test_r3_a_database_in_wal_mode_is_read_and_its_changes_are_seen(plant):
+    with closing(sqlite3.connect(plant)) as owner:
+        owner.execute("PRAGMA journal_mode = WAL")
+        source = SqlSource(plant, table="pumps", name="plant")
+        assert await ids(source, "zebra") == []
+        owner.execute("INSERT INTO pumps VALUES (99, 'Zebra', 'striped', 1, 'hall C')")
+        owner.commit()
+        assert await ids(source, "zebra") == ["pumps/99"]
+        await source.close()

@@ -1,0 +1,130 @@
+"""The configuration of SQL sources, and tables in memory (R3, R11)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from groundgraph.core.errors import ConfigurationError, SourceUnavailable
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.sources.conformance import check_source
+from groundgraph.sources.contract import SourceOptions, source_types
+from groundgraph.sources.sql import SqlSource
+
+RECORDS = [
+    {"id": "a", "title": "Refund policy", "summary": "Money back in 30 days.", "year": 2024, "tags": ["money", "law"]},
+    {"id": "b", "title": "Shipping", "summary": "Refund of shipping costs.", "year": 2025, "tags": ["post"]},
+    {"id": "c", "title": "Privacy", "summary": "What we store.", "year": 2026, "tags": []},
+]
+DOCUMENTED = {
+    "backend": "memory",
+    "content_field": "summary",
+    "text_search_fields": ["title", "summary", "tags"],
+    "schema": {"fields": [{"name": "title", "type": "string"}, {"name": "summary", "type": "text"}]},
+}
+
+
+def built(folder, kind="database", **options):
+    return source_types.get(kind)(SourceOptions("cases", options, folder, "sources[0]"))
+
+
+async def found(source, question, **filters):
+    results = await source.query(RetrievalIntent([question], {source.name: filters} if filters else {}))
+    return [result.source_id for result in results]
+
+
+@pytest.mark.parametrize("kind", ["sql", "database"])
+async def test_r11_a_database_is_configured_by_path_relative_to_the_configuration(plant, kind):
+    source = built(plant.parent, kind, url="sqlite:///plant.db", table="pumps", index="beside.sqlite")
+    assert source.source_type == kind
+    assert (await found(source, "pump 17"))[0] == "pumps/17"
+    assert (plant.parent / "beside.sqlite").exists()
+    await source.close()
+
+
+async def test_r3_the_documented_memory_table_takes_records(tmp_path):
+    source = built(tmp_path, **DOCUMENTED, records=RECORDS)
+    results = await source.query(RetrievalIntent(["refund policy"]))
+    assert [(r.source_id, r.relevance) for r in results] == [("cases/a", 0.5), ("cases/b", 0.5)]
+    assert results[0].content == "Money back in 30 days."
+    assert await found(source, "refund", year={"gte": 2025}) == ["cases/b"]
+    assert await found(source, "refund", tags="law") == ["cases/a"]
+    assert source.get_schema().fields["tags"] == {"type": "array"}
+    await source.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_r3_the_documented_memory_table_may_be_empty(tmp_path):
+    source = built(tmp_path, backend="memory", content_field="summary", text_search_fields=["title", "summary"])
+    assert await found(source, "refund") == []
+    await source.close()
+
+
+async def test_r3_a_memory_table_keeps_the_contract():
+    source = SqlSource.from_records(RECORDS, name="cases", content_field="summary")
+    (await check_source(source, query="refund")).raise_for_failures()
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.jsonl"])
+async def test_r3_a_memory_table_is_read_from_a_file(tmp_path, name):
+    if name.endswith("csv"):
+        lines = ["id,title,year", 'x,"Pump, red",2024', "y,Pump blue,"]
+    else:
+        lines = [
+            json.dumps({"id": "x", "title": "Pump, red", "year": 2024}),
+            "",
+            json.dumps({"id": "y", "title": "Pump blue"}),
+        ]
+    (tmp_path / name).write_text("\ufeff" + "\n".join(lines), "utf-8")
+    source = built(tmp_path, backend="memory", path=name)
+    assert await found(source, "red pump") == ["cases/x", "cases/y"]
+    assert await found(source, "pump", year={"gte": 2000}) == ["cases/x"]
+    assert source.get_schema().fields["year"] == {"type": "integer"}
+    await source.close()
+
+
+async def test_r3_a_file_of_records_that_is_not_there_is_unavailable(tmp_path):
+    source = built(tmp_path, backend="memory", path="none.csv")
+    with pytest.raises(SourceUnavailable, match=r"none\.csv"):
+        await found(source, "x")
+    await source.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"url": "a.db", "tabel": "x"}, "no option 'tabel'. Did you mean 'table'"),
+        ({"backend": "memori"}, "Did you mean 'memory'"),
+        ({}, "url: is missing"),
+        ({"url": "postgresql://u:secret@h/d"}, "is no SQLite database"),
+        ({"url": "sqlite://"}, "names no file"),
+        ({"url": "a.db", "tables": "x"}, "tables: must be a list"),
+        ({"url": "a.db", "max_tables": 0}, "must be a number, 1 or more"),
+        ({"url": "a.db", "table": "x", "tables": ["y"]}, "either `table` or `tables`"),
+        ({"url": "a.db", "fts": "x"}, "belongs to one `table`"),
+        ({"url": "a.db", "schema": {"fields": [{"type": "string"}]}}, "must list fields"),
+        ({"url": "a.db", "schema": {"year": {"type": "yeer"}}}, "'yeer' is not one of"),
+        ({"backend": "memory", "records": ["x"]}, "a record maps"),
+    ],
+)
+def test_r11_a_bad_option_is_an_error_that_says_what_to_do(tmp_path, options, message):
+    with pytest.raises(ConfigurationError, match=message) as error:
+        built(tmp_path, **options)
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"fields": [{"name": "year", "type": "integer", "enum": [2024]}]},
+        {"fields": {"year": {"type": "integer", "enum": [2024]}}},
+        {"year": {"type": "integer", "enum": [2024]}},
+        [{"name": "year", "type": "integer", "enum": [2024]}],
+    ],
+)
+async def test_r2_the_schema_may_be_a_list_or_a_mapping(schema):
+    source = SqlSource.from_records(RECORDS, name="cases", schema=schema)
+    assert source.get_schema().fields["year"] == {"type": "integer", "enum": [2024]}
+    assert source.get_schema().fields["title"] == {"type": "string"}
+    await source.close()

@@ -1,0 +1,371 @@
+"""The SQL source on real SQLite files (R1, R2, R3, R10, R12)."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from contextlib import asynccontextmanager
+
+import pytest
+from plant_database import INCIDENTS, change, fill
+
+from groundgraph.core.errors import ConfigurationError, FilterInvalid, SchemaChanged, SourceUnavailable
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.core.text import query_stems, stems
+from groundgraph.sources.conformance import check_source
+from groundgraph.sources.sql import SqlSource
+
+QUESTION = "What is the maintenance interval of pump 17?"
+
+
+@asynccontextmanager
+async def opened(url, **options):
+    source = SqlSource(url, **{"name": "plant", **options})
+    try:
+        yield source
+    finally:
+        await source.close()
+
+
+async def asked(source, *questions, top_k=5, score_threshold=0.0, **filters):
+    intent = RetrievalIntent(list(questions), {source.name: filters} if filters else {})
+    return await source.query(intent, top_k=top_k, score_threshold=score_threshold)
+
+
+def ids(results):
+    return [result.source_id for result in results]
+
+
+async def test_r3_a_whole_question_finds_the_row(plant):
+    async with opened(plant, table="pumps") as source:
+        best, *others = await asked(source, QUESTION)
+    assert best.source_id == "pumps/17"
+    assert best.content.splitlines()[1] == "name: Pump 17"
+    assert best.metadata | {"table": "pumps", "key": "17", "section": "pumps", "title": "Pump 17"} == best.metadata
+    assert best.metadata["hours"] == 170
+    assert all(other.relevance < best.relevance for other in others)
+
+
+@pytest.mark.parametrize(
+    "question", [QUESTION, "seal leaked", "false fire alarm", "pump", "a power cut and a pump leak"]
+)
+async def test_r3_relevance_is_the_mean_over_the_questions_words_of_the_best_field(plant, question):
+    async with opened(plant, table="incidents", content_field="body", text_search_fields=["title", "month"]) as source:
+        results = await asked(source, question, top_k=10)
+    expected = {}
+    for row in INCIDENTS:
+        content, other = stems(row[2]), stems(f"{row[1]} {row[4]}")
+        words = query_stems(question)
+        held = [1.0 if word in content else 0.5 if word in other else 0.0 for word in words]
+        if any(held):
+            expected[f"incidents/{row[0]}"] = max(0.05, sum(held) / len(words))
+    assert {result.source_id: result.relevance for result in results} == pytest.approx(expected)
+    assert [r.relevance for r in results] == sorted((r.relevance for r in results), reverse=True)
+
+
+@pytest.mark.parametrize("options", [{"table": "pumps"}, {"table": "incidents", "content_field": "body"}, {}])
+async def test_r1_the_source_keeps_the_contract(plant, options):
+    source = SqlSource(plant, name="plant", **options)
+    report = await check_source(source, query="pump")
+    report.raise_for_failures()
+
+
+async def test_r1_every_kind_of_table_keeps_the_contract(odd):
+    for table in ("flat", "pair", "taken", "far", "loose", "seen"):
+        source = SqlSource(odd, name=f"odd {table}", table=table)
+        (await check_source(source, query="pump")).raise_for_failures()
+
+
+async def test_r1_a_source_over_a_text_index_of_the_database_keeps_the_contract(plant):
+    change(
+        plant,
+        "CREATE VIRTUAL TABLE found USING fts5 (name, notes, content='pumps', content_rowid='id')",
+        "INSERT INTO found (found) VALUES ('rebuild')",
+    )
+    source = SqlSource(plant, name="plant", table="pumps", fts="found")
+    (await check_source(source, query="pump")).raise_for_failures()
+
+
+async def test_r3_the_database_is_never_changed(plant):
+    before = hashlib.sha256(plant.read_bytes()).hexdigest()
+    async with opened(plant) as source:
+        await asked(source, QUESTION, hours={"gte": 10})
+    assert hashlib.sha256(plant.read_bytes()).hexdigest() == before
+    assert sorted(path.name for path in plant.parent.iterdir()) == [".groundgraph", "plant.db"]
+
+
+async def test_r10_threshold_and_top_k_are_honoured(plant):
+    async with opened(plant, table="pumps") as source:
+        assert len(await asked(source, "pump", top_k=3)) == 3
+        assert ids(await asked(source, "pump 17", score_threshold=0.9)) == ["pumps/17"]
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"severity": "critical"}, {1, 2, 4}),
+        ({"severity": ["critical", "low"], "month": "April"}, {4, 5}),
+        ({"severity": {"not": "critical"}}, {3, 5}),
+        ({"duration": {"gte": 1, "lt": 8}}, {1, 2}),
+        ({"duration": {"not": 8}}, {1, 2, 3, 5}),
+        ({"day": {"lte": "2026-03-31"}}, {1, 2, 3}),
+        ({"day": {"gt": "2026-03-31"}}, {4}),
+        ({"day": "2026-03-02"}, {1}),
+        ({"title": {"contains": "PUMP"}}, {1, 5}),
+        ({"id": [1, 5, 77]}, {1, 5}),
+        ({"severity": "CRITICAL"}, set()),
+    ],
+)
+async def test_r2_every_kind_of_filter_is_pushed_down(plant, filters, expected):
+    async with opened(plant, table="incidents") as source:
+        results = await asked(source, "pump fire valve power leak", top_k=10, **filters)
+    assert {int(result.metadata["key"]) for result in results} == expected
+
+
+async def test_r2_a_filter_on_an_undeclared_field_or_value_is_refused(plant):
+    async with opened(plant, table="incidents", schema={"severity": {"type": "string", "enum": ["low"]}}) as source:
+        with pytest.raises(FilterInvalid, match="Did you mean 'month'"):
+            await asked(source, "pump", monht="March")
+        with pytest.raises(FilterInvalid, match="not an allowed value"):
+            await asked(source, "pump", severity="critical")
+
+
+async def test_r12_the_schema_and_the_metadata_follow_from_the_columns(plant):
+    async with opened(plant, table="incidents", description="What went wrong.") as source:
+        schema = source.get_schema()
+        assert await source.metadata_fields() >= {"table", "key", "severity", "duration"}
+    kinds = {name: spec["type"] for name, spec in schema.fields.items()}
+    assert kinds == {
+        "id": "integer", "title": "string", "body": "string", "severity": "string", "month": "string",
+        "duration": "number", "day": "date",
+    }  # fmt: skip
+    assert schema.description == "What went wrong."
+
+
+ODD_TABLES = """
+CREATE TABLE "насосы ""новые"" " ("имя насоса" TEXT, "order" TEXT, "select" INT, PRIMARY KEY ("имя насоса", "order"));
+CREATE TABLE flat (code TEXT PRIMARY KEY, body TEXT) WITHOUT ROWID;
+CREATE TABLE pair (a INT, b TEXT, body TEXT, PRIMARY KEY (a, b)) WITHOUT ROWID;
+CREATE TABLE taken (rowid TEXT, _rowid_ TEXT, oid TEXT, body TEXT);
+CREATE TABLE far (id INTEGER PRIMARY KEY, body TEXT);
+CREATE TABLE loose (body STRING, kind, n INT);
+CREATE VIEW seen AS SELECT body, 1 AS one FROM flat;
+"""
+ODD_ROWS = {
+    'насосы "новые" ': [("Насос 1", "a", 1), ("Насос 2", "b", 2)],
+    "flat": [("x,1", "a red pump"), ("y", "a blue pump")],
+    "pair": [(1, "x", "a red pump"), (1, "y", "a blue pump")],
+    "taken": [("1", "1", "1", "a red pump"), ("1", "1", "2", "a blue pump")],
+    "loose": [("a red pump", "heavy", 1), ("a blue pump", "light", 2)],
+    "far": [(-5, "a red pump"), (1 << 60, "a blue pump")],
+}
+
+
+@pytest.fixture
+def odd(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    script = ODD_TABLES
+    return fill(tmp_path / "odd.db", script, **{name.replace('"', '""'): rows for name, rows in ODD_ROWS.items()})
+
+
+@pytest.mark.parametrize(
+    ("table", "question", "expected"),
+    [
+        ('насосы "новые" ', "насос 2", 'насосы "новые" /Насос 2,b'),
+        ("flat", "red pump", "flat/x\\,1"),
+        ("pair", "blue pump", "pair/1,y"),
+        ("taken", "blue pump", None),
+        ("far", "blue pump", f"far/{1 << 60}"),
+        ("loose", "light", "loose/2"),
+        ("seen", "blue pump", None),
+    ],
+)
+async def test_r3_any_kind_of_table_can_be_searched_and_filtered(odd, table, question, expected):
+    async with opened(odd, table=table, name=f"odd {table[:3]}") as source:
+        best = (await asked(source, question))[0]
+        assert expected is None or best.source_id == expected
+        column = "имя насоса" if table.startswith("насосы") else "body"
+        value = best.metadata[column]
+        assert [r.metadata[column] for r in await asked(source, question, **{column: value})] == [value]
+
+
+async def test_fault_34_a_missing_file_is_unavailable_and_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with opened("sqlite:///nowhere.db", table="pumps") as source:
+        assert source.get_schema().fields == {}
+        with pytest.raises(SourceUnavailable, match=r"nowhere\.db"):
+            await asked(source, "pump")
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_fault_34_a_missing_table_names_the_nearest(plant):
+    async with opened(plant, table="pump") as source:
+        with pytest.raises(ConfigurationError, match=r"no table 'pump'\. Did you mean 'pumps'"):
+            source.get_schema()
+        with pytest.raises(ConfigurationError, match="Did you mean 'pumps'"):
+            await asked(source, "pump")
+
+
+async def test_fault_34_a_damaged_file_is_unavailable(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.db").write_bytes(b"no database at all" * 1000)
+    async with opened("broken.db", table="pumps") as source:
+        with pytest.raises(SourceUnavailable, match="cannot be read"):
+            await asked(source, "pump")
+
+
+async def test_fault_35_a_renamed_column_is_named(plant):
+    async with opened(plant, table="incidents", content_field="body") as source:
+        assert await asked(source, "pump")
+        change(plant, "ALTER TABLE incidents RENAME COLUMN body TO text_body")
+        with pytest.raises(SchemaChanged, match=r"the field 'body'.*Did you mean 'text_body'") as error:
+            await asked(source, "pump")
+    assert error.value.field == "body"
+
+
+async def test_fault_35_a_filter_on_a_renamed_column_is_no_unknown_name(plant):
+    async with opened(plant, table="incidents") as source:
+        assert "severity" in source.get_schema().fields
+        change(plant, "ALTER TABLE incidents RENAME COLUMN severity TO level")
+        with pytest.raises(SchemaChanged, match="'severity'"):
+            await asked(source, "pump", severity="low")
+
+
+async def test_fault_37_rows_without_content_come_last_and_empty_so_that_they_are_counted(plant):
+    change(plant, "UPDATE incidents SET body = NULL WHERE id = 1", "UPDATE incidents SET body = ' ' WHERE id = 5")
+    async with opened(plant, table="incidents", content_field="body") as source:
+        results = await asked(source, "pump valve")
+        assert [(r.source_id, bool(r.content.strip())) for r in results][0] == ("incidents/3", True)
+        assert {r.source_id for r in results if not r.content.strip()} == {"incidents/1", "incidents/5"}
+        assert ids(await asked(source, "pump valve", top_k=1)) == ["incidents/3"]
+
+
+HOSTILE = "'; DROP TABLE incidents; --"
+
+
+async def test_fault_58_a_hostile_filter_value_has_no_effect(plant):
+    async with opened(plant, table="incidents") as source:
+        for condition in (HOSTILE, [HOSTILE], {"contains": HOSTILE}):
+            assert await asked(source, "pump", severity=condition) == []
+        assert len(await asked(source, "pump", severity={"not": HOSTILE})) == 2
+
+
+async def test_fault_60_a_tenants_query_sees_no_row_of_another(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = fill(
+        tmp_path / "t.db",
+        "CREATE TABLE notes (tenant TEXT COLLATE NOCASE, body TEXT, amount INT); CREATE TABLE other (body TEXT)",
+        notes=[("a", "a pump", 1), ("A", "a pump", 2), ("b", "a pump", 4), (None, "a pump", 8)],
+        other=[("a pump",)],
+    )
+    async with opened(path) as source:
+        assert [r.metadata["tenant"] for r in await asked(source, "pump", top_k=9, tenant="a")] == ["a"]
+        (total,) = await asked(source, "how many notes", tenant="a")
+        assert total.metadata["rows"] == 1
+        explicit = {"aggregate": {"function": "sum", "field": "amount"}}
+        (total,) = await source.query(RetrievalIntent(["x"], {"plant": {"tenant": "b"}}, raw_data=explicit))
+        assert total.metadata["value"] == 4
+
+
+async def test_r3_a_change_is_seen_by_the_next_query(plant):
+    async with opened(plant, table="pumps") as source:
+        assert await asked(source, "zebra") == []
+        change(plant, "INSERT INTO pumps VALUES (99, 'Zebra', 'striped', 1, 'hall C')")
+        assert ids(await asked(source, "zebra")) == ["pumps/99"]
+        change(plant, "UPDATE pumps SET name = 'Okapi' WHERE id = 99")
+        assert await asked(source, "zebra") == []
+        change(plant, "DELETE FROM pumps WHERE id = 99")
+        assert await asked(source, "okapi") == []
+
+
+async def test_r3_two_databases_under_one_name_do_not_mix(plant, tmp_path):
+    other = fill(tmp_path / "other.db", "CREATE TABLE pumps (name TEXT)", pumps=[("Okapi",)])
+    async with opened(plant, table="pumps") as one, opened(other, table="pumps") as two:
+        for _ in range(2):
+            assert len(await asked(one, "pump 17", top_k=1)) == 1
+            assert ids(await asked(two, "okapi")) == ["pumps/1"]
+            assert await asked(one, "okapi") == []
+
+
+async def test_r3_a_source_is_closed_for_good(plant):
+    async with opened(plant, table="pumps") as source:
+        await asked(source, "pump")
+    with pytest.raises(SourceUnavailable, match="closed"):
+        await asked(source, "pump")
+
+
+async def test_r3_an_fts5_table_of_the_database_can_be_used(plant):
+    change(
+        plant,
+        "CREATE VIRTUAL TABLE found USING fts5 (name, notes, content='pumps', content_rowid='id', tokenize='porter')",
+        "INSERT INTO found (found) VALUES ('rebuild')",
+    )
+    async with opened(plant, table="pumps", fts="found") as source:
+        assert ids(await asked(source, QUESTION, top_k=1)) == ["pumps/17"]
+        assert ids(await asked(source, "pump 17", hall="hall B"))[0] != "pumps/17"
+        for odd in ('"', "a OR (", "", "NEAR/2 *"):
+            await asked(source, odd)
+    assert not (plant.parent / ".groundgraph").exists()
+
+
+def plan_of(path, statement, values):
+    connection = sqlite3.connect(path)
+    try:
+        return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values)]
+    finally:
+        connection.close()
+
+
+async def test_l5_the_text_index_is_searched_once_whatever_the_filter(plant, tmp_path):
+    from groundgraph.sources.sql.search_rows import Allowed, _statement, read_question
+
+    index = tmp_path / "index.sqlite"
+    async with opened(plant, table="pumps", index=index) as source:
+        await source.refresh()
+    connection = sqlite3.connect(index)
+    question = read_question(connection, QUESTION)
+    connection.close()
+    statement, values = _statement(question, list(question.df)[:1], [1], Allowed("[1, 2, 3]", 3), 10)
+    lines = [line for line in plan_of(index, statement, values) if "row_stems VIRTUAL TABLE" in line]
+    assert len(lines) == 2  # the seeds and the question
+    assert not any("=" in line.split("INDEX")[1] for line in lines)
+
+
+async def test_l5_a_text_index_of_the_database_is_searched_once_too(plant, monkeypatch):
+    from sqlalchemy import Engine, event
+
+    change(plant, "CREATE VIRTUAL TABLE \"a:b%\" USING fts5 (name, content='pumps', content_rowid='id')")
+    change(plant, 'INSERT INTO "a:b%" ("a:b%") VALUES (\'rebuild\')')
+    statements = []
+
+    def keep(connection, cursor, statement, parameters, *_):
+        statements.append((statement, parameters))
+
+    event.listen(Engine, "before_cursor_execute", keep)
+    try:
+        async with opened(plant, table="pumps", fts="a:b%") as source:
+            assert len(await asked(source, "pump", top_k=40, hall="hall B")) == 20
+    finally:
+        event.remove(Engine, "before_cursor_execute", keep)
+    ((statement, values),) = [pair for pair in statements if "MATCH" in pair[0]]
+    (line,) = [line for line in plan_of(plant, statement, values) if "VIRTUAL TABLE" in line]
+    assert "=" not in line.split("INDEX")[1]
+
+
+async def test_l5_a_filter_uses_the_users_own_index(plant):
+    from sqlalchemy.dialects import sqlite
+
+    from groundgraph.sources.sql.conditions import where
+    from groundgraph.sources.sql.database import SqliteDatabase
+    from groundgraph.sources.sql.introspect import Wanted
+
+    change(plant, "CREATE INDEX by_severity ON incidents (severity)", "CREATE INDEX by_day ON incidents (day)")
+    database = SqliteDatabase(plant, source="plant")
+    (shape,) = database.shapes(Wanted(["incidents"]))
+    database.close()
+    for filters, index in (({"severity": "low"}, "by_severity"), ({"day": {"lte": "2026-03-31"}}, "by_day")):
+        compiled = where(shape, filters).compile(
+            dialect=sqlite.dialect(paramstyle="named"), compile_kwargs={"render_postcompile": True}
+        )
+        (line,) = plan_of(plant, f"SELECT rowid FROM incidents WHERE {compiled}", compiled.params)
+        assert index in line

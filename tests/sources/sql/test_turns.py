@@ -1,0 +1,75 @@
+"""SQL sources in a whole turn, configured from a file (R7, R11, R13, R15)."""
+
+from __future__ import annotations
+
+import pytest
+from plant_database import change
+
+from groundgraph import load_settings, turn_graph
+
+CONFIG = """
+intent: {mode: static}
+sources:
+  - type: sql
+    name: incidents
+    url: sqlite:///plant.db
+    table: incidents
+    content_field: body
+    text_search_fields: [title, month]
+    schema: {fields: [{name: severity, type: string, enum: [low, critical]}]}
+  - type: database
+    name: case_db
+    backend: memory
+    content_field: summary
+    text_search_fields: [title, summary]
+    records: [{title: Pump manual, summary: A pump is serviced twice a year.}]
+"""
+
+
+@pytest.fixture
+async def graph(plant):
+    file = plant.parent / "groundgraph.yaml"
+    file.write_text(CONFIG, "utf-8")
+    graph = turn_graph(load_settings(file))
+    yield graph
+    await graph.resources.close()
+
+
+async def turn(graph, question):
+    result = await graph.ainvoke({"messages": [("user", question)]})
+    return result, result["provenance"]
+
+
+async def test_r11_a_turn_answers_from_configured_tables(graph):
+    result, _ = await turn(graph, "What happened with the seal of the pump?")
+    assert result["outcome"] == "answered"
+    assert "The seal of a pump leaked." in result["answer"]
+
+
+async def test_r15_a_turn_answers_with_a_count(graph):
+    result, _ = await turn(graph, "How many critical incidents in March?")
+    assert "count of rows in incidents where severity = critical and month = March: 2" in result["answer"]
+
+
+async def test_fault_37_rows_without_content_are_counted_in_the_provenance(graph, plant):
+    change(plant, "UPDATE incidents SET body = NULL WHERE id = 5")
+    _, provenance = await turn(graph, "pump")
+    assert provenance["sources"]["incidents"]["dropped"] == {"empty": 1}
+
+
+async def test_fault_34_a_table_that_is_dropped_degrades_the_turn(graph, plant):
+    change(plant, "DROP TABLE incidents")
+    result, provenance = await turn(graph, "How often is a pump serviced?")
+    assert result["outcome"] == "answered"
+    assert provenance["sources"]["incidents"]["status"] == "failed"
+    assert "no table 'incidents'" in provenance["sources"]["incidents"]["error"]
+
+
+async def test_fault_35_a_renamed_column_is_named_in_the_provenance(graph, plant):
+    change(plant, "ALTER TABLE incidents RENAME COLUMN body TO details")
+    result, provenance = await turn(graph, "How often is a pump serviced?")
+    assert result["outcome"] == "answered"
+    assert provenance["sources"]["incidents"]["status"] == "schema_changed"
+    assert provenance["sources"]["incidents"]["error_type"] == "SchemaChanged"
+    assert any("'body'" in note for note in result["notes"])
+    assert "'body'" in provenance["sources"]["incidents"]["error"]
