@@ -1,0 +1,177 @@
+"""`groundgraph evaluate`: how well a configuration finds what questions need."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from groundgraph.cli.exit_codes import DONE, DONE_WITH_FAILURES
+from groundgraph.cli.find_settings import find_settings
+from groundgraph.cli.knowledge_base_file import STATE_FOLDER, keep_out_of_git
+from groundgraph.cli.options import AsJson, ConfigFile
+from groundgraph.cli.output import counted, note, say, write_json
+from groundgraph.cli.problem_places import problems_placed
+from groundgraph.cli.progress import shown_progress
+from groundgraph.cli.query_progress import query_progress
+
+if TYPE_CHECKING:
+    from groundgraph.core.settings import Settings
+    from groundgraph.evals.dataset import Dataset, Query
+    from groundgraph.evals.report import Difference, Evaluation
+    from groundgraph.evals.run_queries import Answered
+
+MeasureName = Literal["retrieval", "refusal", "citations"]
+
+
+def evaluate(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Holds corpus.jsonl, queries.jsonl, qrels.tsv.", show_default=False)
+    ],
+    corpus: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]FILE",
+            help="The passages, in place of corpus.jsonl; several are several sources. This and the next two are "
+            "looked for in FOLDER, then here.",
+        ),
+    ] = None,
+    queries: Annotated[str, typer.Option(metavar="FILE", help="The questions.")] = "queries.jsonl",
+    qrels: Annotated[
+        str, typer.Option(metavar="FILE", help="Which passages answer which question: query, passage, gain.")
+    ] = "qrels.tsv",
+    turns: Annotated[
+        bool,
+        typer.Option("--turns", help="A text of several lines is a conversation of user turns; the last is asked."),
+    ] = False,
+    as_configured: Annotated[
+        bool,
+        typer.Option(
+            "--as-configured", help="Use the configured top_k and score_threshold; without it they are 50 and 0."
+        ),
+    ] = False,
+    measure: Annotated[
+        MeasureName,
+        typer.Option(
+            help="retrieval: nDCG, recall and MRR. refusal: AUC of support.answerable against the queries' label. "
+            "citations: not available yet."
+        ),
+    ] = "retrieval",
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the figures with those of every query to FILE.")
+    ] = None,
+    compare: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Show the difference to a run that --save wrote.")
+    ] = None,
+    vectors: Annotated[str | None, typer.Option(metavar="FOLDER", help="Not available yet.")] = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure retrieval on a folder of passages, questions and judgements, with 95 % intervals.
+
+    The passages take the place of the configured sources. Queries without a relevant passage do not count. A
+    difference whose interval covers 0 is no difference shown.
+    """
+    _refuse_what_is_missing(measure, vectors)
+    if save and not save.absolute().parent.is_dir():
+        raise typer.BadParameter(f"there is no folder '{save.parent}'", param_hint="--save")
+    settings = find_settings(config)
+    from groundgraph.evals.dataset import DatasetFiles, load_dataset
+    from groundgraph.evals.measures import require_ir_measures
+    from groundgraph.evals.report import compare as compared
+    from groundgraph.evals.report import load
+    from groundgraph.evals.report import save as save_evaluation
+
+    if measure == "retrieval":
+        require_ir_measures()
+    earlier = load(compare) if compare else None
+    judgements = qrels if measure == "retrieval" else None
+    dataset = load_dataset(DatasetFiles(folder, corpus or ("corpus.jsonl",), queries, judgements, turns))
+    for sentence in dataset.notes:
+        note(sentence)
+    with problems_placed(settings):
+        evaluation = _evaluation(settings, dataset, measure, as_configured=as_configured, quiet=as_json)
+    if save:
+        save_evaluation(evaluation, save)
+    comparison = compared(evaluation, earlier) if earlier else None
+    if earlier and earlier.failures:
+        note(f"The run in {compare} had failures: {len(earlier.failures)}.")
+    _show(evaluation, comparison, compare, as_json=as_json)
+    raise typer.Exit(DONE_WITH_FAILURES if evaluation.failures else DONE)
+
+
+def _refuse_what_is_missing(measure: str, vectors: str | None) -> None:
+    if vectors is not None:
+        raise typer.BadParameter("embeddings from files are not available yet", param_hint="--vectors")
+    if measure == "citations":
+        raise typer.BadParameter(
+            "'citations' is not available yet; choose 'retrieval' or 'refusal'", param_hint="--measure"
+        )
+
+
+def _evaluation(settings: Settings, dataset: Dataset, measure: str, *, as_configured: bool, quiet: bool) -> Evaluation:
+    from groundgraph.evals.measures import classes, retrieval_values, scored_queries
+    from groundgraph.evals.report import refusal_evaluation, retrieval_evaluation
+
+    answerable = classes(dataset.queries) if measure == "refusal" else {}
+    counting = set(answerable or scored_queries(dataset.judged))
+    if not counting:
+        raise typer.BadParameter("no query has a relevant passage, so there is nothing to measure", param_hint="FOLDER")
+    asked = [query for query in dataset.queries if query.id in counting]
+    answered = asyncio.run(_answered(settings, dataset, asked, as_configured=as_configured, quiet=quiet))
+    failures = [{"query": one.query, "reason": reason} for one in answered for reason in one.failures]
+    if measure == "refusal":
+        scores = {one.query: one.answerable for one in answered}
+        return refusal_evaluation(dataset.name, scores, answerable, failures)
+    values = retrieval_values(dataset.judged, {one.query: one.documents for one in answered})
+    return retrieval_evaluation(dataset.name, values, failures)
+
+
+async def _answered(
+    settings: Settings, dataset: Dataset, asked: list[Query], *, as_configured: bool, quiet: bool
+) -> list[Answered]:
+    from groundgraph.evals.corpus_base import corpus_base
+    from groundgraph.evals.run_queries import evaluation_settings, run_queries
+
+    folder = settings.at(Path(STATE_FOLDER, "evaluate"))
+    keep_out_of_git(folder)
+    bases: dict[str, Path] = {}
+    for corpus in dataset.corpora:
+        with shown_progress(f"Ingesting {corpus.file.name}", quiet=quiet) as on_progress:
+            bases[corpus.name] = await corpus_base(corpus, folder, on_progress)
+    measured = evaluation_settings(settings, bases, as_configured=as_configured)
+    with query_progress(quiet=quiet) as on_query:
+        return await run_queries(measured, dataset.corpora, asked, on_query)
+
+
+def _show(
+    evaluation: Evaluation,
+    comparison: tuple[int, dict[str, Difference]] | None,
+    other: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    if as_json:
+        document: dict[str, Any] = evaluation.to_dict()
+        if comparison:
+            shared, differences = comparison
+            shown = {name: difference.to_dict() for name, difference in differences.items()}
+            document["comparison"] = {"with": str(other), "n": shared, "differences": shown}
+        write_json(document)
+    else:
+        _say_all(evaluation, comparison, other)
+    for failure in evaluation.failures[:20]:
+        note(f"Failed: {failure['query']}: {failure['reason']}")
+    if len(evaluation.failures) > 20:
+        note(f"{counted(len(evaluation.failures), 'failure')} in all.")
+
+
+def _say_all(evaluation: Evaluation, comparison: tuple[int, dict[str, Difference]] | None, other: Path | None) -> None:
+    from groundgraph.evals.report import comparison_lines, evaluation_lines
+
+    lines = evaluation_lines(evaluation)
+    if comparison and other:
+        lines += comparison_lines(comparison[1], comparison[0], other)
+    say("\n".join(lines))

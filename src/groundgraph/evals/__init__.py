@@ -1,0 +1,1 @@
+"""Measuring retrieval and refusal on a folder of passages, questions and judgements."""

@@ -1,0 +1,257 @@
+"""A set to measure on: passages, questions, and which passage answers which question."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.evals.json_lines import MAX_PROBLEMS, BadLine, id_of, json_object, read_lines, text_of
+
+Role = Literal["user", "assistant"]
+Judgements = dict[str, dict[str, int]]
+ROLES: dict[str, Role] = {
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "ai": "assistant",
+    "agent": "assistant",
+}
+ONLY_CORPUS = "knowledge_base"
+
+
+@dataclass(frozen=True)
+class Passage:
+    """One text to search: `document` is the id that it counts as, its own unless it has a `parent`."""
+
+    id: str
+    document: str
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The passages of one source. `digest` is the SHA-256 of the file, in hexadecimal digits."""
+
+    name: str
+    file: Path
+    passages: tuple[Passage, ...] = field(repr=False)
+    digest: str
+
+
+@dataclass(frozen=True)
+class Query:
+    """A conversation whose last turn, the user's, is asked. `label` is `ANSWERABLE`, `UNANSWERABLE`, or another."""
+
+    id: str
+    turns: tuple[tuple[Role, str], ...]
+    label: str | None = None
+
+    @property
+    def question(self) -> str:
+        """The turn that is asked."""
+        return self.turns[-1][1]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What is measured on.
+
+    Attributes:
+        name: of the folder.
+        corpora: one per source.
+        queries: all that the file holds.
+        judged: per query the gain of each document: more than 0 for relevant ones.
+        notes: what was left out while reading, a sentence each.
+    """
+
+    name: str
+    corpora: tuple[Corpus, ...]
+    queries: tuple[Query, ...]
+    judged: Judgements
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DatasetFiles:
+    """Which files of a folder to read. A relative path starts at the folder or, failing that, at where we are.
+
+    Attributes:
+        folder: where the files are.
+        corpora: paths, or NAME=PATH; every one becomes a source.
+        queries: the questions.
+        qrels: the judgements; None when none are needed.
+        turns: whether a text of several lines is a conversation of user turns.
+    """
+
+    folder: Path
+    corpora: Sequence[str] = ("corpus.jsonl",)
+    queries: str = "queries.jsonl"
+    qrels: str | None = "qrels.tsv"
+    turns: bool = False
+
+
+def load_dataset(files: DatasetFiles) -> Dataset:
+    """The data in `files`.
+
+    Raises:
+        ConfigurationError: a file is missing, a line is bad, or an id is unknown; every problem has its place.
+    """
+    if not files.folder.is_dir():
+        raise _wrong(f"there is no folder '{files.folder}'")
+    corpora = tuple(_corpus(name, path) for name, path in _named_files(files))
+    queries = _queries(_found(files.folder, files.queries, "--queries"), turns=files.turns)
+    notes = [note for corpus in corpora if (note := _blank_note(corpus))]
+    judged: Judgements = {}
+    if files.qrels is not None:
+        path = _found(files.folder, files.qrels, "--qrels")
+        judged, left_out = _judgements(path, corpora, {query.id for query in queries})
+        notes += left_out
+    return Dataset(files.folder.resolve().name, corpora, queries, judged, tuple(notes))
+
+
+def _wrong(message: str) -> ConfigurationError:
+    return ConfigurationError([Problem("", message)])
+
+
+def _found(folder: Path, given: str, option: str) -> Path:
+    for path in (folder / given, Path(given)):
+        if path.is_file():
+            return path
+    raise _wrong(f"there is no file '{given}' in '{folder}'; name the file with {option}")
+
+
+def _named_files(files: DatasetFiles) -> list[tuple[str, Path]]:
+    named: list[tuple[str, Path]] = []
+    for given in files.corpora:
+        name, equals, rest = given.partition("=")
+        if equals and not ((files.folder / given).is_file() or Path(given).is_file()):
+            if not name or not rest:
+                raise _wrong(f"--corpus '{given}' must be FILE or NAME=FILE")
+            named.append((name, _found(files.folder, rest, "--corpus")))
+        else:
+            path = _found(files.folder, given, "--corpus")
+            named.append((ONLY_CORPUS if len(files.corpora) == 1 else path.stem, path))
+    names = [name for name, _ in named]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise _wrong(f"two corpora are called '{repeated[0]}'; give them names: --corpus NAME=FILE")
+    return named
+
+
+def _corpus(name: str, file: Path) -> Corpus:
+    data = file.read_bytes()
+    lines: dict[str, int] = {}
+
+    def parse(number: int, line: str) -> Passage:
+        row = json_object(line)
+        return Passage(
+            _new_id(row, lines, number),
+            id_of(row, "parent") if row.get("parent") is not None else id_of(row),
+            f"{text_of(row, 'title', '')} {text_of(row, 'text')}",
+        )
+
+    passages = read_lines(data, file, parse)
+    if not passages:
+        raise _wrong(f"{file} holds no passage")
+    return Corpus(name, file, tuple(passages), hashlib.sha256(data).hexdigest())
+
+
+def _new_id(row: dict[str, Any], lines: dict[str, int], number: int) -> str:
+    own = id_of(row)
+    if own in lines:
+        raise BadLine(f"the _id '{own}' stands in line {lines[own]} already")
+    lines[own] = number
+    return own
+
+
+def _blank_note(corpus: Corpus) -> str:
+    blank = sum(not passage.text.strip() for passage in corpus.passages)
+    return f"{corpus.file.name}: {blank} of {len(corpus.passages)} passages hold no text." if blank else ""
+
+
+def _queries(file: Path, *, turns: bool) -> tuple[Query, ...]:
+    lines: dict[str, int] = {}
+
+    def parse(number: int, line: str) -> Query:
+        row = json_object(line)
+        label = row.get("label")
+        return Query(_new_id(row, lines, number), _turns(row, turns), str(label) if label is not None else None)
+
+    queries = read_lines(file.read_bytes(), file, parse)
+    if not queries:
+        raise _wrong(f"{file} holds no question")
+    return tuple(queries)
+
+
+def _turns(row: dict[str, Any], lines_are_turns: bool) -> tuple[tuple[Role, str], ...]:
+    """The conversation in `row`: its `conversation`, or its `text` after the user turns in `history`."""
+    if row.get("conversation") is not None:
+        return _conversation(row["conversation"])
+    text = text_of(row, "text")
+    history = row.get("history") or []
+    if not isinstance(history, list) or not all(isinstance(turn, str) for turn in history):
+        raise BadLine("'history' must be a list of texts, the earlier turns of the user")
+    asked = [line for line in text.split("\n") if line.strip()] if lines_are_turns else [text]
+    if not text.strip():
+        raise BadLine("'text' is empty")
+    return tuple(("user", turn) for turn in (*history, *asked))
+
+
+def _conversation(given: Any) -> tuple[tuple[Role, str], ...]:
+    if not isinstance(given, list) or not given or not all(isinstance(turn, dict) for turn in given):
+        raise BadLine('\'conversation\' must be a list of {"role": ..., "text": ...}')
+    turns: list[tuple[Role, str]] = []
+    for turn in given:
+        role = ROLES.get(str(turn.get("role")).lower())
+        if role is None:
+            raise BadLine(f"the role '{turn.get('role')}' is neither 'user' nor 'assistant'")
+        turns.append((role, text_of(turn, "text")))
+    if turns[-1][0] != "user" or not turns[-1][1].strip():
+        raise BadLine("the last turn of a conversation must be a question of the user")
+    return tuple(turns)
+
+
+def _judgements(file: Path, corpora: Iterable[Corpus], queries: set[str]) -> tuple[Judgements, list[str]]:
+    """The judgements of `queries`, and a note on those of other queries."""
+    rows = read_lines(file.read_bytes(), file, _judgement)
+    documents = {passage.document for corpus in corpora for passage in corpus.passages}
+    judged: Judgements = {}
+    unknown: list[Problem] = []
+    others: list[str] = []
+    for number, query, document, gain in rows:
+        if document not in documents:
+            unknown.append(Problem("", f"no corpus has the passage '{document}'", str(file), number, 1))
+        elif query not in queries:
+            others.append(query)
+        else:
+            judged.setdefault(query, {})[document] = gain
+    if unknown:
+        raise ConfigurationError(_first(unknown))
+    if not judged:
+        example = f", such as '{others[0]}'" if others else ""
+        raise _wrong(f"{file} judges no query of the queries file{example}")
+    if not others:
+        return judged, []
+    return judged, [f"{file.name}: {len(others)} judgements of unknown queries left out, such as '{others[0]}'."]
+
+
+def _judgement(number: int, line: str) -> tuple[int, str, str, int] | None:
+    fields = line.split("\t")
+    if len(fields) != 3:
+        raise BadLine(f"query, passage and gain must stand here, divided by tabs; there are {len(fields)} fields")
+    query, document, gain = (text.strip() for text in fields)
+    if number == 1 and not gain.lstrip("+-").isdigit():
+        return None
+    try:
+        return number, query, document, int(gain)
+    except ValueError as error:
+        raise BadLine(f"the gain '{gain}' is no whole number") from error
+
+
+def _first(problems: list[Problem]) -> list[Problem]:
+    more = len(problems) - MAX_PROBLEMS
+    return [*problems[:MAX_PROBLEMS], Problem("", f"and {more} more like these")] if more > 0 else problems

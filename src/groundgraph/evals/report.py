@@ -1,0 +1,204 @@
+"""What an evaluation found: as JSON, as text, saved for a later comparison, and compared to a saved one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.evals.bootstrap import Interval, area_difference_interval, area_under_curve, mean_interval
+from groundgraph.evals.measures import (
+    REFUSAL_MEASURE,
+    PerQuery,
+    by_class,
+    mean_intervals,
+    means,
+    refusal_area,
+)
+
+NO_DIFFERENCE = "no difference shown"
+FORMAT = 1
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The figures of one run.
+
+    Attributes:
+        dataset: its name.
+        measure: `retrieval` or `refusal`.
+        values: per measure the value of each query; for `refusal` what `support.answerable` was.
+        answerable: for `refusal`, which queries are.
+        measures: the figures.
+        intervals: the 95 % interval of each.
+        failures: `{query, reason}` of each query that a source could not be asked about.
+    """
+
+    dataset: str
+    measure: str
+    values: PerQuery
+    measures: dict[str, float]
+    intervals: dict[str, Interval]
+    answerable: dict[str, bool] = field(default_factory=dict)
+    failures: Sequence[Mapping[str, str]] = ()
+
+    @property
+    def n(self) -> int:
+        """How many queries count."""
+        return len(next(iter(self.values.values())))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The evaluation as `groundgraph evaluate --json` prints it."""
+        shown: dict[str, Any] = {
+            "dataset": self.dataset,
+            "n": self.n,
+            "measures": {name: round(value, _DIGITS) for name, value in self.measures.items()},
+            "intervals": {name: _rounded(interval) for name, interval in self.intervals.items()},
+        }
+        return {**shown, "failed": list(self.failures)}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A figure of this run minus that of a saved one, over the queries of both, and its 95 % interval."""
+
+    value: float
+    interval: Interval
+
+    @property
+    def verdict(self) -> str:
+        """`higher` or `lower`; while the interval covers 0, no difference is shown."""
+        low, high = self.interval
+        if low <= 0 <= high:
+            return NO_DIFFERENCE
+        return "higher" if low > 0 else "lower"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The difference as JSON."""
+        return {
+            "difference": round(self.value, _DIGITS),
+            "interval": _rounded(self.interval),
+            "verdict": self.verdict,
+        }
+
+
+def retrieval_evaluation(dataset: str, values: PerQuery, failures: Sequence[Mapping[str, str]] = ()) -> Evaluation:
+    """The evaluation of rankings; `values` as `retrieval_values` gives them."""
+    return Evaluation(dataset, "retrieval", values, means(values), mean_intervals(values), failures=failures)
+
+
+def refusal_evaluation(
+    dataset: str,
+    scores: Mapping[str, float],
+    answerable: dict[str, bool],
+    failures: Sequence[Mapping[str, str]] = (),
+) -> Evaluation:
+    """The evaluation of `support.answerable`."""
+    own = {query: scores[query] for query in answerable}
+    area, interval = refusal_area(own, answerable)
+    figures, intervals = {REFUSAL_MEASURE: area}, {REFUSAL_MEASURE: interval}
+    return Evaluation(dataset, "refusal", {REFUSAL_MEASURE: own}, figures, intervals, answerable, failures)
+
+
+def save(evaluation: Evaluation, file: Path) -> None:
+    """Write `evaluation` with its values per query, for `load`."""
+    saved = {
+        "format": FORMAT,
+        **evaluation.to_dict(),
+        "measure": evaluation.measure,
+        "values": evaluation.values,
+        "answerable": evaluation.answerable,
+    }
+    file.write_text(json.dumps(saved, ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
+def load(file: Path) -> Evaluation:
+    """What `save` wrote.
+
+    Raises:
+        ConfigurationError: the file is missing or was not written by `save`.
+    """
+    try:
+        saved = json.loads(file.read_text("utf-8"))
+        if saved["format"] != FORMAT:
+            raise ValueError(f"its format is {saved['format']}, not {FORMAT}")
+        values = {name: {key: float(value) for key, value in own.items()} for name, own in saved["values"].items()}
+        intervals = {name: (float(low), float(high)) for name, (low, high) in saved["intervals"].items()}
+        return Evaluation(
+            saved["dataset"],
+            saved["measure"],
+            values,
+            saved["measures"],
+            intervals,
+            saved["answerable"],
+            saved["failed"],
+        )
+    except FileNotFoundError as error:
+        raise ConfigurationError([Problem("", f"there is no file '{file}'")]) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        message = f"{file} is no evaluation that --save wrote: {error}"
+        raise ConfigurationError([Problem("", message)]) from error
+
+
+def compare(new: Evaluation, old: Evaluation) -> tuple[int, dict[str, Difference]]:
+    """How many queries both have, and the difference of each measure over them (paired bootstrap).
+
+    Raises:
+        ConfigurationError: they measured different things or share no queries.
+    """
+    if new.measure != old.measure:
+        raise ConfigurationError([Problem("", f"one run measured {new.measure}, the other {old.measure}")])
+    if new.measure == "refusal":
+        return _compared_areas(new, old)
+    differences: dict[str, Difference] = {}
+    shared: list[str] = []
+    for name, values in new.values.items():
+        before = old.values.get(name, {})
+        shared = _shared(values, before)
+        paired = [values[query] - before[query] for query in shared]
+        differences[name] = Difference(sum(paired) / len(paired), mean_interval(paired))
+    return len(shared), differences
+
+
+def _compared_areas(new: Evaluation, old: Evaluation) -> tuple[int, dict[str, Difference]]:
+    after, before = new.values[REFUSAL_MEASURE], old.values.get(REFUSAL_MEASURE, {})
+    shared = _shared(after, before)
+    answerable = {query: new.answerable[query] for query in shared}
+    positive, negative = zip(by_class(after, answerable), by_class(before, answerable), strict=True)
+    if not positive[0] or not negative[0]:
+        raise ConfigurationError([Problem("", "the two runs share no answerable or no unanswerable queries")])
+    value = area_under_curve(positive[0], negative[0]) - area_under_curve(positive[1], negative[1])
+    return len(shared), {REFUSAL_MEASURE: Difference(value, area_difference_interval(positive, negative))}
+
+
+def _shared(new: Mapping[str, float], old: Mapping[str, float]) -> list[str]:
+    shared = [query for query in new if query in old]
+    if not shared:
+        raise ConfigurationError([Problem("", "the two runs share no queries, so they cannot be compared")])
+    return shared
+
+
+def evaluation_lines(evaluation: Evaluation) -> list[str]:
+    """The evaluation for a reader."""
+    lines = [f"{evaluation.dataset}: {evaluation.n} queries"]
+    for name, value in evaluation.measures.items():
+        low, high = evaluation.intervals[name]
+        lines.append(f"  {name:<8} {value:.4f}  [{low:.4f}, {high:.4f}]")
+    return [*lines, "In brackets: 95 % percentile bootstrap over the queries, 2 000 resamples."]
+
+
+def comparison_lines(differences: Mapping[str, Difference], shared: int, file: Path) -> list[str]:
+    """The comparison for a reader."""
+    lines = [f"Difference to {file}, over the {shared} queries of both:"]
+    for name, difference in differences.items():
+        low, high = difference.interval
+        lines.append(f"  {name:<8} {difference.value:+.4f}  [{low:+.4f}, {high:+.4f}]  {difference.verdict}")
+    return lines
+
+
+def _rounded(interval: Interval) -> list[float]:
+    return [round(limit, _DIGITS) for limit in interval]
