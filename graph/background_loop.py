@@ -18,9 +18,9 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-def run_in_background(work: Coroutine[Any, Any, T]) -> T:
-    """The result of `work`, run on the background loop. Cancels it when the caller is interrupted."""
-    future = asyncio.run_coroutine_threadsafe(work, _loop())
+def run_in_background(work: Coroutine[Any, Any, T], home: asyncio.AbstractEventLoop | None = None) -> T:
+    """The result of `work`, run on `home` or the background loop. Cancels it when the caller is interrupted."""
+    future = asyncio.run_coroutine_threadsafe(work, home or _loop())
     try:
         return future.result()
     except BaseException:
@@ -28,17 +28,17 @@ def run_in_background(work: Coroutine[Any, Any, T]) -> T:
         raise
 
 
-def iterate_in_background(items: AsyncIterator[T]) -> Iterator[T]:
-    """The items one by one, each produced on the background loop when it is asked for."""
+def iterate_in_background(items: AsyncIterator[T], home: asyncio.AbstractEventLoop | None = None) -> Iterator[T]:
+    """The items one by one, each produced on the loop `home` or the background loop when it is asked for."""
     end: Any = object()
 
     async def following() -> Any:
         return await anext(items, end)
 
     try:
-        while (item := run_in_background(following())) is not end:
+        while (item := run_in_background(following(), home)) is not end:
             yield item
     finally:
         close = getattr(items, "aclose", None)
         if close is not None:
-            run_in_background(close())
+            run_in_background(close(), home)

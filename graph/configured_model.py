@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +60,10 @@ def _built(settings: ModelSettings) -> BaseChatModel:
     from langchain.chat_models import init_chat_model
 
     options: dict[str, Any] = {"max_retries": 0, **(settings.model_extra or {})}
-    model: BaseChatModel = init_chat_model(settings.model, model_provider=settings.provider, **options)
+    with warnings.catch_warnings():
+        # Where a provider's own package is missing, LangChain looks into this one, which warns of its end.
+        warnings.filterwarnings("ignore", message=".*langchain-community.*", category=DeprecationWarning)
+        model: BaseChatModel = init_chat_model(settings.model, model_provider=settings.provider, **options)
     return model
 
 

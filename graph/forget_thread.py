@@ -61,7 +61,7 @@ async def _forget_items(store: BaseStore, namespace: tuple[str, ...]) -> int:
     keys: list[str] = []
     offset = 0
     while page := await store.asearch(namespace, limit=_PAGE, offset=offset):
-        # A search takes every namespace that begins alike: that of thread "a1" for "a" as well.
+        # Some stores take a prefix by its characters, and give "a1" for "a" as well.
         keys += [item.key for item in page if item.namespace == namespace]
         offset += len(page)
     removals: list[Op] = [PutOp(namespace, key, None) for key in keys]

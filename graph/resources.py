@@ -84,12 +84,18 @@ class Resources:
 
 
 def _configured_sources(settings: Settings, *, from_python: Sequence[GroundedSource] | None) -> list[GroundedSource]:
-    built = [
-        source_types.get(entry.type, key=f"sources[{number}].type")(
-            SourceOptions(entry.name, entry.options, settings.base_dir, f"sources[{number}]")
-        )
-        for number, entry in enumerate(settings.sources)
-    ]
+    built: list[GroundedSource] = []
+    errors: list[ConfigurationError] = []
+    for number, entry in enumerate(settings.sources):
+        key = f"sources[{number}]"
+        try:
+            options = SourceOptions(entry.name, entry.options, settings.base_dir, key)
+            built.append(source_types.get(entry.type, key=f"{key}.type")(options))
+        except ConfigurationError as error:
+            errors.append(error)
+    if errors:
+        problems = [problem for error in errors for problem in error.problems]
+        raise errors[0] if len(errors) == 1 else ConfigurationError(problems)
     if settings.knowledge_base is not None and not any(
         entry.type in ("knowledge_base", "vector_kb") for entry in settings.sources
     ):
@@ -131,6 +137,11 @@ def _check(settings: Settings, schemas: dict[str, SourceSchema | None]) -> None:
         for problem in _filter_problems(f"intent.{key}", filters, schemas)
     ]
     problems += scope_problems(settings.retrieval.scope_filters, intent.default_filters, schemas)
+    problems += [
+        Problem(f"intent.{name}", f"belongs to mode '{mode}', but the mode is '{intent.mode}'")
+        for name, mode in (("filters", "static"), ("text_queries", "static"), ("template", "template"))
+        if getattr(intent, name) and intent.mode != mode
+    ]
     if intent.mode == "template" and not intent.template:
         problems.append(Problem("intent.template", "mode 'template' needs a template"))
     if intent.mode == "static" and not (intent.text_queries or intent.include_message_as_query):

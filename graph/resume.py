@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 
 from groundgraph.core.context import Context
-from groundgraph.core.errors import NothingToResume
+from groundgraph.core.errors import EvidenceMissing, NothingToResume
 from groundgraph.graph.load_provenance import load_provenance
 from groundgraph.graph.turn_runner import TurnRunner
 
@@ -20,8 +20,10 @@ async def resume_turn(graph: TurnRunner, thread_id: str, *, context: Context | N
 
     Raises:
         NothingToResume: see the class.
-        EvidenceMissing: the turn's evidence is in no store any more.
+        EvidenceMissing: the interrupted turn's evidence is in no store any more.
     """
+    if graph.checkpointer is None:
+        raise NothingToResume("This graph has no checkpointer, so none of its turns was kept.")
     config: Any = {"configurable": {"thread_id": thread_id}}
     snapshot = await graph.aget_state(config)
     if snapshot.next:
@@ -32,8 +34,22 @@ async def resume_turn(graph: TurnRunner, thread_id: str, *, context: Context | N
         raise NothingToResume(
             f"The thread '{thread_id}' has no answered turn and none to resume. Ask the question again."
         )
-    record = await load_provenance(graph, thread_id)
-    return {"messages": messages, **output_of(record)}
+    try:
+        return {"messages": messages, **output_of(await load_provenance(graph, thread_id))}
+    except EvidenceMissing:
+        return {"messages": messages, **_output_without_record(messages[-1])}
+
+
+def _output_without_record(message: AnyMessage) -> dict[str, Any]:
+    """What the answer itself tells, where no record was stored."""
+    return {
+        "answer": str(message.text),
+        "outcome": message.response_metadata.get("outcome", "answered"),
+        "notes": [],
+        "citations": [],
+        "support": {"score": 0.0, "answerable": 0.0, "flags": []},
+        "provenance": {},
+    }
 
 
 def output_of(record: dict[str, Any]) -> dict[str, Any]:

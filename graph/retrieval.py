@@ -17,10 +17,11 @@ from typing_extensions import TypedDict
 from groundgraph.core.context import Context
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Outcome
+from groundgraph.graph.background_loop import run_in_background
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.retrieval_part import add_retrieval
 from groundgraph.graph.state import Lifetime, TurnInput, TurnState
-from groundgraph.graph.turn import RECURSION_LIMIT, needs_retrieval, with_long_threads
+from groundgraph.graph.turn import RECURSION_LIMIT, needs_retrieval, refuse_planned, with_long_threads
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.nodes.begin_turn import begin_turn
 from groundgraph.nodes.give_context import give_context
@@ -67,10 +68,13 @@ def retrieval_graph(
     sources: Sequence[GroundedSource] | None = None,
     chat_model: BaseChatModel | None = None,
     query_model: BaseChatModel | None = None,
+    embeddings: None = None,
+    extractor: None = None,
     checkpointer: Any = None,
     store: BaseStore | None = None,
 ) -> TurnRunner:
     """The compiled retrieval graph; arguments and errors as for `turn_graph`."""
+    refuse_planned(embeddings=embeddings, extractor=extractor)
     resources = Resources.build(settings, sources=sources, chat_model=chat_model, query_model=query_model, store=store)
     return _compiled(resources, checkpointer, store)
 
@@ -109,13 +113,19 @@ async def retrieve_context(
     Raises:
         GroundGraphError: as for a turn.
     """
-    alone = _compiled(graph.resources, False, graph.store if isinstance(graph.store, BaseStore) else None)
+    if graph.alone is None:
+        graph.alone = _compiled(graph.resources, False, graph.store if isinstance(graph.store, BaseStore) else None)
+    alone = graph.alone
     found = await alone.ainvoke({"question": question}, config, context=context)
     return RetrievedContext(found["context"], found["evidence"], found["provenance"], found["outcome"])
 
 
 def retrieval_tool(
-    graph: TurnRunner | Settings, *, name: str = "search_knowledge", description: str | None = None
+    graph: TurnRunner | Settings,
+    *,
+    name: str = "search_knowledge",
+    description: str | None = None,
+    context: Context | None = None,
 ) -> BaseTool:
     """A LangChain tool over `retrieve_context`, whose tool message has the evidence as its artifact.
 
@@ -123,16 +133,21 @@ def retrieval_tool(
         graph: a turn or retrieval graph, or settings to build one from.
         name: of the tool.
         description: what the model is told about it.
+        context: the choices of every search, for example the scope of a tenant; the model cannot change them.
     """
     runner = retrieval_graph(graph) if isinstance(graph, Settings) else graph
 
     async def search(question: str) -> tuple[str, list[dict[str, Any]]]:
-        found = await retrieve_context(runner, question)
+        found = await retrieve_context(runner, question, context=context)
         notes = "\n".join(found.provenance["notes"])
         told = found.context or f"Nothing was found ({found.outcome})."
         return (f"{told}\n\n{notes}" if notes else told), found.evidence
 
+    def search_and_wait(question: str) -> tuple[str, list[dict[str, Any]]]:
+        return run_in_background(search(question))
+
     return StructuredTool.from_function(
+        search_and_wait,
         coroutine=search,
         name=name,
         description=description or "Search the knowledge base. Cite passages by their number in square brackets.",

@@ -66,7 +66,7 @@ class TurnOutput(TypedDict, total=False):
 class TurnState(TypedDict, total=False):
     """Every channel of the turn graph."""
 
-    messages: Annotated[list[AnyMessage], Lifetime("thread", ("record_turn",)), messages_channel()]
+    messages: Annotated[list[AnyMessage], Lifetime("thread", ("begin_turn", "record_turn")), messages_channel()]
     metadata: Annotated[dict[str, Any], Lifetime("thread", ("record_turn",)), metadata_channel()]
 
     question: Annotated[str, Lifetime("run", ()), EphemeralValue]

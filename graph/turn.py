@@ -10,7 +10,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 
 from groundgraph.core.context import Context
-from groundgraph.core.errors import ConfigurationError
+from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.settings import Settings
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.retrieval_part import add_retrieval
@@ -36,6 +36,8 @@ def turn_graph(
     sources: Sequence[GroundedSource] | None = None,
     chat_model: BaseChatModel | None = None,
     query_model: BaseChatModel | None = None,
+    embeddings: None = None,
+    extractor: None = None,
     checkpointer: Any = None,
     store: BaseStore | None = None,
 ) -> TurnRunner:
@@ -46,6 +48,8 @@ def turn_graph(
         sources: beside those of the settings.
         chat_model: writes answers, in place of `settings.llm`.
         query_model: writes search queries in mode `extract`, in place of `settings.query_llm`.
+        embeddings: not available in this version; anything but None is refused.
+        extractor: likewise.
         checkpointer: any LangGraph saver with asynchronous methods; leave it out for a subgraph or a server.
         store: holds evidence and provenance records; without one, evidence stays in the state and checkpoints are
         large.
@@ -53,11 +57,23 @@ def turn_graph(
     Raises:
         ConfigurationError: settings and sources cannot work together; every problem is listed.
     """
+    refuse_planned(embeddings=embeddings, extractor=extractor)
     resources = Resources.build(settings, sources=sources, chat_model=chat_model, query_model=query_model, store=store)
     compiled = _builder(resources).compile(checkpointer=with_long_threads(checkpointer), store=store, name="turn")
     runner = TurnRunner.adopt(compiled, resources)
     runner.config = {"recursion_limit": RECURSION_LIMIT}
     return runner
+
+
+def refuse_planned(**given: object) -> None:
+    """Refuse arguments whose feature is not there yet, instead of ignoring them.
+
+    Raises:
+        ConfigurationError: one of them is given.
+    """
+    problems = [Problem(name, "is not available in this version") for name, value in given.items() if value is not None]
+    if problems:
+        raise ConfigurationError(problems)
 
 
 def with_long_threads(checkpointer: Any) -> Any:

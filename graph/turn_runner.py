@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -33,6 +34,8 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
     """
 
     resources: Resources
+    alone: TurnRunner | None
+    """The retrieval part of this graph by itself, compiled when it is first asked for."""
 
     @classmethod
     def adopt(cls, compiled: CompiledStateGraph[Any, Any, Any, Any], resources: Resources) -> TurnRunner:
@@ -40,12 +43,13 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         compiled.__class__ = cls
         runner: TurnRunner = compiled  # type: ignore[assignment]
         runner.resources = resources
+        runner.alone = None
         return runner
 
     def copy(self, update: dict[str, Any] | None = None) -> Any:
         """As LangGraph's, with the resources."""
         copied = super().copy(update)
-        copied.resources = self.resources
+        copied.resources, copied.alone = self.resources, self.alone
         return copied
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
@@ -89,12 +93,33 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         return await ForeignWrites.watch(saver, str(thread_id))
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
-        """As `astream`, for callers that are not asynchronous; runs on a background event loop."""
-        return iterate_in_background(self.astream(input, config, **kwargs))
+        """As `astream`, for callers that are not asynchronous; runs on another thread's event loop."""
+        return iterate_in_background(self.astream(input, config, **kwargs), self._home())
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """As `ainvoke`, for callers that are not asynchronous; runs on a background event loop."""
-        return run_in_background(self.ainvoke(input, config, **kwargs))
+        """As `ainvoke`, for callers that are not asynchronous; runs on another thread's event loop.
+
+        Raises:
+            RuntimeError: the caller stands on the event loop that the checkpointer or the store belongs to.
+        """
+        return run_in_background(self.ainvoke(input, config, **kwargs), self._home())
+
+    def _home(self) -> asyncio.AbstractEventLoop | None:
+        """The running loop that the checkpointer or the store was opened on, whose locks work on no other."""
+        for holder, name in ((self.checkpointer, "loop"), (self.store, "_loop")):
+            loop = getattr(holder, name, None)
+            if isinstance(loop, asyncio.AbstractEventLoop) and loop.is_running():
+                if loop is _running_loop():
+                    raise RuntimeError("This is the event loop of the graph's own checkpointer or store; use ainvoke.")
+                return loop
+        return None
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 _END: Any = object()

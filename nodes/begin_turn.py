@@ -7,7 +7,7 @@ import hashlib
 import time
 from typing import Any
 
-from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
@@ -28,11 +28,13 @@ class BeginTurnInput(TypedDict, total=False):
 
     messages: list[AnyMessage]
     metadata: dict[str, Any]
+    question: str
 
 
 class BeginTurnUpdate(TypedDict):
     """What the step writes: the turn, a reply when nothing needs to be looked up, and everything else empty."""
 
+    messages: list[AnyMessage]
     turn: Turn
     intent: dict[str, Any]
     retrievals: Overwrite
@@ -51,14 +53,17 @@ def begin_turn(settings: Settings, prompts: Prompts) -> Node[BeginTurnInput, Beg
     replies = ImmediateReplies(settings, prompts)
 
     async def begin_turn(state: BeginTurnInput, runtime: Runtime[Context]) -> BeginTurnUpdate:
-        turn = _turn(state.get("messages", []), chosen_fields(runtime.context))
-        message = state["messages"][-1] if turn["message_id"] else None
+        messages = state.get("messages", [])
+        message, again = _asked(messages, state.get("question"))
+        position = len(messages) + bool(again)
+        turn = _turn(message, position, chosen_fields(runtime.context))
         turn["issues"] = _issues(message, state.get("metadata", {}), prompts, turn["language"], settings)
         question = turn["question"] if message is not None else None
         draft = replies.reply_to(
             question, turn["language"], state.get("metadata", {}), rejected=_marks(message).get("rejected")
         )
         return {
+            "messages": again,
             "turn": turn,
             "intent": {},
             "retrievals": Overwrite({}),
@@ -71,12 +76,27 @@ def begin_turn(settings: Settings, prompts: Prompts) -> Node[BeginTurnInput, Beg
     return begin_turn
 
 
-def _turn(messages: list[AnyMessage], options: dict[str, Any]) -> Turn:
-    last = messages[-1] if messages and isinstance(messages[-1], HumanMessage) else None
-    question = last.text if last else ""
-    message_id = (last.id or "") if last else ""
+def _asked(messages: list[AnyMessage], message_id: str | None) -> tuple[HumanMessage | None, list[AnyMessage]]:
+    """The message that the turn answers, and what has to be added to the thread for it.
+
+    A message under an id that was answered before, as a client that tries again sends it, is asked anew under an id of
+    its own: LangGraph has put it in the place of the old one.
+    """
+    at = next((n for n, message in enumerate(messages) if message_id and message.id == message_id), len(messages) - 1)
+    found = messages[at] if messages else None
+    if not isinstance(found, HumanMessage):
+        return None, []
+    if not any(isinstance(message, AIMessage) for message in messages[at + 1 :]):
+        return found, []
+    anew = found.model_copy(update={"id": f"{found.id}-{len(messages)}"})
+    return anew, [anew]
+
+
+def _turn(message: HumanMessage | None, position: int, options: dict[str, Any]) -> Turn:
+    question = str(message.text) if message else ""
+    message_id = (message.id or "") if message else ""
     return {
-        "id": _turn_id(message_id, len(messages), question),
+        "id": _turn_id(message_id, position, question),
         "question": question,
         "message_id": message_id,
         "language": options.get("language") or detect_language(question),

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 from groundgraph.chains.answer_prompt import recent_conversation
 from groundgraph.chains.generate_queries import generate_queries
 from groundgraph.core.context import Context, options_in_force
-from groundgraph.core.errors import FilterInvalid, ModelError
+from groundgraph.core.errors import FilterInvalid, ModelError, Problem, UnknownName
 from groundgraph.core.filters import check_filters
 from groundgraph.core.follow_up import contextualised, is_follow_up
 from groundgraph.core.intent import IntentState
@@ -68,6 +68,11 @@ def resolve_intent(
         else:
             intent = _without_model(state, settings, template)
         options = options_in_force(settings, state["turn"]["options"], runtime.context)
+        unknown = [name for name in options.sources or [] if name not in schemas]
+        if unknown:
+            known = list(schemas)
+            message = f"there is no source '{unknown[0]}'.{nearest(unknown[0], known)} Known: {', '.join(known)}."
+            raise UnknownName([Problem("context.sources", message)])
         asked = {name: own for name, own in schemas.items() if options.sources is None or name in options.sources}
         enforced = enforced_filters(settings, options.scope, signed_in(runtime))
         checked, skipped = enforce_filters(intent, asked, enforced)

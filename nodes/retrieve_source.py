@@ -18,7 +18,7 @@ from groundgraph.core.circuit_breaker import CircuitBreaker
 from groundgraph.core.clean_text import clean_text
 from groundgraph.core.context import Context, options_in_force
 from groundgraph.core.deadline import DeadlinePassed, within
-from groundgraph.core.errors import SourceContractBroken, SourceError
+from groundgraph.core.errors import SchemaChanged, SourceContractBroken, SourceError
 from groundgraph.core.evidence import (
     EvidenceRecord,
     SourceResult,
@@ -30,7 +30,7 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.model_reply import is_transient, status_code
 from groundgraph.core.retry import with_retries
 from groundgraph.core.settings import Settings
-from groundgraph.core.turn_values import Ref, Retrieval, RetrievalTask
+from groundgraph.core.turn_values import Ref, Retrieval, RetrievalTask, SourceStatus
 from groundgraph.nodes.enforced import enforced_filters, signed_in
 from groundgraph.nodes.node import Node
 from groundgraph.sources.ask import ask
@@ -122,7 +122,8 @@ async def _retrieved(
         waited = f"{time.perf_counter() - started:.2g}"
         return {"status": "timed_out", "error": waited, "error_type": "SourceTimeout"}, {}
     except Exception as error:
-        return {"status": "failed", "error": _reason(error), "error_type": type(error).__name__}, {}
+        status: SourceStatus = "schema_changed" if isinstance(error, SchemaChanged) else "failed"
+        return {"status": status, "error": _reason(error), "error_type": type(error).__name__}, {}
     return {
         "status": "ok",
         "refs": refs,

@@ -132,9 +132,11 @@ def _with_filters(environment: Environment) -> Environment:
     return environment
 
 
-_BLOCK_TAG = re.compile(r"<(?=\s{0,9}/?\s{0,9}(?:evidence|passage))", re.IGNORECASE)
+# A model reads over white space and over characters without width in a tag.
+_GAP = r"[\s\u200b-\u200d\u2060\ufeff]*+"
+_BLOCK_TAG = re.compile(f"<(?={_GAP}/?{_GAP}(?:evidence|passage|conversation))", re.IGNORECASE)
 
 
 def fenced(text: str) -> str:
-    """`text` as it stands inside the evidence block: what looks like a tag of the block is made inert."""
+    """`text` as it stands inside a block of a prompt: what looks like a tag of such a block is made inert."""
     return _BLOCK_TAG.sub("&lt;", text)

@@ -18,7 +18,8 @@ MAY_IMPORT = {
     "nodes": {"core", "prompts", "chains", "sources"},
     "graph": {"core", "prompts", "chains", "sources", "nodes"},
     "testing": {"core", "prompts", "chains", "sources", "nodes", "graph"},
-    "cli": {"core", "prompts", "chains", "sources", "nodes", "graph", "testing"},
+    "evals": {"core", "prompts", "chains", "sources", "nodes", "graph"},
+    "cli": {"core", "prompts", "chains", "sources", "nodes", "graph", "testing", "evals"},
 }
 FILES = sorted(
     path for folder in MAY_IMPORT for path in (PACKAGE / folder).rglob("*.py") if "__pycache__" not in path.parts

@@ -10,7 +10,7 @@ import pytest
 
 from groundgraph import __version__
 
-COMMANDS = ("demo", "ingest", "ask", "inspect")
+COMMANDS = ("demo", "ingest", "ask", "inspect", "sources", "forget", "graph", "doctor")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -20,6 +20,14 @@ def test_u5_help_of_every_command_names_the_common_options_and_the_exit_codes(ru
     for expected in ("--config FILE", "--json", "Exit codes:", "needed service is not available"):
         assert expected in ran.out
     assert ran.err == ""
+
+
+@pytest.mark.parametrize("command", ["check", "schema"])
+def test_u5_help_of_the_commands_about_the_configuration(run, command):
+    ran = run("config", command, "--help")
+    assert ran.code == 0
+    assert "--json" in ran.out
+    assert "Exit codes:" in ran.out
 
 
 def test_u5_general_help_lists_the_commands_within_the_limit(run):

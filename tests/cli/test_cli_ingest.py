@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 KEYS = ["documents", "chunks", "written", "unchanged", "deleted", "failed", "seconds"]
 
 
@@ -95,3 +97,30 @@ def test_sources_without_a_knowledge_base_cannot_be_filled(call, docs, tmp_path)
     ran = call("ingest", "docs")
     assert ran.code == 2
     assert "nothing to fill" in ran.err
+
+
+def test_k2_web_pages_of_a_folder_are_taken_in_and_one_without_text_is_reported(call, tmp_path):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "pump.html").write_text(
+        "<html><head><title>Pumps</title></head><body><nav><a href='/'>Home</a></nav><main><h1>Pump 17</h1>"
+        "<p>The pump is serviced every 90 days.</p></main></body></html>"
+    )
+    (docs / "app.htm").write_text("<html><body><div id='root'></div><script>start()</script></body></html>")
+    ran = call("ingest", "docs", "--json")
+    assert (ran.code, ran.json["documents"]) == (1, 1)
+    [failed] = ran.json["failed"]
+    assert failed["document"] == "docs/app.htm"
+    assert "no main text" in failed["reason"]
+    [citation] = call("ask", "Is the pump serviced every 90 days?", "--json").json["citations"]
+    assert (citation["title"], citation["section"]) == ("Pumps", "Pump 17")
+    stored = "# Pump 17\n\nThe pump is serviced every 90 days.\n"
+    assert stored[citation["start"] : citation["end"]] == citation["quote"]
+
+
+def test_k2_the_minimal_configuration_takes_in_its_folder_and_is_searched_without_the_package_of_its_model(call, docs):
+    minimal = Path(__file__).parent.parent / "core" / "configs" / "minimal_config.yaml"
+    (docs.parent / "groundgraph.yaml").write_text(minimal.read_text("utf-8"))
+    ran = call("ingest", "--json")
+    assert (ran.code, ran.json["documents"]) == (0, 2)
+    assert call("inspect", "access token", "--json").json["results"][0]["document"] == "docs/tokens.md"

@@ -97,7 +97,7 @@ def test_t2_a_question_comes_behind_the_messages():
     taken = take_in({"messages": [AIMessage("before")], "question": "hi", "other": 1}, LIMITS)
     assert [message.text for message in taken["messages"]] == ["before", "hi"]
     assert taken["other"] == 1
-    assert "question" not in taken
+    assert taken["question"] == taken["messages"][-1].id
 
 
 def test_t6_an_input_without_messages_stays_without_them():

@@ -13,6 +13,7 @@ from langgraph.constants import TAG_NOSTREAM
 from groundgraph.chains.answer_prompt import recent_conversation
 from groundgraph.chains.call_model import call_record, call_with_retries, tokens_left, tokens_of
 from groundgraph.chains.label_gate import LabelGate
+from groundgraph.core.clean_text import clean_text
 from groundgraph.core.errors import ModelError
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import ModelCall, Turn
@@ -39,16 +40,21 @@ async def generate_queries(
     tokens_left(settings.limits, calls)
     intent = settings.intent
     turns = intent.max_context_turns if intent.use_conversation_context else 0
+    conversation = [
+        {"role": "User" if isinstance(message, HumanMessage) else "Assistant", "text": message.text}
+        for message in recent_conversation(messages, turn, turns)
+    ]
     system = prompts.render(
         "generate_queries",
         domain_context=intent.domain_context,
         num_queries=intent.num_queries,
-        conversation=[
-            {"role": "User" if isinstance(message, HumanMessage) else "Assistant", "text": message.text}
-            for message in recent_conversation(messages, turn, turns)
-        ],
+        conversation=conversation,
     )
-    reply = await _ask(settings, model, [SystemMessage(system), HumanMessage(turn["question"])], calls)
+    prompt: list[BaseMessage] = [SystemMessage(system)]
+    if conversation:
+        # What users said never stands in the system's voice.
+        prompt.append(HumanMessage(prompts.render("generate_queries_conversation", conversation=conversation)))
+    reply = await _ask(settings, model, [*prompt, HumanMessage(turn["question"])], calls)
     queries = parse_queries(reply, intent.num_queries)
     if not queries:
         raise ModelError("it wrote no query")
@@ -94,7 +100,7 @@ def parse_queries(text: str, limit: int) -> list[str]:
     A line that ends in a colon introduces the others and is left out, unless it is all there is.
     """
     gate = LabelGate(allowed=())
-    lines = [_bare(line) for line in (gate.feed(text) + gate.flush()).splitlines()]
+    lines = [_bare(line) for line in (gate.feed(clean_text(text)) + gate.flush()).splitlines()]
     queries = [line for line in lines if len(line) > 2 and not line.endswith(":") and not line.startswith("```")]
     return list(dict.fromkeys(queries))[:limit]
 

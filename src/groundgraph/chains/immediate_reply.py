@@ -65,4 +65,8 @@ class ImmediateReplies:
         domain = self._settings.intent.domain_context
         if self._template is None:
             return self._prompts.render("greeting", language=language, domain_context=domain)
-        return render(self._template, {"domain_context": domain, "metadata": metadata}, key="greeting_template")
+        try:
+            return render(self._template, {"domain_context": domain, "metadata": metadata}, key="greeting_template")
+        except TemplateInvalid:
+            # A name that this session's metadata lacks must not cost the turn.
+            return self._prompts.render("greeting", language=language, domain_context=domain)

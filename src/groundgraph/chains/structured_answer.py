@@ -10,10 +10,10 @@ from jinja2 import Template
 
 from groundgraph.chains.label_gate import LabelGate
 from groundgraph.chains.result_rows import template_variables
-from groundgraph.core.errors import TemplateInvalid
+from groundgraph.core.errors import Problem, TemplateInvalid
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.settings import SynthesisSettings
-from groundgraph.core.templates import compile_template, render
+from groundgraph.core.templates import compile_template, render, unknown_variables
 from groundgraph.core.turn_values import Draft
 from groundgraph.prompts import Prompts
 
@@ -28,18 +28,16 @@ class AnswerTemplates:
 
     @classmethod
     def compile(cls, synthesis: SynthesisSettings, prompts: Prompts) -> AnswerTemplates:
-        """The templates of `synthesis`, each tried on a sample.
+        """The templates of `synthesis`.
 
         Raises:
-            TemplateInvalid: one does not compile, or uses a variable that it is not given.
+            TemplateInvalid: one does not compile, uses a variable that it is not given, or leaves the sandbox.
         """
         compiled: dict[str, Template] = {}
         for name in ("template", "provenance_template"):
             source, key = getattr(synthesis, name), f"synthesis.{name}"
             if source:
-                template = compile_template(source, key=key)
-                render(template, _sample(), key=key)
-                compiled[name] = template
+                compiled[name] = _checked(source, key)
         return cls(prompts, compiled.get("template"), compiled.get("provenance_template"))
 
     def structured(self, variables: Mapping[str, Any], language: str) -> str:
@@ -107,6 +105,21 @@ def structured_draft(templates: AnswerTemplates, variables: Mapping[str, Any], l
         "written": 0,
         "body": len(text) if templates.has_own else _listing_at(text),
     }
+
+
+def _checked(source: str, key: str) -> Template:
+    template = compile_template(source, key=key)
+    sample = _sample()
+    unknown = unknown_variables(source, sample)
+    if unknown:
+        raise TemplateInvalid([Problem(key, f"uses {', '.join(unknown)}; it is given {', '.join(sorted(sample))}")])
+    try:
+        render(template, sample, key=key)
+    except TemplateInvalid as error:
+        # What the sample lacks, such as a name in the session's metadata, a turn may have; what is forbidden stays so.
+        if "SecurityError" in str(error):
+            raise
+    return template
 
 
 def _listing_at(text: str) -> int:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from groundgraph.chains.structured_answer import AnswerTemplates
 from groundgraph.cli.problem_places import placed
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.load_settings import load_settings
 from groundgraph.core.settings import Settings
 from groundgraph.graph.configured_model import model_problem
 from groundgraph.graph.resources import Resources
+from groundgraph.prompts import Prompts
 
 MODELS = ("llm", "query_llm")
 
@@ -39,12 +41,21 @@ def check_config(path: Path) -> Checked:
         _check_model(settings, key, checked)
     # Models aside: a missing key or package is a matter of this machine, not of the file.
     without_models = settings.model_copy(update=dict.fromkeys(MODELS))
-    try:
-        Resources.build(without_models)
-    except ConfigurationError as error:
-        checked.problems += error.problems
-    checked.problems = [placed(problem, settings.origin) for problem in checked.problems]
+    # The templates once more by themselves: a build ends at the sources when those are wrong already.
+    for build in (Resources.build, _templates):
+        try:
+            build(without_models)
+        except ConfigurationError as error:
+            checked.problems += (problem for problem in error.problems if problem not in checked.problems)
+    checked.problems = sorted(
+        (placed(problem, settings.origin) for problem in checked.problems), key=lambda problem: problem.line
+    )
     return checked
+
+
+def _templates(settings: Settings) -> AnswerTemplates:
+    folder = settings.prompts.path
+    return AnswerTemplates.compile(settings.synthesis, Prompts(settings.at(folder) if folder else None))
 
 
 def _check_model(settings: Settings, key: str, checked: Checked) -> None:

@@ -48,7 +48,7 @@ def ingest(
     with shown_progress("Ingesting", quiet=as_json) as on_progress:
         report = asyncio.run(_ingest(file, files, settings, on_progress))
     for page in pages:
-        report.fail(page, "web pages cannot be taken in yet; save the page as Markdown or text")
+        report.fail(page, "web pages cannot be taken in yet; save the page as an HTML file")
     _show(report, file, as_json=as_json)
     raise typer.Exit(DONE_WITH_FAILURES if report.failed else DONE)
 

@@ -24,7 +24,7 @@ def knowledge_base_file(settings: Settings, source: str | None = None) -> Path:
     """
     from groundgraph.core.errors import ConfigurationError, Problem
 
-    files = _files(settings)
+    files = knowledge_base_files(settings)
     known = ", ".join(files) or "none"
     if source is not None and source not in files:
         raise ConfigurationError([Problem("", f"there is no knowledge base '{source}' to fill; known: {known}")])
@@ -37,7 +37,7 @@ def knowledge_base_file(settings: Settings, source: str | None = None) -> Path:
     return settings.at(files[source or next(iter(files))])
 
 
-def _files(settings: Settings) -> dict[str, Path]:
+def knowledge_base_files(settings: Settings) -> dict[str, Path]:
     """The files by the name of their source, as `Resources` would open them."""
     from groundgraph.sources.knowledge_base.source import DEFAULT_PATH
 

@@ -11,12 +11,18 @@ import typer
 
 from groundgraph.cli.ask import ask
 from groundgraph.cli.chat import chat
+from groundgraph.cli.config import config_app
 from groundgraph.cli.demo import demo
+from groundgraph.cli.doctor import doctor
+from groundgraph.cli.evaluate import evaluate
 from groundgraph.cli.exit_codes import DONE, EPILOG, INTERRUPTED, UNAVAILABLE, WRONG_USE, code_of
+from groundgraph.cli.forget import forget
+from groundgraph.cli.graph import graph
 from groundgraph.cli.ingest import ingest
 from groundgraph.cli.inspect import inspect
 from groundgraph.cli.output import note, prepare_streams, say
 from groundgraph.cli.report_error import report_error
+from groundgraph.cli.sources import sources
 from groundgraph.core.errors import GroundGraphError
 
 app = typer.Typer(
@@ -28,8 +34,9 @@ app = typer.Typer(
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, ingest, ask, chat, inspect):
+for command in (demo, ingest, ask, chat, inspect, evaluate, sources, forget, graph, doctor):
     app.command(epilog=EPILOG)(command)
+app.add_typer(config_app)
 
 
 def _version(wanted: bool) -> None:

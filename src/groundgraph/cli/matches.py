@@ -43,7 +43,8 @@ async def find_matches(settings: Settings, query: str, top_k: int) -> Matches:
     Raises:
         ConfigurationError: the settings cannot work.
     """
-    resources = Resources.build(settings)
+    # Nothing is written, so the packages and keys of models need not be here.
+    resources = Resources.build(settings.model_copy(update={"llm": None, "query_llm": None}))
     try:
         intent, skipped = enforce_filters(_intent(query), resources.schemas, settings.intent.default_filters)
         asked = {name: source for name, source in resources.sources.items() if name not in skipped}

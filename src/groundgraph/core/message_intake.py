@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,8 +23,9 @@ _REJECTED_CHARS = 200
 def take_in(given: Any, limits: LimitSettings, *, trusted: bool = False) -> Any:
     """The input of a turn with clean messages.
 
-    A message, a list of messages or a text stands for `{"messages": ...}`, and `question` becomes a message. In each
-    message, forbidden characters become U+FFFD, and a text longer than `limits.message_chars` is cut; what was done
+    A message, a list of messages or a text stands for `{"messages": ...}`, and `question` becomes a message; in its
+    place stands the id of the user's last message, which is what the turn answers. In each message, forbidden
+    characters become U+FFFD, and a text longer than `limits.message_chars` is cut; what was done
     stands in the message's `additional_kwargs["groundgraph"]`. The update of a `Command` is treated alike. Metadata
     and marks that only groundgraph writes are dropped unless the input comes from a parent graph (`trusted`). None
     passes unchanged: it resumes a run.
@@ -42,10 +44,15 @@ def _taken(given: Mapping[str, Any], limits: LimitSettings, trusted: bool) -> di
     taken = dict(given)
     question = taken.pop("question", None)
     listed = _listed(taken.get("messages"))
-    if question is not None:
+    if question is not None and not any(getattr(message, "id", None) == question for message in listed):
         listed.append(question if isinstance(question, BaseMessage) else HumanMessage(str(question)))
     if listed or "messages" in taken:
-        taken["messages"] = [clean_message(message, limits, trusted=trusted) for message in _converted(listed)]
+        messages = [clean_message(message, limits, trusted=trusted) for message in _converted(listed)]
+        taken["messages"] = messages
+        asked = next((message for message in reversed(messages) if isinstance(message, HumanMessage)), None)
+        if asked is not None:
+            asked.id = asked.id or str(uuid.uuid4())
+            taken["question"] = asked.id
     if not trusted and taken.get("metadata") is not None:
         taken["metadata"] = _metadata(taken["metadata"])
     return taken

@@ -79,7 +79,7 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: str | N
 
 def source_reports(retrievals: Mapping[str, Retrieval]) -> dict[str, dict[str, Any]]:
     """Per source: its worst status, its queries, how much was found, kept and dropped, its error and its time."""
-    order = ("ok", "skipped", "timed_out", "failed")
+    order = ("ok", "skipped", "timed_out", "schema_changed", "failed")
     reports: dict[str, dict[str, Any]] = {}
     for _, entry in sorted(retrievals.items()):
         report = reports.setdefault(
@@ -166,7 +166,8 @@ def reader_notes(note: Callable[..., str], state: Mapping[str, Any]) -> list[str
 def _source_notes(note: Callable[..., str], language: str, name: str, report: Mapping[str, Any]) -> list[str]:
     if report["status"] == "timed_out":
         return [note("source_timed_out", language, name=name, seconds=report["error"])]
-    if report["status"] in ("failed", "skipped"):
-        return [note(f"source_{report['status']}", language, name=name, reason=report["error"])]
+    if report["status"] != "ok":
+        kind = "source_skipped" if report["status"] == "skipped" else "source_failed"
+        return [note(kind, language, name=name, reason=report["error"])]
     outside = report["dropped"].get("outside_filter", 0)
     return [note("results_dropped", language, name=name, count=outside, reason="filter")] if outside else []

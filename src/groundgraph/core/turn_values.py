@@ -7,7 +7,7 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 Outcome = Literal["answered", "insufficient", "unavailable", "chat"]
-SourceStatus = Literal["ok", "failed", "timed_out", "skipped"]
+SourceStatus = Literal["ok", "failed", "timed_out", "schema_changed", "skipped"]
 Ref = list[Any]
 """A piece of evidence by reference: [key, relevance, score]."""
 

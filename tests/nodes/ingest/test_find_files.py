@@ -26,7 +26,7 @@ def test_k2_other_documents_in_a_folder_are_reported_and_other_files_counted(tmp
     found = find_files(["docs"], tmp_path)
     [(name, reason)] = found.failed
     assert name == "docs/b.pdf"
-    assert ".pdf files are not supported; supported: .markdown, .md" in reason
+    assert ".pdf files are not supported; supported: .htm, .html, .markdown, .md" in reason
     assert dict(found.ignored) == {".png": 2, "(no suffix)": 1}
 
 

@@ -1,0 +1,178 @@
+"""What `groundgraph doctor` looks at."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+from groundgraph.cli.knowledge_base_file import knowledge_base_files
+from groundgraph.cli.probe_sources import ProbedSource, probe_sources
+from groundgraph.core.blocking import run_blocking
+from groundgraph.core.errors import GroundGraphError
+from groundgraph.core.settings import Settings
+from groundgraph.graph.configured_model import model_problem
+from groundgraph.sources.knowledge_base.schema import open_for_reading, version_of
+
+PACKAGE = "groundgraph"
+_SERVER = ("langgraph_api", "weaviate")
+_SERVER_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of one check: what was looked at, how it is, and what to do when it is not well."""
+
+    check: str
+    state: Literal["ok", "warn", "fail"]
+    message: str
+    todo: str = ""
+
+
+async def examine(settings: Settings) -> list[Finding]:
+    """Every finding, in the order in which one would mend them.
+
+    Raises:
+        ConfigurationError: the settings cannot work.
+    """
+    found = [python_version(), *package_versions(), sqlite_features()]
+    found += [Finding("configuration", "warn", notice) for notice in settings.notices]
+    found += writable_folders(settings)
+    bases = list(knowledge_bases(settings))
+    found += bases
+    unfilled = {finding.check for finding in bases if finding.state != "ok"}
+    found += [source_answers(probed) for probed in await probe_sources(settings) if _base(probed.name) not in unfilled]
+    found += models(settings)
+    found.append(await run_blocking(server_packages))
+    return found
+
+
+def python_version() -> Finding:
+    """Whether this Python is one that groundgraph is made for."""
+    own = ".".join(map(str, sys.version_info[:3]))
+    wanted = metadata(PACKAGE)["Requires-Python"] or ""
+    if SpecifierSet(wanted).contains(own, prereleases=True):
+        return Finding("Python", "ok", own)
+    return Finding("Python", "fail", f"{own} is not {wanted}", f"Install groundgraph under a Python {wanted}.")
+
+
+def package_versions() -> Iterator[Finding]:
+    """Whether every package that groundgraph needs is here in a version that it takes."""
+    needed = [Requirement(text) for text in requires(PACKAGE) or [] if "extra ==" not in text]
+    wrong = [finding for finding in map(_package, needed) if finding]
+    yield from wrong
+    if not wrong:
+        yield Finding("packages", "ok", f"{PACKAGE} {version(PACKAGE)} and the {len(needed)} that it needs")
+
+
+def _package(needed: Requirement) -> Finding | None:
+    todo = f'pip install "{needed.name}{needed.specifier}"'
+    try:
+        found = version(needed.name)
+    except PackageNotFoundError:
+        return Finding("packages", "fail", f"{needed.name} is not installed", todo)
+    if needed.specifier.contains(found, prereleases=True):
+        return None
+    return Finding("packages", "fail", f"{needed.name} {found} is not {needed.specifier}", todo)
+
+
+def sqlite_features() -> Finding:
+    """Whether SQLite has the full-text index that a knowledge base needs."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.execute("CREATE VIRTUAL TABLE probe USING fts5 (body, content='', detail=full, tokenize='ascii')")
+    except sqlite3.Error as error:
+        return Finding("SQLite", "fail", f"{sqlite3.sqlite_version}: {error}", "Use a Python whose SQLite has FTS5.")
+    finally:
+        connection.close()
+    return Finding("SQLite", "ok", f"{sqlite3.sqlite_version} with FTS5")
+
+
+def writable_folders(settings: Settings) -> Iterator[Finding]:
+    """Whether the folders of threads, evidence and knowledge bases can be written."""
+    kept = [settings.at(saver.path) for saver in (settings.checkpointer, settings.store) if saver.type == "sqlite"]
+    bases = [settings.at(path) for path in knowledge_base_files(settings).values()]
+    for folder in dict.fromkeys(path.parent for path in (*kept, *bases)):
+        existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+        if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
+            made = "" if existing == folder else ", which will be made,"
+            yield Finding("folder", "ok", f"{folder}{made} can be written")
+        else:
+            yield Finding("folder", "fail", f"{folder} cannot be written", f"Give this user the right to {existing}.")
+
+
+def knowledge_bases(settings: Settings) -> Iterator[Finding]:
+    """Whether each knowledge base is there, readable and of a known schema version."""
+    for name, path in knowledge_base_files(settings).items():
+        yield _knowledge_base(_base(name), settings.at(path))
+
+
+def _base(name: str) -> str:
+    return f"knowledge base {name}"
+
+
+def _knowledge_base(check: str, file: Path) -> Finding:
+    if not file.is_file():
+        return Finding(check, "warn", f"there is nothing in {file} yet", "groundgraph ingest PATH")
+    try:
+        connection = open_for_reading(file)
+        try:
+            found = version_of(connection)
+        finally:
+            connection.close()
+    except GroundGraphError as error:
+        return Finding(check, "fail", str(error))
+    except sqlite3.Error as error:
+        todo = "Delete the file, if it is damaged, and run `groundgraph ingest PATH` again."
+        return Finding(check, "fail", f"{file} cannot be read: {error}", todo)
+    if found == 0:
+        return Finding(check, "warn", f"there is nothing in {file} yet", "groundgraph ingest PATH")
+    return Finding(check, "ok", f"{file}, schema version {found}")
+
+
+def source_answers(probed: ProbedSource) -> Finding:
+    """Whether one source answered its probe."""
+    check = f"source {probed.name}"
+    if probed.answers:
+        return Finding(check, "ok", f"{probed.type}, answers in {probed.milliseconds:.0f} ms")
+    return Finding(check, "fail", probed.reason, "See `groundgraph sources`; a turn goes on without this source.")
+
+
+def models(settings: Settings) -> Iterator[Finding]:
+    """Whether the configured models can be built; their keys are looked for and neither shown nor used."""
+    configured = {key: getattr(settings, key) for key in ("llm", "query_llm") if getattr(settings, key) is not None}
+    for key, model in configured.items():
+        name = f"{model.provider or ''} {model.model}".strip()
+        problem = model_problem(model, key)
+        if problem:
+            yield Finding(key, "fail", f"{name}: {problem.message}")
+        else:
+            yield Finding(key, "ok", f"{name}: its package is here and so is its key, if it needs one")
+    if not configured:
+        yield Finding("models", "ok", "none is configured; answers are structured, from the evidence alone")
+
+
+def server_packages() -> Finding:
+    """Whether the LangGraph server and the Weaviate client, which disagree about grpcio, load in one process."""
+    if not all(find_spec(name) for name in _SERVER):
+        return Finding("server", "ok", "not installed; only needed to serve", 'pip install "groundgraph[serve]"')
+    command = [sys.executable, "-W", "ignore", "-c", f"import {', '.join(_SERVER)}"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SERVER_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return Finding("server", "warn", f"its packages did not load within {_SERVER_SECONDS} s")
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["it ended without a message"])[-1]
+        todo = 'Install grpcio 1.81 as the lock file does: pip install "grpcio>=1.81,<1.82"'
+        return Finding("server", "fail", f"{' and '.join(_SERVER)} do not load together: {last}", todo)
+    return Finding("server", "ok", f"langgraph-api {version('langgraph-api')} loads beside the Weaviate client")

@@ -1,0 +1,56 @@
+"""`groundgraph forget`: a conversation, removed."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from groundgraph.cli.exit_codes import DONE, DONE_WITH_FAILURES
+from groundgraph.cli.find_settings import find_settings
+from groundgraph.cli.options import AsJson, ConfigFile
+from groundgraph.cli.output import counted, note, say, write_json
+from groundgraph.cli.problem_places import problems_placed
+
+if TYPE_CHECKING:
+    from groundgraph.core.settings import Settings
+    from groundgraph.graph.forget_thread import Forgotten
+
+
+def forget(
+    thread: Annotated[str, typer.Argument(metavar="THREAD", help="The id of the conversation.", show_default=False)],
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Remove a conversation: its checkpoints, its messages and the records of how each turn was answered.
+
+    Documents, and the texts of evidence that other conversations may refer to, stay. Ends with 1 when there is no
+    such conversation.
+    """
+    settings = find_settings(config)
+    with problems_placed(settings):
+        forgotten = asyncio.run(_forget(settings, thread))
+    if as_json:
+        write_json({"thread_id": thread, **asdict(forgotten)})
+    elif forgotten:
+        say(
+            f"Removed of '{thread}': {counted(forgotten.checkpoints, 'checkpoint')}, "
+            f"{counted(forgotten.records, 'provenance record')}, {counted(forgotten.messages, 'older message')}."
+        )
+    if not forgotten:
+        note(f"There is no conversation '{thread}' in {settings.at(settings.checkpointer.path)}.")
+    raise typer.Exit(DONE if forgotten else DONE_WITH_FAILURES)
+
+
+async def _forget(settings: Settings, thread: str) -> Forgotten:
+    from groundgraph.graph.forget_thread import Forgotten, forget_thread
+    from groundgraph.graph.open_graph import open_graph
+
+    kept = (settings.checkpointer, settings.store)
+    if not any(saver.type == "sqlite" and settings.at(saver.path).is_file() for saver in kept):
+        return Forgotten()
+    # No model is needed to forget, so none has to be installed.
+    async with open_graph(settings.model_copy(update={"llm": None, "query_llm": None})) as graph:
+        return await forget_thread(graph, thread)

@@ -1,0 +1,121 @@
+"""`groundgraph config`: everything that is wrong, each with its place (U5, U6)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+CONFIGS = Path(__file__).parent.parent / "core" / "configs"
+
+
+def test_u6_a_right_file_is_said_to_be_right(call, tmp_path):
+    (tmp_path / "a.yaml").write_text("retrieval:\n  top_k: 3\n")
+    ran = call("config", "check", "a.yaml")
+    assert (ran.code, ran.out, ran.err) == (0, "a.yaml: no problems.\n", "")
+    assert call("config", "check", "a.yaml", "--json").json == {"ok": True, "errors": [], "notices": []}
+    assert not (tmp_path / ".groundgraph").exists()
+
+
+def test_fault_09_every_problem_is_a_line_with_file_line_and_column(call, tmp_path):
+    (tmp_path / "a.yaml").write_text("retrieval:\n  top_kk: 3\n  top_k: 0\nreranker: {enabled: true}\n")
+    ran = call("config", "check", "a.yaml")
+    assert ran.code == 2
+    places = [line.split(": ")[:2] for line in ran.out.splitlines()]
+    assert places == [
+        ["a.yaml:2:3", "retrieval.top_kk"],
+        ["a.yaml:3:3", "retrieval.top_k"],
+        ["a.yaml:4:12", "reranker.enabled"],
+    ]
+    ran = call("config", "check", "a.yaml", "--json")
+    assert ran.code == 2
+    assert ran.json["ok"] is False
+    assert ran.json["errors"][0] == {
+        "file": "a.yaml",
+        "line": 2,
+        "column": 3,
+        "key": "retrieval.top_kk",
+        "message": "is not a known key. Did you mean 'top_k'?",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "line"),
+    [
+        (
+            "intent:\n  default_filters:\n    knowledge_base:\n      nope: 3\n",
+            "intent.default_filters.knowledge_base",
+            3,
+        ),
+        ("sources:\n- name: a\n  type: vector_kb\n- name: b\n  type: vectr_kb\n", "sources[1].type", 5),
+        ("synthesis:\n  template: '{{ open '\n", "synthesis.template", 2),
+        ("llm:\n  provider: opnai\n  model: m\n", "llm", 1),
+        ("reasoning:\n  intent:\n    mode: template\n", "intent.template", 2),
+    ],
+)
+def test_u6_what_only_building_finds_is_found_and_placed(call, tmp_path, text, key, line):
+    (tmp_path / "a.yaml").write_text(text)
+    ran = call("config", "check", "a.yaml", "--json")
+    assert ran.code == 2
+    [found] = ran.json["errors"]
+    assert (found["key"], found["file"], found["line"]) == (key, "a.yaml", line)
+    assert not (tmp_path / ".groundgraph").exists()
+
+
+def test_u6_mistakes_in_several_sources_and_in_a_template_are_found_at_once(call, tmp_path):
+    (tmp_path / "a.yaml").write_text(
+        "synthesis:\n  template: '{{ open '\nsources:\n- type: vectr_kb\n- {type: vector_kb, name: b, feilds: {}}\n"
+    )
+    ran = call("config", "check", "a.yaml", "--json")
+    assert [(found["line"], found["key"]) for found in ran.json["errors"]] == [
+        (2, "synthesis.template"),
+        (4, "sources[0].type"),
+        (5, "sources[1].feilds"),
+    ]
+
+
+def test_u6_the_minimal_configuration_is_right_with_notices(call):
+    ran = call("config", "check", str(CONFIGS / "minimal_config.yaml"))
+    assert ran.code == 0
+    assert "Notice: knowledge_base.embeddings: this version does not use embeddings yet" in ran.err
+    ran = call("config", "check", str(CONFIGS / "minimal_config.yaml"), "--json")
+    assert ran.json["ok"] is True
+    assert ran.json["notices"][0].startswith("knowledge_base.embeddings: ")
+
+
+def test_fault_14_a_missing_key_is_a_notice_that_names_the_variable(call, tmp_path, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (tmp_path / "a.yaml").write_text("llm: {provider: openai, model: m}\n")
+    ran = call("config", "check", "a.yaml", "--json")
+    [notice] = ran.json["notices"]
+    assert ran.code == 0
+    assert "OPENAI_API_KEY" in notice
+
+
+def test_u6_the_file_may_be_left_out_or_given_as_an_option(call, tmp_path):
+    (tmp_path / "groundgraph.yaml").write_text("nope: 1\n")
+    for arguments in (["--json"], ["--config", "groundgraph.yaml", "--json"]):
+        ran = call("config", "check", *arguments)
+        assert (ran.code, ran.json["errors"][0]["key"]) == (2, "nope")
+
+
+def test_u6_without_any_file_it_is_wrong_use_and_a_missing_file_is_a_problem(call):
+    assert call("config", "check").code == 2
+    ran = call("config", "check", "gone.yaml", "--json")
+    assert ran.code == 2
+    assert ran.json["errors"][0]["message"] == "cannot be read: No such file or directory"
+
+
+def test_u6_a_bad_variable_of_the_environment_is_a_problem_too(call, tmp_path):
+    (tmp_path / "a.yaml").write_text("{}\n")
+    ran = call("config", "check", "a.yaml", GROUNDGRAPH_RETRIEVAL__TOP_K="0")
+    assert ran.code == 2
+    assert ran.out.startswith("a.yaml:1:1: retrieval.top_k: ")
+    assert "GROUNDGRAPH_RETRIEVAL__TOP_K" in ran.out
+
+
+def test_u6_the_schema_is_json(call):
+    schema = call("config", "schema").json
+    assert schema["$schema"].startswith("https://json-schema.org/")
+    assert {"retrieval", "reasoning", "reranker"} <= set(schema["properties"])
+    assert call("config", "schema", "--json").json == schema

@@ -1,0 +1,114 @@
+"""`groundgraph doctor`: can this machine run this configuration (U5)."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+
+import pytest
+
+from groundgraph.cli import doctor_checks
+from groundgraph.cli.doctor_checks import Finding
+from groundgraph.core.load_settings import load_settings
+
+
+def states(ran) -> dict[str, str]:
+    return {check["check"]: check["state"] for check in ran.json["checks"]}
+
+
+@pytest.fixture(autouse=True)
+def quick_server_check(request, monkeypatch):
+    """Loading the server takes seconds; one test does it."""
+    if "server" not in request.node.name:
+        monkeypatch.setattr(doctor_checks, "server_packages", lambda: Finding("server", "ok", "not looked at"))
+
+
+def test_u5_an_empty_folder_is_well_and_told_what_comes_first(call, tmp_path):
+    ran = call("doctor")
+    assert ran.code == 0
+    assert "warn  knowledge base knowledge_base: there is nothing in" in ran.out
+    assert "groundgraph ingest PATH" in ran.out
+    assert "fail" not in ran.out.split("Everything")[0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_u5_a_filled_base_is_well_throughout(filled):
+    ran = filled("doctor", "--json")
+    assert ran.code == 0
+    assert ran.json["ok"] is True
+    assert set(states(ran).values()) == {"ok"}
+    assert {"Python", "packages", "SQLite", "folder", "knowledge base knowledge_base", "source knowledge_base",
+            "models", "server"} == set(states(ran))  # fmt: skip
+
+
+def test_u5_a_base_of_a_newer_version_fails(filled, tmp_path):
+    connection = sqlite3.connect(tmp_path / ".groundgraph" / "knowledge_base.sqlite")
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    ran = filled("doctor", "--json")
+    assert ran.code == 1
+    assert states(ran)["knowledge base knowledge_base"] == "fail"
+    assert "schema version 99" in next(c["message"] for c in ran.json["checks"] if c["state"] == "fail")
+
+
+def test_u5_a_damaged_base_fails(filled, tmp_path):
+    (tmp_path / ".groundgraph" / "knowledge_base.sqlite").write_bytes(b"no database" * 500)
+    ran = filled("doctor")
+    assert ran.code == 1
+    assert "fail  knowledge base knowledge_base: " in ran.out
+    assert "\n1 failure.\n" in ran.out
+
+
+def test_fault_14_a_missing_key_fails_and_names_the_variable(filled, tmp_path, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (tmp_path / "groundgraph.yaml").write_text("llm: {provider: openai, model: m}\n")
+    ran = filled("doctor", "--json")
+    assert ran.code == 1
+    assert states(ran)["llm"] == "fail"
+    assert "OPENAI_API_KEY" in ran.out
+
+
+def test_fault_14_a_key_that_is_there_is_not_shown(filled, tmp_path):
+    (tmp_path / "groundgraph.yaml").write_text("llm: {provider: openai, model: m}\n")
+    ran = filled("doctor", OPENAI_API_KEY="sk-very-secret")
+    assert ran.code == 0
+    assert "sk-very-secret" not in ran.out + ran.err
+
+
+def test_u6_notices_of_the_configuration_are_warnings(call, tmp_path):
+    (tmp_path / "groundgraph.yaml").write_text("knowledge_base: {embeddings: {model: m}}\n")
+    ran = call("doctor", "--json")
+    assert ran.code == 0
+    assert states(ran)["configuration"] == "warn"
+
+
+def test_u5_another_python_fails(monkeypatch):
+    monkeypatch.setattr(sys, "version_info", (3, 9, 1))
+    assert doctor_checks.python_version().state == "fail"
+
+
+def test_u5_a_missing_or_old_package_fails_with_the_command(monkeypatch):
+    monkeypatch.setattr(doctor_checks, "requires", lambda _: ["nowhere>=1", "pytest<1", 'x>1; extra == "web"'])
+    found = list(doctor_checks.package_versions())
+    assert [(item.state, item.todo) for item in found] == [
+        ("fail", 'pip install "nowhere>=1"'),
+        ("fail", 'pip install "pytest<1"'),
+    ]
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_u5_a_folder_that_cannot_be_written_fails(tmp_path, monkeypatch, writable):
+    # Everything can be written by root, as which tests may run.
+    monkeypatch.setattr(os, "access", lambda *_: writable)
+    settings = load_settings({"knowledge_base": {"file": str(tmp_path / "a/b/c.sqlite")}})
+    assert {finding.state for finding in doctor_checks.writable_folders(settings)} == {"ok" if writable else "fail"}
+
+
+def test_u5_server_packages_that_do_not_load_together_fail(monkeypatch):
+    assert doctor_checks.server_packages().state == "ok"
+    monkeypatch.setattr(doctor_checks, "_SERVER", ("langgraph_api", "weaviate", "this"))
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    assert doctor_checks.server_packages().state == "fail"
+    monkeypatch.setattr(doctor_checks, "_SERVER", ("no_such_package",))
+    assert "not installed" in doctor_checks.server_packages().message

@@ -1,0 +1,86 @@
+"""`groundgraph forget`: a conversation is gone, others stay (U5)."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+from langgraph.store.memory import InMemoryStore
+
+from groundgraph.core.provenance import messages_namespace, provenance_namespace
+from groundgraph.graph.forget_thread import Forgotten, forget_thread
+from groundgraph.testing import InMemorySource
+
+
+@pytest.fixture
+def asked(filled):
+    for thread in ("a", "a1", "b"):
+        assert filled("ask", "When does an access token expire?", "--thread", thread).code == 0
+    return filled
+
+
+def rows(tmp_path, file: str, query: str) -> list:
+    connection = sqlite3.connect(tmp_path / ".groundgraph" / file)
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()
+
+
+def test_u5_checkpoints_and_records_of_the_thread_go_and_those_of_others_stay(asked, tmp_path):
+    ran = asked("forget", "a", "--json")
+    assert ran.code == 0
+    assert ran.json["thread_id"] == "a"
+    assert ran.json["checkpoints"] > 0
+    assert ran.json["records"] == 1
+    threads = rows(tmp_path, "threads.sqlite", "SELECT DISTINCT thread_id FROM checkpoints ORDER BY 1")
+    assert threads == [("a1",), ("b",)]
+    assert rows(tmp_path, "threads.sqlite", "SELECT count(*) FROM writes WHERE thread_id = 'a'") == [(0,)]
+    kept = rows(tmp_path, "evidence.sqlite", "SELECT prefix FROM store WHERE prefix LIKE '%provenance%' ORDER BY 1")
+    assert kept == [("groundgraph.provenance.a1",), ("groundgraph.provenance.b",)]
+
+
+def test_u5_it_says_what_was_removed_and_the_second_time_that_there_is_nothing(asked):
+    ran = asked("forget", "b")
+    assert ran.code == 0
+    assert ran.out.startswith("Removed of 'b': ")
+    assert "1 provenance record" in ran.out
+    ran = asked("forget", "b")
+    assert (ran.code, ran.out) == (1, "")
+    assert "There is no conversation 'b'" in ran.err
+
+
+def test_u5_an_unknown_thread_in_an_empty_folder_makes_no_files(call, tmp_path):
+    ran = call("forget", "x", "--json")
+    assert ran.code == 1
+    assert ran.json == {"thread_id": "x", "checkpoints": 0, "records": 0, "messages": 0}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_u5_the_thread_can_be_used_anew(asked):
+    asked("forget", "a")
+    ran = asked("ask", "When does an access token expire?", "--thread", "a", "--json")
+    assert ran.code == 0
+    assert len(ran.json["messages"]) == 2
+
+
+class PrefixStore(InMemoryStore):
+    """Finds more than was asked for, as a store that takes a prefix by its characters does."""
+
+    async def asearch(self, namespace, **options):
+        return await super().asearch(namespace[:2], **options)
+
+
+async def test_u5_messages_that_left_the_window_go_too_beyond_one_page(monkeypatch):
+    from groundgraph import load_settings, turn_graph
+    from groundgraph.graph import forget_thread as module
+
+    monkeypatch.setattr(module, "_PAGE", 2)
+    store = PrefixStore()
+    for number in range(5):
+        await store.aput(messages_namespace("t"), str(number), {"n": number})
+        await store.aput(provenance_namespace("t2"), str(number), {"n": number})
+    graph = turn_graph(load_settings({}), sources=[InMemorySource([])], store=store)
+    assert await forget_thread(graph, "t") == Forgotten(messages=5)
+    assert not await forget_thread(graph, "t")
+    assert len(await store.asearch(provenance_namespace("t2"))) == 5

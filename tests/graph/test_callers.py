@@ -1,0 +1,153 @@
+"""The ways a turn is called: sync and async, from a parent, as a tool, with what a client sends."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.store.memory import InMemoryStore
+from oauth_sources import QUESTION, ask, docs, notes, thread
+from typing_extensions import TypedDict
+
+from groundgraph import Context, load_settings, retrieval_tool, turn_graph
+from groundgraph.core.errors import ConfigurationError, InputInvalid, UnknownName
+from groundgraph.testing import Reply, ScriptedChatModel
+
+STATIC = {"intent": {"mode": "static"}}
+
+
+def build(reply: object = None, *, settings: dict | None = None, **options: object):
+    model = ScriptedChatModel(reply) if reply is not None else None
+    chosen = load_settings({**STATIC, **(settings or {})})
+    return turn_graph(chosen, sources=[docs(), notes()], chat_model=model, **options), model
+
+
+# Loops
+
+
+async def test_fault_75_sync_and_async_calls_share_one_thread_on_a_sqlite_saver(tmp_path: Path) -> None:
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
+        graph, _ = build(checkpointer=saver, store=InMemoryStore())
+        await graph.ainvoke(ask("pump 17"), thread())
+        other = await asyncio.to_thread(graph.invoke, ask(), thread())
+        streamed = await asyncio.to_thread(lambda: list(graph.stream(ask("pump 17"), thread(), stream_mode="updates")))
+        state = await graph.aget_state(thread())
+    assert other["outcome"] == "answered"
+    assert [name for update in streamed for name in update][-1] == "record_turn"
+    assert len(state.values["messages"]) == 6
+
+
+async def test_T8_the_tool_answers_sync_and_async_and_keeps_the_scope_it_was_given() -> None:
+    graph, _ = build()
+    tool = retrieval_tool(graph, context=Context(sources=["notes"]))
+    call = {"type": "tool_call", "id": "1", "name": tool.name, "args": {"question": QUESTION}}
+    for message in (await tool.ainvoke(call), await asyncio.to_thread(tool.invoke, call)):
+        assert [row["source_name"] for row in message.artifact] == ["notes"]
+
+
+# Parents
+
+
+class Chosen(TypedDict, total=False):
+    user: str
+    top_k: int
+
+
+@dataclass
+class Tenant:
+    user: str = "ada"
+    top_k: str = "not ours"
+
+
+@pytest.mark.parametrize(("schema", "context"), [(Chosen, {"user": "ada", "top_k": 1}), (Tenant, Tenant())])
+async def test_T8_the_context_of_a_parent_is_not_taken_for_ours(schema: type, context: object) -> None:
+    graph, _ = build()
+    parent = StateGraph(MessagesState, context_schema=schema)
+    parent.add_node("answer", graph)
+    parent.add_edge(START, "answer")
+    parent.add_edge("answer", END)
+    result = await parent.compile().ainvoke(ask(), context=context)
+    assert "four grant types" in result["messages"][-1].text
+
+
+# Messages
+
+
+async def test_a_question_that_is_sent_again_under_its_id_is_asked_again() -> None:
+    graph, _ = build(checkpointer=InMemorySaver(), store=InMemoryStore())
+    await graph.ainvoke({"messages": [HumanMessage("pump 17", id="q1")]}, thread())
+    await graph.ainvoke(ask(), thread())
+    again = await graph.ainvoke({"messages": [HumanMessage("pump 17", id="q1")]}, thread())
+    assert again["provenance"]["question"] == "pump 17"
+    assert again["provenance"]["results"][0]["source_id"] == "pump"
+
+
+async def test_a_whole_conversation_is_accepted_though_the_question_is_not_its_last_message() -> None:
+    graph, _ = build()
+    sent = [HumanMessage("hello"), HumanMessage("pump 17"), AIMessage("One moment.")]
+    assert (await graph.ainvoke({"messages": sent}))["provenance"]["question"] == "pump 17"
+
+
+@pytest.mark.parametrize("given", [{"messages": 7}, {"messages": [7]}])
+async def test_input_that_is_no_turn_is_refused_with_a_typed_error(given: object) -> None:
+    graph, _ = build()
+    with pytest.raises(InputInvalid):
+        await graph.ainvoke(given)
+
+
+async def test_the_labels_of_earlier_answers_are_not_shown_to_the_model() -> None:
+    graph, model = build(["Four [1][2].", "Yes [1]."], checkpointer=InMemorySaver(), store=InMemoryStore())
+    await graph.ainvoke(ask(), thread())
+    await graph.ainvoke(ask("Which grant types are there?"), thread())
+    answers = [message.text for message in model.calls[1].messages if message.type == "ai"]
+    assert answers == ["Four."]
+
+
+# Choices
+
+
+async def test_an_unknown_source_in_the_context_is_an_error_that_names_the_nearest() -> None:
+    graph, _ = build()
+    with pytest.raises(UnknownName, match="notes"):
+        await graph.ainvoke(ask(), context=Context(sources=["notez"]))
+
+
+@pytest.mark.parametrize(("mode", "key", "value"), [("static", "template", "x"), ("extract", "text_queries", ["x"])])
+def test_a_key_of_another_intent_mode_is_refused(mode: str, key: str, value: object) -> None:
+    with pytest.raises(ConfigurationError, match=key):
+        turn_graph(load_settings({"intent": {"mode": mode, key: value}}), sources=[docs()])
+
+
+async def test_T9_a_spent_budget_of_tokens_calls_no_model_and_still_answers() -> None:
+    graph, model = build("never", settings={"limits": {"tokens": 1}})
+    result = await graph.ainvoke(ask())
+    assert model.calls == []
+    assert result["outcome"] == "answered"
+    assert result["provenance"]["style"]["used"] == "structured"
+    assert result["notes"]
+
+
+async def test_S4_a_refusal_in_the_hybrid_style_says_nothing_of_evidence_but_keeps_labels() -> None:
+    graph, _ = build(
+        Reply("I cannot help [1].", finish_reason="content_filter"), settings={"synthesis": {"style": "hybrid"}}
+    )
+    result = await graph.ainvoke(ask())
+    assert result["answer"] in result["messages"][-1].text
+    assert "I cannot help [1]." not in result["answer"] or result["citations"]
+
+
+async def test_T7_events_of_version_2_hold_no_ungated_token() -> None:
+    graph, _ = build("<think>hm [2]</think>Four [1] types [9].")
+    tokens = [
+        event["data"]["chunk"].text
+        async for event in graph.astream_events(ask(), version="v2")
+        if event["event"] == "on_chat_model_stream"
+    ]
+    assert "[9]" not in "".join(tokens)
+    assert "think" not in "".join(tokens)

@@ -1,0 +1,122 @@
+"""What sources of users answer in practice: odd values fail the source or are put right, never the turn."""
+
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.store.sqlite.aio import AsyncSqliteStore
+from oauth_sources import ask, docs, thread
+
+from groundgraph import GroundedSource, SourceResult, load_settings, turn_graph
+from groundgraph.testing import ScriptedChatModel
+
+STATIC = {"intent": {"mode": "static"}}
+
+
+class Float32(float):
+    """A number of another library: not a plain float."""
+
+
+class Written(GroundedSource):
+    """Answers with `answer`, or raises it."""
+
+    name = "odd"
+    source_type = "written"
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    def get_schema(self) -> None:
+        return None
+
+    async def query(self, intent: object, *, top_k: int = 5, score_threshold: float = 0.0) -> object:
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+    async def close(self) -> None:
+        return None
+
+
+def result(**values: object) -> SourceResult:
+    fields = {"content": "Odd grants.", "source_id": "a", "source_name": "odd", "source_type": "written"}
+    return SourceResult(**{**fields, **values})
+
+
+async def turn(answer: object, **options: object) -> dict:
+    settings = load_settings({**STATIC, "synthesis": {"style": "structured"}})
+    graph = turn_graph(settings, sources=[Written(answer), docs()], **options)
+    return await graph.ainvoke(ask(), thread() if options else None)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"source_id": 7},
+        {"metadata": None},
+        {"relevance": Decimal("0.9")},
+        {"relevance": Float32(0.9)},
+        {"relevance": 1},
+    ],
+)
+async def test_R1_values_that_mean_something_plain_are_put_right(values: dict, tmp_path: Path) -> None:
+    async with (
+        AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver,
+        AsyncSqliteStore.from_conn_string(str(tmp_path / "s.sqlite")) as store,
+    ):
+        await store.setup()
+        answered = await turn([result(**{"relevance": 1.0, **values})], checkpointer=saver, store=store)
+    report = answered["provenance"]["sources"]["odd"]
+    assert (report["status"], report["kept"]) == ("ok", 1)
+    assert answered["outcome"] == "answered"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        asyncio.CancelledError("its own"),
+        [result(relevance=float("nan"))],
+        [result(relevance="much")],
+        ["no result"],
+        None,
+    ],
+    ids=["cancelled", "nan", "words", "string", "none"],
+)
+async def test_fault_33_what_means_nothing_fails_the_source_and_not_the_turn(answer: object) -> None:
+    answered = await turn(answer)
+    assert answered["outcome"] == "answered"
+    report = answered["provenance"]["sources"]["odd"]
+    assert report["status"] == "failed"
+    assert any("odd" in note for note in answered["notes"])
+
+
+async def test_an_only_source_whose_relevances_are_all_nan_is_an_outage_and_not_ignorance() -> None:
+    graph = turn_graph(load_settings(STATIC), sources=[Written([result(relevance=float("nan"))])])
+    assert (await graph.ainvoke(ask()))["outcome"] == "unavailable"
+
+
+async def test_fault_02_lone_surrogates_anywhere_can_be_kept(tmp_path: Path) -> None:
+    odd = [result(content="Odd \ud800 grants\x00.", source_id="a\udfff", metadata={"title": "x\ud83d"}, relevance=1.0)]
+    async with (
+        AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver,
+        AsyncSqliteStore.from_conn_string(str(tmp_path / "s.sqlite")) as store,
+    ):
+        await store.setup()
+        settings = load_settings(STATIC)
+        model = ScriptedChatModel("Odd \ud800 grants [1].")
+        graph = turn_graph(settings, sources=[Written(odd)], chat_model=model, checkpointer=saver, store=store)
+        answered = await graph.ainvoke(ask("Which grants \ud800?"), thread())
+        kept = (await graph.aget_state(thread())).values["messages"][-1].text
+    assert answered["answer"] == kept
+    assert answered["citations"][0]["label"] == 1
+    assert not any("\ud800" <= char <= "\udfff" for char in str(answered["provenance"]))
+
+
+async def test_a_failing_source_that_speaks_in_surrogates_can_be_kept(tmp_path: Path) -> None:
+    answered = await turn(RuntimeError("bad \ud800"), checkpointer=InMemorySaver())
+    assert "bad \ufffd" in answered["provenance"]["sources"]["odd"]["error"]

@@ -1,0 +1,49 @@
+"""Elements of a page as Markdown (K2)."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundgraph.chains.markdown_blocks import markdown_blocks
+from groundgraph.nodes.ingest.html_markdown import html_markdown
+
+lxml_html = pytest.importorskip("lxml.html")
+
+
+def markdown(body: str) -> str:
+    return html_markdown(lxml_html.fromstring(f"<div>{body}</div>"))
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("loose <b>bold</b> text", "loose bold text\n"),
+        ("<p>one<br>two</p>three", "one\ntwo\n\nthree\n"),
+        ("<h3>A <i>b</i>\n c</h3>", "### A b c\n"),
+        ("<h2> </h2><p></p>text", "text\n"),
+        ("<ul><li>a<ul><li>b</li></ul></li><li>c</li></ul>", "- a\n  - b\n- c\n"),
+        ("<ol><li>a</li><li><p>b</p></li></ol>", "1. a\n2. b\n"),
+        ("<blockquote><p>a</p><p>b</p></blockquote>", "> a\n>\n> b\n"),
+        ("<pre>\n a\n  b\n</pre>", "```\n a\n  b\n```\n"),
+        ("<pre>```\nx\n```</pre>", "````\n```\nx\n```\n````\n"),
+        ("<table><tr><td>only</td></tr></table>", "| only |\n"),
+        ("<table><caption>Parts</caption><tr><td>a</td><td>b</td></tr></table>", "Parts\n\n| a | b |\n|---|---|\n"),
+        ("<table><tr><td>a<br>b</td><td>c|d<p>e</p></td></tr></table>", "| a b | c\\|d e |\n|---|---|\n"),
+        ("a<!-- no -->b<?pi no?>c", "abc\n"),
+        ("<a href='x'><h2>Linked</h2></a>text", "## Linked\n\ntext\n"),
+        ("snake_case *stars* &lt;tag&gt; 1. C:\\path", "snake_case *stars* <tag> 1. C:\\path\n"),
+    ],
+)
+def test_k2_elements_are_marked_and_words_stay_as_they_are(body, expected):
+    assert markdown(body) == expected
+
+
+@pytest.mark.parametrize("text", ["# include", "```", "---", "===", "&gt; quoted"])
+def test_k2_words_that_look_like_markup_become_no_heading(text):
+    blocks = markdown_blocks(markdown(f"<h2>Real</h2><p>before<br>{text}</p><p>{text}</p><p>after</p>"))
+    assert [block.title for block in blocks if block.level] == ["Real"]
+
+
+def test_k2_a_row_without_text_is_left_out_and_empty_cells_stay():
+    rows = "<tr><th>a</th><th>b</th></tr><tr><td></td><td> </td></tr><tr><td></td><td>2</td></tr>"
+    assert markdown(f"<table>{rows}</table>") == "| a | b |\n|---|---|\n|  | 2 |\n"
