@@ -10,7 +10,7 @@ import pytest
 
 from groundgraph import __version__
 
-COMMANDS = ("demo", "ingest", "ask", "inspect", "sources", "forget", "graph", "doctor")
+COMMANDS = ("demo", "ingest", "ask", "inspect", "sources", "forget", "graph", "doctor", "evaluate")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
