@@ -63,7 +63,7 @@ def search(
     if top_k < 1 or not question.df or (allowed and not allowed.chunks):
         return []
     run = _Search(connection, question, allowed, max(MIN_CANDIDATES, 8 * top_k), score_threshold)
-    seeds = _seeds(question, allowed)
+    seeds = seeds_of(question, allowed.chunks if allowed else None)
     hits = run.hits(seeds)
     if len(hits) < top_k and len(seeds) < len(question.df) and _may_pass(question, seeds, score_threshold):
         hits = run.hits(list(question.df))
@@ -86,9 +86,12 @@ def _may_pass(question: Question, seeds: Iterable[str], score_threshold: float) 
     return coverage(question.relevance_weights(), others) >= score_threshold
 
 
-def _seeds(question: Question, allowed: AllowedDocuments | None) -> list[str]:
-    """The rarest stems that together are in at most `RANKED_CHUNKS` chunks, but at least `MIN_SEEDS`."""
-    share = allowed.chunks / question.chunks if allowed and question.chunks else 1.0
+def seeds_of(question: Question, kept: int | None) -> list[str]:
+    """The rarest stems that together are in at most `RANKED_CHUNKS` chunks, but at least `MIN_SEEDS`.
+
+    `kept` is the number of chunks that a filter keeps, None without a filter.
+    """
+    share = kept / question.chunks if kept and question.chunks else 1.0
     seeds: list[str] = []
     ranked = 0.0
     for stem, df in question.df.items():
@@ -97,6 +100,11 @@ def _seeds(question: Question, allowed: AllowedDocuments | None) -> list[str]:
             break
         seeds.append(stem)
     return seeds
+
+
+def any_of(stems: Iterable[str]) -> str:
+    """The text query for one of `stems`: of letters and digits only, so that quoting makes every question legal."""
+    return " OR ".join(f'"{stem}"' for stem in stems)
 
 
 @dataclass(frozen=True)
@@ -122,12 +130,12 @@ class _Search:
 
     def _statement(self, seeds: list[str]) -> tuple[str, dict[str, Any]]:
         asked = list(self.question.df)[:MAX_STEMS]
-        values = {"stems": _any_of(asked), "weight": HEADING_WEIGHT, "limit": self.limit}
+        values = {"stems": any_of(asked), "weight": HEADING_WEIGHT, "limit": self.limit}
         conditions = ["chunk_stems MATCH :stems"]
         # The unary plus keeps SQLite from searching the index once for each row number.
         if len(seeds) < len(asked):
             conditions.append("+rowid IN (SELECT rowid FROM chunk_stems WHERE chunk_stems MATCH :seeds)")
-            values["seeds"] = _any_of(seeds)
+            values["seeds"] = any_of(seeds)
         if self.allowed:
             conditions.append(f"+rowid IN ({_ALLOWED_CHUNKS})")
             values["documents"] = self.allowed.rows
@@ -136,8 +144,3 @@ class _Search:
             f"WHERE {' AND '.join(conditions)} ORDER BY score, id LIMIT :limit"
         )
         return f"SELECT id, stems, heading_stems FROM ({ranked}) CROSS JOIN chunks USING (id)", values
-
-
-def _any_of(stems: Iterable[str]) -> str:
-    # A stem consists of letters and digits only, so that quoting it makes every question legal.
-    return " OR ".join(f'"{stem}"' for stem in stems)

@@ -15,7 +15,7 @@ from typing import Any
 
 from groundgraph.core.text import query_stems
 from groundgraph.sources.knowledge_base.ranking import Question, Ranking
-from groundgraph.sources.knowledge_base.search import MAX_STEMS, MIN_SEEDS, RANKED_CHUNKS
+from groundgraph.sources.knowledge_base.search import MAX_STEMS, any_of, seeds_of
 from groundgraph.sources.sql.introspect import ROWID_BITS
 
 # The best rows by BM25 that relevance orders. A row further down is not found, however well it covers the question.
@@ -82,24 +82,11 @@ def search_rows(
     if top_k < 1 or not question.df or (allowed and not allowed.count):
         return []
     limit = max(CANDIDATES, top_k)
-    seeds = _seeds(question, allowed)
+    seeds = seeds_of(question, allowed.count if allowed else None)
     hits = _ranked(index, question, _statement(question, seeds, slots, allowed, limit))
     if len(hits) < top_k and len(seeds) < len(question.df):
         hits = _ranked(index, question, _statement(question, list(question.df), slots, allowed, limit))
     return [hit for hit in hits if hit.relevance >= score_threshold][:top_k]
-
-
-def _seeds(question: Question, allowed: Allowed | None) -> list[str]:
-    """The rarest stems that together are in at most `RANKED_CHUNKS` rows, but at least `MIN_SEEDS`."""
-    share = allowed.count / question.chunks if allowed and question.chunks else 1.0
-    seeds: list[str] = []
-    ranked = 0.0
-    for stem, df in question.df.items():
-        ranked += df * share
-        if ranked > RANKED_CHUNKS and len(seeds) >= MIN_SEEDS:
-            break
-        seeds.append(stem)
-    return seeds
 
 
 def _ranked(index: sqlite3.Connection, question: Question, statement: tuple[str, Mapping[str, Any]]) -> list[RowHit]:
@@ -115,12 +102,12 @@ def _statement(
     question: Question, seeds: Sequence[str], slots: Sequence[int], allowed: Allowed | None, limit: int
 ) -> tuple[str, dict[str, Any]]:
     asked = list(question.df)[:MAX_STEMS]
-    values: dict[str, Any] = {"stems": _any_of(asked), "limit": limit}
+    values: dict[str, Any] = {"stems": any_of(asked), "limit": limit}
     conditions = ["row_stems MATCH :stems"]
     # The unary plus keeps SQLite from searching the text index once for each row number.
     if len(seeds) < len(asked):
         conditions.append("+rowid IN (SELECT rowid FROM row_stems WHERE row_stems MATCH :seeds)")
-        values["seeds"] = _any_of(seeds)
+        values["seeds"] = any_of(seeds)
     if slots:
         conditions.append(f"(+rowid >> {ROWID_BITS}) IN (SELECT value FROM json_each(:slots))")
         values["slots"] = json.dumps(list(slots))
@@ -132,8 +119,3 @@ def _statement(
         f"WHERE {' AND '.join(conditions)} ORDER BY score, id LIMIT :limit"
     )
     return f"SELECT id, key, content, other FROM ({ranked}) CROSS JOIN rows USING (id)", values
-
-
-def _any_of(stems: Sequence[str]) -> str:
-    # A stem consists of letters and digits only, so that quoting it makes every question legal.
-    return " OR ".join(f'"{stem}"' for stem in stems)

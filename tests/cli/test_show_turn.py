@@ -11,6 +11,7 @@ OUTPUT = {
     "answer": "It does [1].",
     "outcome": "answered",
     "notes": ["One source was down."],
+    "support": {"score": 1.0, "answerable": 1.0, "flags": []},
     "citations": [
         {
             "label": 1,
@@ -38,6 +39,15 @@ def test_a_panel_holds_question_answer_citation_note_and_outcome(capsys, monkeyp
     assert "Outcome: answered (12 ms)" in out
     assert "\x1b" not in out
     assert ("╭" in out) is terminal
+
+
+@pytest.mark.parametrize(
+    ("outcome", "answerable", "told"), [("answered", 0.5, True), ("answered", 1.0, False), ("chat", 0.0, False)]
+)
+def test_an_answer_to_a_part_of_the_question_says_so(outcome, answerable, told):
+    output = {**OUTPUT, "outcome": outcome, "support": {"score": 1.0, "answerable": answerable, "flags": []}}
+    said = "no piece of evidence holds more than 50% of the question's words"
+    assert (said in show_turn.turn_text(output, 0.012)) is told
 
 
 def test_tokens_are_printed_once(capsys):

@@ -202,3 +202,9 @@ def test_a_number_that_is_none_orders_with_nothing():
 )
 def test_not_is_the_opposite_of_equal(condition, value):
     assert matches({"f": {"not": condition}}, {"f": value}) is not matches({"f": condition}, {"f": value})
+
+
+@pytest.mark.parametrize("value", [1_700_000_000, 0, 12.5, True])
+def test_a_number_has_no_place_among_days(value):
+    assert not matches({"day": {"lte": "2000-01-01"}}, {"day": value})
+    assert not matches({"day": {"gte": "2000-01-01"}}, {"day": value})

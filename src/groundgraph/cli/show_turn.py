@@ -54,7 +54,11 @@ def turn_text(output: Mapping[str, Any], seconds: float) -> str:
 
 
 def _outcome(output: Mapping[str, Any], seconds: float) -> str:
-    return f"Outcome: {output['outcome']} ({seconds * 1000:.0f} ms)"
+    text = f"Outcome: {output['outcome']} ({seconds * 1000:.0f} ms)"
+    held = output["support"]["answerable"]
+    # An answer may rest on one word of the question: a reader must be able to see that.
+    partly = output["outcome"] == "answered" and held < 1
+    return f"{text}; no piece of evidence holds more than {held:.0%} of the question's words" if partly else text
 
 
 def _cited(citation: Mapping[str, Any]) -> tuple[str, str]:

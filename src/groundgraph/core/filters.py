@@ -155,8 +155,11 @@ def _operator_holds(operator: str, operand: Any, value: Any) -> bool:
 
 def _ordered_holds(operator: str, operand: Any, value: Any) -> bool:
     if isinstance(operand, str):
+        # A number has no place among days: as a text, seconds since 1970 would stand before the year 2000.
+        if not isinstance(value, str):
+            return False
         # A day includes every time on it: "lte 2026-03-31" holds for 2026-03-31T17:00.
-        value = str(value)[:10] if _DAY.fullmatch(operand) else str(value)
+        value = value[:10] if _DAY.fullmatch(operand) else value
     elif not _is_number(value):
         return False
     return bool(_COMPARE[operator](value, operand))
