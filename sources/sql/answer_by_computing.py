@@ -126,14 +126,14 @@ class Computer:
                 self._vocabularies.move_to_end(key)
                 return self._vocabularies[key]
         # Only values that the filters let see: a tenant must not learn another's names from how they are spelt.
-        found: dict[tuple[str, ...], dict[str, Any]] = {}
+        found: dict[tuple[str, ...], dict[str, list[Any]]] = {}
         for column in shape.columns:
             if column.kind in ("string", "text", "integer", "date"):
                 stored = self._database.values(shape, column.name, filters, _MOST_VALUES)
                 for value in (*stored, *self._enums.get(column.name, ())):
                     name = tuple(stems(str(value)))
                     if name and len(name) <= LONGEST_VALUE:
-                        found.setdefault(name, {}).setdefault(column.name, value)
+                        found.setdefault(name, {}).setdefault(column.name, []).append(value)
         with self._guard:
             self._vocabularies[key] = found
             while len(self._vocabularies) > _KEPT:

@@ -8,6 +8,7 @@ serve. Everything else (`contains`, lists inside a value, a field declared with 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -21,6 +22,9 @@ from groundgraph.sources.sql.shape import Column, TableShape, decode
 MATCHES = "groundgraph_matches"
 # SQLite allows 32 766 bound values in a statement; long before that a list is checked row by row.
 _LONGEST_LIST = 500
+_MOST_INTEGER = 2**63 - 1
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d.*", re.DOTALL)
 _LAST_CHARACTER = "\U0010ffff"
 _NATIVE = {
     "string": ("string",),
@@ -70,7 +74,7 @@ def _condition(found: Column, condition: Any) -> ColumnElement[bool]:
 def _operator(found: Column, operator: str, operand: Any) -> ColumnElement[bool]:
     if operator == "not":
         return or_(column(found.name).is_(None), not_(_any_of(found, operand)))
-    if operator == "contains" or found.kind == "boolean" or not _is_native(found):
+    if operator == "contains" or found.kind == "boolean" or not _is_native(found) or not _is_bindable(operand):
         return _checked(found, {operator: operand})
     if isinstance(operand, str):
         return _ordered_text(found, operator, operand)
@@ -81,7 +85,7 @@ def _operator(found: Column, operator: str, operand: Any) -> ColumnElement[bool]
 
 def _any_of(found: Column, condition: Any) -> ColumnElement[bool]:
     wanted = condition if isinstance(condition, list) else [condition]
-    if not _is_native(found) or len(wanted) > _LONGEST_LIST:
+    if not _is_native(found) or len(wanted) > _LONGEST_LIST or not all(map(_is_bindable, wanted)):
         return _checked(found, condition)
     here: ColumnElement[Any] = column(found.name)
     if found.kind == "boolean":
@@ -100,11 +104,12 @@ def _any_of(found: Column, condition: Any) -> ColumnElement[bool]:
 def _ordered_text(found: Column, operator: str, operand: str) -> ColumnElement[bool]:
     here: ColumnElement[Any] = collate(column(found.name), "BINARY")
     is_text = func.typeof(column(found.name)) == "text"
-    if len(operand) == 10 and operator in ("gt", "lte"):
+    if _DAY.fullmatch(operand) and operator in ("gt", "lte"):
         # A day includes every time on it, and a comparison without substr() can use an index.
         return and_(_compare(here, "gte" if operator == "gt" else "lt", operand + _LAST_CHARACTER), is_text)
-    if len(operand) > 10:
+    if found.kind == "datetime" and _TIME.fullmatch(operand):
         here = collate(func.replace(column(found.name), " ", "T"), "BINARY")
+        operand = operand.replace(" ", "T", 1)
     return and_(_compare(here, operator, operand), is_text)
 
 
@@ -122,6 +127,11 @@ def _checked(found: Column, condition: Any) -> ColumnElement[bool]:
     call = getattr(func, MATCHES)(found.kind, json.dumps(condition), column(found.name), type_=Integer)
     checked: ColumnElement[bool] = call == 1
     return checked
+
+
+def _is_bindable(value: Any) -> bool:
+    """Whether SQLite can hold `value`; an integer beyond 64 bits it cannot."""
+    return not isinstance(value, int) or abs(value) <= _MOST_INTEGER
 
 
 def _is_native(found: Column) -> bool:

@@ -16,7 +16,7 @@ from sqlalchemy import table as table_clause
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
-from groundgraph.core.errors import SourceUnavailable
+from groundgraph.core.errors import FilterInvalid, SourceUnavailable
 from groundgraph.sources.sql.conditions import MATCHES, value_matches, where
 from groundgraph.sources.sql.introspect import Wanted, read_shapes
 from groundgraph.sources.sql.shape import TableShape, decode, number
@@ -26,6 +26,8 @@ NUMBER = "groundgraph_number"
 # The pool keeps this many connections between queries; one more opens when they are all in use.
 _KEPT = 8
 _KEY = "\0key"
+# Rows that are read under one lock.
+_PIECE = 2_000
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class SqliteDatabase:
         self._uri = location if isinstance(location, str) else ""
         self._source = source
         self._engine: Engine | None = None
-        self._inode: tuple[int, ...] = ()
+        self._file: tuple[int, ...] = ()
         self._probe: sqlite3.Connection | None = None
         self._guard = threading.Lock()
         self._closed = False
@@ -74,10 +76,11 @@ class SqliteDatabase:
         with self._guard, self._typed_errors():
             if self._closed:
                 raise SourceUnavailable(f"The source '{self._source}' is closed.")
-            if file[:2] != self._inode:
-                # Another file took the place of the old one, which open connections would not notice.
+            if file[:2] != self._file[:2] or (file != self._file and self._is_in_closed_folder()):
+                # Open connections do not notice that another file took the place of the old one; and those to a
+                # folder that cannot be written to may have been told that the file never changes.
                 self._release()
-                self._inode = file[:2]
+            self._file = file
             self._probe = self._probe or self._connect()
             data: int = self._probe.execute("PRAGMA data_version").fetchone()[0]
         return Version(file, data)
@@ -88,11 +91,30 @@ class SqliteDatabase:
             return read_shapes(connection, wanted, source=self._source, where=self.where)
 
     def rows(self, shape: TableShape, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Every row as its key and the values of `fields`, read in pieces."""
-        statement = select(_key(shape), *(column(name) for name in fields)).select_from(_table(shape))
-        with self.reading() as connection:
-            for row in connection.execution_options(stream_results=True).execute(statement):
-                yield tuple(row)
+        """Every row as its key and the values of `fields`, read in pieces.
+
+        Between the pieces no lock is held where there is a key to go on from: whoever writes to the database must
+        not wait for an index. What changes meanwhile makes another `Version`. Rows of one key are given once.
+        """
+        here = _key(shape)
+        statement = select(here, *(column(name) for name in fields)).select_from(_table(shape))
+        if not shape.rowid:
+            with self.reading() as connection:
+                seen: set[Any] = set()
+                for row in connection.execution_options(stream_results=True).execute(statement):
+                    if row[0] not in seen:
+                        seen.add(row[0])
+                        yield tuple(row)
+            return
+        piece = statement.order_by(here).limit(_PIECE)
+        after = None
+        while True:
+            with self.reading() as connection:
+                rows = connection.execute(piece if after is None else piece.where(here > after)).fetchall()
+            yield from map(tuple, rows)
+            if len(rows) < _PIECE:
+                return
+            after = rows[-1][0]
 
     def fetch(self, shape: TableShape, keys: Sequence[Any]) -> dict[Any, dict[str, Any]]:
         """The rows with `keys` by their key; those that are gone are left out.
@@ -194,10 +216,13 @@ class SqliteDatabase:
         if self._path is None:
             return self._uri
         uri = f"{self._path.absolute().as_uri()}?mode=ro"
-        if not os.access(self._path.absolute().parent, os.W_OK) and not Path(f"{self._path}-wal").exists():
+        if self._is_in_closed_folder() and _has_log(self._path) and not Path(f"{self._path}-wal").exists():
             # A reader of a WAL database writes beside it, which a read-only folder does not allow.
             uri += "&immutable=1"
         return uri
+
+    def _is_in_closed_folder(self) -> bool:
+        return self._path is not None and not os.access(self._path.absolute().parent, os.W_OK)
 
     @contextmanager
     def _typed_errors(self) -> Iterator[None]:
@@ -208,6 +233,17 @@ class SqliteDatabase:
             raise SourceUnavailable(
                 f"The source '{self._source}': the database {self.where} cannot be read: {reason}."
             ) from error
+        except UnicodeEncodeError as error:
+            raise FilterInvalid(f"The source '{self._source}': a value holds no valid text: {error}.") from error
+
+
+def _has_log(path: Path) -> bool:
+    """Whether the header of the file says that it is kept with a write-ahead log."""
+    try:
+        with path.open("rb") as file:
+            return file.read(20)[18:] == b"\2\2"
+    except OSError:
+        return False
 
 
 def _table(shape: TableShape) -> Any:

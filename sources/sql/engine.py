@@ -6,7 +6,8 @@ import json
 import sqlite3
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ from groundgraph.sources.sql.search_user_fts import search_user_fts
 from groundgraph.sources.sql.shape import TableShape, row_content, row_key, row_metadata
 
 _KEPT_FILTERS = 32
+# How often a query looks for its index when another source takes the same file.
+_TRIES = 5
 _OWN_METADATA = {"table", "key", "section", "title"}
 Filters = Mapping[str, Any]
 
@@ -170,9 +173,8 @@ class SqlEngine:
         self, text: str, tables: _Tables, filters: Filters, top_k: int
     ) -> tuple[list[TableShape], list[SourceResult]]:
         """The tables that were searched, the best first, and what was found."""
-        fresh = self._keeper.ensure(tables.version, tables.shapes)
         by_name = {shape.name: shape for shape in tables.shapes}
-        with self._keeper.index.reading() as index:
+        with self._ready_index(tables) as (index, fresh):
             slots = {slot: by_name[name] for slot, name in index.execute("SELECT slot, name FROM tables")}
             question = read_question(index, text)
             searched = list(slots)
@@ -185,6 +187,24 @@ class SqlEngine:
             narrowed = searched if len(searched) < len(slots) and allowed is None else ()
             hits = search_rows(index, question, slots=narrowed, allowed=allowed, top_k=top_k)
         return [slots[slot] for slot in searched], self._results(slots, hits, fresh=fresh)
+
+    @contextmanager
+    def _ready_index(self, tables: _Tables) -> Iterator[tuple[sqlite3.Connection, bool]]:
+        """The index in one transaction, and whether it is up to date.
+
+        Raises:
+            SourceUnavailable: another source keeps building its own index in the same file.
+        """
+        for _ in range(_TRIES):
+            fresh = self._keeper.ensure(tables.version, tables.shapes)
+            with self._keeper.index.reading() as index:
+                if self._keeper.is_for(index, tables.shapes):
+                    yield index, fresh
+                    return
+        raise SourceUnavailable(
+            f"The source '{self._name}': another source keeps its index in the same file. "
+            "Give each a name of its own, or an `index` of its own."
+        )
 
     def _results(self, slots: Mapping[int, TableShape], hits: Sequence[RowHit], *, fresh: bool) -> list[SourceResult]:
         rows = {
@@ -290,14 +310,15 @@ class _Tables:
 
 
 def _fields(shapes: Sequence[TableShape]) -> Fields:
-    """The columns as fields; one that two tables declare with different types takes any text."""
+    """The columns as fields; one that two tables declare with different types takes any number, or any text."""
     fields: Fields = {}
     for shape in shapes:
         for column in shape.columns:
             if column.kind != "blob":
                 known = fields.setdefault(column.name, {"type": column.kind})
                 if known["type"] != column.kind:
-                    known["type"] = "string"
+                    are_numbers = {known["type"], column.kind} <= {"integer", "number"}
+                    known["type"] = "number" if are_numbers else "string"
     return fields
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from groundgraph.core.errors import SourceUnavailable
 
-LAYOUT = 1
+LAYOUT = 2
 # A second process waits for one that builds the same index.
 WRITE_TIMEOUT = 60.0
 _KEPT = 8

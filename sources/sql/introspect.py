@@ -76,12 +76,10 @@ def read_shapes(connection: Connection, wanted: Wanted, *, source: str, where: s
 
 def _is_internal(connection: Connection, name: str) -> bool:
     """Whether `name` is an FTS table or one of its parts, or the list of tables that some tools keep."""
-    owners = connection.exec_driver_sql(
-        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%' "
-        "AND (name = :name OR :name GLOB name || '_*')",
-        {"name": name},
-    )
-    return name.startswith("_") or owners.first() is not None
+    kind = connection.exec_driver_sql(
+        "SELECT type FROM pragma_table_list WHERE schema = 'main' AND name = :name", {"name": name}
+    ).scalar()
+    return name.startswith("_") or kind in ("virtual", "shadow")
 
 
 def check_columns(shapes: Sequence[TableShape], named: Sequence[str], source: str, where: str) -> None:

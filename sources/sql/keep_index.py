@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 import time
 from collections.abc import Sequence
@@ -70,10 +71,13 @@ class IndexKeeper:
             update.join(_CLOSE_WAIT)
         self.index.close()
 
+    def is_for(self, index: sqlite3.Connection, shapes: Sequence[TableShape]) -> bool:
+        """Whether `index`, as it is now, was made for tables of these shapes."""
+        return _signature_in(index) == signature(self._database.where, shapes)
+
     def _holds(self, made_for: str) -> bool:
         with self.index.reading() as connection:
-            found: str = connection.execute("SELECT signature FROM state").fetchone()[0]
-        return found == made_for
+            return _signature_in(connection) == made_for
 
     def _stored(self, made_for: str, version: Version) -> bool:
         """Whether an earlier process left the index up to date."""
@@ -114,6 +118,11 @@ class _Update(threading.Thread):
             keeper.run_update(*rest)  # type: ignore[arg-type]
         except BaseException as error:
             self.error = error
+
+
+def _signature_in(index: sqlite3.Connection) -> str:
+    found: str = index.execute("SELECT signature FROM state").fetchone()[0]
+    return found
 
 
 def _written(version: Version) -> str:

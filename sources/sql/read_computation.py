@@ -6,18 +6,21 @@ cell, or as filler. A question with a word left over is not understood, and no n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from groundgraph.core.text import stem, stems, words
+from groundgraph.core.text import fold, stem, stems, words
 from groundgraph.sources.sql.computation_cues import Cue
 from groundgraph.sources.sql.compute import Computation, is_numeric
 from groundgraph.sources.sql.shape import Column, TableShape
 
-# By the stems of a value, the columns that hold it and the value as it is stored there.
-Vocabulary = Mapping[tuple[str, ...], Mapping[str, Any]]
+# By the stems of values, the columns that hold them and the values as they are stored there.
+Vocabulary = Mapping[tuple[str, ...], Mapping[str, Sequence[Any]]]
 LONGEST_VALUE = 8
+# What a word loses with its sign: "C++", "A+", "-3".
+_SIGNED = re.compile(r"\w+[+#]+|(?<!\w)[-+]\d+|(?<!\w)\w-(?!\w)")
 
 
 @dataclass(frozen=True)
@@ -41,15 +44,16 @@ def read_computation(
         alone: whether it is the only table; among several the question must name it, or a column of it.
     """
     dates, asked = _date_condition(stems(cue.rest), shape, cue.language.months)
-    reading = _read(asked, set(words(cue.rest)), shape, vocabulary)
-    if reading is None or set(dates) & set(reading.conditions):
+    reading = _read(asked, cue.rest, shape, vocabulary)
+    if reading is None or set(dates) & set(reading.conditions) or not _signs_are_read(cue.rest, reading):
         return None
     reading.conditions.update(dates)
     about_table = {*stems(_spaced(shape.name)), *cue.language.filler}
     function, field = cue.function, _named_number(shape, reading.left)
     if function == "count":
         # "How many points" asks for the points when there is such a number, and not for rows.
-        function, field = ("sum", field) if field and field != _only_name(shape) else ("count", "")
+        is_asked = field and field != _only_name(shape) and field not in reading.conditions
+        function, field = ("sum", field) if is_asked else ("count", "")
     elif not field:
         return None
     explained = {stem for name in (*reading.conditions, field) for stem in stems(_spaced(name))} | about_table
@@ -72,7 +76,7 @@ def is_named_so(cue: Cue, shape: TableShape) -> bool:
 
 def is_lookup(cue: Cue, shape: TableShape, vocabulary: Vocabulary) -> bool:
     """Whether the question asks for the value of one column in rows that it names by a value."""
-    reading = _read(stems(cue.rest), set(words(cue.rest)), shape, vocabulary)
+    reading = _read(stems(cue.rest), cue.rest, shape, vocabulary)
     if reading is None or not reading.conditions or not cue.offered:
         return False
     left = set(reading.left) - cue.language.filler - set(stems(_spaced(shape.name)))
@@ -107,7 +111,7 @@ def _only_name(shape: TableShape) -> str:
     return shape.primary_key[0] if len(shape.primary_key) == 1 else ""
 
 
-def _read(asked: Sequence[str], said: Set[str], shape: TableShape, vocabulary: Vocabulary) -> _Reading | None:
+def _read(asked: Sequence[str], said: str, shape: TableShape, vocabulary: Vocabulary) -> _Reading | None:
     """The conditions that values in the question stand for, longest first; None when one could mean two columns."""
     conditions: dict[str, Any] = {}
     left: list[str] = []
@@ -124,7 +128,7 @@ def _read(asked: Sequence[str], said: Set[str], shape: TableShape, vocabulary: V
             0,
         )
         found = vocabulary.get(tuple(asked[position : position + length]), {}) if length else {}
-        found = {column: value for column, value in found.items() if _is_said(value, said)}
+        found = _said_values(found, said)
         if length == 1 and (asked[position] in own or any(asked[position] in name for name in names.values())):
             found = {}  # the word is a name here, though some cell holds it too
         if not found:
@@ -132,22 +136,42 @@ def _read(asked: Sequence[str], said: Set[str], shape: TableShape, vocabulary: V
             position += 1
             continue
         column = _meant(found, names, asked)
-        if column is None:
+        if column is None or len({fold(str(value)).strip() for value in found[column]}) > 1:
             return None
-        _add(conditions, column, found[column])
+        for value in found[column]:
+            _add(conditions, column, value)
         position += length
     return _Reading(conditions, left)
 
 
-def _is_said(value: Any, said: Set[str]) -> bool:
-    """Whether the words of `value` stand in the question as they are: "packages" does not name the row "packaging".
+def _said_values(found: Mapping[str, Sequence[Any]], said: str) -> dict[str, list[Any]]:
+    """By column, the values of `found` that stand in the question; columns without one are left out."""
+    literal = {column: [value for value in values if _is_said(value, said)] for column, values in found.items()}
+    return {column: values for column, values in literal.items() if values}
+
+
+def _is_said(value: Any, said: str) -> bool:
+    """Whether `value` stands in the folded question: "packages" does not name the row "packaging", nor "C" one of C++.
 
     Words of languages that inflect names are compared by their stems.
     """
-    return all(word in said or (not word.isascii() and stem(word) in map(stem, said)) for word in words(str(value)))
+    name = fold(str(value)).strip()
+    if re.search(rf"(?<![\w+#-]){re.escape(name)}(?![\w+#])", said):
+        return True
+    return not name.isascii() and set(map(stem, words(name))) <= set(map(stem, words(said)))
 
 
-def _meant(found: Mapping[str, Any], names: Mapping[str, set[str]], asked: Sequence[str]) -> str | None:
+def _signs_are_read(said: str, reading: _Reading) -> bool:
+    """Whether each word with a sign belongs to a value that was understood."""
+    values = [fold(str(value)) for condition in reading.conditions.values() for value in _listed(condition)]
+    return all(any(word in value for value in values) for word in _SIGNED.findall(said))
+
+
+def _listed(condition: Any) -> list[Any]:
+    return condition if isinstance(condition, list) else [condition]
+
+
+def _meant(found: Mapping[str, Sequence[Any]], names: Mapping[str, set[str]], asked: Sequence[str]) -> str | None:
     """The column that a value stands for: the only one that holds it, or the only one of those that is named."""
     named = [column for column in found if names[column] & set(asked)]
     candidates = named or list(found)
@@ -159,8 +183,8 @@ def _add(conditions: dict[str, Any], column: str, value: Any) -> None:
     known = conditions.get(column)
     if known is None:
         conditions[column] = value
-    elif value not in (known if isinstance(known, list) else [known]):
-        conditions[column] = [*(known if isinstance(known, list) else [known]), value]
+    elif value not in _listed(known):
+        conditions[column] = [*_listed(known), value]
 
 
 def _named_number(shape: TableShape, left: Sequence[str]) -> str:

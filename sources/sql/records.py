@@ -69,6 +69,9 @@ class MemoryTable:
         connection = sqlite3.connect(self.uri, uri=True, check_same_thread=False)
         try:
             self._create(connection, columns, records)
+        except (sqlite3.Error, UnicodeError, OverflowError) as error:
+            connection.close()
+            raise ConfigurationError([Problem(f"{self.name}.records", str(error))]) from error
         except BaseException:
             connection.close()
             raise

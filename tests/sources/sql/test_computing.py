@@ -198,6 +198,11 @@ async def test_r15_texts_that_are_numbers_are_computed_when_they_are_declared_so
         ([{"name": "packaging", "licence": "MIT"}], "How many packages are there?", None),
         ([{"name": "packaging", "licence": "MIT"}], "How many distributions are packaging?", 1),
         ([{"город": "Москва", "цех": "литейный"}], "Сколько distributions в Москве?", 1),
+        ([{"status": "open"}, {"status": "OPEN"}], "How many open distributions are there?", 2),
+        ([{"language": "C"}, {"language": "C++"}, {"language": "C++"}], "How many C++ distributions are there?", 2),
+        ([{"language": "C"}, {"language": "C++"}, {"language": "C++"}], "How many C distributions are there?", 1),
+        ([{"grade": "A+"}, {"grade": "B"}], "How many A+ distributions are there?", None),
+        ([{"level": -3}, {"level": 3}, {"level": 3}], "How many distributions have level 3?", 2),
     ],
 )
 async def test_r15_only_a_value_that_was_said_becomes_a_condition(rows, question, value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import sqlite3
 from contextlib import asynccontextmanager
@@ -369,3 +370,119 @@ async def test_l5_a_filter_uses_the_users_own_index(plant):
         )
         (line,) = plan_of(plant, f"SELECT rowid FROM incidents WHERE {compiled}", compiled.params)
         assert index in line
+
+
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [
+        ({"name": {"lte": "Alice Smith"}}, [1]),
+        ({"name": {"gt": "abcdefghij"}}, [2]),
+        ({"created": {"lte": "2026-03-01 10:00:00"}}, [1]),
+        ({"created": {"gte": "2026-03-01 10:00:00"}}, [2, 3]),
+        ({"created": {"lte": "2026-03-01"}}, [1, 2]),
+        ({"id": {"lte": 10**30}}, [1, 2, 3]),
+        ({"id": 2**63}, []),
+    ],
+)
+async def test_r2_ranges_over_texts_and_numbers_that_sqlite_cannot_hold(tmp_path, condition, kept):
+    path = fill(
+        tmp_path / "e.db",
+        "CREATE TABLE ev (id INTEGER PRIMARY KEY, name TEXT, created TEXT, body TEXT)",
+        ev=[
+            (1, "Alice Smith", "2026-03-01 09:00:00", "zebra"),
+            (2, "abcdefghijk", "2026-03-01 11:00:00", "zebra"),
+            (3, "abcdefghij", "2026-03-02 00:00:00", "zebra"),
+        ],
+    )
+    async with opened(path, table="ev", index=tmp_path / "i.sqlite") as source:
+        assert sorted(int(r.metadata["key"]) for r in await asked(source, "zebra", **condition)) == kept
+
+
+async def test_rows_that_a_view_repeats_are_indexed_once_and_forgotten_with_their_last_copy(tmp_path):
+    path = fill(
+        tmp_path / "v.db",
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, body TEXT); CREATE VIEW v AS SELECT body FROM t",
+        t=[(n, "apple pie") for n in range(40)] + [(99, "the apple pie recipe of my grandmother")],
+    )
+    async with opened(path, table="v", index=tmp_path / "i.sqlite") as source:
+        assert len(await asked(source, "apple pie")) == 2
+        change(path, "DELETE FROM t WHERE body = 'apple pie'")
+        await source.refresh()
+        assert [r.content for r in await asked(source, "apple pie")] == ["the apple pie recipe of my grandmother"]
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+async def test_a_change_in_a_folder_that_cannot_be_written_to_is_seen(tmp_path, monkeypatch, mode):
+    from groundgraph.sources.sql import database
+
+    path = fill(
+        tmp_path / "c.db",
+        f"PRAGMA journal_mode = {mode}; CREATE TABLE docs (id INTEGER PRIMARY KEY, body TEXT, tenant TEXT)",
+        docs=[(1, "hello", "A")],
+    )
+    # The tests may run as a user who can write anywhere.
+    monkeypatch.setattr(database.os, "access", lambda *_: False)
+    async with opened(path, table="docs", index=tmp_path / "i.sqlite") as source:
+        assert await asked(source, "hello", tenant="A")
+        change(path, "UPDATE docs SET tenant = 'B'", "INSERT INTO docs VALUES (2, 'hello you', 'A')")
+        assert [r.source_id for r in await asked(source, "hello", tenant="A")] == ["docs/2"]
+
+
+async def test_who_writes_to_the_database_does_not_wait_for_an_index(tmp_path):
+    path = fill(
+        tmp_path / "w.db",
+        "CREATE TABLE docs (id INTEGER PRIMARY KEY, body TEXT)",
+        docs=[(n, " ".join(f"w{n * k % 997}" for k in range(20))) for n in range(10_000)],
+    )
+    from groundgraph.sources.sql.database import SqliteDatabase
+    from groundgraph.sources.sql.introspect import Wanted
+
+    database = SqliteDatabase(path, source="w")
+    (shape,) = database.shapes(Wanted(["docs"]))
+    rows = database.rows(shape, ["body"])
+    first = next(rows)
+    with sqlite3.connect(path, timeout=0.1) as writer:
+        writer.execute("UPDATE docs SET body = 'changed' WHERE id = 9999")
+    writer.close()
+    assert first[0] == 0
+    assert [*rows][-1] == (9999, "changed")
+    database.close()
+
+
+async def test_numbers_of_two_tables_are_one_field_of_numbers(tmp_path):
+    path = fill(
+        tmp_path / "n.db",
+        "CREATE TABLE sales (id INTEGER PRIMARY KEY, item TEXT, amount INTEGER);"
+        "CREATE TABLE plans (id INTEGER PRIMARY KEY, item TEXT, amount REAL);"
+        "CREATE TABLE plans_archive (id INTEGER PRIMARY KEY, item TEXT, amount REAL);"
+        "CREATE VIRTUAL TABLE plans_text USING fts5(item)",
+        sales=[(1, "zebra", 9), (2, "zebra", 100)],
+        plans=[(1, "zebra", 1.5), (2, "zebra", 200.0)],
+        plans_archive=[(1, "zebra", 300.0)],
+    )
+    async with opened(path, index=tmp_path / "i.sqlite") as source:
+        assert source.get_schema().fields["amount"]["type"] == "number"
+        found = {r.source_id for r in await asked(source, "zebra", amount={"gte": 50})}
+    assert found == {"sales/2", "plans/2", "plans_archive/1"}
+
+
+async def test_two_sources_that_share_an_index_at_once_answer_or_say_so(tmp_path):
+    first = fill(tmp_path / "a.db", "CREATE TABLE docs (id INTEGER PRIMARY KEY, body TEXT)", docs=[(1, "hello")])
+    second = fill(tmp_path / "b.db", "CREATE TABLE faq (id INTEGER PRIMARY KEY, body TEXT)", faq=[(1, "hello")])
+    index = tmp_path / "i.sqlite"
+    async with opened(first, index=index) as one, opened(second, index=index) as other:
+        calls = [asked(source, "hello") for _ in range(20) for source in (one, other)]
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+    for number, answer in enumerate(answers):
+        if isinstance(answer, BaseException):
+            assert isinstance(answer, SourceUnavailable), answer
+        else:
+            assert [r.source_id for r in answer] == [("docs/1", "faq/1")[number % 2]]
+
+
+@pytest.mark.parametrize("records", [[{"Name": "a", "name": "b"}], [{"a\ud800": "b"}]])
+async def test_records_that_sqlite_cannot_hold_are_a_typed_error(records):
+    source = SqlSource.from_records(records, name="odd")
+    with pytest.raises(ConfigurationError, match=r"odd\.records"):
+        await asked(source, "b")
+    await source.close()
