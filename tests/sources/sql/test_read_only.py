@@ -1,0 +1,56 @@
+"""Nothing that is asked writes to the user's database (R3, R15)."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+
+import pytest
+
+from groundgraph.core.errors import GroundGraphError
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.sources.sql import SqlSource
+
+STATEMENTS = [
+    "DROP TABLE {t}", "DELETE FROM {t}", "UPDATE {t} SET id = 0", "INSERT INTO {t} DEFAULT VALUES", "VACUUM",
+    "ALTER TABLE {t} RENAME TO x", "CREATE TABLE x (y)", "PRAGMA user_version = 7", "PRAGMA writable_schema = 1",
+    "ATTACH DATABASE 'x.db' AS x", "REINDEX", "PRAGMA journal_mode = wal", "DETACH DATABASE main",
+]  # fmt: skip
+QUOTES = ["'; {}; --", '"; {}; --', "x') OR 1=1; {}; --"]
+HOSTILE = [quote.format(statement) for quote in QUOTES for statement in STATEMENTS] + ["\0'; \\ %s ${x} {{x}} [\"]"]
+
+
+def hostile_intents(value: str, field: str):
+    """Every place of an intent that a message or a model can fill."""
+    yield RetrievalIntent([value])
+    yield RetrievalIntent([f"How many rows have {field} {value}?"])
+    for condition in (value, [value], {"contains": value}, {"not": value}, {"gte": value}):
+        yield RetrievalIntent(["rows"], {"wtq": {field: condition}})
+    yield RetrievalIntent(["rows"], {"wtq": {value: 1}})
+    for name in ("function", "field", "table"):
+        yield RetrievalIntent(["rows"], raw_data={"aggregate": {"function": "count", name: value}})
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o444])
+async def test_fault_58_forty_hostile_values_change_no_byte_of_the_file(tmp_path, data, mode):
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    path = shutil.copy(data / "wtq" / "tables.sqlite", folder / "tables.sqlite")
+    path.chmod(mode)
+    before = hashlib.sha256(path.read_bytes()).hexdigest()
+    source = SqlSource(path, name="wtq", index=tmp_path / "index.sqlite")
+    await source.refresh()
+    field = next(iter(source.get_schema().fields))
+    assert len(set(HOSTILE)) == 40
+    answered = refused = 0
+    for value in HOSTILE:
+        for intent in hostile_intents(value.replace("{t}", "x"), field):
+            try:
+                await source.query(intent)
+                answered += 1
+            except GroundGraphError:
+                refused += 1
+    await source.close()
+    assert (answered > 0, refused > 0) == (True, True)
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == before
+    assert [entry.name for entry in folder.iterdir()] == ["tables.sqlite"]
