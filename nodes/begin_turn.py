@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import time
-from typing import Any
+from typing import Any, NotRequired
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
@@ -34,7 +34,7 @@ class BeginTurnInput(TypedDict, total=False):
 class BeginTurnUpdate(TypedDict):
     """What the step writes: the turn, a reply when nothing needs to be looked up, and everything else empty."""
 
-    messages: list[AnyMessage]
+    messages: NotRequired[list[AnyMessage]]
     turn: Turn
     intent: dict[str, Any]
     retrievals: Overwrite
@@ -62,8 +62,7 @@ def begin_turn(settings: Settings, prompts: Prompts) -> Node[BeginTurnInput, Beg
         draft = replies.reply_to(
             question, turn["language"], state.get("metadata", {}), rejected=_marks(message).get("rejected")
         )
-        return {
-            "messages": again,
+        update: BeginTurnUpdate = {
             "turn": turn,
             "intent": {},
             "retrievals": Overwrite({}),
@@ -72,6 +71,10 @@ def begin_turn(settings: Settings, prompts: Prompts) -> Node[BeginTurnInput, Beg
             "draft": draft,
             "check": {},
         }
+        if again:
+            # Only then: each write, an empty one too, brings the next snapshot of the conversation nearer.
+            update["messages"] = again
+        return update
 
     return begin_turn
 
