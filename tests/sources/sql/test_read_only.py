@@ -6,10 +6,12 @@ import hashlib
 import shutil
 
 import pytest
+from plant_database import fill
 
-from groundgraph.core.errors import GroundGraphError
+from groundgraph.core.errors import GroundGraphError, SourceUnavailable
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.sql import SqlSource
+from groundgraph.sources.sql.database import SqliteDatabase
 
 STATEMENTS = [
     "DROP TABLE {t}", "DELETE FROM {t}", "UPDATE {t} SET id = 0", "INSERT INTO {t} DEFAULT VALUES", "VACUUM",
@@ -54,3 +56,16 @@ async def test_fault_58_forty_hostile_values_change_no_byte_of_the_file(tmp_path
     assert (answered > 0, refused > 0) == (True, True)
     assert hashlib.sha256(path.read_bytes()).hexdigest() == before
     assert [entry.name for entry in folder.iterdir()] == ["tables.sqlite"]
+
+
+@pytest.mark.parametrize(
+    "statement", ["DELETE FROM t", "DROP TABLE t", "CREATE TABLE x (y)", "PRAGMA user_version = 7"]
+)
+def test_R3_the_connection_itself_refuses_to_write(tmp_path, statement):
+    path = fill(tmp_path / "t.db", "CREATE TABLE t (id INTEGER PRIMARY KEY, body TEXT)", t=[(1, "kept")])
+    before = path.read_bytes()
+    database = SqliteDatabase(path, source="t")
+    with pytest.raises(SourceUnavailable, match="readonly"), database.reading() as connection:
+        connection.exec_driver_sql(statement)
+    database.close()
+    assert path.read_bytes() == before
