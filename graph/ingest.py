@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from groundgraph.chains.chunk_by_headings import DEFAULT_MAX_CHUNK_SIZE, HeadingChunker
 from groundgraph.core.blocking import run_blocking
-from groundgraph.core.document import Chunker, Document
+from groundgraph.core.chain import Chunker
+from groundgraph.core.document import Chunk, Document
 from groundgraph.core.errors import GroundGraphError, IngestError
 from groundgraph.nodes.ingest.find_files import FoundFile, FoundFiles, find_files
 from groundgraph.nodes.ingest.load_document import load_document
@@ -248,7 +249,7 @@ class _Run:
             self.report.unchanged += 1
             self.report.chunks += stored[1]
             return None
-        prepared = prepare(document, self._chunker(document), hash_, from_file=self._from_file)
+        prepared = prepare(document, cast("Iterable[Chunk]", self._chunker(document)), hash_, from_file=self._from_file)
         if not prepared.chunks:
             self._remove([document.name] if stored else [])
             raise IngestError("it holds no text")

@@ -6,12 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from groundgraph.core.chain import IDENTITY, QueryChains
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.registry import Registry
 from groundgraph.core.schema import SourceSchema
+
+if TYPE_CHECKING:
+    # Its library is loaded only where a model is used.
+    from groundgraph.core.embedder import Embedder
 
 
 class GroundedSource(ABC):
@@ -65,12 +70,16 @@ class SourceOptions:
         options: the keys beside `type`, `name` and `weight`.
         base_dir: the folder that relative paths in `options` start from.
         key: where the entry stands in the configuration, for messages.
+        embedder: the embedding model of the configuration, if there is one.
+        query_chains: what a query to a knowledge base goes through.
     """
 
     name: str
     options: Mapping[str, Any]
     base_dir: Path
     key: str
+    embedder: Embedder | None = None
+    query_chains: QueryChains = IDENTITY
 
 
 class SourceFactory(Protocol):

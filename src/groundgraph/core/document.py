@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 MARKDOWN = "text/markdown"
 PLAIN_TEXT = "text/plain"
 RESTRUCTURED_TEXT = "text/x-rst"
 HTML = "text/html"
+
+
+# The kinds of data that have ingest chains of their own; every custom schema is one more (K7, K8).
+DOCUMENTS = "documents"
+WEB_PAGES = "web_pages"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stretch of a document that no chunk crosses, such as a page or a record.
+
+    Attributes:
+        start: offset of its first character in the document's text.
+        end: offset after its last character.
+        metadata: JSON values of its own, `page` for example, which its chunks carry beside those of the document.
+    """
+
+    start: int
+    end: int
+    metadata: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -20,9 +39,11 @@ class Document:
         name: its stable id, for example the path relative to where the ingest was started.
         text: exactly what the loader stored. Every offset counts Unicode characters of this text.
         media_type: what the text is, for example `text/markdown`.
-        metadata: JSON values; `title` is its title.
+        metadata: JSON values; `title` is its title, `url` where a web page came from.
         body_start: where the text to chunk begins; what stands before it, such as front matter, is metadata.
         warnings: what had to be repaired while reading, one sentence each; reported, not stored.
+        kind: which kind of data it is: `documents`, `web_pages` or the name of a custom schema.
+        parts: its pages or records in order, without overlaps; empty for a text that has none.
     """
 
     name: str
@@ -31,6 +52,8 @@ class Document:
     metadata: dict[str, Any] = field(default_factory=dict)
     body_start: int = 0
     warnings: tuple[str, ...] = ()
+    kind: str = DOCUMENTS
+    parts: tuple[Part, ...] = field(default=(), repr=False)
 
     @property
     def title(self) -> str:
@@ -40,16 +63,20 @@ class Document:
 
 @dataclass(frozen=True)
 class Chunk:
-    """One slice of a document: `document.text[start:end] == text`.
+    """One piece of a document: `document.text[start:end] == text`, unless a model wrote it.
 
     Attributes:
         document: where it was cut from.
         position: its number within the document, from 0.
-        start: offset of its first character.
+        start: offset of its first character in the document's text.
         end: offset after its last character.
         headings: the titles of the headings above it, the outermost first.
         text: the slice.
         heading_levels: the level of each of `headings`, 1 the outermost; 1, 2, 3 ... when none were given.
+        metadata: that of the part it was cut from.
+        origin: where the page begins from which a reader counts offsets (0 for a text without pages): a reader
+            sees `start - origin` and `end - origin`.
+        derived: a model wrote the text; `start` and `end` then span what it was made from.
     """
 
     document: Document = field(repr=False)
@@ -59,6 +86,9 @@ class Chunk:
     headings: tuple[str, ...]
     text: str
     heading_levels: tuple[int, ...] = ()
+    metadata: dict[str, Any] = field(default_factory=dict)
+    origin: int = 0
+    derived: bool = False
 
     def __post_init__(self) -> None:
         if not self.heading_levels:
@@ -68,14 +98,3 @@ class Chunk:
     def chunk_id(self) -> str:
         """`name#position`: the same for the same document and chunker, on every machine."""
         return f"{self.document.name}#{self.position}"
-
-
-class Chunker(Protocol):
-    """A replaceable way to cut a document."""
-
-    @property
-    def signature(self) -> str:
-        """What the cut depends on. When it changes, a document that did not is cut again."""
-
-    def __call__(self, document: Document, /) -> Iterable[Chunk]:
-        """The chunks of `document` in order."""

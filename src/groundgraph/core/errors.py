@@ -24,6 +24,8 @@
     ├── ThreadConflict            another process wrote to the same thread during the turn
     ├── StorageLocked             a database stayed locked by another process
     ├── SchemaVersionUnsupported  a file was written by a newer groundgraph
+    ├── EmbeddingFailed           an embedding model gave nothing that can be used
+    ├── EmbeddingModelChanged     a knowledge base holds vectors of another model, or of another dimension
     └── IngestError               one document could not be taken in
 
 A message says what was wrong, where, and what to do about it.
@@ -152,6 +154,14 @@ class StorageLocked(GroundGraphError):
 
 class SchemaVersionUnsupported(GroundGraphError):
     """A file or checkpoint was written by a newer version of groundgraph."""
+
+
+class EmbeddingFailed(GroundGraphError):
+    """An embedding model gave nothing that can be used as vectors of its texts."""
+
+
+class EmbeddingModelChanged(GroundGraphError):
+    """A knowledge base holds vectors of another model, or of another dimension; they are never mixed."""
 
 
 class IngestError(GroundGraphError):

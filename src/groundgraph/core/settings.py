@@ -85,13 +85,103 @@ class ChunkerSettings(Section):
     max_chunk_size: int = Field(800, ge=100, le=20_000, description="characters")
 
 
+class EmbeddingSettings(ModelSettings):
+    """An embedding model; further keys go to `init_embeddings`."""
+
+    languages: list[str] = Field([], description="languages it knows; a question in another is searched by words only")
+    batch_size: PositiveInt = Field(64, le=2048, description="texts in one call")
+
+
+class PathRule(Section):
+    """Metadata for the documents whose name matches a pattern (K11)."""
+
+    path: str = Field(description="a glob over document names: * within a folder, ** across folders")
+    set: dict[str, Any]
+
+
+class MetadataSettings(Section):
+    """Where the fields of documents come from beside their front matter, which wins over both (K11)."""
+
+    rules: list[PathRule] = []
+    sidecar: str | None = Field(
+        "metadata.yaml", description="a file in a folder of documents that maps names below it to fields"
+    )
+
+
+class CustomSchemaSettings(Section):
+    """A kind of data of one's own: records that Python or a larger graph writes (K8)."""
+
+    fields: dict[str, dict[str, Any]]
+    content: list[str] = Field([], description="the fields that make the text, in order; all of them when empty")
+    id: str | None = Field(None, description="the field that identifies a record; a hash of its content when absent")
+    description: str = ""
+
+
+class WebSettings(Section):
+    """How web pages are fetched."""
+
+    max_bytes: PositiveInt = 5_000_000
+    timeout: PositiveFloat = Field(20, description="seconds for one page with all its redirects")
+    max_redirects: NonNegativeInt = 5
+    user_agent: str = "groundgraph"
+    obey_robots: bool = True
+
+
 class KnowledgeBaseSettings(Section):
     """The embedded knowledge base (R5). Paths start at the folder of the configuration file."""
 
     path: Path | None = Field(None, description="the documents that `groundgraph ingest` takes in by default")
     file: Path = Path(".groundgraph/knowledge_base.sqlite")
     chunker: ChunkerSettings = ChunkerSettings()
+    embeddings: EmbeddingSettings | None = Field(None, description="those of the top level when absent")
+    vector_weight: float = Field(0.5, ge=0, le=1, description="share of the vectors where words and vectors are fused")
     fields: dict[str, dict[str, Any]] = {}
+    metadata: MetadataSettings = MetadataSettings()
+    schemas: dict[str, CustomSchemaSettings] = {}
+    web: WebSettings = WebSettings()
+    concurrency: PositiveInt = Field(4, le=64, description="documents that are processed at once")
+    passwords: dict[str, str] = Field({}, description="passwords of PDF files by a glob over their names")
+
+
+# A chain by its name, or a mapping with `name` and the options of that chain.
+ChainChoice = str | dict[str, Any]
+
+
+class KindChains(Section):
+    """The ingest chains of one kind of data (K5, K7)."""
+
+    chunker: ChainChoice = "document"
+    matching_text: ChainChoice = "content"
+    qualifying_text: ChainChoice = "document"
+
+
+class QueryChainSettings(Section):
+    """The query chains, which the whole base shares (K6, K7)."""
+
+    transformer: ChainChoice = "identity"
+    reranker: ChainChoice = "identity"
+    filter: ChainChoice = "basic"
+    candidates_count: PositiveInt = Field(30, le=1000)
+    keep: PositiveInt | None = Field(None, description="an upper bound for top_k")
+    match_cutoff: float = Field(0.5, ge=0, le=1)
+    rerank_cutoff: float = Field(0.5, ge=0, le=1)
+
+
+class ChainSettings(BaseModel):
+    """The chains by kind of data; keys beside these are custom schemas."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, KindChains]
+
+    documents: KindChains = KindChains()
+    web_pages: KindChains = KindChains()
+    query: QueryChainSettings = QueryChainSettings()
+
+    def of_kind(self, kind: str) -> KindChains:
+        """The chains of `kind`; those of `documents` unless it has its own."""
+        own = {"documents": self.documents, "web_pages": self.web_pages, **(self.model_extra or {})}
+        found: KindChains = own.get(kind, self.documents)
+        return found
 
 
 class SourceEntry(BaseModel):
@@ -184,7 +274,9 @@ class Settings(BaseSettings):
     intent: IntentSettings = IntentSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     synthesis: SynthesisSettings = SynthesisSettings()
+    embeddings: EmbeddingSettings | None = None
     knowledge_base: KnowledgeBaseSettings | None = None
+    chains: ChainSettings = ChainSettings()
     sources: list[SourceEntry] = []
     checkpointer: CheckpointerSettings = CheckpointerSettings()
     store: StoreSettings = StoreSettings()
@@ -221,6 +313,12 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Only what `load_settings` merged; it reads the environment itself, to place it above the file."""
         return (init_settings,)
+
+    @property
+    def embedding_model(self) -> EmbeddingSettings | None:
+        """The embedding model of the knowledge base."""
+        own = self.knowledge_base.embeddings if self.knowledge_base else None
+        return own or self.embeddings
 
     def at(self, path: Path) -> Path:
         """`path`, relative to the folder of the configuration file."""
