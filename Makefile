@@ -10,10 +10,10 @@ demo: .venv/ready
 	$(BIN)/groundgraph demo
 
 test: .venv/ready
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q -n auto --dist loadfile
 
 test-live: .venv/ready
-	$(BIN)/pytest -q -m live
+	$(BIN)/pytest -q -m "live and not slow"
 
 test-slow: .venv/ready
 	$(BIN)/pytest -q -m slow
