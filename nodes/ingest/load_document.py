@@ -2,84 +2,59 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Any
 
-from groundgraph.chains.markdown_blocks import markdown_blocks
-from groundgraph.chains.plain_blocks import plain_blocks
-from groundgraph.core.document import HTML, MARKDOWN, Document
+from groundgraph.core.document import HTML, MARKDOWN, PDF, Document
 from groundgraph.core.errors import IngestError
-from groundgraph.core.front_matter import front_matter
-from groundgraph.nodes.ingest.find_files import MEDIA_TYPES
+from groundgraph.nodes.ingest.decode_text import decode_text
+from groundgraph.nodes.ingest.find_files import CSV, DOCX, JSON_LINES, MEDIA_TYPES, XLSX
+from groundgraph.nodes.ingest.load_csv import load_csv
+from groundgraph.nodes.ingest.load_docx import load_docx
 from groundgraph.nodes.ingest.load_html import load_html
+from groundgraph.nodes.ingest.load_jsonl import load_jsonl
+from groundgraph.nodes.ingest.load_pdf import load_pdf
+from groundgraph.nodes.ingest.load_text import first_heading, load_text
+from groundgraph.nodes.ingest.load_xlsx import load_xlsx
+from groundgraph.nodes.ingest.read_file import read_file
 
-_REPLACEMENT = "\ufffd"
-# Beyond this share of bytes that are not UTF-8, a file is in another encoding or no text at all.
-_MAX_REPLACED = 0.1
-# A title further down than this many characters is none.
-_TITLE_WITHIN = 20_000
 
-
-def load_document(path: Path, name: str) -> Document:
+def load_document(path: Path, name: str, *, password: str | None = None) -> Document:
     """The document in the file at `path`, under `name`.
 
-    Line ends become `\\n`; of a web page the main text is kept, as Markdown. Bytes that are no UTF-8 and NUL become
-    U+FFFD and give a warning in the document.
+    Line ends become `\\n`. Of a web page the main text is kept and of a Word document everything but pictures, as
+    Markdown; a PDF has a part for each page, a table (CSV, JSONL, XLSX) one for each record. What had to be repaired
+    or left out is told in the document's warnings.
+
+    Args:
+        path: the file; its suffix tells what it is.
+        name: the stable name of the document.
+        password: what opens an encrypted PDF.
 
     Raises:
-        IngestError: the file cannot be read, is of an unsupported kind, is no UTF-8 text, or is a page without main
+        IngestError: the file cannot be read, is too large, damaged, encrypted, of an unsupported kind, or holds no
             text.
     """
-    media_type = MEDIA_TYPES.get(path.suffix.lower())
+    suffix = path.suffix.lower()
+    media_type = MEDIA_TYPES.get(suffix)
     if media_type is None:
-        raise IngestError(f"{path.suffix or 'a file without a suffix'} is not supported")
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise IngestError(f"the file cannot be read: {error.strerror}") from error
+        raise IngestError(f"{suffix or 'a file without a suffix'} is not supported")
+    if media_type == PDF:
+        return load_pdf(path, name, password=password)
+    data = read_file(path)
     if media_type == HTML:
         return _page(name, data)
-    text, warnings = _decode(data)
-    return _document(name, text, media_type, warnings)
+    if media_type == DOCX:
+        return load_docx(data, name)
+    if media_type == XLSX:
+        return load_xlsx(data, name)
+    if media_type == JSON_LINES:
+        return load_jsonl(*decode_text(data), name)
+    if media_type == CSV:
+        return load_csv(*decode_text(data), name, delimiters="\t" if suffix == ".tsv" else ",;\t|")
+    return load_text(data, name, media_type)
 
 
 def _page(name: str, data: bytes) -> Document:
     page = load_html(data)
-    title = page.title or _first_heading(page.text, 0, MARKDOWN) or Path(name).stem
+    title = page.title or first_heading(page.text, 0, MARKDOWN) or Path(name).stem
     return Document(name, page.text, MARKDOWN, {"title": title}, 0, page.warnings)
-
-
-def _decode(data: bytes) -> tuple[str, list[str]]:
-    try:
-        text, replaced = data.decode("utf-8-sig"), 0
-    except UnicodeDecodeError:
-        text = data.decode("utf-8-sig", errors="replace")
-        replaced = text.count(_REPLACEMENT) - data.count(_REPLACEMENT.encode())
-    nuls = text.count("\0")
-    if replaced + nuls > _MAX_REPLACED * len(text):
-        raise IngestError("it is not UTF-8 text")
-    warnings = [f"{replaced} places that are not UTF-8 were replaced"] if replaced else []
-    warnings += [f"{nuls} NUL characters were replaced"] if nuls else []
-    return re.sub(r"\r\n?", "\n", text.replace("\0", _REPLACEMENT)), warnings
-
-
-def _document(name: str, text: str, media_type: str, warnings: list[str]) -> Document:
-    metadata: dict[str, Any] = {}
-    start = 0
-    if media_type == MARKDOWN:
-        try:
-            metadata, start = front_matter(text)
-        except ValueError as error:
-            warnings.append(f"the front matter was taken as text: {error}")
-    title = metadata.get("title") or _first_heading(text, start, media_type) or Path(name).stem
-    return Document(name, text, media_type, {**metadata, "title": str(title)}, start, tuple(warnings))
-
-
-def _first_heading(text: str, start: int, media_type: str) -> str:
-    head = text[: start + _TITLE_WITHIN]
-    if media_type == MARKDOWN:
-        return next((block.title for block in markdown_blocks(head, start) if block.title), "")
-    # In a plain text a heading further down is that of a section, "Abstract" for example.
-    first = next((block for block in plain_blocks(head, start) if head[block.start : block.end].strip()), None)
-    return first.title if first else ""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from groundgraph.chains.blocks import LINE_END, Block
-from groundgraph.chains.markdown_blocks import markdown_blocks
-from groundgraph.chains.plain_blocks import plain_blocks
-from groundgraph.core.document import MARKDOWN, Chunk, Document
+from groundgraph.chains.document_blocks import document_blocks
+from groundgraph.chains.parts import chunk_of, parts_of, trimmed
+from groundgraph.core.document import RECORDS, Chunk, Document, Part
 from groundgraph.core.text import sentences
 
 DEFAULT_MAX_CHUNK_SIZE = 800
@@ -18,11 +18,11 @@ DEFAULT_MAX_CHUNK_SIZE = 800
 
 @dataclass(frozen=True)
 class HeadingChunker:
-    """Cuts Markdown and plain text so that no chunk crosses a heading.
+    """Cuts a text so that no chunk crosses a heading, a page or a record.
 
     A heading line belongs to the first chunk of its section, and a heading without text of its own to the
     first chunk below it, so that every visible character of the body is in exactly one chunk. Chunks are
-    slices of the original text.
+    slices of the original text. The heading path goes on from page to page. A record that fits is one chunk.
 
     Args:
         max_chunk_size: characters that no chunk exceeds, at least 1.
@@ -43,18 +43,28 @@ class HeadingChunker:
     @property
     def signature(self) -> str:
         """See `Chunker.signature`."""
-        return f"headings 1 {self.max_chunk_size} {self.min_chunk_size}"
+        return f"headings 3 {self.max_chunk_size} {self.min_chunk_size}"
 
-    def __call__(self, document: Document) -> list[Chunk]:
+    def __call__(self, document: Document, /) -> list[Chunk]:
         """The chunks of `document` in order."""
-        read = markdown_blocks if document.media_type == MARKDOWN else plain_blocks
-        smallest = self.max_chunk_size // 2 if self.min_chunk_size is None else self.min_chunk_size
         chunks: list[Chunk] = []
-        for section in _sections(read(document.text, document.body_start)):
-            for start, end in _Cutter(document.text, section, self.max_chunk_size, smallest).spans():
-                text = document.text[start:end]
-                chunks.append(Chunk(document, len(chunks), start, end, section.headings, text, section.levels))
+        section = _Section()
+        for part in parts_of(document):
+            start, end = trimmed(document.text, part)
+            if document.media_type == RECORDS and 0 < end - start <= self.max_chunk_size:
+                chunks.append(chunk_of(document, part, len(chunks), start, end))
+            elif start < end:
+                section = self._cut(document, part, section, chunks)
         return chunks
+
+    def _cut(self, document: Document, part: Part, section: _Section, chunks: list[Chunk]) -> _Section:
+        """Add the chunks of `part`, which begins below the headings of `section`; the section that it ends in."""
+        smallest = self.max_chunk_size // 2 if self.min_chunk_size is None else self.min_chunk_size
+        last = section
+        for last in _sections(document_blocks(document, part), section):
+            for start, end in _Cutter(document.text, last, self.max_chunk_size, smallest).spans():
+                chunks.append(chunk_of(document, part, len(chunks), start, end, last.headings, last.levels))
+        return last
 
 
 @dataclass
@@ -76,8 +86,9 @@ class _Section:
         return 0 < self.own == len(self.blocks) and self.levels[-1] < heading.level
 
 
-def _sections(blocks: list[Block]) -> Iterator[_Section]:
-    section = _Section()
+def _sections(blocks: list[Block], above: _Section) -> Iterator[_Section]:
+    """The sections of `blocks`, the first one below the headings of `above`."""
+    section = _Section(above.headings, above.levels)
     for block in blocks:
         if not block.level:
             section.blocks.append(block)
@@ -170,6 +181,9 @@ class _Cutter:
 
     def _cut_at_space(self, start: int, limit: int) -> int:
         least = max(start, min(self._body, limit - 1))
+        line_end = self._text.rfind("\n", max(least, limit - self._largest // 2), limit + 1)
+        if line_end > least:
+            return line_end
         for lowest in (least, start):
             space = max(self._text.rfind(mark, lowest + 1, limit + 1) for mark in " \n\t")
             if space > lowest:

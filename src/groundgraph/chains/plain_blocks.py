@@ -2,7 +2,8 @@
 
 Three forms of heading are known: a numbered line alone ("10.  Security Considerations", "10.1. Title",
 "Appendix A. Title"), an underlined line (as in reStructuredText), and, where the text below is indented as in
-RFCs, a short line that is not. A line of a table of contents, with dots and a page number, is no heading; nor
+RFCs, a short line that is not. Above an indented text a numbered heading may go on in the next line, below the
+beginning of its words. A line of a table of contents, with dots and a page number, is no heading; nor
 is the head or foot of a page, whose parts are set apart by runs of spaces.
 """
 
@@ -103,9 +104,24 @@ def _underlined(lines: list[_Line], index: int, known: dict[str, int]) -> _Headi
 def _numbered(lines: list[_Line], index: int) -> _Heading | None:
     text = lines[index].text
     number = _NUMBERED.match(text)
-    if not number or not _alone(lines, index) or not _is_title(text):
+    if not number or not _starts_block(lines, index) or not _is_title(text):
         return None
-    return _Heading(index, index, _depth(number), " ".join(text.split()), numbered=True)
+    last = index if _alone(lines, index) else _wrapped(lines, index, number)
+    if last is None:
+        return None
+    title = " ".join(word for line in lines[index : last + 1] for word in line.text.split())
+    return _Heading(index, last, _depth(number), title, numbered=True)
+
+
+def _wrapped(lines: list[_Line], index: int, number: re.Match[str]) -> int | None:
+    """The line in which a numbered heading that is longer than a line ends; None when it is none."""
+    last = index + 1
+    column = number.end() - 1
+    rest = lines[last].text
+    # A wrapped item of a list looks the same, but is a sentence, and the text below it is no deeper than itself.
+    aligned = rest[:column].isspace() and not rest[column : column + 1].isspace()
+    alone = last + 1 == len(lines) or lines[last + 1].blank
+    return last if aligned and alone and _is_title(rest) and _above_indented(lines, last) else None
 
 
 def _depth(number: re.Match[str]) -> int:
@@ -117,8 +133,13 @@ def _hanging(lines: list[_Line], index: int) -> _Heading | None:
     text = lines[index].text
     if not text[:1].isupper() or not _alone(lines, index) or not _is_title(text):
         return None
+    return _Heading(index, index, 1, " ".join(text.split())) if _above_indented(lines, index) else None
+
+
+def _above_indented(lines: list[_Line], index: int) -> bool:
+    """Whether the next text below the line at `index` is indented."""
     below = next((line.text for line in lines[index + 1 :] if not line.blank), "")
-    return _Heading(index, index, 1, " ".join(text.split())) if below[:2].isspace() and len(below) > 2 else None
+    return below[:2].isspace() and len(below) > 2
 
 
 def _is_title(text: str) -> bool:

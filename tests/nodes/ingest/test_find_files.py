@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from groundgraph.nodes.ingest.find_files import find_files
+import pytest
+
+from groundgraph.nodes.ingest.find_files import LINKED, find_files
 
 
 def files_in(folder: Path, *names: str) -> None:
@@ -22,11 +25,11 @@ def test_k2_a_folder_is_read_with_everything_below_sorted_and_without_what_is_hi
 
 
 def test_k2_other_documents_in_a_folder_are_reported_and_other_files_counted(tmp_path):
-    files_in(tmp_path, "docs/a.md", "docs/b.pdf", "docs/c.PNG", "docs/d.png", "docs/LICENSE")
+    files_in(tmp_path, "docs/a.md", "docs/b.pptx", "docs/c.PNG", "docs/d.png", "docs/LICENSE")
     found = find_files(["docs"], tmp_path)
     [(name, reason)] = found.failed
-    assert name == "docs/b.pdf"
-    assert ".pdf files are not supported; supported: .htm, .html, .markdown, .md" in reason
+    assert name == "docs/b.pptx"
+    assert ".pptx files are not supported; supported: .csv, .docx, .htm, .html, .jsonl, .markdown, .md" in reason
     assert dict(found.ignored) == {".png": 2, "(no suffix)": 1}
 
 
@@ -47,3 +50,56 @@ def test_k2_a_file_outside_of_the_base_folder_has_its_absolute_path_as_name(tmp_
     files_in(tmp_path, "other/a.md")
     found = find_files([tmp_path / "other"], tmp_path / "project")
     assert [file.name for file in found.files] == [(tmp_path / "other/a.md").as_posix()]
+
+
+def test_k2_documents_and_tables_of_every_supported_kind_are_taken(tmp_path):
+    names = ["a.md", "b.TXT", "c.rst", "d.html", "e.PDF", "f.docx", "g.csv", "h.tsv", "i.jsonl", "j.ndjson", "k.xlsx"]
+    files_in(tmp_path, *names)
+    assert [file.name for file in find_files(["."], tmp_path).files] == names
+
+
+def test_k2_kinds_of_documents_that_are_not_read_are_all_reported(tmp_path):
+    names = ["a.pptx", "b.doc", "c.xls", "d.xlsm", "e.odt", "f.epub"]
+    files_in(tmp_path, *names)
+    assert [name for name, _ in find_files(["."], tmp_path).failed] == names
+
+
+def test_k2_a_link_to_a_folder_elsewhere_is_followed_and_a_circle_is_not(tmp_path):
+    files_in(tmp_path, "docs/a.md", "docs/sub/b.md", "elsewhere/c.md", "elsewhere/deep/d.md")
+    (tmp_path / "docs" / "linked").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "back").symlink_to(tmp_path / "docs")
+    (tmp_path / "docs" / "again").symlink_to(tmp_path / "docs" / "sub")
+    (tmp_path / "docs" / "loop").symlink_to(".")
+    found = find_files(["docs"], tmp_path)
+    names = ["docs/a.md", "docs/linked/c.md", "docs/linked/deep/d.md", "docs/sub/b.md"]
+    assert sorted(file.name for file in found.files) == names
+    assert not found.ignored
+
+
+def test_k2_a_link_to_a_folder_that_is_not_followed_is_counted(tmp_path):
+    files_in(tmp_path, "docs/a.md", "b.md", "elsewhere/c.md")
+    (tmp_path / "docs" / "up").symlink_to(tmp_path)
+    assert find_files(["docs"], tmp_path).ignored == {LINKED: 1}
+    (tmp_path / "docs" / "out").symlink_to(tmp_path / "elsewhere")
+    found = find_files(["docs"], tmp_path, follow_links=False)
+    assert ([file.name for file in found.files], found.ignored) == (["docs/a.md"], {LINKED: 2})
+
+
+def test_k2_the_name_does_not_depend_on_the_way_to_the_folder(tmp_path):
+    files_in(tmp_path, "real/docs/a.md")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    for base, given in (("link", "real/docs"), ("real", "link/docs")):
+        assert [file.name for file in find_files([tmp_path / given], tmp_path / base).files] == ["docs/a.md"]
+
+
+def test_k2_a_file_whose_name_is_not_utf_8_is_reported_in_legible_form(tmp_path):
+    files_in(tmp_path, "docs/a.md")
+    try:
+        Path(os.fsdecode(os.fsencode(tmp_path / "docs") + b"/caf\xe9.md")).write_text("text")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    found = find_files(["docs"], tmp_path)
+    assert [file.name for file in found.files] == ["docs/a.md"]
+    [(name, reason)] = found.failed
+    assert name == "docs/caf\ufffd.md"
+    assert "not UTF-8" in reason

@@ -7,6 +7,7 @@ import pytest
 from groundgraph.core.document import MARKDOWN, PLAIN_TEXT, Document
 from groundgraph.core.errors import IngestError
 from groundgraph.nodes.ingest.load_document import load_document
+from groundgraph.nodes.ingest.read_file import MAX_BYTES, read_file
 
 
 def loaded(tmp_path, data: str | bytes, name: str = "a.md") -> Document:
@@ -73,4 +74,17 @@ def test_k2_a_file_that_cannot_be_read_is_an_ingest_error(tmp_path):
     with pytest.raises(IngestError, match="cannot be read"):
         load_document(tmp_path / "gone.md", "gone.md")
     with pytest.raises(IngestError, match="not supported"):
-        load_document(tmp_path / "a.pdf", "a.pdf")
+        load_document(tmp_path / "a.pptx", "a.pptx")
+
+
+def test_k2_utf16_with_a_byte_order_mark_is_read(tmp_path):
+    assert loaded(tmp_path, "Köln\r\nПриём".encode("utf-16"), "a.txt").text == "Köln\nПриём"
+
+
+def test_k2_a_file_beyond_the_size_that_memory_bears_is_refused(tmp_path):
+    (tmp_path / "a.md").write_bytes(b"x" * 1001)
+    with pytest.raises(IngestError, match="larger than 0 MB; split it"):
+        read_file(tmp_path / "a.md", 1000)
+    (tmp_path / "a.md").write_bytes(b"x" * (MAX_BYTES + 1))
+    with pytest.raises(IngestError, match="larger than 32 MB; split it"):
+        load_document(tmp_path / "a.md", "a.md")

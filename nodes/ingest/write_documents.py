@@ -1,0 +1,57 @@
+"""Writes a batch into the base, each document in place of its older version, together with its row of the ledger."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from groundgraph.core.ingest_report import ReportValues, reasons
+from groundgraph.core.knowledge_store import KnowledgeStore, PreparedChunk, PreparedDocument
+from groundgraph.nodes.ingest.work import BatchUpdate, IngestEvent, Job
+
+
+class WriteDocumentsInput(TypedDict, total=False):
+    """What the step reads."""
+
+    batch: list[Job]
+    report: ReportValues
+
+
+def write_documents(store: KnowledgeStore) -> Any:
+    """The node. The next batch is read only after it, so a slow store slows the whole ingest down."""
+
+    async def write_documents(state: WriteDocumentsInput, runtime: Runtime[Any]) -> BatchUpdate:
+        batch = state.get("batch") or []
+        failed = await _written(store, [_prepared(job) for job in batch])
+        done = [job for job in batch if job.name not in failed]
+        report: ReportValues = {
+            "documents": len(done),
+            "written": len(done),
+            "chunks": sum(len(job.chunks) for job in done),
+            "failed": reasons(failed.items()),
+            "done": len(batch),
+        }
+        told: IngestEvent = {"stage": "write_documents", "finished": [job.name for job in batch]}
+        runtime.stream_writer({**told, "failed": len(failed), "chunks": report["chunks"]})
+        return {"batch": [], "report": report}
+
+    return write_documents
+
+
+async def _written(store: KnowledgeStore, batch: list[PreparedDocument]) -> dict[str, str]:
+    """Why documents could not be written; those that a store refused get one more try, on their own."""
+    if not batch:
+        return {}
+    refused = await store.write(batch)
+    if not refused:
+        return {}
+    return await store.write([prepared for prepared in batch if prepared.document.name in refused])
+
+
+def _prepared(job: Job) -> PreparedDocument:
+    vectors = job.vectors or (None,) * len(job.chunks)
+    parts = zip(job.chunks, job.matching_texts, job.qualifying_texts, vectors, strict=True)
+    chunks = [PreparedChunk(*part) for part in parts]
+    return PreparedDocument(job.document, chunks, job.hash, job.from_file, job.content_hash)

@@ -1,0 +1,80 @@
+"""Word documents (K2)."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from document_files import docx, paragraph, table
+
+from groundgraph.chains.chunk_by_headings import HeadingChunker
+from groundgraph.core.document import MARKDOWN
+from groundgraph.core.errors import IngestError
+from groundgraph.nodes.ingest.load_document import load_document
+from groundgraph.nodes.ingest.load_docx import load_docx
+
+
+def test_k2_headings_paragraphs_and_tables_become_markdown():
+    body = (
+        paragraph("Manual", "Title") + paragraph("Service", "Heading1") + paragraph("Every 90 days.")
+        + paragraph("Parts", "Heading2") + table(("Part", "Days"), ("Seal", "90"))
+    )  # fmt: skip
+    document = load_docx(docx(body), "a.docx")
+    assert document.text == (
+        "# Manual\n\n# Service\n\nEvery 90 days.\n\n## Parts\n\n| Part | Days |\n|---|---|\n| Seal | 90 |\n"
+    )
+    assert (document.title, document.media_type, document.warnings) == ("Manual", MARKDOWN, ())
+    assert [chunk.headings for chunk in HeadingChunker()(document)] == [("Manual",), ("Service",), ("Service", "Parts")]
+
+
+def test_k2_every_document_of_the_data_is_read(data):
+    texts = {path.name: load_document(path, path.name) for path in sorted((data / "documents/docx").glob("*.docx"))}
+    assert len(texts) == 5
+    assert texts["sample_docx.docx"].title == "Sample Docx File"
+    assert "| Finance | Fraud detection and prevention | Reduced financial losses |" in texts["sample_docx_3.docx"].text
+    linked = texts["sample_docx_with_links.docx"].text
+    assert "own PostScript format. PDF was a proprietary format" in linked
+    assert not any("http" in line and "](" in line for line in linked.split("\n"))
+
+
+def test_k2_what_a_document_holds_beyond_text_is_reported():
+    formula = '<m:oMath xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"><m:r/></m:oMath>'
+    body = paragraph("Before") + f"<w:p>{formula}<w:r><w:t>after</w:t></w:r></w:p>"
+    document = load_docx(docx(body), "a.docx")
+    assert document.warnings == ("elements of unknown kinds were left out: oMath",)
+    assert document.text == "Before\n\nafter\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "the file is empty"),
+        (b"plain text", "no zip archive"),
+        (b"\xd0\xcf\x11\xe0" + b"x" * 600, "older format, or encrypted"),
+        (docx("")[:400], "no zip archive"),
+        (docx(""), "it holds no text"),
+        (docx("<w:p>"), "no readable Word document"),
+        (docx("<w:p>" * 3000 + "</w:p>" * 3000), "it holds no text|no readable Word document"),
+    ],
+)
+def test_fault_52_what_is_no_readable_document_is_refused(data, reason):
+    with pytest.raises(IngestError, match=reason):
+        load_docx(data, "a.docx")
+
+
+def test_fault_63_a_document_type_is_refused_before_its_entities_grow():
+    data = docx(paragraph("text"), **{"word/extra.xml": b'<!DOCTYPE x [<!ENTITY a "aaaa">]><x>&a;</x>'})
+    with pytest.raises(IngestError, match=r"'word/extra.xml' in it declares a document type"):
+        load_docx(data, "a.docx")
+
+
+def test_k2_a_document_larger_than_memory_bears_is_refused(monkeypatch):
+    monkeypatch.setattr("groundgraph.nodes.ingest.load_docx._MAX_XML", 5000)
+    with pytest.raises(IngestError, match=r"document.xml' in it has more than"):
+        load_docx(docx(paragraph("text " * 1000)), "a.docx")
+
+
+def test_k2_without_the_extra_a_document_is_reported_with_the_command(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mammoth", None)
+    with pytest.raises(IngestError, match=r'mammoth: pip install "groundgraph\[documents\]"'):
+        load_docx(docx(paragraph("text")), "a.docx")

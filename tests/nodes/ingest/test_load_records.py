@@ -1,0 +1,238 @@
+"""Tables as records: CSV, JSONL, XLSX (K2)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import sys
+import warnings
+import zipfile
+from datetime import date, datetime
+
+import pytest
+from document_files import xlsx
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from groundgraph.chains.chunk_by_headings import HeadingChunker
+from groundgraph.core.document import RECORDS, Document
+from groundgraph.core.errors import IngestError
+from groundgraph.nodes.ingest.load_document import load_document
+from groundgraph.nodes.ingest.load_xlsx import load_xlsx
+
+
+def loaded(tmp_path, name: str, data: str | bytes) -> Document:
+    (tmp_path / name).write_bytes(data.encode() if isinstance(data, str) else data)
+    return load_document(tmp_path / name, name)
+
+
+def rows(document: Document) -> list[dict]:
+    return [part.metadata for part in document.parts]
+
+
+def texts(document: Document) -> list[str]:
+    return [document.text[part.start : part.end] for part in document.parts]
+
+
+def test_k2_each_row_of_a_csv_file_is_a_record_with_typed_values(tmp_path):
+    document = loaded(
+        tmp_path,
+        "parts.csv",
+        '\ufeffname,days,price,zip,spare,note\r\nSeal,90,1.50,01067,true,"a, b"\r\n\r\nPump, 7 ,12,10115,FALSE,\r\n',
+    )
+    assert rows(document) == [
+        {"name": "Seal", "days": 90, "price": 1.5, "zip": "01067", "spare": True, "note": "a, b"},
+        {"name": "Pump", "days": 7, "price": 12.0, "zip": "10115", "spare": False},
+    ]
+    assert texts(document)[0] == "name: Seal\ndays: 90\nprice: 1.50\nzip: 01067\nspare: true\nnote: a, b"
+    assert (document.media_type, document.title, document.warnings) == (RECORDS, "parts", ())
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_k2_the_delimiter_is_the_one_that_gives_the_most_even_table(tmp_path, delimiter):
+    text = "\n".join(delimiter.join(row) for row in (["name", "size"], ["a b", "1.5"], ["c:d", "2.5"]))
+    assert rows(loaded(tmp_path, "a.csv", text)) == [{"name": "a b", "size": 1.5}, {"name": "c:d", "size": 2.5}]
+    assert rows(loaded(tmp_path, "a.tsv", "name\tlist\na\tx,y,z")) == [{"name": "a", "list": "x,y,z"}]
+
+
+def test_k2_good_rows_of_a_csv_file_are_kept_and_bad_ones_reported_by_line(tmp_path):
+    text = 'a,b\n1,one\n2\n3,three,more\n4,"fo"ur\n5,"fi\nve"\n6,six,\n7,"never closed\n8,eight\n'
+    document = loaded(tmp_path, "a.csv", text)
+    assert rows(document) == [
+        {"a": 1, "b": "one"}, {"a": 5, "b": "fi\nve"}, {"a": 6, "b": "six"}, {"a": 8, "b": "eight"}
+    ]  # fmt: skip
+    assert document.warnings == (
+        "2 rows were left out, they do not have the 2 cells of the first: line 3, line 4",
+        "2 rows were left out, a quote is out of place or a cell is too long: line 5, line 9",
+    )
+
+
+def test_k2_header_cells_that_are_empty_or_repeated_get_names_of_their_own(tmp_path):
+    assert rows(loaded(tmp_path, "a.csv", "x,,x,x\n1,2,3,4\n")) == [{"x": 1, "column 2": 2, "x 2": 3, "x 3": 4}]
+
+
+def test_k2_each_line_of_a_jsonl_file_is_a_record_and_bad_lines_are_reported(tmp_path):
+    lines = [
+        '{"id": 1, "name": "Köln", "tags": ["a", "b"], "ok": true, "none": null}',
+        "",
+        '{"id": 2',
+        "[1, 2]",
+        '{"id": 3, "text": "one\\ntwo \\u0000 \\ud800"}',
+        "[" * 100_000,
+        '{"id": NaN}',
+    ]
+    document = loaded(tmp_path, "a.jsonl", "\r\n".join(lines))
+    assert rows(document) == [
+        {"id": 1, "name": "Köln", "tags": ["a", "b"], "ok": True},
+        {"id": 3, "text": "one\ntwo \ufffd \ufffd"},
+        {"id": "nan"},
+    ]
+    assert texts(document)[0] == 'id: 1\nname: Köln\ntags: ["a", "b"]\nok: true'
+    assert document.warnings == (
+        "2 lines were left out, they are no JSON: line 3, line 6",
+        "1 lines were left out, they hold no JSON object: line 4",
+    )
+    assert document.text.encode()
+
+
+def test_k2_sheets_of_a_workbook_are_read_without_empty_rows_and_columns(data):
+    folder = data / "documents/xlsx_pptx_csv"
+    two = load_document(folder / "basic_tables_two_sheets.xlsx", "two.xlsx")
+    assert rows(two) == [
+        {"col_a": 1.5, "col_b": "test", "sheet": "Basic Table"},
+        {"col_c": True, "sheet": "Table Missing Value"},
+    ]
+    empty = load_document(folder / "table_empty_rows_and_columns.xlsx", "empty.xlsx")
+    assert rows(empty) == [{"col_a": 1.5, "col_b": "test", "sheet": "Sheet1"}]
+    table = load_document(folder / "sample_1.csv", "sample_1.csv")
+    assert rows(table)[0] == {"Name": "John Doe", "Age": 27}
+
+
+def test_k2_values_of_a_workbook_keep_their_types_and_dates_are_iso(tmp_path):
+    header = ["when", "at", "n", "x", "text", 2026]
+    row = [date(2026, 1, 2), datetime(2026, 1, 2, 3, 4), 7, 1.5, " a ", "y", "beyond the header"]
+    document = loaded(tmp_path, "a.xlsx", xlsx({"Sales": [[], [None], header, [None] * 6, row]}))
+    assert rows(document) == [
+        {
+            "when": "2026-01-02", "at": "2026-01-02T03:04:00", "n": 7, "x": 1.5, "text": "a", "2026": "y",
+            "column 7": "beyond the header", "sheet": "Sales",
+        }
+    ]  # fmt: skip
+    assert texts(document)[0].startswith("when: 2026-01-02\nat: 2026-01-02T03:04:00\nn: 7\nx: 1.5\ntext: a\n")
+
+
+def test_k2_a_sheet_that_understates_its_size_is_read_whole():
+    source = zipfile.ZipFile(io.BytesIO(xlsx({"a": [["x", "y"], [1, 2], [3, 4]]})))
+    with zipfile.ZipFile(buffer := io.BytesIO(), "w") as target:
+        for name in source.namelist():
+            sheet = re.sub(rb"<dimension[^>]*/>", b"", source.read(name))
+            target.writestr(name, sheet.replace(b"<sheetData>", b'<dimension ref="A1:A2"/><sheetData>'))
+    document = load_xlsx(buffer.getvalue(), "a.xlsx")
+    assert rows(document) == [{"x": 1, "y": 2, "sheet": "a"}, {"x": 3, "y": 4, "sheet": "a"}]
+
+
+def test_k2_formulas_without_a_stored_value_are_reported(tmp_path):
+    document = loaded(tmp_path, "a.xlsx", xlsx({"a": [["n", "sum"], [1, "=A2+1"], [2, "=A3+1"]]}))
+    assert rows(document) == [{"n": 1, "sheet": "a"}, {"n": 2, "sheet": "a"}]
+    assert document.warnings[0].startswith("2 formulas have no stored value")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("a.csv", "", "holds no records"),
+        ("a.csv", "only,a,header\n", "holds no records"),
+        ("a.csv", 'a,"b"x\n1,2\n', "line 1, which must name the fields"),
+        ("a.csv", 'a,b\n"x', "holds no records; 1 rows were left out, a quote is out of place"),
+        ("a.csv", bytes(range(256)) * 4, "not UTF-8"),
+        ("a.jsonl", "not json\n", "holds no records; 1 lines were left out, they are no JSON: line 1"),
+        ("a.xlsx", b"", "the file is empty"),
+        ("a.xlsx", b"no zip", "no Excel"),
+        ("a.xlsx", xlsx({"a": [["head"]]}), "holds no records"),
+        ("a.xlsx", xlsx({"a": [["head"], ["x"]]})[:-200], "damaged"),
+    ],
+)
+def test_fault_52_a_table_without_records_or_that_cannot_be_read_is_refused(tmp_path, name, data, reason):
+    with pytest.raises(IngestError, match=reason):
+        loaded(tmp_path, name, data)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.xlsx"])
+def test_k2_too_many_records_are_refused(tmp_path, monkeypatch, name):
+    for module in ("records", "load_csv"):
+        monkeypatch.setattr(f"groundgraph.nodes.ingest.{module}.MAX_RECORDS", 2)
+    table = {
+        "a.csv": "x,y\n" + "1,2\n" * 4,
+        "a.jsonl": '{"x": 1}\n' * 4,
+        "a.xlsx": xlsx({"a": [["x"], *[[1]] * 4]}),
+    }[name]
+    with pytest.raises(IngestError, match="more than 2 records"):
+        loaded(tmp_path, name, table)
+
+
+def test_k2_too_much_text_and_too_wide_sheets_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("groundgraph.nodes.ingest.records.MAX_CHARS", 10)
+    with pytest.raises(IngestError, match="more than 10 characters"):
+        loaded(tmp_path, "a.jsonl", '{"x": "0123456789"}')
+    monkeypatch.setattr("groundgraph.nodes.ingest.load_xlsx.MAX_CELLS", 3)
+    with pytest.raises(IngestError, match="more than 3 cells"):
+        load_xlsx(xlsx({"a": [["x", "y"], [1, 2]]}), "a.xlsx")
+
+
+def test_k2_without_the_extra_a_workbook_is_reported_with_the_command(monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(IngestError, match=r'openpyxl: pip install "groundgraph\[documents\]"'):
+        load_xlsx(b"x", "a.xlsx")
+
+
+CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\r\x00\ufeff"), max_size=12)
+TABLES = st.integers(2, 4).flatmap(lambda width: st.lists(st.lists(CELLS, min_size=width, max_size=width), min_size=2))
+
+
+@settings(max_examples=100, deadline=None)
+@given(TABLES)
+def test_k2_every_cell_that_the_csv_module_writes_is_in_a_record(table):
+    table[0] = [f"field{place}" for place in range(len(table[0]))]
+    csv.writer(buffer := io.StringIO(), quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(table)
+    expected = [[cell.strip() for cell in row] for row in table[1:] if any(cell.strip() for cell in row)]
+    if not expected:
+        return
+    from groundgraph.nodes.ingest.load_csv import load_csv
+
+    document = load_csv(buffer.getvalue(), [], "a.csv", delimiters=",")
+    assert [text.split("\n")[0].partition(": ")[0] for text in texts(document)] == [
+        f"field{next(place for place, cell in enumerate(row) if cell)}" for row in expected
+    ]
+    for row, text in zip(expected, texts(document), strict=True):
+        assert text == "\n".join(f"field{place}: {cell}" for place, cell in enumerate(row) if cell)
+    assert document.warnings == ()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.dictionaries(st.text(min_size=1, max_size=8), st.text(max_size=300) | st.integers(), max_size=5)))
+def test_k2_any_records_are_chunked_within_themselves_with_exact_offsets(table):
+    from groundgraph.nodes.ingest.load_jsonl import load_jsonl
+
+    try:
+        document = load_jsonl("\n".join(map(json.dumps, table)), [], "a.jsonl")
+    except IngestError:
+        assert not any(str(value).strip() for row in table for value in row.values())
+        return
+    chunks = HeadingChunker(max_chunk_size=200)(document)
+    for part in document.parts:
+        own = [chunk for chunk in chunks if part.start <= chunk.start < part.end]
+        assert all(chunk.end <= part.end and chunk.metadata == part.metadata for chunk in own)
+        length = len(document.text[part.start : part.end].strip())
+        assert len(own) == 1 or length > 200 or not length
+        text = document.text[part.start : part.end]
+        assert "".join("".join(c.text.split()) for c in own) == "".join(text.split())
+    assert all(document.text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
+    assert {chunk.origin for chunk in chunks} <= {0}
+
+
+def test_k2_reading_a_workbook_leaves_the_filters_of_warnings_as_they_were():
+    before = list(warnings.filters)
+    assert rows(load_xlsx(xlsx({"S": [["a"], [1]]}), "a.xlsx")) == [{"a": 1, "sheet": "S"}]
+    assert warnings.filters == before
