@@ -8,8 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from groundgraph.core.errors import SourceUnavailable
-from groundgraph.sources.knowledge_base.schema import locked_means_typed, open_for_reading, version_of
+from groundgraph.core.errors import SchemaVersionUnsupported, SourceUnavailable
+from groundgraph.sources.knowledge_base.schema import (
+    SCHEMA_VERSION,
+    is_locked,
+    locked_means_typed,
+    open_for_reading,
+    open_for_writing,
+    version_of,
+)
 
 T = TypeVar("T")
 
@@ -85,10 +92,27 @@ class ReadConnections:
 
     def _open(self) -> sqlite3.Connection:
         connection = open_for_reading(self._path, self._lock_timeout)
-        if version_of(connection) == 0:
-            connection.close()
+        version = version_of(connection)
+        if version == SCHEMA_VERSION:
+            return connection
+        connection.close()
+        if version == 0:
             raise self._never_ingested()
-        return connection
+        self._migrate(version)
+        return open_for_reading(self._path, self._lock_timeout)
+
+    def _migrate(self, version: int) -> None:
+        """Opening for writing brings the file to the present schema."""
+        try:
+            open_for_writing(self._path, self._lock_timeout).close()
+        except sqlite3.OperationalError as error:
+            if is_locked(error):
+                raise
+            raise SchemaVersionUnsupported(
+                f"The knowledge base '{self._path}' has the older schema version {version} and cannot be brought to "
+                f"version {SCHEMA_VERSION}: {error}. Make the file and its folder writable once, or ingest into a "
+                "new file."
+            ) from error
 
     def _give_back(self, connection: sqlite3.Connection, file: tuple[int, int]) -> None:
         with self._guard:

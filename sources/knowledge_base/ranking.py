@@ -32,9 +32,9 @@ class Question:
 
     Attributes:
         stems: the distinct stems in order.
-        df: for each stem that some chunk holds, how many do; the rarest first.
-        chunks: the number of chunks in the base.
-        average_length: the mean number of stems of a chunk.
+        df: for each stem that some matching text holds, how many do; the rarest first.
+        chunks: the number of matching texts in the base, which is that of chunks when each has one.
+        average_length: the mean number of stems of a matching text.
     """
 
     stems: Sequence[str]

@@ -1,54 +1,20 @@
-"""The SQLite file of a knowledge base: its tables, its version, and how it is opened.
-
-One file holds the documents with their texts, the chunks, a full-text index over the chunks' stems, and for
-every stem the number of chunks that hold it. The index is contentless, so it stores no text twice, and it
-keeps `detail=full`: with less its ranking is wrong without an error. Its tokenizer only divides at spaces,
-since stems are made by `groundgraph.core.text`, which also folds what FTS5 does not.
-"""
+"""The SQLite file of a knowledge base: its version, and how it is opened."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from groundgraph.core.errors import SchemaVersionUnsupported, StorageLocked
+from groundgraph.sources.knowledge_base.migrate import to_version_2
+from groundgraph.sources.knowledge_base.tables import CONTENT_TABLES, INDEX_TABLES, create
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 LOCK_TIMEOUT = 5.0
-
-# `text` stands last in both tables: SQLite then reads the other columns without reading the text.
-_TABLES = """
-CREATE TABLE documents (
-    id INTEGER PRIMARY KEY,
-    name TEXT NOT NULL UNIQUE,
-    title TEXT NOT NULL,
-    hash TEXT NOT NULL,
-    from_file INTEGER NOT NULL,
-    chunks INTEGER NOT NULL,
-    metadata TEXT NOT NULL,
-    text TEXT NOT NULL
-);
-CREATE TABLE chunks (
-    id INTEGER PRIMARY KEY,
-    document_id INTEGER NOT NULL REFERENCES documents (id),
-    position INTEGER NOT NULL,
-    start INTEGER NOT NULL,
-    end INTEGER NOT NULL,
-    headings TEXT NOT NULL,
-    heading_levels TEXT NOT NULL,
-    stems TEXT NOT NULL,
-    heading_stems TEXT NOT NULL,
-    text TEXT NOT NULL
-);
-CREATE UNIQUE INDEX chunks_of_document ON chunks (document_id, position);
-CREATE VIRTUAL TABLE chunk_stems USING fts5 (body, headings, content='', detail=full, tokenize='ascii');
-CREATE TABLE terms (term TEXT PRIMARY KEY, df INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE state (chunks INTEGER NOT NULL, stems INTEGER NOT NULL, changes INTEGER NOT NULL);
-INSERT INTO state VALUES (0, 0, 0);
-"""
 
 
 def open_for_reading(path: Path, lock_timeout: float = LOCK_TIMEOUT) -> sqlite3.Connection:
@@ -76,6 +42,8 @@ def open_for_reading(path: Path, lock_timeout: float = LOCK_TIMEOUT) -> sqlite3.
 def open_for_writing(path: Path, lock_timeout: float = LOCK_TIMEOUT) -> sqlite3.Connection:
     """A connection in autocommit mode to the base at `path`, which is created when it is not there.
 
+    A file of an older version is migrated first, in one transaction.
+
     Raises:
         SchemaVersionUnsupported: a newer groundgraph wrote the file.
         StorageLocked: another process held the file for `lock_timeout` seconds.
@@ -88,7 +56,7 @@ def open_for_writing(path: Path, lock_timeout: float = LOCK_TIMEOUT) -> sqlite3.
             check_version(connection, path)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
-            _create(connection)
+            _bring_up_to_date(connection, path)
     except BaseException:
         connection.close()
         raise
@@ -115,16 +83,22 @@ def check_version(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _create(connection: sqlite3.Connection) -> None:
+def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
     if version_of(connection) == SCHEMA_VERSION:
         return
     with transaction(connection):
-        # Another process may have created it between the look and the lock.
-        if version_of(connection) != SCHEMA_VERSION:
-            for statement in _TABLES.split(";\n"):
-                if statement.strip():
-                    connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        # Another process may have done it between the look and the lock.
+        check_version(connection, path)
+        version = version_of(connection)
+        if version == SCHEMA_VERSION:
+            return
+        if version == 0:
+            create(connection, CONTENT_TABLES + INDEX_TABLES)
+        else:
+            to_version_2(connection)
+        # A reader tells by it that the file is another one than it knew.
+        connection.execute("INSERT INTO meta VALUES ('base', ?)", (uuid.uuid4().hex,))
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 @contextmanager

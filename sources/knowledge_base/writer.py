@@ -1,19 +1,16 @@
-"""Writing documents and their chunks into a knowledge base."""
+"""Writing documents and their chunks into the file of a knowledge base."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from groundgraph.core.document import Chunk, Document
-from groundgraph.core.evidence import jsonable
-from groundgraph.core.text import stems
+from groundgraph.core.knowledge_store import BaseIdentity
+from groundgraph.sources.knowledge_base.identity import check_dimension, forget_vectors, settle_identity
+from groundgraph.sources.knowledge_base.rows import CHUNK_COLUMNS, DOCUMENT_COLUMNS, DocumentRows
 from groundgraph.sources.knowledge_base.schema import (
     LOCK_TIMEOUT,
     locked_means_typed,
@@ -23,56 +20,6 @@ from groundgraph.sources.knowledge_base.schema import (
 
 # Pages that one step of merging the index may write: short enough not to keep another writer waiting.
 _MERGE_PAGES = 500
-
-
-@dataclass(frozen=True)
-class PreparedChunk:
-    """A chunk with the stems under which it is found."""
-
-    chunk: Chunk
-    stems: str
-    heading_stems: str
-
-    def all_stems(self) -> list[str]:
-        """The stems of the chunk and its headings, with repetitions."""
-        return [*self.stems.split(), *self.heading_stems.split()]
-
-
-@dataclass(frozen=True)
-class PreparedDocument:
-    """A document ready to be written; `from_file` when an ingest of its folder may remove it again."""
-
-    document: Document
-    chunks: Sequence[PreparedChunk]
-    hash: str
-    from_file: bool = False
-
-
-def document_hash(document: Document, signature: str) -> str:
-    """The hash of everything that the chunks of `document` depend on; `signature` is the chunker's."""
-    content = [
-        document.text,
-        document.media_type,
-        jsonable(document.metadata),
-        document.body_start,
-        signature,
-    ]
-    canonical = json.dumps(content, sort_keys=True)
-    return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()
-
-
-def prepare(document: Document, chunks: Iterable[Chunk], hash_: str, *, from_file: bool) -> PreparedDocument:
-    """`document` with the stems of its chunks; the CPU work of an ingest, done outside of any transaction."""
-    title = stems(document.title)
-    paths: dict[tuple[str, ...], str] = {}
-    prepared = []
-    for chunk in chunks:
-        if chunk.headings not in paths:
-            # A heading that repeats the title says nothing more.
-            inner = [heading for heading in chunk.headings if heading != document.title]
-            paths[chunk.headings] = " ".join([*title, *(stem for heading in inner for stem in stems(heading))])
-        prepared.append(PreparedChunk(chunk, " ".join(stems(chunk.text)), paths[chunk.headings]))
-    return PreparedDocument(document, prepared, hash_, from_file)
 
 
 class KnowledgeBaseWriter:
@@ -94,40 +41,42 @@ class KnowledgeBaseWriter:
         self._turn = threading.Lock()
         self._closed = False
 
-    def stored(self, name: str) -> tuple[str, int] | None:
-        """The hash and the number of chunks of the document called `name`; None when it is not there."""
-        with self._turn:
-            row: tuple[str, int] | None = self._connection.execute(
-                "SELECT hash, chunks FROM documents WHERE name = ?", (name,)
-            ).fetchone()
-        return row
+    def settle(self, identity: BaseIdentity, *, rebuild: bool = False) -> None:
+        """Remember what the base is made with; with `rebuild` its vectors are dropped first.
 
-    def names_from_files(self) -> list[str]:
-        """The names of all documents that were read from files."""
-        with self._turn:
-            rows = self._connection.execute("SELECT name FROM documents WHERE from_file ORDER BY name").fetchall()
-        return [name for (name,) in rows]
+        Raises:
+            EmbeddingModelChanged: the base holds vectors of another model or dimension.
+        """
+        with self._turn, locked_means_typed(self._path, self._lock_timeout), transaction(self._connection):
+            if rebuild:
+                forget_vectors(self._connection)
+            settle_identity(self._connection, self._path, identity)
 
-    def write(self, batch: Sequence[PreparedDocument]) -> dict[str, str]:
+    def write(self, batch: Sequence[DocumentRows]) -> dict[str, str]:
         """Write every document of `batch` in one transaction, each in place of the one of the same name.
 
         Returns:
             by name, why a document could not be written; the others are in, and its old chunks are kept.
+
+        Raises:
+            EmbeddingModelChanged: the vectors are not of the dimension of the base; nothing of the batch is written.
         """
         failed: dict[str, str] = {}
         with self._turn, locked_means_typed(self._path, self._lock_timeout), transaction(self._connection):
-            for prepared in batch:
-                reason = self._write_one(prepared)
+            for rows in batch:
+                reason = self._write_one(rows)
                 if reason:
-                    failed[prepared.document.name] = reason
-            self._connection.execute("UPDATE state SET changes = changes + 1")
+                    failed[rows.document.name] = reason
+            if len(failed) < len(batch):
+                self._connection.execute("UPDATE state SET changes = changes + 1")
         return failed
 
     def remove(self, names: Iterable[str]) -> int:
         """Remove the documents called `names` with their chunks, and count those that were there."""
         with self._turn, locked_means_typed(self._path, self._lock_timeout), transaction(self._connection):
             removed = sum(self._remove_one(name) for name in names)
-            self._connection.execute("UPDATE state SET changes = changes + 1")
+            if removed:
+                self._connection.execute("UPDATE state SET changes = changes + 1")
         return removed
 
     def tidy(self) -> None:
@@ -147,15 +96,17 @@ class KnowledgeBaseWriter:
     def _merge(self, pages: int) -> bool:
         # By SQLite's documentation of FTS5, a merge that changes fewer than two rows found nothing to do.
         before = self._connection.total_changes
-        self._connection.execute("INSERT INTO chunk_stems (chunk_stems, rank) VALUES ('merge', ?)", (pages,))
+        self._connection.execute("INSERT INTO text_stems (text_stems, rank) VALUES ('merge', ?)", (pages,))
         return self._connection.total_changes - before >= 2
 
-    def _write_one(self, prepared: PreparedDocument) -> str:
+    def _write_one(self, rows: DocumentRows) -> str:
         """Why the document could not be written, or an empty string."""
         self._connection.execute("SAVEPOINT document")
         try:
-            self._remove_one(prepared.document.name)
-            self._insert(prepared)
+            self._remove_one(rows.document.name)
+            if rows.chunks:
+                check_dimension(self._connection, self._path, rows.dimension)
+            self._insert(rows)
         except (sqlite3.DataError, sqlite3.IntegrityError, ValueError, TypeError, OverflowError) as error:
             # For example half of a surrogate pair, which is no Unicode text and which SQLite does not store.
             self._connection.execute("ROLLBACK TO document")
@@ -164,66 +115,76 @@ class KnowledgeBaseWriter:
             self._connection.execute("RELEASE document")
         return ""
 
-    def _insert(self, prepared: PreparedDocument) -> None:
-        document = prepared.document
-        row = (
-            document.name,
-            document.title,
-            prepared.hash,
-            prepared.from_file,
-            len(prepared.chunks),
-            json.dumps(jsonable(document.metadata), ensure_ascii=False),
-            document.text,
-        )
+    def _insert(self, rows: DocumentRows) -> None:
+        places = ", ".join("?" * len(rows.values))
         number = self._connection.execute(
-            "INSERT INTO documents (name, title, hash, from_file, chunks, metadata, text) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            row,
+            f"INSERT INTO documents ({', '.join(DOCUMENT_COLUMNS)}) VALUES ({places})", rows.values
         ).lastrowid
-        for chunk in prepared.chunks:
-            self._insert_chunk(number or 0, chunk)
-        self._count([chunk.all_stems() for chunk in prepared.chunks], 1)
+        self._insert_chunks(number or 0, rows)
+        if rows.vectors is not None:
+            self._connection.execute("INSERT INTO vectors VALUES (?, ?)", (number, rows.vectors))
+        self._count(rows.df, len(rows.chunks), rows.texts, rows.stems)
 
-    def _insert_chunk(self, document: int, prepared: PreparedChunk) -> None:
-        chunk = prepared.chunk
-        headings = json.dumps(chunk.headings, ensure_ascii=False)
-        levels = json.dumps(chunk.heading_levels)
-        found_by = (prepared.stems, prepared.heading_stems)
-        row = (document, chunk.position, chunk.start, chunk.end, headings, levels, *found_by, chunk.text)
-        number = self._connection.execute(
-            "INSERT INTO chunks (document_id, position, start, end, headings, heading_levels, stems, "
-            "heading_stems, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            row,
-        ).lastrowid
-        self._connection.execute(
-            "INSERT INTO chunk_stems (rowid, body, headings) VALUES (?, ?, ?)", (number, *found_by)
+    def _insert_chunks(self, document: int, rows: DocumentRows) -> None:
+        first_chunk, first_text = self._next("chunks"), self._next("texts")
+        numbered = list(enumerate(rows.chunks, first_chunk))
+        columns, places = ", ".join(CHUNK_COLUMNS), ", ".join("?" * (2 + len(CHUNK_COLUMNS)))
+        self._connection.executemany(
+            f"INSERT INTO chunks (id, document_id, {columns}) VALUES ({places})",
+            ((number, document, *chunk.values) for number, chunk in numbered),
         )
+        texts = [(number, text) for number, chunk in numbered for text in chunk.texts]
+        self._connection.executemany(
+            "INSERT INTO texts (id, document_id, chunk_id, ends_with_chunk, stems, heading_stems, text) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                (number, document, chunk, text.ends_with_chunk, text.stems, text.heading_stems, text.text)
+                for number, (chunk, text) in enumerate(texts, first_text)
+            ),
+        )
+        self._connection.executemany(
+            "INSERT INTO text_stems (rowid, body, headings) VALUES (?, ?, ?)",
+            ((number, text.stems, text.heading_stems) for number, (_, text) in enumerate(texts, first_text)),
+        )
+
+    def _next(self, table: str) -> int:
+        """The row number that SQLite would give next."""
+        row = self._connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
+        return 1 + (row[0] if row else 0)
 
     def _remove_one(self, name: str) -> bool:
-        row = self._connection.execute("SELECT id FROM documents WHERE name = ?", (name,)).fetchone()
+        row = self._connection.execute("SELECT id, chunks FROM documents WHERE name = ?", (name,)).fetchone()
         if row is None:
             return False
-        chunks = self._connection.execute(
-            "SELECT id, stems, heading_stems FROM chunks WHERE document_id = ?", row
+        document, chunks = row
+        texts = self._connection.execute(
+            "SELECT id, stems, heading_stems FROM texts WHERE document_id = ?", (document,)
         ).fetchall()
         # A contentless index forgets a row only when it is told what the row held.
         self._connection.executemany(
-            "INSERT INTO chunk_stems (chunk_stems, rowid, body, headings) VALUES ('delete', ?, ?, ?)", chunks
+            "INSERT INTO text_stems (text_stems, rowid, body, headings) VALUES ('delete', ?, ?, ?)", texts
         )
-        self._connection.execute("DELETE FROM chunks WHERE document_id = ?", row)
-        self._connection.execute("DELETE FROM documents WHERE id = ?", row)
-        self._count([[*body.split(), *headings.split()] for _, body, headings in chunks], -1)
+        for table, column in (
+            ("texts", "document_id"),
+            ("chunks", "document_id"),
+            ("vectors", "document_id"),
+            ("documents", "id"),
+        ):
+            self._connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (document,))
+        found_by = [[*body.split(), *headings.split()] for _, body, headings in texts]
+        df = Counter(stem for of_text in found_by for stem in set(of_text))
+        self._count(df, -chunks, -len(texts), -sum(map(len, found_by)))
         return True
 
-    def _count(self, chunks: Sequence[list[str]], sign: int) -> None:
-        """Add (or with `sign` -1 take away) chunks that hold these stems."""
-        counts = Counter(term for stems_of_chunk in chunks for term in set(stems_of_chunk))
+    def _count(self, df: Counter[str], chunks: int, texts: int, stems: int) -> None:
+        """Add to the counts; negative numbers take away, `df` then too."""
+        sign = -1 if texts < 0 else 1
         self._connection.executemany(
             "INSERT INTO terms VALUES (?, ?) ON CONFLICT (term) DO UPDATE SET df = df + excluded.df",
-            [(term, sign * count) for term, count in counts.items()],
+            [(term, sign * count) for term, count in df.items()],
         )
         if sign < 0:
-            self._connection.executemany("DELETE FROM terms WHERE term = ? AND df <= 0", [(term,) for term in counts])
+            self._connection.executemany("DELETE FROM terms WHERE term = ? AND df <= 0", [(term,) for term in df])
         self._connection.execute(
-            "UPDATE state SET chunks = chunks + ?, stems = stems + ?",
-            (sign * len(chunks), sign * sum(map(len, chunks))),
+            "UPDATE state SET chunks = chunks + ?, texts = texts + ?, stems = stems + ?", (chunks, texts, stems)
         )

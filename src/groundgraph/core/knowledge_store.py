@@ -89,8 +89,11 @@ class BaseIdentity:
 class KnowledgeStore(Protocol):
     """The writing side of a knowledge base. All methods are coroutines; none blocks the event loop."""
 
-    async def open(self, identity: BaseIdentity) -> None:
+    async def open(self, identity: BaseIdentity, *, rebuild: bool = False) -> None:
         """Make the store ready for writing.
+
+        With `rebuild`, all vectors are dropped and every document counts as changed, so that another embedding model
+        can be used; until a document is written anew it is found by its words.
 
         Raises:
             EmbeddingModelChanged: the base holds vectors of another model or dimension.
@@ -119,6 +122,9 @@ class KnowledgeStore(Protocol):
 
     async def document(self, name: str) -> Document | None:
         """The document called `name` as the loader stored it; None when it is not there."""
+
+    async def chunks(self, name: str) -> list[PreparedChunk]:
+        """The chunks of the document called `name` in order, with their matching texts and without vectors."""
 
     async def tidy(self) -> None:
         """Put the store in order after an ingest."""

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from filled_base import fill
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -22,11 +23,11 @@ from groundgraph.core.errors import (
     StorageLocked,
 )
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.graph.ingest import ingest_documents
 from groundgraph.sources.conformance import check_source
 from groundgraph.sources.contract import SourceOptions, source_types
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
-from groundgraph.sources.knowledge_base.search import AllowedDocuments, _question, _Search
+from groundgraph.sources.knowledge_base.allowed import AllowedChunks
+from groundgraph.sources.knowledge_base.search import _Search, question_of
 
 GUIDE = """# OAuth Guide
 
@@ -46,7 +47,7 @@ The server answers with a code.
 
 @asynccontextmanager
 async def base(tmp_path: Path, *documents: Document, chunker=None, **options):
-    await ingest_documents(tmp_path / "kb.sqlite", documents, chunker=chunker)
+    await fill(tmp_path / "kb.sqlite", documents, chunker=chunker)
     source = KnowledgeBaseSource(tmp_path / "kb.sqlite", **options)
     try:
         yield source
@@ -232,7 +233,7 @@ async def test_r12_metadata_fields_are_those_that_results_carry(tmp_path):
 async def test_r5_a_filter_sees_what_was_ingested_after_it_was_first_used(tmp_path):
     async with base(tmp_path, Document("a", "apple", metadata={"kind": "x"}), fields={"kind": {}}) as source:
         assert len(await ask(source, "apple", kind="x")) == 1
-        await ingest_documents(tmp_path / "kb.sqlite", [Document("b", "apple", metadata={"kind": "x"})])
+        await fill(tmp_path / "kb.sqlite", [Document("b", "apple", metadata={"kind": "x"})])
         assert len(await ask(source, "apple", kind="x")) == 2
 
 
@@ -257,7 +258,7 @@ async def test_r5_a_file_of_a_newer_version_is_refused_by_source_and_ingest(tmp_
     with pytest.raises(SchemaVersionUnsupported, match="version 99"):
         await ask(source, "token")
     with pytest.raises(SchemaVersionUnsupported, match="Upgrade groundgraph"):
-        await ingest_documents(tmp_path / "kb.sqlite", [guide()])
+        await fill(tmp_path / "kb.sqlite", [guide()])
     await source.close()
 
 
@@ -268,7 +269,7 @@ async def test_r5_a_base_that_was_deleted_and_made_anew_is_noticed(tmp_path):
             file.unlink()
         with pytest.raises(SourceUnavailable):
             await ask(source, "apple")
-        await ingest_documents(tmp_path / "kb.sqlite", [Document("b", "banana")])
+        await fill(tmp_path / "kb.sqlite", [Document("b", "banana")])
         assert [result.source_id for result in await ask(source, "banana")] == ["b#0"]
         assert await ask(source, "apple") == []
 
@@ -345,14 +346,14 @@ async def test_l6_rare_seeds_keep_the_best_chunks_and_common_ones_fill_up(tmp_pa
 
 
 async def test_l6_the_text_index_is_searched_once_also_with_seeds_and_filters(tmp_path):
-    await ingest_documents(tmp_path / "kb.sqlite", [Document(f"d{n}", "apple pear fig") for n in range(50)])
+    await fill(tmp_path / "kb.sqlite", [Document(f"d{n}", "apple pear fig") for n in range(50)])
     connection = sqlite3.connect(tmp_path / "kb.sqlite")
-    question = _question(connection, "apple pear fig")
-    run = _Search(connection, question, AllowedDocuments("[1, 2]", 2), 10, 0.0)
+    question = question_of(connection, "apple pear fig")
+    run = _Search(connection, question, AllowedChunks("[1, 2]", "[]", 2), 10, 0.0)
     statement, values = run._statement(["appl"])
     plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values)]
     connection.close()
-    index = [line for line in plan if "SCAN chunk_stems" in line]
+    index = [line for line in plan if "SCAN text_stems" in line]
     assert len(index) == 2, "once for the question, once for the seeds"
     assert not any("=M" in line or ":=" in line for line in index), plan
 

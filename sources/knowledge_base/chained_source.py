@@ -1,0 +1,238 @@
+"""A source over a knowledge base, whatever that is stored in: the query chains run inside (K6)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from groundgraph.core.chain import IDENTITY, Match, QueryChains
+from groundgraph.core.degraded import degraded
+from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.filters import check_filters
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.core.query_vector import query_vector, wants_vector
+from groundgraph.core.schema import SourceSchema
+from groundgraph.core.take_turns import take_turns
+from groundgraph.sources.contract import GroundedSource
+from groundgraph.sources.knowledge_base.base_searcher import BaseSearcher, Search
+from groundgraph.sources.knowledge_base.identity import check_model
+from groundgraph.sources.knowledge_base.judge import filtered, reranked, transformed
+from groundgraph.sources.knowledge_base.stored_chunk import OWN_METADATA, SOMETIMES, SOURCE_TYPE
+
+if TYPE_CHECKING:
+    from groundgraph.core.embedder import Embedder
+
+OWN_FIELDS: dict[str, dict[str, Any]] = {
+    "document": {"type": "string", "description": "The name of the document, for example its path."}
+}
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What holds for all texts of one call."""
+
+    chains: QueryChains
+    filters: Mapping[str, Any]
+    top_k: int
+    score_threshold: float
+    vector_weight: float
+
+    @property
+    def searched(self) -> int:
+        """How many matches the search has to give: those that are judged, and no fewer than are asked for."""
+        if self.chains.reranker:
+            return self.chains.candidates_count
+        return max(self.top_k, self.chains.candidates_count) if self.chains.filter else self.top_k
+
+
+class ChainedSource(GroundedSource):
+    """The chunks that an ingest wrote, found by their matching texts: by the stems of text, headings and title, and
+    with an embedding model by their vectors too. The query chains run inside (K6).
+
+    By words alone, BM25 orders, and the relevance is the idf-weighted share of the question's stems that a chunk, its
+    heading path or its document's title holds, so a threshold means the same for every question. With vectors, both
+    scores are fused, and the relevance is that share or the cosine, whichever is larger. With a reranker, what it says
+    is order and relevance. Nothing is opened before the first query.
+
+    Args:
+        searcher: searches the base.
+        name: the name of the source.
+        fields: fields that filters may name beside `document`, typed as in `SourceSchema.fields`; their
+            values are those of the documents' metadata (front matter) and of their pages or records.
+        description: what the base holds, in a sentence.
+        embedder: the model that the base's vectors are from; None searches by words alone.
+        query_chains: what a query goes through; identity when not given.
+        vector_weight: the share of the vectors where words and vectors are fused, 0 to 1.
+
+    Raises:
+        ConfigurationError: a field has an unknown type, or a name that the source itself uses.
+    """
+
+    def __init__(
+        self,
+        searcher: BaseSearcher,
+        *,
+        name: str,
+        fields: Mapping[str, dict[str, Any]] | None = None,
+        description: str = "",
+        embedder: Embedder | None = None,
+        query_chains: QueryChains = IDENTITY,
+        vector_weight: float = 0.5,
+    ) -> None:
+        taken = [field for field in fields or () if field in (*OWN_METADATA, *SOMETIMES)]
+        if taken:
+            raise ConfigurationError(
+                [Problem(f"{name}.fields.{field}", "the source itself uses this name") for field in taken]
+            )
+        if not 0 <= vector_weight <= 1:
+            raise ConfigurationError([Problem(f"{name}.vector_weight", f"must be from 0 to 1, not {vector_weight}")])
+        self._name = name
+        self._schema = SourceSchema(name, {**OWN_FIELDS, **(fields or {})}, description=description)
+        self._searcher = searcher
+        self._embedder = embedder
+        self._chains = query_chains
+        self._vector_weight = vector_weight
+
+    @property
+    def name(self) -> str:
+        """The name given at construction."""
+        return self._name
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The model that the base's vectors are from."""
+        return self._embedder
+
+    @property
+    def source_type(self) -> str:
+        """`knowledge_base`."""
+        return SOURCE_TYPE
+
+    def get_schema(self) -> SourceSchema:
+        """`document` and the fields given at construction."""
+        return self._schema
+
+    async def metadata_fields(self) -> set[str]:
+        """The names that the source itself gives and those of the metadata of documents, pages and records."""
+        return await self._searcher.metadata_fields()
+
+    async def counts(self) -> dict[str, int]:
+        """How many `documents` and `chunks` the base holds.
+
+        Raises:
+            SourceUnavailable: see `query`, as for its other errors.
+        """
+        return await self._searcher.counts()
+
+    async def query(
+        self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
+    ) -> list[SourceResult]:
+        """See `GroundedSource.query`; several text queries take turns, and what two of them find comes once.
+
+        With `intent.raw_data["chains"] == "identity"` the query chains are left out (K7). A chain or an embedding
+        model that fails is left out too and told through `groundgraph.core.degraded`.
+
+        Raises:
+            SourceUnavailable: the base does not exist, was never ingested or is damaged.
+            FilterInvalid: a filter names a field that is not declared.
+            EmbeddingModelChanged: the base holds vectors of another model than the embedder's.
+            SchemaVersionUnsupported: a newer groundgraph wrote the file.
+            StorageLocked: a writer kept readers out for too long.
+        """
+        chains = IDENTITY if intent.raw_data.get("chains") == "identity" else self._chains
+        filters = check_filters(self._schema, intent.filters.get(self._name, {}), source=self._name)
+        if top_k < 1:
+            return []
+        call = _Call(chains, filters, top_k, score_threshold, self._vector_weight)
+        found = await self._matches(intent.text_queries, call)
+        most = top_k if chains.keep is None else min(top_k, chains.keep)
+        lists = [
+            [match.result for match in matches if match.kept and match.result.relevance >= score_threshold][:most]
+            for matches in found
+        ]
+        return take_turns(lists)
+
+    async def matches(
+        self,
+        query: str,
+        *,
+        top_k: int,
+        chains: QueryChains | None = None,
+        filters: Mapping[str, Any] | None = None,
+        vector_weight: float | None = None,
+    ) -> list[Match]:
+        """The best `top_k` matches for `query` with their scores; what the filter would drop is marked, not dropped.
+
+        Args:
+            query: the text.
+            top_k: most matches.
+            chains: used in place of those of the source; `IDENTITY` for none.
+            filters: conditions on the declared fields.
+            vector_weight: used in place of that of the source.
+
+        Raises:
+            SourceError: as for `query`, with its other errors.
+        """
+        checked = check_filters(self._schema, filters or {}, source=self._name)
+        weight = self._vector_weight if vector_weight is None else vector_weight
+        call = _Call(self._chains if chains is None else chains, checked, top_k, 0.0, weight)
+        [found] = await self._matches([query], call)
+        return found[:top_k]
+
+    async def texts_between(self, pairs: Sequence[tuple[str, str]]) -> list[str | None]:
+        """See `GroundedSource.texts_between`."""
+        return await self._searcher.texts_between(pairs)
+
+    async def close(self) -> None:
+        """Release what the search holds."""
+        await self._searcher.close()
+
+    async def _matches(self, queries: Sequence[str], call: _Call) -> list[list[Match]]:
+        """For each of `queries` what was found and how it was judged, nothing dropped but what is below the threshold
+        of a search without a reranker."""
+        texts = await asyncio.gather(*(transformed(call.chains.transformer, query, self._name) for query in queries))
+        vectors = await self._vectors_of(texts, call.vector_weight)
+        # With a reranker the threshold is about what that says.
+        threshold = 0.0 if call.chains.reranker else call.score_threshold
+        model = self._embedder.name if self._embedder else ""
+        searches = [
+            Search(text, vector, model, call.vector_weight, call.filters, call.searched, threshold)
+            for text, vector in zip(texts, vectors, strict=True)
+        ]
+        found = await self._searcher.run(searches)
+        return list(
+            await asyncio.gather(*(self._judged(*pair, call.chains) for pair in zip(queries, found, strict=True)))
+        )
+
+    async def _judged(self, query: str, matches: Sequence[Match], chains: QueryChains) -> list[Match]:
+        judged = await reranked(chains.reranker, query, matches, self._name)
+        return await filtered(chains.filter, query, judged, self._name)
+
+    async def _vectors_of(self, texts: Sequence[str], weight: float) -> list[Any]:
+        """The vector of each of `texts`; None for one that is searched by words alone."""
+        embedder = self._embedder
+        if embedder is None or weight == 0:
+            return [None] * len(texts)
+        wanted = [wants_vector(embedder, text) for text in texts]
+        if not any(wanted):
+            return [None] * len(texts)
+        identity = await self._searcher.vector_identity()
+        if identity is None:
+            degraded(self._name, "vectors", "the base holds none yet; run `groundgraph ingest` to make them")
+            return [None] * len(texts)
+        check_model(self._searcher.place, identity, embedder.name, None)
+        return list(
+            await asyncio.gather(
+                *(
+                    query_vector(embedder, text, self._name) if use else _nothing()
+                    for text, use in zip(texts, wanted, strict=True)
+                )
+            )
+        )
+
+
+async def _nothing() -> None:
+    return None

@@ -1,0 +1,84 @@
+"""A knowledge base as an entry of `sources:`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.registry import nearest
+from groundgraph.sources.contract import SourceOptions, source_types
+from groundgraph.sources.knowledge_base.source import DEFAULT_PATH, KnowledgeBaseSource
+
+_OPTIONS = ("path", "fields", "description", "vector_weight")
+
+
+def knowledge_base_from_options(entry: SourceOptions) -> KnowledgeBaseSource:
+    """`type: knowledge_base` (or `vector_kb`) with `path`, `fields`, `description` and `vector_weight`, all optional.
+
+    `fields` is a mapping of names to types, or a list of mappings with `name`, as for the other source types.
+
+    Raises:
+        ConfigurationError: an option is unknown or has a bad value.
+    """
+    problems = unknown_options(entry, _OPTIONS)
+    if problems:
+        raise ConfigurationError(problems)
+    return KnowledgeBaseSource(
+        entry.base_dir / str(entry.options.get("path") or DEFAULT_PATH),
+        name=entry.name,
+        fields=declared_fields(entry),
+        description=str(entry.options.get("description") or ""),
+        embedder=entry.embedder,
+        query_chains=entry.query_chains,
+        vector_weight=vector_weight(entry),
+    )
+
+
+def unknown_options(entry: SourceOptions, known: Sequence[str]) -> list[Problem]:
+    """The options of `entry` that are not among `known`."""
+    return [
+        Problem(
+            f"{entry.key}.{option}",
+            f"a knowledge base has no option '{option}'.{nearest(str(option), list(known))} Known: {', '.join(known)}.",
+        )
+        for option in entry.options
+        if option not in known
+    ]
+
+
+def declared_fields(entry: SourceOptions) -> dict[str, dict[str, Any]]:
+    """The fields that an entry declares, by name.
+
+    Raises:
+        ConfigurationError: they are neither a mapping nor a list of mappings with `name`.
+    """
+    given = entry.options.get("fields") or {}
+    if isinstance(given, list) and all(isinstance(item, Mapping) and "name" in item for item in given):
+        given = {item["name"]: {key: value for key, value in item.items() if key != "name"} for item in given}
+    if not isinstance(given, Mapping) or not all(isinstance(spec, Mapping) for spec in given.values()):
+        raise ConfigurationError(
+            [Problem(f"{entry.key}.fields", "must map each field to its type, such as `year: {type: integer}`")]
+        )
+    return {str(field): dict(spec) for field, spec in given.items()}
+
+
+def vector_weight(entry: SourceOptions) -> float:
+    """The share of the vectors that an entry asks for.
+
+    Raises:
+        ConfigurationError: it is no number from 0 to 1.
+    """
+    given = entry.options.get("vector_weight", 0.5)
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
+        raise ConfigurationError([Problem(f"{entry.key}.vector_weight", f"must be from 0 to 1, not {given!r}")])
+    return float(given)
+
+
+def register_knowledge_base() -> None:
+    """Make the types `knowledge_base` and `vector_kb` known."""
+    source_types.register("knowledge_base", knowledge_base_from_options)
+    source_types.register("vector_kb", knowledge_base_from_options)
+
+
+register_knowledge_base()

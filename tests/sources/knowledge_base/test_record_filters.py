@@ -1,0 +1,127 @@
+"""Filters on metadata of documents, pages and records (K8, K11, R12)."""
+
+from __future__ import annotations
+
+import pytest
+from filled_base import fill
+
+from groundgraph.core.document import Chunk, Document, Part
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument
+from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource
+
+FIELDS = {
+    "category": {"type": "string"},
+    "priority": {"type": "integer"},
+    "date": {"type": "date"},
+    "tags": {"type": "array"},
+    "page": {"type": "integer"},
+}
+
+
+def table(name: str, *records: dict, kind: str = "documents", **metadata) -> Document:
+    """One document whose parts are records of the same text."""
+    parts = tuple(Part(n * 10, n * 10 + 10, record) for n, record in enumerate(records))
+    return Document(name, "apple pie\n" * len(records), metadata=metadata, kind=kind, parts=parts)
+
+
+def of_parts(document: Document) -> list[Chunk]:
+    return [
+        Chunk(document, n, part.start, part.end, (), document.text[part.start : part.end], metadata=part.metadata)
+        for n, part in enumerate(document.parts)
+    ]
+
+
+@pytest.fixture
+async def source(tmp_path):
+    orders = table(
+        "orders.csv",
+        {"priority": 1, "date": "2026-03-01", "tags": ["x", "y"]},
+        {"priority": 2, "date": "2026-04-01", "tags": ["z"], "category": "urgent"},
+        {"priority": 3},
+        category="sales",
+    )
+    notes = table("notes", {"priority": 2}, kind="incident")
+    await fill(tmp_path / "kb.sqlite", [orders, notes], chunker=of_parts)
+    await fill(tmp_path / "kb.sqlite", [Document("plain.md", "apple pie", metadata={"category": "sales"})])
+    source = KnowledgeBaseSource(tmp_path / "kb.sqlite", fields={**FIELDS, "kind": {"type": "string"}})
+    yield source
+    await source.close()
+
+
+async def found(source, **filters) -> list[str]:
+    results = await source.query(RetrievalIntent(["apple"], {source.name: filters}), top_k=50)
+    return sorted(result.source_id for result in results)
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"category": "sales"}, ["orders.csv#0", "orders.csv#2", "plain.md#0"]),
+        ({"category": "urgent"}, ["orders.csv#1"]),
+        ({"category": ["sales", "urgent"]}, ["orders.csv#0", "orders.csv#1", "orders.csv#2", "plain.md#0"]),
+        ({"priority": {"gte": 2}}, ["notes#0", "orders.csv#1", "orders.csv#2"]),
+        ({"priority": {"gt": 1, "lt": 3}, "category": "urgent"}, ["orders.csv#1"]),
+        ({"date": {"lte": "2026-03-31"}}, ["orders.csv#0"]),
+        ({"tags": "y"}, ["orders.csv#0"]),
+        ({"tags": {"contains": "z"}}, ["orders.csv#1"]),
+        ({"priority": {"not": 2}}, ["orders.csv#0", "orders.csv#2", "plain.md#0"]),
+        ({"category": {"not": "sales"}}, ["notes#0", "orders.csv#1"]),
+        ({"document": "orders.csv", "priority": 3}, ["orders.csv#2"]),
+        ({"document": {"contains": "orders"}, "category": "sales"}, ["orders.csv#0", "orders.csv#2"]),
+        ({"document": "notes"}, ["notes#0"]),
+        ({"kind": "incident"}, ["notes#0"]),
+        ({"kind": "documents", "priority": {"lte": 1}}, ["orders.csv#0"]),
+        ({"page": 1}, []),
+    ],
+)
+async def test_k11_filters_reach_documents_and_single_records(source, filters, expected):
+    assert await found(source, **filters) == expected
+
+
+async def test_k11_a_record_overrides_its_document_and_its_fields_are_in_the_result(source):
+    results = await source.query(RetrievalIntent(["apple"]), top_k=50)
+    by_id = {result.source_id: result.metadata for result in results}
+    assert by_id["orders.csv#1"]["category"] == "urgent"
+    assert by_id["orders.csv#2"]["category"] == "sales"
+    assert by_id["orders.csv#0"]["tags"] == ["x", "y"]
+    assert by_id["notes#0"]["kind"] == "incident"
+    assert "kind" not in by_id["plain.md#0"]
+    assert await source.metadata_fields() == {name for metadata in by_id.values() for name in metadata}
+
+
+async def test_k5_pages_count_from_their_own_beginning_and_what_a_model_wrote_says_so(tmp_path):
+    report = Document(
+        "r.pdf", "Page one. Page two has apples.", parts=(Part(0, 10, {"page": 1}), Part(10, 30, {"page": 2}))
+    )
+    cut = Chunk(report, 0, 19, 29, (), "has apples", metadata={"page": 2}, origin=10)
+    written = Chunk(report, 1, 0, 30, (), "Apples are on page two.", derived=True)
+    assert report.text[cut.start : cut.end] == cut.text
+    store = EmbeddedStore(tmp_path / "kb.sqlite")
+    await store.open(BaseIdentity())
+    chunks = [
+        PreparedChunk(cut, (cut.text,), "A report about fruit."),
+        PreparedChunk(written, (written.text,), "apples page"),
+    ]
+    await store.write([PreparedDocument(report, chunks, "h")])
+    await store.close()
+    source = KnowledgeBaseSource(tmp_path / "kb.sqlite")
+    results = await source.query(RetrievalIntent(["apples"]))
+    by_id = {result.source_id: result.metadata for result in results}
+    assert (by_id["r.pdf#0"]["start"], by_id["r.pdf#0"]["end"], by_id["r.pdf#0"]["page"]) == (9, 19, 2)
+    assert by_id["r.pdf#0"]["qualifying_text"] == "A report about fruit."
+    assert "derived" not in by_id["r.pdf#0"]
+    assert by_id["r.pdf#1"]["derived"] is True
+    assert "qualifying_text" not in by_id["r.pdf#1"], "it adds no word"
+    await source.close()
+
+
+async def test_fault_60_records_of_one_tenant_are_never_found_for_another(tmp_path):
+    tenants = [table(f"t{n}", *({"category": f"tenant{(n + m) % 3}"} for m in range(5))) for n in range(6)]
+    await fill(tmp_path / "kb.sqlite", tenants, chunker=of_parts)
+    source = KnowledgeBaseSource(tmp_path / "kb.sqlite", fields=FIELDS)
+    for tenant in ("tenant0", "tenant1", "tenant2"):
+        results = await source.query(RetrievalIntent(["apple pie"], {source.name: {"category": tenant}}), top_k=50)
+        assert len(results) == 10
+        assert {result.metadata["category"] for result in results} == {tenant}
+    await source.close()

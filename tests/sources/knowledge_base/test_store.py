@@ -1,0 +1,234 @@
+"""The embedded store: the writing side of a knowledge base (K1, K4, K10, decision 10)."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+
+import numpy as np
+import pytest
+from filled_base import fill, prepared
+
+from groundgraph.chains.chunk_whole_text import WholeTextChunker
+from groundgraph.core.document import MARKDOWN, Chunk, Document, Heading, Part
+from groundgraph.core.embedder import Embedder
+from groundgraph.core.errors import EmbeddingModelChanged, SourceUnavailable
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.core.knowledge_store import BaseIdentity, KnowledgeStore, PreparedChunk, PreparedDocument
+from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource
+from groundgraph.testing import NgramEmbeddings
+
+SMALL = Embedder(NgramEmbeddings(16), "ngram-16")
+LARGE = Embedder(NgramEmbeddings(24), "ngram-24")
+
+
+@pytest.fixture
+async def store(tmp_path):
+    store = EmbeddedStore(tmp_path / "kb.sqlite")
+    yield store
+    await store.close()
+
+
+async def test_k1_what_was_written_is_in_the_ledger_and_can_be_read_back(store: KnowledgeStore):
+    page = Part(0, 9, {"page": 1})
+    report = Document(
+        "a/report.pdf", "Page one.Page two.", MARKDOWN, {"title": "Report", "year": 2026}, 2, kind="web_pages",
+        parts=(page, Part(9, 18, {"page": 2})), headings=(Heading(0, 4, 2, "Page"),),
+    )  # fmt: skip
+    await store.open(BaseIdentity(chains={"documents": "content"}))
+    assert await store.write([await prepared(report, hash_="h1"), await prepared(Document("b", "text"))]) == {}
+    first, second = await store.documents()
+    assert (first.name, first.hash, first.kind, first.title) == ("a/report.pdf", "h1", "web_pages", "Report")
+    assert first.metadata == {"title": "Report", "year": 2026}
+    assert first.written_at.startswith("20")
+    assert first.written_at.endswith("+00:00")
+    assert first.from_file
+    assert await store.stored(["b", "nowhere"]) == {"b": second}
+    assert await store.names_from_files() == ["a/report.pdf", "b"]
+    assert await store.document("a/report.pdf") == report
+    assert await store.document("nowhere") is None
+    assert await store.remove(["a/report.pdf", "nowhere"]) == 1
+    assert [row.name for row in await store.documents()] == ["b"]
+    await store.tidy()
+
+
+async def test_k10_a_matching_text_that_ends_with_its_chunk_is_not_stored_twice(tmp_path, store):
+    await store.open(BaseIdentity())
+    document = Document("d", "The whole chunk.", metadata={"title": "Guide"})
+
+    def texts(chunk: Chunk) -> list[str]:
+        return [chunk.text, f"Guide\n{chunk.text}", "What is it?"]
+
+    assert await store.write([await prepared(document, texts=texts)]) == {}
+    connection = sqlite3.connect(tmp_path / "kb.sqlite")
+    rows = connection.execute("SELECT ends_with_chunk, text, stems FROM texts ORDER BY id").fetchall()
+    connection.close()
+    # The heading path counts as headings, and not as body too.
+    assert rows == [(1, "", "whole chunk"), (1, "Guide\n", "whole chunk"), (0, "What is it?", "")]
+
+
+async def test_k1_one_document_that_cannot_be_stored_does_not_cost_the_others(store):
+    await store.open(BaseIdentity())
+    half = Document("half", "half of a pair \ud800")
+    without = PreparedDocument(half, [PreparedChunk(Chunk(half, 0, 0, 4, (), "half"), ())], "h")
+    failed = await store.write(
+        [await prepared(Document("good", "good words")), without, await prepared(Document("odd", "a \ud800"))]
+    )
+    assert sorted(failed) == ["half", "odd"]
+    assert "no matching text" in failed["half"]
+    assert [row.name for row in await store.documents()] == ["good"]
+
+
+async def test_k1_the_same_name_twice_in_a_batch_leaves_the_last(store):
+    await store.open(BaseIdentity())
+    batch = [await prepared(Document("d", text), hash_=text) for text in ("first", "second")]
+    assert await store.write(batch) == {}
+    assert [(row.name, row.hash) for row in await store.documents()] == [("d", "second")]
+
+
+async def test_k1_reading_without_a_base_says_so_and_removing_from_none_makes_none(tmp_path, store):
+    with pytest.raises(SourceUnavailable, match="groundgraph ingest PATH"):
+        await store.documents()
+    assert await store.remove(["x"]) == 0
+    assert not (tmp_path / "kb.sqlite").exists()
+
+
+async def test_k1_a_closed_store_writes_no_more_and_closing_twice_is_harmless(store):
+    await store.open(BaseIdentity())
+    await store.close()
+    await store.close()
+    with pytest.raises(SourceUnavailable, match="closed"):
+        await store.write([])
+
+
+async def test_k1_no_call_of_the_store_runs_on_the_event_loop(store, monkeypatch):
+    seen: list[bool] = []
+    connect = sqlite3.connect
+
+    class Watched(sqlite3.Connection):
+        def execute(self, *args):
+            seen.append(threading.current_thread() is threading.main_thread())
+            return super().execute(*args)
+
+    monkeypatch.setattr(sqlite3, "connect", lambda *args, **more: connect(*args, factory=Watched, **more))
+    await store.open(BaseIdentity())
+    await store.write([await prepared(Document("d", "text"))])
+    await store.documents()
+    await store.remove(["d"])
+    assert len(seen) > 20
+    assert not any(seen)
+
+
+async def test_fault_40_vectors_of_another_model_or_size_are_refused_and_both_are_named(tmp_path, store):
+    await store.open(BaseIdentity("ngram-16", 16))
+    await store.write([await prepared(Document("d", "text"), embedder=SMALL)])
+    for wanted in (BaseIdentity("ngram-24", 24), BaseIdentity("ngram-16", 24)):
+        with pytest.raises(EmbeddingModelChanged) as refused:
+            await EmbeddedStore(tmp_path / "kb.sqlite").open(wanted)
+        assert "'ngram-16' (16 numbers)" in str(refused.value)
+        assert f"'{wanted.embedding_model}' (24 numbers)" in str(refused.value)
+        assert "groundgraph ingest --rebuild" in str(refused.value)
+    with pytest.raises(EmbeddingModelChanged, match=r"now is 'ngram-16' \(24 numbers\)"):
+        await store.write([await prepared(Document("e", "text"), embedder=LARGE)])
+    with pytest.raises(EmbeddingModelChanged, match="no embedding model"):
+        await store.write([await prepared(Document("e", "text"))])
+    assert [row.name for row in await store.documents()] == ["d"]
+
+
+async def test_fault_40_a_size_that_was_not_known_when_the_base_was_opened_holds_from_the_first_vectors_on(store):
+    await store.open(BaseIdentity("ngram-16"))
+    await store.write([await prepared(Document("d", "text"), embedder=SMALL)])
+    await store.open(BaseIdentity("ngram-16"))
+    with pytest.raises(EmbeddingModelChanged, match=r"\(16 numbers\)"):
+        await store.open(BaseIdentity("ngram-16", 24))
+
+
+async def test_k10_some_vectors_missing_is_a_failure_of_that_document(store):
+    await store.open(BaseIdentity("ngram-16", 16))
+    document = Document("d", "one two")
+    cut = list(WholeTextChunker()(document))
+    chunks = [PreparedChunk(chunk, ("a", "b"), "", np.ones((1, 16), dtype=np.float32)) for chunk in cut]
+    assert "vector" in (await store.write([PreparedDocument(document, chunks, "h")]))["d"]
+
+
+async def test_decision_10_a_base_without_vectors_takes_a_model_and_remembers_its_chains(tmp_path, store):
+    await fill(tmp_path / "kb.sqlite", [Document("d", "text")])
+    await store.open(BaseIdentity("ngram-16", 16, {"documents": "content"}))
+    await store.write([await prepared(Document("e", "more"), embedder=SMALL)])
+    await store.open(BaseIdentity(chains={"web_pages": "identity"}))
+    connection = sqlite3.connect(tmp_path / "kb.sqlite")
+    meta = dict(connection.execute("SELECT name, value FROM meta"))
+    connection.close()
+    assert (meta["embedding_model"], meta["dimension"]) == ("ngram-16", "16")
+    assert meta["chains"] == '{"documents": "content", "web_pages": "identity"}'
+
+
+async def test_done_3_opening_again_and_removing_nothing_writes_nothing(tmp_path, store):
+    identity = BaseIdentity("ngram-16", 16, {"documents": "content"})
+    await store.open(identity)
+    await store.write([await prepared(Document("d", "text"), embedder=SMALL)])
+    await store.close()
+
+    def pages() -> tuple[bytes, int]:
+        connection = sqlite3.connect(tmp_path / "kb.sqlite")
+        changes = connection.execute("SELECT changes FROM state").fetchone()[0]
+        connection.close()
+        return (tmp_path / "kb.sqlite").read_bytes(), changes
+
+    before = pages()
+    again = EmbeddedStore(tmp_path / "kb.sqlite")
+    await again.open(identity)
+    assert await again.stored(["d"])
+    assert await again.remove(["nowhere"]) == 0
+    assert await again.write([]) == {}
+    await again.close()
+    assert pages() == before
+
+
+async def test_fault_40_rebuilding_lets_another_model_in_and_everything_stays_found_by_its_words(tmp_path, store):
+    await fill(tmp_path / "kb.sqlite", [Document("d", "apples"), Document("e", "pears")], embedder=SMALL)
+    await store.open(BaseIdentity("ngram-24", 24), rebuild=True)
+    assert {row.hash for row in await store.documents()} == {""}
+    await store.write([await prepared(Document("d", "apples"), embedder=LARGE)])
+    source = KnowledgeBaseSource(tmp_path / "kb.sqlite", embedder=LARGE)
+    for question, expected in (("apples", "d#0"), ("pears", "e#0")):
+        assert (await source.query(RetrievalIntent([question])))[0].source_id == expected
+    await source.close()
+
+
+@pytest.mark.parametrize("embedder", [None, SMALL])
+async def test_done_3_a_reader_always_finds_one_version_while_a_document_is_replaced(tmp_path, embedder):
+    path = tmp_path / "kb.sqlite"
+
+    def version(number: int) -> Document:
+        # So long that writing it takes a while: a moment between two versions would be seen.
+        return Document("d", "\n\n".join([f"apple version{number}", *(f"filler word{n} " * 40 for n in range(150))]))
+
+    others = [Document(f"other{n}", f"banana pear {n}") for n in range(20)]
+    await fill(path, [version(0), *others], embedder=embedder)
+    source = KnowledgeBaseSource(path, embedder=embedder)
+    store = EmbeddedStore(path)
+    seen: list[list[str]] = []
+    done = asyncio.Event()
+
+    async def read() -> None:
+        while not done.is_set():
+            found = await source.query(RetrievalIntent(["apple"]), top_k=3)
+            seen.append([result.content.split()[1] for result in found if "apple" in result.content])
+            await asyncio.sleep(0.001)
+
+    async def replace() -> None:
+        for number in range(1, 9):
+            assert await store.write([await prepared(version(number), embedder=embedder)]) == {}
+            reads = len(seen)
+            while len(seen) < reads + 3:
+                await asyncio.sleep(0.001)
+        done.set()
+
+    await asyncio.gather(read(), read(), replace())
+    await source.close()
+    await store.close()
+    assert all(len(found) == 1 for found in seen), seen
+    numbers = [int(found[0].removeprefix("version")) for found in seen]
+    assert set(numbers) >= set(range(1, 9))
