@@ -11,10 +11,10 @@ from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.evidence import SourceResult, jsonable
 from groundgraph.core.registry import nearest
 from groundgraph.core.text import stem, stems, words
+from groundgraph.sources.sql.any_database import AnyDatabase
 from groundgraph.sources.sql.computation_cues import find_cue
 from groundgraph.sources.sql.compute import FUNCTIONS, Computation, Computed, check_field, compute
 from groundgraph.sources.sql.conditions import may_match
-from groundgraph.sources.sql.database import SqliteDatabase, Version
 from groundgraph.sources.sql.read_computation import (
     LONGEST_VALUE,
     Vocabulary,
@@ -24,6 +24,7 @@ from groundgraph.sources.sql.read_computation import (
     read_computation,
 )
 from groundgraph.sources.sql.shape import TableShape
+from groundgraph.sources.sql.version import Version
 
 # A column with more different values is a text or a number, not a name by which rows are asked for.
 _MOST_VALUES = 2_000
@@ -39,7 +40,7 @@ class Computer:
         enums: by field, the values that the user declares.
     """
 
-    def __init__(self, database: SqliteDatabase, named: tuple[str, str], enums: Mapping[str, Sequence[Any]]) -> None:
+    def __init__(self, database: AnyDatabase, named: tuple[str, str], enums: Mapping[str, Sequence[Any]]) -> None:
         self._enums = enums
         self._database = database
         self._named = named

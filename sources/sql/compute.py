@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Integer, and_, case, column, func, select, true
-from sqlalchemy import table as table_clause
 
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.registry import nearest
-from groundgraph.sources.sql.conditions import where
-from groundgraph.sources.sql.database import NUMBER, SqliteDatabase
+from groundgraph.sources.sql.any_database import AnyDatabase
+from groundgraph.sources.sql.from_clause import from_clause
 from groundgraph.sources.sql.shape import Column, TableShape
 
 FUNCTIONS = ("count", "sum", "min", "max", "average")
@@ -102,22 +101,21 @@ def check_field(shape: TableShape, function: str, name: str) -> None:
         )
 
 
-def compute(database: SqliteDatabase, computation: Computation) -> Computed:
+def compute(database: AnyDatabase, computation: Computation) -> Computed:
     """The outcome of `computation`, computed by the database.
 
     Raises:
         SourceUnavailable: the database cannot be read.
     """
-    kept = and_(true(), *(where(computation.shape, conditions) for conditions in computation.filters))
-    source = table_clause(computation.shape.name, *(column(item.name) for item in computation.shape.columns))
+    kept = and_(true(), *(database.condition(computation.shape, conditions) for conditions in computation.filters))
+    source = from_clause(computation.shape)
     if computation.function == "count":
         counted = func.count(column(computation.field)) if computation.field else func.count()
         (rows,) = database.one(select(counted).select_from(source).where(kept))
         return Computed(rows, rows)
     here: ColumnElement[Any] = column(computation.field)
     found = computation.shape.column(computation.field)
-    numeric = found is not None and is_numeric(found)
-    value = getattr(func, NUMBER)(here) if numeric else here
+    value = database.as_number(found) if found is not None and is_numeric(found) else here
     left_out = func.coalesce(func.sum(case((and_(here.is_not(None), value.is_(None)), 1), else_=0)), 0, type_=Integer)
     statement = select(_SQL[computation.function](value), func.count(value), left_out)
     outcome, rows, others = database.one(statement.select_from(source).where(kept))

@@ -7,19 +7,19 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, column, create_engine, func, literal_column, select
-from sqlalchemy import table as table_clause
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
 from groundgraph.core.errors import FilterInvalid, SourceUnavailable
 from groundgraph.sources.sql.conditions import MATCHES, value_matches, where
+from groundgraph.sources.sql.from_clause import from_clause
 from groundgraph.sources.sql.introspect import Wanted, read_shapes
-from groundgraph.sources.sql.shape import TableShape, decode, number
+from groundgraph.sources.sql.shape import Column, TableShape, decode, number
+from groundgraph.sources.sql.version import Version
 
 LOCK_TIMEOUT = 5.0
 NUMBER = "groundgraph_number"
@@ -28,19 +28,6 @@ _KEPT = 8
 _KEY = "\0key"
 # Rows that are read under one lock.
 _PIECE = 2_000
-
-
-@dataclass(frozen=True)
-class Version:
-    """What a cheap look tells of the state of a database; two equal ones mean that nothing was written.
-
-    Attributes:
-        file: device, inode, size and time of the file and of its write-ahead log.
-        data: SQLite's own count of changes, which only means something to this process.
-    """
-
-    file: tuple[int, ...]
-    data: int
 
 
 class SqliteDatabase:
@@ -83,7 +70,7 @@ class SqliteDatabase:
             self._file = file
             self._probe = self._probe or self._connect()
             data: int = self._probe.execute("PRAGMA data_version").fetchone()[0]
-        return Version(file, data)
+        return Version(file, data, has_time=len(file) > 2)
 
     def shapes(self, wanted: Wanted) -> list[TableShape]:
         """The shapes of the wanted tables; see `read_shapes` for the errors."""
@@ -97,7 +84,7 @@ class SqliteDatabase:
         not wait for an index. What changes meanwhile makes another `Version`. Rows of one key are given once.
         """
         here = _key(shape)
-        statement = select(here, *(column(name) for name in fields)).select_from(_table(shape))
+        statement = select(here, *(column(name) for name in fields)).select_from(from_clause(shape))
         if not shape.rowid:
             with self.reading() as connection:
                 seen: set[Any] = set()
@@ -116,16 +103,22 @@ class SqliteDatabase:
                 return
             after = rows[-1][0]
 
-    def fetch(self, shape: TableShape, keys: Sequence[Any]) -> dict[Any, dict[str, Any]]:
-        """The rows with `keys` by their key; those that are gone are left out.
+    def read(self, found: Column, value: Any) -> Any:
+        """A value of `rows`, decoded as the field is declared."""
+        return decode(found.kind, value)
+
+    def fetch(
+        self, shape: TableShape, keys: Sequence[Any], filters: Mapping[str, Any] | None = None
+    ) -> dict[Any, dict[str, Any]]:
+        """The rows with `keys` that satisfy checked `filters`, by their key; those that are gone are left out.
 
         Each row maps column names to decoded values, and `\\0key` to a key in words for a table without one.
         """
         here = _key(shape)
-        statement = select(here, *(column(item.name) for item in shape.columns)).select_from(_table(shape))
+        statement = select(here, *(column(item.name) for item in shape.columns)).select_from(from_clause(shape))
         found: dict[Any, dict[str, Any]] = {}
         with self.reading() as connection:
-            for row in connection.execute(statement.where(here.in_(list(keys)))):
+            for row in connection.execute(statement.where(here.in_(list(keys)), where(shape, filters or {}))):
                 values = {
                     item.name: decode(item.kind, value) for item, value in zip(shape.columns, row[1:], strict=True)
                 }
@@ -135,17 +128,26 @@ class SqliteDatabase:
     def keys(self, shape: TableShape, filters: Mapping[str, Any], base: int) -> str:
         """The keys of the rows that satisfy checked `filters`, as a JSON array; `base` is added to row numbers."""
         key = _key(shape) + base if shape.rowid else _key(shape)
-        statement = select(func.json_group_array(key)).select_from(_table(shape)).where(where(shape, filters))
+        statement = select(func.json_group_array(key)).select_from(from_clause(shape)).where(where(shape, filters))
         with self.reading() as connection:
             return str(connection.execute(statement).scalar_one())
 
     def values(self, shape: TableShape, field: str, filters: Mapping[str, Any], most: int) -> list[Any]:
         """The different values of a column in the rows that satisfy `filters`; none when there are more than `most`."""
         here: ColumnElement[Any] = column(field)
-        statement = select(here).select_from(_table(shape)).where(where(shape, filters), here.is_not(None))
+        statement = select(here).select_from(from_clause(shape)).where(where(shape, filters), here.is_not(None))
         with self.reading() as connection:
             found = [row[0] for row in connection.execute(statement.distinct().limit(most + 1))]
         return found if len(found) <= most else []
+
+    def condition(self, shape: TableShape, filters: Mapping[str, Any]) -> ColumnElement[bool]:
+        """The SQL of checked `filters`; see `conditions.where`."""
+        return where(shape, filters)
+
+    def as_number(self, found: Column) -> ColumnElement[Any]:
+        """The SQL of a column's value as a number; NULL for a value that is none."""
+        value: ColumnElement[Any] = getattr(func, NUMBER)(column(found.name))
+        return value
 
     def one(self, statement: Any) -> tuple[Any, ...]:
         """The only row of `statement`."""
@@ -244,10 +246,6 @@ def _has_log(path: Path) -> bool:
             return file.read(20)[18:] == b"\2\2"
     except OSError:
         return False
-
-
-def _table(shape: TableShape) -> Any:
-    return table_clause(shape.name, *(column(item.name) for item in shape.columns))
 
 
 def _key(shape: TableShape) -> ColumnElement[Any]:

@@ -1,17 +1,12 @@
-"""What answers the queries of a `SqlSource`: the database, its index, and what is known of the tables. It blocks."""
+"""What answers the queries of a `SqlSource`, whichever the database and its text index. It blocks."""
 
 from __future__ import annotations
 
-import json
-import sqlite3
 import threading
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
-from uuid import uuid4
 
 from groundgraph.core.errors import SchemaChanged, SourceUnavailable
 from groundgraph.core.evidence import SourceResult
@@ -20,92 +15,70 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.sources.sql.answer_by_computing import Computer
-from groundgraph.sources.sql.conditions import may_match
-from groundgraph.sources.sql.database import SqliteDatabase, Version
+from groundgraph.sources.sql.any_database import AnyDatabase
 from groundgraph.sources.sql.declared_fields import Fields
-from groundgraph.sources.sql.index_file import IndexFile
-from groundgraph.sources.sql.introspect import ROWID_BITS, Wanted, check_columns
-from groundgraph.sources.sql.keep_index import IndexKeeper
-from groundgraph.sources.sql.records import MemoryTable
-from groundgraph.sources.sql.route_tables import route_tables
-from groundgraph.sources.sql.search_rows import Allowed, RowHit, read_question, search_rows
-from groundgraph.sources.sql.search_user_fts import search_user_fts
-from groundgraph.sources.sql.shape import TableShape, row_content, row_key, row_metadata
+from groundgraph.sources.sql.introspect import Wanted, check_columns
+from groundgraph.sources.sql.shape import Column, TableShape, row_content, row_key, row_metadata
+from groundgraph.sources.sql.version import Version
 
-_KEPT_FILTERS = 32
-# How often a query looks for its index when another source takes the same file.
-_TRIES = 5
 _OWN_METADATA = {"table", "key", "section", "title"}
 Filters = Mapping[str, Any]
+# The unit vector of a text; None where only words count.
+Vector = Sequence[float] | None
 
 
-def open_engine(
-    name: str,
-    source_type: str,
-    *,
-    location: str | Path,
-    index: str | Path,
-    tables: Sequence[str],
-    content_field: str | None,
-    search_fields: Sequence[str],
-    fields: Fields,
-    fts: str | None,
-    max_tables: int,
-    records: MemoryTable | None,
-    closed: bool,
-) -> SqlEngine:
-    """The engine of one source; `closed` when that was closed before.
+@dataclass(frozen=True)
+class Tables:
+    """The tables of the source in one version of the database."""
 
-    Raises:
-        SourceUnavailable: it was closed, or the file behind its records cannot be read.
+    version: Version
+    shapes: list[TableShape]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One text query: its words, the checked filters, how many results at most, and the vector of the words."""
+
+    text: str
+    filters: Filters
+    top_k: int
+    vector: Vector = None
+
+
+class SqlEngine(ABC):
+    """Answers the queries of one source; a subclass finds the rows.
+
+    Args:
+        named: the name and the type of the source.
+        database: the user's database.
+        wanted: what the configuration says of the tables.
+        max_tables: the most tables that one question searches.
     """
-    if closed:
-        raise SourceUnavailable(f"The source '{name}' is closed.")
-    if records is not None:
-        records.fill()
-    database = SqliteDatabase(location, source=name)
-    if index == ":memory:":
-        index = f"file:groundgraph-{uuid4().hex}?mode=memory&cache=shared"
-    return SqlEngine(
-        (name, source_type),
-        database,
-        IndexKeeper(IndexFile(index), database),
-        Wanted(tables, content_field, search_fields, fields),
-        fts=fts,
-        max_tables=max_tables,
-        records=records,
-    )
 
-
-class SqlEngine:
-    """Answers the queries of one source."""
-
-    def __init__(
-        self,
-        named: tuple[str, str],
-        database: SqliteDatabase,
-        keeper: IndexKeeper,
-        wanted: Wanted,
-        *,
-        fts: str | None,
-        max_tables: int,
-        records: MemoryTable | None,
-    ) -> None:
+    def __init__(self, named: tuple[str, str], database: AnyDatabase, wanted: Wanted, *, max_tables: int) -> None:
         self._name, self._source_type = named
         self._database = database
-        self._keeper = keeper
         self._wanted = wanted
-        self._fts = fts
         self._max_tables = max_tables
-        self._records = records
         self._known: tuple[Version, list[TableShape]] | None = None
         # Every column that the schema ever offered: one that is gone is an error, not an unknown name.
         self._offered: set[str] = set()
-        self._allowed: OrderedDict[tuple[str, Version], Allowed] = OrderedDict()
         self._computer = Computer(
             database, named, {name: spec["enum"] for name, spec in wanted.fields.items() if spec.get("enum")}
         )
         self._guard = threading.Lock()
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Get ready for queries, however long that takes."""
+
+    @abstractmethod
+    def _routed_names(self, tables: Tables, question: str, limit: int) -> list[str]:
+        """The tables that fit `question` best, the best first."""
+
+    @abstractmethod
+    def _search(self, tables: Tables, asked: Asked) -> tuple[list[TableShape], list[SourceResult]]:
+        """The tables that were searched, the best first, and what was found, in any order."""
 
     def schema_fields(self) -> Fields:
         """The columns of all tables as fields for filters; none when the database cannot be read."""
@@ -120,102 +93,78 @@ class SqlEngine:
         _, shapes = self._current()
         return _OWN_METADATA | {column.name for shape in shapes for column in shape.columns}
 
-    def refresh(self) -> None:
-        """Bring the index up to date."""
-        version, shapes = self._checked()
-        if self._fts is None:
-            self._keeper.ensure(version, shapes, wait=None)
-
     def route(self, question: str, limit: int) -> list[str]:
         """The tables that fit `question` best."""
-        version, shapes = self._checked()
-        self._keeper.ensure(version, shapes)
-        with self._keeper.index.reading() as index:
-            names = dict(index.execute("SELECT slot, name FROM tables"))
-            return [names[slot] for slot in route_tables(index, read_question(index, question), limit)]
+        return self._routed_names(self._checked(), question, limit)
 
-    def answer(self, intent: RetrievalIntent, *, top_k: int, score_threshold: float) -> list[SourceResult]:
-        """The results for `intent`; see `SqlSource.query`."""
-        version, shapes = self._checked()
-        filters = self._filters(intent, shapes)
+    @property
+    def database(self) -> AnyDatabase:
+        """The user's database."""
+        return self._database
+
+    def tables(self) -> Tables:
+        """The tables as they are.
+
+        Raises:
+            SchemaChanged: a column that the configuration names is gone.
+        """
+        return self._checked()
+
+    def check_columns(self, tables: Tables, named: Sequence[str]) -> None:
+        """Refuse to go on without one of the columns `named`; see `introspect.check_columns`."""
+        check_columns(tables.shapes, named, self._name, self._database.where)
+
+    def found(self, text: str, given: Filters, limit: int) -> list[SourceResult]:
+        """The best `limit` rows for the words of `text`, the best first; nothing is computed."""
+        tables = self._checked()
+        asked = Asked(text, self.checked_filters(given, tables.shapes), limit)
+        return sorted(self._search(tables, asked)[1], key=self._place)[:limit]
+
+    def shown(self, shape: TableShape, values: Mapping[str, Any]) -> SourceResult:
+        """A row as a result that no search found."""
+        return self._result(shape, values, relevance=0.0, score=0.0)
+
+    def answer(
+        self,
+        intent: RetrievalIntent,
+        *,
+        top_k: int,
+        score_threshold: float,
+        vectors: Mapping[str, Sequence[float]] | None = None,
+    ) -> list[SourceResult]:
+        """The results for `intent`; see `SqlSource.query`. `vectors` are those of its texts."""
+        tables = self._checked()
+        filters = self.checked_filters(intent.filters.get(self._name, {}), tables.shapes)
         if top_k < 1:
             return []
         wanted = intent.raw_data.get("aggregate")
         if isinstance(wanted, Mapping) and wanted.get("source", self._name) == self._name:
-            return [self._computer.explicit(wanted, self._routed(intent.text_queries, version, shapes), filters)]
+            return [self._computer.explicit(wanted, self._routed(intent.text_queries, tables), filters)]
         found: dict[str, SourceResult] = {}
         for text in intent.text_queries:
-            for result in self._answer_one(text, _Tables(version, shapes), filters, top_k, score_threshold):
+            for result in self._answer_one(
+                tables, Asked(text, filters, top_k, (vectors or {}).get(text)), score_threshold
+            ):
                 known = found.setdefault(result.source_id, result)
                 if known.relevance < result.relevance:
                     found[result.source_id] = result
-        return sorted(found.values(), key=_place)
+        return sorted(found.values(), key=self._place)
 
-    def _answer_one(
-        self, text: str, tables: _Tables, filters: Filters, top_k: int, score_threshold: float
-    ) -> list[SourceResult]:
+    def _answer_one(self, tables: Tables, asked: Asked, score_threshold: float) -> list[SourceResult]:
         if not tables.shapes:
             return []
-        if self._fts is not None:
-            routed = tables.shapes[:1]
-            hits = search_user_fts(self._database, routed[0], self._fts, text, filters, top_k=2 * top_k)
-            results = self._results({0: routed[0]}, hits, fresh=True)
-        else:
-            routed, results = self._search(text, tables, filters, 2 * top_k)
+        # Rows without content are dropped by whoever asked, so twice as many are looked for.
+        routed, results = self._search(tables, replace(asked, top_k=2 * asked.top_k))
         best = results[0].content if results else ""
-        note = self._computer.by_rule(text, routed, filters, tables.version, best)
+        note = self._computer.by_rule(asked.text, routed, asked.filters, tables.version, best)
         if note is not None and note.metadata.get("computed"):
             return [note]
         kept = [result for result in results if result.relevance >= score_threshold]
-        return [*([note] if note else []), *sorted(kept, key=_place)][:top_k]
+        return [*([note] if note else []), *sorted(kept, key=self._place)][: asked.top_k]
 
-    def _search(
-        self, text: str, tables: _Tables, filters: Filters, top_k: int
-    ) -> tuple[list[TableShape], list[SourceResult]]:
-        """The tables that were searched, the best first, and what was found."""
-        by_name = {shape.name: shape for shape in tables.shapes}
-        with self._ready_index(tables) as (index, fresh):
-            slots = {slot: by_name[name] for slot, name in index.execute("SELECT slot, name FROM tables")}
-            question = read_question(index, text)
-            searched = list(slots)
-            if len(slots) > 1:
-                searched = route_tables(index, question, len(slots))
-                searched = [slot for slot in searched if may_match(slots[slot], filters)][: self._max_tables]
-            if not searched:
-                return [], []
-            allowed = self._allowed_rows(index, {slot: slots[slot] for slot in searched}, filters, tables.version)
-            narrowed = searched if len(searched) < len(slots) and allowed is None else ()
-            hits = search_rows(index, question, slots=narrowed, allowed=allowed, top_k=top_k)
-        return [slots[slot] for slot in searched], self._results(slots, hits, fresh=fresh)
-
-    @contextmanager
-    def _ready_index(self, tables: _Tables) -> Iterator[tuple[sqlite3.Connection, bool]]:
-        """The index in one transaction, and whether it is up to date.
-
-        Raises:
-            SourceUnavailable: another source keeps building its own index in the same file.
-        """
-        for _ in range(_TRIES):
-            fresh = self._keeper.ensure(tables.version, tables.shapes)
-            with self._keeper.index.reading() as index:
-                if self._keeper.is_for(index, tables.shapes):
-                    yield index, fresh
-                    return
-        raise SourceUnavailable(
-            f"The source '{self._name}': another source keeps its index in the same file. "
-            "Give each a name of its own, or an `index` of its own."
-        )
-
-    def _results(self, slots: Mapping[int, TableShape], hits: Sequence[RowHit], *, fresh: bool) -> list[SourceResult]:
-        rows = {
-            slot: self._database.fetch(slots[slot], [hit.key for hit in hits if hit.slot == slot])
-            for slot in {hit.slot for hit in hits}
-        }
-        # A row that was deleted since the index saw it is no longer there to be shown.
-        present = [hit for hit in hits if hit.key in rows[hit.slot]]
-        return [self._result(slots[hit.slot], hit, rows[hit.slot][hit.key], fresh=fresh) for hit in present]
-
-    def _result(self, shape: TableShape, hit: RowHit, values: Mapping[str, Any], *, fresh: bool) -> SourceResult:
+    def _result(
+        self, shape: TableShape, values: Mapping[str, Any], *, relevance: float, score: float, fresh: bool = True
+    ) -> SourceResult:
         metadata = row_metadata(shape, values)
         if not fresh:
             metadata["index"] = "stale"
@@ -224,44 +173,25 @@ class SqlEngine:
             source_id=f"{shape.name}/{row_key(shape, values)}",
             source_name=self._name,
             source_type=self._source_type,
-            relevance=hit.relevance,
+            relevance=relevance,
             metadata=metadata,
-            score=hit.score,
+            score=score,
         )
 
-    def _routed(self, texts: Sequence[str], version: Version, shapes: list[TableShape]) -> list[TableShape]:
+    def _routed(self, texts: Sequence[str], tables: Tables) -> list[TableShape]:
         """All tables, those that fit the first text best in front."""
-        if len(shapes) < 2 or not texts or self._fts is not None:
-            return shapes
-        self._keeper.ensure(version, shapes)
-        order = self.route(texts[0], len(shapes))
-        return sorted(shapes, key=lambda shape: order.index(shape.name) if shape.name in order else len(order))
+        if len(tables.shapes) < 2 or not texts:
+            return tables.shapes
+        order = self._routed_names(tables, texts[0], len(tables.shapes))
+        return sorted(tables.shapes, key=lambda shape: order.index(shape.name) if shape.name in order else len(order))
 
-    def _allowed_rows(
-        self, index: sqlite3.Connection, slots: Mapping[int, TableShape], filters: Filters, version: Version
-    ) -> Allowed | None:
-        """The index rows that the filters keep, remembered until the database changes; None without filters."""
-        if not filters:
-            return None
-        key = (json.dumps([dict(filters), sorted(slots)], sort_keys=True), version)
-        with self._guard:
-            if key in self._allowed:
-                self._allowed.move_to_end(key)
-                return self._allowed[key]
-        numbers = [
-            _index_numbers(index, slot, shape, self._database.keys(shape, filters, slot << ROWID_BITS))
-            for slot, shape in slots.items()
-        ]
-        joined = ",".join(part for part in numbers if part)
-        allowed = Allowed(f"[{joined}]", joined.count(",") + 1 if joined else 0)
-        with self._guard:
-            self._allowed[key] = allowed
-            while len(self._allowed) > _KEPT_FILTERS:
-                self._allowed.popitem(last=False)
-        return allowed
+    def checked_filters(self, given: Filters, shapes: Sequence[TableShape]) -> dict[str, Any]:
+        """`given` in their plain form; see `check_filters`.
 
-    def _filters(self, intent: RetrievalIntent, shapes: Sequence[TableShape]) -> dict[str, Any]:
-        given = intent.filters.get(self._name, {})
+        Raises:
+            SchemaChanged: one is on a column that is gone.
+            FilterInvalid: one is on no field, or names a value that is not allowed.
+        """
         fields = {**_fields(shapes), **self._wanted.fields}
         for name in given:
             if name not in fields and name in self._offered:
@@ -274,7 +204,7 @@ class SqlEngine:
         schema = SourceSchema(self._name, {name: dict(spec) for name, spec in fields.items()})
         return check_filters(schema, given, source=self._name)
 
-    def _checked(self) -> tuple[Version, list[TableShape]]:
+    def _checked(self) -> Tables:
         """The tables as they are.
 
         Raises:
@@ -282,7 +212,7 @@ class SqlEngine:
         """
         version, shapes = self._current()
         check_columns(shapes, self._wanted.named_columns(), self._name, self._database.where)
-        return version, shapes
+        return Tables(version, shapes)
 
     def _current(self) -> tuple[Version, list[TableShape]]:
         version = self._database.version()
@@ -293,20 +223,17 @@ class SqlEngine:
                 self._known = (version, shapes)
             return self._known
 
+    def _place(self, result: SourceResult) -> tuple[bool, float]:
+        """Rows without content come last, where they only use up what room there is; then by relevance."""
+        return not result.content.strip(), -result.relevance
+
+    def advice(self) -> list[str]:
+        """What the owner of the database should change; nothing for a file."""
+        return []
+
     def close(self) -> None:
-        """Close the database and its index."""
-        self._keeper.close()
+        """Close the database."""
         self._database.close()
-        if self._records is not None:
-            self._records.close()
-
-
-@dataclass(frozen=True)
-class _Tables:
-    """The tables of the source in one version of the database."""
-
-    version: Version
-    shapes: list[TableShape]
 
 
 def _fields(shapes: Sequence[TableShape]) -> Fields:
@@ -315,24 +242,14 @@ def _fields(shapes: Sequence[TableShape]) -> Fields:
     for shape in shapes:
         for column in shape.columns:
             if column.kind != "blob":
-                known = fields.setdefault(column.name, {"type": column.kind})
+                known = fields.setdefault(column.name, _field(column))
+                if known.get("enum") != (list(column.labels) or None):
+                    known.pop("enum", None)
                 if known["type"] != column.kind:
                     are_numbers = {known["type"], column.kind} <= {"integer", "number"}
                     known["type"] = "number" if are_numbers else "string"
     return fields
 
 
-def _index_numbers(index: sqlite3.Connection, slot: int, shape: TableShape, keys: str) -> str:
-    """The numbers of the index rows with `keys`, a JSON array, without its brackets."""
-    if shape.rowid:
-        return keys[1:-1]
-    found = index.execute(
-        "SELECT json_group_array(id) FROM rows WHERE id >= ? AND id < ? AND key IN (SELECT value FROM json_each(?))",
-        (slot << ROWID_BITS, (slot + 1) << ROWID_BITS, keys),
-    ).fetchone()[0]
-    return str(found)[1:-1]
-
-
-def _place(result: SourceResult) -> tuple[bool, float]:
-    """Rows without content come last, where they only use up what room there is; then by relevance."""
-    return not result.content.strip(), -result.relevance
+def _field(column: Column) -> dict[str, Any]:
+    return {"type": column.kind, "enum": list(column.labels)} if column.labels else {"type": column.kind}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Connection, inspect, types
 
 from groundgraph.core.errors import ConfigurationError, SchemaChanged
 from groundgraph.core.registry import nearest
+from groundgraph.sources.sql.relations import Relation, with_relations
 from groundgraph.sources.sql.shape import CONTENT_NAMES, Column, TableShape
 
 # An index row's number is the table's slot and the row number in one; see `index_file`.
@@ -37,12 +38,14 @@ class Wanted:
         content_field: the column that is the text of a row.
         search_fields: the columns to search.
         fields: by name, the specifications of fields that the user declares.
+        relations: what belongs to the rows of one table from another.
     """
 
     tables: Sequence[str] = ()
     content_field: str | None = None
     search_fields: Sequence[str] = ()
     fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    relations: Sequence[Relation] = ()
 
     def named_columns(self) -> list[str]:
         """The columns that the configuration names."""
@@ -71,7 +74,12 @@ def read_shapes(connection: Connection, wanted: Wanted, *, source: str, where: s
         names = ", ".join(repr(name) for name in missing)
         what = f"has no table {names}.{nearest(missing[0], known)}" if missing else "has no tables."
         raise ConfigurationError(f"The source '{source}': the database {where} {what} Tables: {listed}.")
-    return [_shape(connection, name, wanted, name in views) for name in wanted.tables or known]
+    shapes = {name: _shape(connection, name, name in views) for name in wanted.tables or known}
+
+    def shape_of(name: str) -> TableShape | None:
+        return shapes.get(name) or (_shape(connection, name, name in views) if name in known else None)
+
+    return [described(with_relations(shape, wanted.relations, shape_of, source), wanted) for shape in shapes.values()]
 
 
 def _is_internal(connection: Connection, name: str) -> bool:
@@ -99,19 +107,34 @@ def check_columns(shapes: Sequence[TableShape], named: Sequence[str], source: st
             )
 
 
-def _shape(connection: Connection, name: str, wanted: Wanted, is_view: bool) -> TableShape:
+def _shape(connection: Connection, name: str, is_view: bool) -> TableShape:
+    """The table alone, with what its columns are declared as."""
     found = inspect(connection)
     texts = _declared_as_string(connection, name)
-    columns = tuple(_column(item, wanted, texts) for item in found.get_columns(name))
+    columns = tuple(_column(item, texts) for item in found.get_columns(name))
     names = [column.name for column in columns]
     key = tuple(found.get_pk_constraint(name)["constrained_columns"] or ()) if not is_view else ()
+    others = [item["column_names"] for item in found.get_unique_constraints(name)] if not is_view else []
+    unique = tuple(tuple(column or "" for column in columns) for columns in ([key] if key else []) + others)
+    return TableShape(name, columns, key, "" if is_view else _rowid(connection, name, names), None, (), unique)
+
+
+def described(shape: TableShape, wanted: Wanted) -> TableShape:
+    """`shape` with what the configuration says of its columns, and what follows for the text of a row."""
+    columns = tuple(replace(column, kind=_kind(column, wanted)) for column in shape.columns)
+    names = [column.name for column in columns]
     content = wanted.content_field if wanted.content_field in names else _content_field(wanted, columns)
     searched = [field for field in wanted.search_fields if field in names]
     searched = searched or [column.name for column in columns if column.stored_as in ("string", "array", "any")]
     searched = searched or [column.name for column in columns if column.kind != "blob"]
     if content is not None and content not in searched:
         searched.insert(0, content)
-    return TableShape(name, columns, key, "" if is_view else _rowid(connection, name, names), content, tuple(searched))
+    return replace(shape, columns=columns, content_field=content, search_fields=tuple(searched))
+
+
+def _kind(column: Column, wanted: Wanted) -> str:
+    own = "string" if column.stored_as == "any" else column.stored_as
+    return str(wanted.fields.get(column.name, {}).get("type") or own)
 
 
 def _content_field(wanted: Wanted, columns: Sequence[Column]) -> str | None:
@@ -127,12 +150,11 @@ def _declared_as_string(connection: Connection, table: str) -> set[str]:
     return {row[0] for row in found}
 
 
-def _column(item: Mapping[str, Any], wanted: Wanted, texts: set[str]) -> Column:
+def _column(item: Mapping[str, Any], texts: set[str]) -> Column:
     stored = next((kind for type_, kind in _KINDS if isinstance(item["type"], type_)), "any")
     if item["name"] in texts:
         stored = "any"
-    declared = str(wanted.fields.get(item["name"], {}).get("type") or ("string" if stored == "any" else stored))
-    return Column(item["name"], declared, stored)
+    return Column(item["name"], stored, stored)
 
 
 def _rowid(connection: Connection, table: str, columns: Sequence[str]) -> str:

@@ -8,22 +8,21 @@ import threading
 import time
 from collections.abc import Sequence
 
-from groundgraph.sources.sql.database import SqliteDatabase, Version
+from groundgraph.sources.sql.any_database import AnyDatabase
 from groundgraph.sources.sql.index_file import IndexFile
 from groundgraph.sources.sql.shape import TableShape
 from groundgraph.sources.sql.update_index import signature, update_index
+from groundgraph.sources.sql.version import Version
 
 # A query waits this long for an update, then answers from the rows as they were.
 REFRESH_WAIT = 1.0
-# A file's time has the grain of the file system: written again at once, it may look the same.
-_SETTLED = 2.0
 _CLOSE_WAIT = 5.0
 
 
 class IndexKeeper:
     """One index and the thread that updates it. Every method blocks."""
 
-    def __init__(self, index: IndexFile, database: SqliteDatabase) -> None:
+    def __init__(self, index: IndexFile, database: AnyDatabase) -> None:
         self.index = index
         self._database = database
         self._guard = threading.Lock()
@@ -94,12 +93,11 @@ class IndexKeeper:
 
     def run_update(self, made_for: str, version: Version, shapes: Sequence[TableShape]) -> None:
         """The work of the thread."""
-        settled = time.time_ns() - version.file[-1] > _SETTLED * 1e9 if len(version.file) > 2 else False
         with self.index.writing() as connection:
             update_index(connection, self._database, shapes, stopped=self._stop.is_set)
             connection.execute(
                 "UPDATE state SET signature = ?, version = ?, changes = changes + 1",
-                (made_for, _written(version) if settled else ""),
+                (made_for, _written(version) if version.is_settled() else ""),
             )
         self._fresh = (made_for, version)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -9,6 +10,45 @@ from groundgraph.core.errors import ConfigurationError, Problem
 
 INDEX_FOLDER = Path(".groundgraph/index")
 _PREFIXES = ("sqlite+aiosqlite://", "sqlite+pysqlite://", "sqlite://")
+_SERVERS = ("postgresql", "postgres", "postgresql+psycopg", "postgresql+psycopg2", "postgresql+asyncpg")
+_DRIVER = "postgresql+psycopg"
+
+
+@dataclass(frozen=True)
+class ServerAddress:
+    """A database on a PostgreSQL server.
+
+    Attributes:
+        url: the address as SQLAlchemy wants it, password and all.
+    """
+
+    url: str
+
+    @property
+    def shown(self) -> str:
+        """`host:port/database`, which names no user and holds no password."""
+        rest = self.url.partition("://")[2].rpartition("@")[2].partition("?")[0]
+        return rest or "localhost"
+
+    def __repr__(self) -> str:
+        return f"ServerAddress({self.shown})"
+
+
+def is_server(url: str | Path) -> bool:
+    """Whether `url` is the address of a PostgreSQL server."""
+    scheme, _, rest = str(url).partition("://")
+    return bool(rest) and scheme in _SERVERS
+
+
+def locate(url: str | Path, base_dir: Path, source: str) -> Path | ServerAddress:
+    """The file or the server that `url` names.
+
+    Raises:
+        ConfigurationError: the URL is of a database that groundgraph does not read, or names no file.
+    """
+    if is_server(url):
+        return ServerAddress(f"{_DRIVER}://{str(url).partition('://')[2]}")
+    return database_file(url, base_dir, source)
 
 
 def database_file(url: str | Path, base_dir: Path, source: str) -> Path:
@@ -23,7 +63,14 @@ def database_file(url: str | Path, base_dir: Path, source: str) -> Path:
         path = unquote(text[len(prefix) :].split("?", maxsplit=1)[0]).removeprefix("/")
     elif "://" in text or text.startswith("file:"):
         raise ConfigurationError(
-            [Problem(f"{source}.url", f"'{_without_password(text)}' is no SQLite database; write sqlite:///file.db")]
+            [
+                Problem(
+                    f"{source}.url",
+                    f"'{_without_password(text)}' is no database that groundgraph reads: it knows SQLite "
+                    "(sqlite:///file.db) and PostgreSQL (postgresql://user@host/database), whose text indexes it "
+                    "searches. For another one write a `GroundedSource`, or export the rows and name them as `records`",
+                )
+            ]
         )
     else:
         path = text

@@ -7,14 +7,17 @@ from typing import Any
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
 from groundgraph.sources.contract import SourceOptions, source_types
+from groundgraph.sources.sql.location import is_server
+from groundgraph.sources.sql.postgres.options import OPTIONS, PostgresOptions
 from groundgraph.sources.sql.source import SqlSource
+from groundgraph.sources.sql.topic_columns import option_problems, table_problems
 
-_DATABASE = ("url", "path", "table", "tables", "index", "fts", "max_tables")
+_DATABASE = ("url", "path", "table", "tables", "index", "fts", "max_tables", "relations")
 _MEMORY = ("records", "path", "table")
-_BOTH = ("backend", "content_field", "text_search_fields", "schema", "description")
-_BACKENDS = ("sqlite", "memory")
-_LISTS = ("tables", "text_search_fields", "records")
-_TEXTS = ("url", "path", "table", "content_field", "description", "index", "fts")
+_BOTH = ("backend", "content_field", "text_search_fields", "schema", "description", "topic_columns")
+_BACKENDS = ("sqlite", "postgresql", "memory")
+_LISTS = ("tables", "text_search_fields", "records", "relations")
+_TEXTS = ("url", "path", "table", "content_field", "description", "index", "fts", "text_config", "vector_field")
 
 
 def database_from_options(entry: SourceOptions) -> SqlSource:
@@ -23,7 +26,7 @@ def database_from_options(entry: SourceOptions) -> SqlSource:
 
 
 def sql_from_options(entry: SourceOptions, *, source_type: str = "sql") -> SqlSource:
-    """`type: sql`: a SQLite database at `url` or `path`, or with `backend: memory` a table of records.
+    """`type: sql`: a SQLite or PostgreSQL database at `url` or `path`, or with `backend: memory` a table of records.
 
     Raises:
         ConfigurationError: an option is unknown, has a bad value, or is missing.
@@ -44,9 +47,12 @@ def sql_from_options(entry: SourceOptions, *, source_type: str = "sql") -> SqlSo
             source_type=source_type,
             **kept,
         )
-    url = kept.pop("url", None)
-    path = kept.pop("path", None)
-    return SqlSource(url or path, name=entry.name, base_dir=entry.base_dir, source_type=source_type, **kept)
+    url = kept.pop("url", None) or kept.pop("path", None)
+    kept.pop("path", None)
+    if is_server(url):
+        options = {name: kept.pop(name) for name in OPTIONS if name in kept}
+        kept["postgres"] = PostgresOptions.of(options, entry.embedder)
+    return SqlSource(url, name=entry.name, base_dir=entry.base_dir, source_type=source_type, **kept)
 
 
 def _in_memory(options: dict[str, Any]) -> bool:
@@ -55,7 +61,8 @@ def _in_memory(options: dict[str, Any]) -> bool:
 
 
 def _problems(entry: SourceOptions, options: dict[str, Any]) -> list[Problem]:
-    known = (*_BOTH, *(_MEMORY if _in_memory(options) else _DATABASE))
+    server = OPTIONS if is_server(options.get("url") or "") else ()
+    known = (*_BOTH, *(_MEMORY if _in_memory(options) else (*_DATABASE, *server)))
     problems = [
         Problem(
             f"{entry.key}.{option}",
@@ -74,7 +81,19 @@ def _problems(entry: SourceOptions, options: dict[str, Any]) -> list[Problem]:
         )
     elif not _in_memory(options) and not (options.get("url") or options.get("path")):
         problems.append(Problem(f"{entry.key}.url", "is missing: the database, such as sqlite:///data.db"))
-    return [*problems, *_bad_values(entry, options)]
+    if backend is not None and options.get("url") and is_server(options["url"]) is not (backend == "postgresql"):
+        problems.append(Problem(f"{entry.key}.backend", f"is '{backend}', but the url names another database"))
+    return [*problems, *_bad_values(entry, options), *_topic_problems(entry, options)]
+
+
+def _topic_problems(entry: SourceOptions, options: dict[str, Any]) -> list[Problem]:
+    given, key = options.get("topic_columns"), f"{entry.key}.topic_columns"
+    if given is None:
+        return []
+    tables = [options["table"]] if options.get("table") else options.get("tables") or []
+    server = PostgresOptions.of(options) if is_server(options.get("url") or "") else None
+    named = [entry.name] if _in_memory(options) else tables
+    return [*option_problems(given, key), *table_problems(named, server, key)]
 
 
 def _bad_values(entry: SourceOptions, options: dict[str, Any]) -> list[Problem]:

@@ -25,11 +25,32 @@ class Column:
         name: its name in the database.
         kind: one of `FIELD_TYPES`, or `blob`, which can be neither searched nor filtered by.
         stored_as: the kind that its declared type stands for; `kind` differs when the user's schema says so.
+        type: what the database calls its type, where that matters.
+        labels: the values of an enumeration.
     """
 
     name: str
     kind: str
     stored_as: str
+    type: str = ""
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Join:
+    """The partner that a row has by a declared relation.
+
+    Attributes:
+        other: the table of the partner.
+        column: the column of the row that refers to it.
+        key: the column of `other` that is referred to.
+        columns: by the name that it has in the row, the name of each added column in `other`.
+    """
+
+    other: TableShape
+    column: str
+    key: str
+    columns: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -44,6 +65,14 @@ class TableShape:
             is too large; the rows are then told apart by `key_columns`.
         content_field: the column that is the text of a row; None when a row is shown as a whole.
         search_fields: the columns in which words are searched, the content field among them.
+        unique: sets of columns that no two rows share.
+        joins: the partners of its rows.
+        namespace: PostgreSQL's schema.
+        relation: its name within that; the same as `name` when empty.
+        text_index: the SQL of the expression that a full-text index of the database holds; empty without one.
+        text_config: PostgreSQL's name of the language rules of that index.
+        vector_fields: the columns of vectors (pgvector) that can be compared with questions.
+        estimated_rows: about how many rows it has; -1 when that is not known.
     """
 
     name: str
@@ -52,6 +81,14 @@ class TableShape:
     rowid: str
     content_field: str | None
     search_fields: tuple[str, ...]
+    unique: tuple[tuple[str, ...], ...] = ()
+    joins: tuple[Join, ...] = ()
+    namespace: str = ""
+    relation: str = ""
+    text_index: str = ""
+    text_config: str = ""
+    estimated_rows: int = -1
+    vector_fields: tuple[str, ...] = ()
 
     @property
     def key_columns(self) -> tuple[str, ...]:

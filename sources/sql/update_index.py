@@ -12,7 +12,7 @@ from typing import Any
 
 from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.text import stems
-from groundgraph.sources.sql.database import SqliteDatabase
+from groundgraph.sources.sql.any_database import AnyDatabase
 from groundgraph.sources.sql.index_file import LAYOUT
 from groundgraph.sources.sql.introspect import ROWID_BITS
 from groundgraph.sources.sql.shape import TableShape
@@ -28,7 +28,7 @@ def signature(where: str, shapes: Sequence[TableShape]) -> str:
 
 
 def update_index(
-    index: sqlite3.Connection, database: SqliteDatabase, shapes: Sequence[TableShape], *, stopped: Callable[[], bool]
+    index: sqlite3.Connection, database: AnyDatabase, shapes: Sequence[TableShape], *, stopped: Callable[[], bool]
 ) -> None:
     """Make the index hold exactly the rows of `shapes`. Runs inside the caller's transaction on `index`.
 
@@ -65,7 +65,7 @@ class _TableUpdate:
         self._rows = 0
         self._stems = 0
 
-    def run(self, database: SqliteDatabase) -> None:
+    def run(self, database: AnyDatabase) -> None:
         known = self._known()
         unused = max((number for number, _ in known.values()), default=self._base) + 1
         fields = self._shape.search_fields
@@ -168,7 +168,8 @@ def _forget_table(index: sqlite3.Connection, slot: int) -> None:
 
 
 def _table_signature(shape: TableShape) -> str:
-    named = [shape.name, shape.rowid, shape.key_columns, shape.content_field, shape.search_fields]
+    joined = [(join.other.name, join.column, join.key, join.columns) for join in shape.joins]
+    named = [shape.name, shape.rowid, shape.key_columns, shape.content_field, shape.search_fields, *joined]
     return _digest([*named, [column.name for column in shape.columns]]).hex()
 
 

@@ -97,7 +97,7 @@ async def test_r3_a_file_of_records_that_is_not_there_is_unavailable(tmp_path):
         ({"url": "a.db", "tabel": "x"}, "no option 'tabel'. Did you mean 'table'"),
         ({"backend": "memori"}, "Did you mean 'memory'"),
         ({}, "url: is missing"),
-        ({"url": "postgresql://u:secret@h/d"}, "is no SQLite database"),
+        ({"url": "mysql://u:secret@h/d"}, "is no database that groundgraph reads"),
         ({"url": "sqlite://"}, "names no file"),
         ({"url": "a.db", "tables": "x"}, "tables: must be a list"),
         ({"url": "a.db", "max_tables": 0}, "must be a number, 1 or more"),

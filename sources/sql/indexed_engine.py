@@ -1,0 +1,175 @@
+"""Answering from a full-text index that groundgraph keeps itself, or from an FTS5 table of the database. It blocks."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from groundgraph.core.errors import SourceUnavailable
+from groundgraph.core.evidence import SourceResult
+from groundgraph.sources.sql.any_database import AnyDatabase
+from groundgraph.sources.sql.conditions import may_match
+from groundgraph.sources.sql.database import SqliteDatabase
+from groundgraph.sources.sql.engine import Asked, Filters, SqlEngine, Tables
+from groundgraph.sources.sql.introspect import ROWID_BITS, Wanted
+from groundgraph.sources.sql.keep_index import IndexKeeper
+from groundgraph.sources.sql.records import MemoryTable
+from groundgraph.sources.sql.route_tables import route_tables
+from groundgraph.sources.sql.search_rows import Allowed, RowHit, read_question, search_rows
+from groundgraph.sources.sql.search_user_fts import search_user_fts
+from groundgraph.sources.sql.shape import TableShape
+from groundgraph.sources.sql.version import Version
+
+_KEPT_FILTERS = 32
+# How often a query looks for its index when another source takes the same file.
+_TRIES = 5
+
+
+class IndexedEngine(SqlEngine):
+    """Finds rows in an index of our own beside the database.
+
+    Args:
+        named: the name and the type of the source.
+        database: the user's database.
+        wanted: what the configuration says of the tables.
+        keeper: keeps the index.
+        max_tables: the most tables that one question searches.
+        fts: an FTS5 table of the database that is searched instead.
+        records: what the database was filled from, if it was.
+        advice: tells what the owner of the database should change.
+    """
+
+    def __init__(
+        self,
+        named: tuple[str, str],
+        database: AnyDatabase,
+        wanted: Wanted,
+        *,
+        keeper: IndexKeeper,
+        max_tables: int,
+        fts: str | None = None,
+        records: MemoryTable | None = None,
+        advice: Callable[[], list[str]] | None = None,
+    ) -> None:
+        super().__init__(named, database, wanted, max_tables=max_tables)
+        self._keeper = keeper
+        self._fts = fts
+        self._records = records
+        self._advice = advice
+        self._allowed: OrderedDict[tuple[str, Version], Allowed] = OrderedDict()
+
+    def refresh(self) -> None:
+        """Bring the index up to date."""
+        tables = self._checked()
+        if self._fts is None:
+            self._keeper.ensure(tables.version, tables.shapes, wait=None)
+
+    def advice(self) -> list[str]:
+        """What the owner of the database should change."""
+        return self._advice() if self._advice else []
+
+    def _routed_names(self, tables: Tables, question: str, limit: int) -> list[str]:
+        if self._fts is not None:
+            return [shape.name for shape in tables.shapes][:limit]
+        with self._ready_index(tables) as (index, _):
+            names = dict(index.execute("SELECT slot, name FROM tables"))
+            return [names[slot] for slot in route_tables(index, read_question(index, question), limit)]
+
+    def _search(self, tables: Tables, asked: Asked) -> tuple[list[TableShape], list[SourceResult]]:
+        if self._fts is not None and isinstance(self._database, SqliteDatabase):
+            shape = tables.shapes[0]
+            hits = search_user_fts(self._database, shape, self._fts, asked.text, asked.filters, top_k=asked.top_k)
+            return [shape], self._results({0: shape}, hits, fresh=True)
+        return self._search_index(tables, asked)
+
+    def _search_index(self, tables: Tables, asked: Asked) -> tuple[list[TableShape], list[SourceResult]]:
+        by_name = {shape.name: shape for shape in tables.shapes}
+        with self._ready_index(tables) as (index, fresh):
+            slots = {slot: by_name[name] for slot, name in index.execute("SELECT slot, name FROM tables")}
+            question = read_question(index, asked.text)
+            searched = list(slots)
+            if len(slots) > 1:
+                searched = route_tables(index, question, len(slots))
+                searched = [slot for slot in searched if may_match(slots[slot], asked.filters)][: self._max_tables]
+            if not searched:
+                return [], []
+            allowed = self._allowed_rows(index, {slot: slots[slot] for slot in searched}, asked.filters, tables.version)
+            narrowed = searched if len(searched) < len(slots) and allowed is None else ()
+            hits = search_rows(index, question, slots=narrowed, allowed=allowed, top_k=asked.top_k)
+        return [slots[slot] for slot in searched], self._results(slots, hits, fresh=fresh)
+
+    @contextmanager
+    def _ready_index(self, tables: Tables) -> Iterator[tuple[sqlite3.Connection, bool]]:
+        """The index in one transaction, and whether it is up to date.
+
+        Raises:
+            SourceUnavailable: another source keeps building its own index in the same file.
+        """
+        for _ in range(_TRIES):
+            fresh = self._keeper.ensure(tables.version, tables.shapes)
+            with self._keeper.index.reading() as index:
+                if self._keeper.is_for(index, tables.shapes):
+                    yield index, fresh
+                    return
+        raise SourceUnavailable(
+            f"The source '{self._name}': another source keeps its index in the same file. "
+            "Give each a name of its own, or an `index` of its own."
+        )
+
+    def _results(self, slots: Mapping[int, TableShape], hits: Sequence[RowHit], *, fresh: bool) -> list[SourceResult]:
+        rows = {
+            slot: self._database.fetch(slots[slot], [hit.key for hit in hits if hit.slot == slot])
+            for slot in {hit.slot for hit in hits}
+        }
+        # A row that was deleted since the index saw it is no longer there to be shown.
+        present = [hit for hit in hits if hit.key in rows[hit.slot]]
+        return [
+            self._result(
+                slots[hit.slot], rows[hit.slot][hit.key], relevance=hit.relevance, score=hit.score, fresh=fresh
+            )
+            for hit in present
+        ]
+
+    def _allowed_rows(
+        self, index: sqlite3.Connection, slots: Mapping[int, TableShape], filters: Filters, version: Version
+    ) -> Allowed | None:
+        """The index rows that the filters keep, remembered until the database changes; None without filters."""
+        if not filters:
+            return None
+        key = (json.dumps([dict(filters), sorted(slots)], sort_keys=True), version)
+        with self._guard:
+            if key in self._allowed:
+                self._allowed.move_to_end(key)
+                return self._allowed[key]
+        numbers = [
+            _index_numbers(index, slot, shape, self._database.keys(shape, filters, slot << ROWID_BITS))
+            for slot, shape in slots.items()
+        ]
+        joined = ",".join(part for part in numbers if part)
+        allowed = Allowed(f"[{joined}]", joined.count(",") + 1 if joined else 0)
+        with self._guard:
+            self._allowed[key] = allowed
+            while len(self._allowed) > _KEPT_FILTERS:
+                self._allowed.popitem(last=False)
+        return allowed
+
+    def close(self) -> None:
+        """Close the database and its index."""
+        self._keeper.close()
+        super().close()
+        if self._records is not None:
+            self._records.close()
+
+
+def _index_numbers(index: sqlite3.Connection, slot: int, shape: TableShape, keys: str) -> str:
+    """The numbers of the index rows with `keys`, a JSON array, without its brackets."""
+    if shape.rowid:
+        return keys[1:-1]
+    found = index.execute(
+        "SELECT json_group_array(id) FROM rows WHERE id >= ? AND id < ? AND key IN (SELECT value FROM json_each(?))",
+        (slot << ROWID_BITS, (slot + 1) << ROWID_BITS, keys),
+    ).fetchone()[0]
+    return str(found)[1:-1]

@@ -1,0 +1,82 @@
+"""Opening the engine that fits the database of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from groundgraph.core.errors import SourceUnavailable
+from groundgraph.sources.sql.any_database import AnyDatabase
+from groundgraph.sources.sql.database import SqliteDatabase
+from groundgraph.sources.sql.engine import SqlEngine
+from groundgraph.sources.sql.index_file import IndexFile
+from groundgraph.sources.sql.indexed_engine import IndexedEngine
+from groundgraph.sources.sql.introspect import Wanted
+from groundgraph.sources.sql.keep_index import IndexKeeper
+from groundgraph.sources.sql.location import ServerAddress
+from groundgraph.sources.sql.postgres.options import PostgresOptions
+from groundgraph.sources.sql.records import MemoryTable
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """What a source was given, as far as its engine needs it.
+
+    Attributes:
+        named: the name and the type of the source.
+        location: a file, the name of a database in memory, or the address of a server.
+        index: the file of the index of our own, or `:memory:`.
+        wanted: what the configuration says of the tables.
+        max_tables: the most tables that one question searches.
+        fts: an FTS5 table of a SQLite database.
+        records: what a database in memory is filled from.
+        server: the options that only a server has; see `PostgresOptions`.
+    """
+
+    named: tuple[str, str]
+    location: str | Path | ServerAddress
+    index: str | Path
+    wanted: Wanted
+    max_tables: int
+    fts: str | None = None
+    records: MemoryTable | None = None
+    server: PostgresOptions | None = None
+
+
+def open_engine(options: EngineOptions, *, closed: bool) -> SqlEngine:
+    """The engine of one source; `closed` when that was closed before.
+
+    Raises:
+        SourceUnavailable: it was closed, or the file behind its records cannot be read.
+    """
+    if closed:
+        raise SourceUnavailable(f"The source '{options.named[0]}' is closed.")
+    if isinstance(options.location, ServerAddress):
+        from groundgraph.sources.sql.postgres.open_postgres import open_postgres
+
+        return open_postgres(options)
+    if options.records is not None:
+        options.records.fill()
+    database = SqliteDatabase(options.location, source=options.named[0])
+    return indexed_engine(options, database)
+
+
+def indexed_engine(
+    options: EngineOptions, database: AnyDatabase, advice: Callable[[], list[str]] | None = None
+) -> IndexedEngine:
+    """The engine over an index of our own; `advice` tells what the owner of the database should change."""
+    index = options.index
+    if index == ":memory:":
+        index = f"file:groundgraph-{uuid4().hex}?mode=memory&cache=shared"
+    return IndexedEngine(
+        options.named,
+        database,
+        options.wanted,
+        keeper=IndexKeeper(IndexFile(index), database),
+        max_tables=options.max_tables,
+        fts=options.fts,
+        records=options.records,
+        advice=advice,
+    )

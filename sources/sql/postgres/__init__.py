@@ -1,0 +1,1 @@
+"""Tables of a PostgreSQL server. Importing this package loads neither SQLAlchemy nor psycopg."""

@@ -1,0 +1,115 @@
+"""Connections to a PostgreSQL server: read-only, bounded in number and in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
+
+from groundgraph.core.errors import ConfigurationError, FilterInvalid, Problem, SourceTimeout, SourceUnavailable
+from groundgraph.sources.sql.location import ServerAddress
+
+CONNECT_SECONDS = 5
+POOL_SECONDS = 5.0
+_SESSION = {
+    "default_transaction_read_only": "on",
+    "TimeZone": "UTC",
+    "DateStyle": "ISO",
+    "IntervalStyle": "iso_8601",
+    # Compiling a statement costs more than any of ours takes.
+    "jit": "off",
+}
+# What to do about an error, by the beginning of its SQLSTATE.
+_TODO = {
+    "28": "Check the user and the password; the password can come from PGPASSWORD or ~/.pgpass.",
+    "3D": "Check the name of the database in the url.",
+    "42501": "Let the role read it: GRANT SELECT ON TABLE ... TO ...",
+    "53300": "The server has no connection left: lower `pool_size`, or raise max_connections.",
+}
+CHANGED = ("42P01", "42703")
+
+
+def make_engine(address: ServerAddress, *, source: str, pool_size: int, statement_timeout: float) -> Any:
+    """SQLAlchemy's engine over at most `pool_size` read-only connections.
+
+    A connection that the server has closed meanwhile is noticed before it is used, and replaced.
+
+    Raises:
+        ConfigurationError: psycopg is not installed.
+    """
+    if find_spec("psycopg") is None:
+        problem = 'needs psycopg: pip install "groundgraph[postgres]"'
+        raise ConfigurationError([Problem(f"{source}.url", problem)])
+    from sqlalchemy import create_engine, event, make_url
+
+    url = make_url(address.url)
+    given = str(url.query.get("options", ""))
+    session = {**_SESSION, "statement_timeout": f"{int(statement_timeout * 1000)}ms"}
+    engine = create_engine(
+        url,
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=POOL_SECONDS,
+        pool_pre_ping=True,
+        # A generic plan does not know how common the words of a question are.
+        connect_args={
+            "connect_timeout": CONNECT_SECONDS,
+            "application_name": "groundgraph",
+            "options": " ".join([given, *(f"-c {name}={value}" for name, value in session.items())]).strip(),
+            "prepare_threshold": None,
+        },
+    )
+
+    @event.listens_for(engine, "connect")
+    def read_only(connection: Any, _: Any) -> None:
+        # Once more for each transaction: a pooler between us and the server may drop the session's settings.
+        connection.read_only = True
+
+    return engine
+
+
+@contextmanager
+def typed_errors(source: str, where: str, todo: str = "") -> Iterator[None]:
+    """Raises what goes wrong on the server as an error of ours.
+
+    Raises:
+        SourceUnavailable: the server does not answer, or refuses.
+        SourceTimeout: a statement ran into its limit; `todo` says what helps against that.
+        FilterInvalid: a value holds no valid text.
+    """
+    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+    try:
+        yield
+    except DBAPIError as error:
+        state = str(getattr(error.orig, "sqlstate", None) or "")
+        if isinstance(error.orig, UnicodeEncodeError):
+            raise _no_text(source, error.orig) from error
+        if state == "57014":
+            raise SourceTimeout(
+                f"The source '{source}': PostgreSQL at {where} ended a statement at its limit.{todo}"
+            ) from error
+        reason = " ".join(str(error.orig).split())
+        hint = next((f" {text}" for start, text in _TODO.items() if state.startswith(start)), "")
+        raise SourceUnavailable(
+            f"The source '{source}': PostgreSQL at {where} cannot answer: {reason}.{hint}"
+        ) from error
+    except PoolTimeout as error:
+        raise SourceUnavailable(
+            f"The source '{source}': all its connections to {where} were in use for {POOL_SECONDS:g} seconds. "
+            "Raise its `pool_size`."
+        ) from error
+    except UnicodeEncodeError as error:
+        raise _no_text(source, error) from error
+
+
+def _no_text(source: str, error: Exception) -> FilterInvalid:
+    return FilterInvalid(f"The source '{source}': a value holds no valid text: {error}.")
+
+
+def state_of(error: BaseException) -> str:
+    """The SQLSTATE behind an error of ours; empty without one."""
+    cause = error.__cause__
+    return str(getattr(getattr(cause, "orig", None), "sqlstate", None) or "")

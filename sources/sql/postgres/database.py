@@ -1,0 +1,316 @@
+"""A user's PostgreSQL database, opened read-only. Every method blocks and may be called from any thread."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Text, cast, column, func, literal_column, select, text
+
+from groundgraph.core.errors import SourceUnavailable
+from groundgraph.sources.sql.from_clause import from_clause
+from groundgraph.sources.sql.introspect import Wanted
+from groundgraph.sources.sql.location import ServerAddress
+from groundgraph.sources.sql.postgres.conditions import as_number, where
+from groundgraph.sources.sql.postgres.connect import make_engine, typed_errors
+from groundgraph.sources.sql.postgres.introspect import read_shapes
+from groundgraph.sources.sql.postgres.options import PostgresOptions
+from groundgraph.sources.sql.postgres.running import current
+from groundgraph.sources.sql.postgres.values import TEXTS, read_decimal, read_row, read_value, selected
+from groundgraph.sources.sql.shape import Column, TableShape
+from groundgraph.sources.sql.version import Version
+
+_KEY = "\0key"
+_PIECE = 2_000
+_INTEGERS = ("int2", "int4", "int8")
+# With writers on the server all the time, a look at all rows that takes longer than this many seconds may take a tenth
+# of the time.
+_QUICK = 0.02
+_SHARE = 10
+# The catalogue is read again, and what is known of the values is forgotten, after so many seconds with writers.
+_CATALOGUE_SECONDS = 1.0
+_VALUES_SECONDS = 30.0
+
+
+class PostgresDatabase:
+    """Reads tables of one PostgreSQL database.
+
+    Args:
+        address: where it is.
+        source: the name of the source, for messages.
+        wanted: what the configuration says of the tables.
+        options: the options of the source.
+        follow_rows: whether `version` must change with every row; needed for an index of our own.
+    """
+
+    def __init__(
+        self,
+        address: ServerAddress,
+        *,
+        source: str,
+        wanted: Wanted,
+        options: PostgresOptions,
+        follow_rows: bool = True,
+    ) -> None:
+        self._address = address
+        self._source = source
+        self._wanted = wanted
+        self._options = options
+        self.follow_rows = follow_rows
+        self._engine: Any = None
+        self._seen: _Seen | None = None
+        self._guard = threading.Lock()
+        self._looking = threading.Lock()
+        self._closed = False
+
+    @property
+    def where(self) -> str:
+        """What the database is called in messages, and its identity for an index of our own."""
+        return f"'{self._address.shown}'"
+
+    def version(self) -> Version:
+        """The present `Version`.
+
+        PostgreSQL tells by its snapshot whether any transaction of the whole server wrote since. Only then are the
+        catalogue and, for an index of our own, the numbers of the transactions that wrote the rows looked at. With
+        writers on the server all the time, that is done for a second or less in ten, so a change of the tables, or of
+        very many rows, may be seen that much later.
+
+        Raises:
+            SourceUnavailable: the server does not answer.
+        """
+        with self._looking:
+            return self._look().version
+
+    def look_again(self) -> None:
+        """Forget the tables as they were, after the server said that they are others now."""
+        with self._looking:
+            self._seen = None
+
+    def shapes(self, wanted: Wanted) -> list[TableShape]:  # noqa: ARG002 - the same as at construction
+        """The shapes of the wanted tables."""
+        with self._looking:
+            return self._look().shapes
+
+    def _look(self) -> _Seen:
+        seen = self._seen
+        with self.reading() as connection:
+            snapshot = str(connection.execute(text("SELECT pg_current_snapshot()::text")).scalar_one())
+            if seen and (seen.snapshot == snapshot or time.monotonic() < seen.again):
+                return seen
+            started = time.monotonic()
+            shapes = read_shapes(connection, self._wanted, source=self._source, where=self.where)
+            rows = self._rows_digest(connection, shapes) if self.follow_rows else 0
+            if seen and [_lasting(shape) for shape in shapes] == [_lasting(shape) for shape in seen.shapes]:
+                shapes = seen.shapes
+            took = time.monotonic() - started
+        pause = (_SHARE * took if took > _QUICK else 0.0) if self.follow_rows else _CATALOGUE_SECONDS
+        age = 0 if self.follow_rows else int(started // _VALUES_SECONDS)
+        self._seen = _Seen(snapshot, started + pause, shapes, Version((_digest_of(shapes), rows), age))
+        return self._seen
+
+    def _rows_digest(self, connection: Connection, shapes: Sequence[TableShape]) -> int:
+        """A number that changes with every row of the tables, by the transactions that wrote them."""
+        parts = []
+        for place in dict.fromkeys(_place(item) for shape in shapes for item in _all(shape)):
+            kind = connection.execute(
+                text(
+                    "SELECT c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+                    "WHERE n.nspname = :space AND c.relname = :name"
+                ),
+                {"space": place[0], "name": place[1]},
+            ).scalar_one()
+            quoted = ".".join(map(_quoted, place))
+            # A view or a foreign table has no transaction numbers; all of its rows are hashed.
+            mark = "xmin::text::bigint" if kind in ("r", "p", "m") else "hashtextextended(seen::text, 0)"
+            parts.append(f"SELECT count(*), coalesce(sum({mark}), 0), coalesce(max({mark}), 0) FROM {quoted} AS seen")
+        # exec_driver_sql would read a percent sign in a name as a parameter.
+        found = [tuple(connection.execute(text(_escaped(part))).one()) for part in parts]
+        return int.from_bytes(hashlib.blake2b(repr(found).encode(), digest_size=7).digest(), "big")
+
+    def rows(self, shape: TableShape, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Every row as its key and the values of `fields`, in pieces; rows of one key are given once."""
+        here = _key(shape)
+        columns = [found for name in fields if (found := shape.column(name))]
+        statement = select(here, *(selected(item) for item in columns)).select_from(from_clause(shape))
+        only = _only_key(shape)
+        if only is not None:
+            yield from self._rows_in_order(statement, here)
+            return
+        with self.reading() as connection:
+            seen: set[Any] = set()
+            for row in connection.execution_options(stream_results=True).execute(statement):
+                if row[0] not in seen:
+                    seen.add(row[0])
+                    yield tuple(row)
+
+    def _rows_in_order(self, statement: Any, here: ColumnElement[Any]) -> Iterator[tuple[Any, ...]]:
+        piece = statement.order_by(here).limit(_PIECE)
+        after = None
+        while True:
+            with self.reading() as connection:
+                rows = connection.execute(piece if after is None else piece.where(here > after)).fetchall()
+            yield from map(tuple, rows)
+            if len(rows) < _PIECE:
+                return
+            after = rows[-1][0]
+
+    def read(self, found: Column, value: Any) -> Any:
+        """A value of `rows`, decoded as the field is declared."""
+        return read_value(found, value)
+
+    def fetch(
+        self, shape: TableShape, keys: Sequence[Any], filters: Mapping[str, Any] | None = None
+    ) -> dict[Any, dict[str, Any]]:
+        """The rows with `keys` that satisfy checked `filters`, by their key; those that are gone are left out.
+
+        Each row maps column names to decoded values, and `\\0key` to a key in words for a table without one.
+        """
+        here = _key(shape)
+        statement = select(here, *(selected(item) for item in shape.columns)).select_from(from_clause(shape))
+        with self.reading() as connection:
+            rows = connection.execute(statement.where(here.in_(list(keys)), where(shape, filters or {}))).fetchall()
+        return {row[0]: {**read_row(shape, row[1:]), _KEY: row[0]} for row in rows}
+
+    def keys(self, shape: TableShape, filters: Mapping[str, Any], base: int) -> str:  # noqa: ARG002 - no row numbers
+        """The keys of the rows that satisfy checked `filters`, as a JSON array."""
+        statement = select(_key(shape)).select_from(from_clause(shape)).where(where(shape, filters))
+        with self.reading() as connection:
+            return json.dumps([row[0] for row in connection.execute(statement)], ensure_ascii=False)
+
+    def values(self, shape: TableShape, field: str, filters: Mapping[str, Any], most: int) -> list[Any]:
+        """The different values of a column in the rows that satisfy `filters`; none when there are more than `most`."""
+        found = shape.column(field)
+        if found is None or found.stored_as in ("array", "blob"):
+            return []
+        statement = select(selected(found)).select_from(from_clause(shape))
+        statement = statement.where(where(shape, filters), column(field).is_not(None)).distinct().limit(most + 1)
+        with self.reading() as connection:
+            values = [read_row(_one_column(found), row)[field] for row in connection.execute(statement)]
+        return sorted(values, key=str) if len(values) <= most else []
+
+    def condition(self, shape: TableShape, filters: Mapping[str, Any]) -> ColumnElement[bool]:
+        """The SQL of checked `filters`; see `conditions.where`."""
+        return where(shape, filters)
+
+    def as_number(self, found: Column) -> ColumnElement[Any]:
+        """The SQL of a column's value as a number; NULL for a value that is none."""
+        return as_number(found)
+
+    def one(self, statement: Any) -> tuple[Any, ...]:
+        """The only row of `statement`."""
+        with self.reading() as connection:
+            return tuple(_plain(value) for value in connection.execute(statement).one())
+
+    @contextmanager
+    def reading(self, todo: str = "") -> Iterator[Connection]:
+        """A connection in a read-only transaction; `todo` is added to the message when a statement takes too long.
+
+        Raises:
+            SourceUnavailable: the server does not answer, or refuses.
+            SourceTimeout: a statement ran into its limit.
+        """
+        running = current.get()
+        with typed_errors(self._source, self._address.shown, todo), self._pool().connect() as connection:
+            driver = connection.connection.driver_connection
+            if running is None:
+                yield connection
+                return
+            with running.using(driver):
+                yield connection
+
+    def close(self) -> None:
+        """Close all connections; one that is in use is closed when its work ends."""
+        with self._guard:
+            self._closed = True
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.dispose()
+
+    def _pool(self) -> Any:
+        with self._guard:
+            if self._closed:
+                raise SourceUnavailable(f"The source '{self._source}' is closed.")
+            if self._engine is None:
+                self._engine = make_engine(
+                    self._address,
+                    source=self._source,
+                    pool_size=self._options.pool_size,
+                    statement_timeout=self._options.statement_timeout,
+                )
+            return self._engine
+
+
+class _Seen:
+    """What the last look at the database found, and when the next one may come."""
+
+    def __init__(self, snapshot: str, again: float, shapes: list[TableShape], version: Version) -> None:
+        self.snapshot = snapshot
+        self.again = again
+        self.shapes = shapes
+        self.version = version
+
+
+def _lasting(shape: TableShape) -> str:
+    return repr([shape.name, shape.columns, shape.primary_key, shape.unique, shape.text_index, shape.text_config])
+
+
+def _digest_of(shapes: Sequence[TableShape]) -> int:
+    told = repr([(_lasting(shape), [_lasting(join.other) for join in shape.joins]) for shape in shapes])
+    return int.from_bytes(hashlib.blake2b(told.encode(), digest_size=7).digest(), "big")
+
+
+def _all(shape: TableShape) -> list[TableShape]:
+    return [shape, *(join.other for join in shape.joins)]
+
+
+def _place(shape: TableShape) -> tuple[str, str]:
+    return shape.namespace, shape.relation
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _escaped(statement: str) -> str:
+    """`text()` takes a colon before a name for a parameter, but not a doubled one or one behind a backslash."""
+    return statement.replace("::", "\0").replace(":", "\\:").replace("\0", "::")
+
+
+def _one_column(found: Column) -> TableShape:
+    return TableShape("", (found,), (), "", None, ())
+
+
+def _plain(value: Any) -> Any:
+    from decimal import Decimal
+
+    if isinstance(value, Decimal):
+        return read_decimal(value)
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _only_key(shape: TableShape) -> Column | None:
+    """The column of a key of one column that can be compared as it is."""
+    only = shape.column(shape.primary_key[0]) if len(shape.primary_key) == 1 else None
+    return only if only and only.type in (*TEXTS, *_INTEGERS) else None
+
+
+def _key(shape: TableShape) -> ColumnElement[Any]:
+    """What tells rows apart: the only key column, else all of the key as SQL literals, else a hash of the whole row."""
+    only = _only_key(shape)
+    if only is not None:
+        return column(only.name)
+    if not shape.primary_key:
+        values = [cast(column(item.name), Text) for item in shape.columns]
+        return func.md5(cast(func.row(*values), Text)) if values else literal_column("''")
+    parts = [func.quote_nullable(cast(column(name), Text)) for name in shape.primary_key]
+    key: ColumnElement[Any] = parts[0]
+    for part in parts[1:]:
+        key = key.concat(",").concat(part)
+    return key

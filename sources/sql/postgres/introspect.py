@@ -1,0 +1,174 @@
+"""Reading the shapes of PostgreSQL's tables from its catalogue.
+
+One query for all tables, whatever schema they lie in: tables, partitioned and foreign ones, views and materialized
+views, as far as the role may read them; a column that it may not read is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from groundgraph.core.errors import ConfigurationError
+from groundgraph.core.registry import nearest
+from groundgraph.sources.sql.introspect import Wanted, described
+from groundgraph.sources.sql.postgres.values import SKIPPED, stored_as
+from groundgraph.sources.sql.relations import with_relations
+from groundgraph.sources.sql.shape import Column, TableShape
+
+_COLUMNS = text("""
+SELECT n.nspname AS namespace, c.relname AS name, c.oid AS oid, c.relkind AS relkind, c.reltuples AS rows,
+    n.nspname = ANY (current_schemas(false)) AS on_path, a.attname AS column, a.attnum AS number,
+    CASE WHEN co.collisdeterministic IS FALSE THEN 'folded' ELSE t.typname END AS type, t.typtype AS typtype,
+    CASE WHEN t.typtype = 'e' THEN format('%I.%I', tn.nspname, t.typname) END AS enum,
+    CASE WHEN t.typtype = 'e' THEN (SELECT array_agg(e.enumlabel::text ORDER BY e.enumsortorder) FROM pg_enum e
+        WHERE e.enumtypid = t.oid) END AS labels
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+JOIN pg_type own ON own.oid = a.atttypid
+JOIN pg_type t ON t.oid = CASE WHEN own.typtype = 'd' THEN own.typbasetype ELSE own.oid END
+JOIN pg_namespace tn ON tn.oid = t.typnamespace
+LEFT JOIN pg_collation co ON co.oid = a.attcollation
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
+    AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'
+    AND has_schema_privilege(n.oid, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT')
+ORDER BY n.nspname, c.relname, a.attnum
+""")
+
+_KEYS = text("""
+SELECT i.indrelid AS oid, i.indisprimary AS is_primary, array_agg(a.attname::text ORDER BY k.place) AS columns,
+    bool_and(a.attnotnull) AS complete
+FROM pg_index i
+CROSS JOIN LATERAL unnest(i.indkey::smallint[]) WITH ORDINALITY AS k (number, place)
+JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
+WHERE i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts
+    AND i.indrelid = ANY (CAST(:oids AS oid[]))
+GROUP BY i.indexrelid, i.indrelid, i.indisprimary
+ORDER BY i.indisprimary DESC, i.indexrelid
+""")
+
+_TEXT_INDEXES = text("""
+SELECT i.indrelid AS oid, pg_get_indexdef(i.indexrelid, k.place::int, true) AS expression,
+    (SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d
+        WHERE d.adrelid = i.indrelid AND d.adnum = i.indkey[k.place - 1]) AS generated,
+    (SELECT string_agg(pg_get_triggerdef(g.oid), ' ') FROM pg_trigger g
+        WHERE g.tgrelid = i.indrelid AND pg_get_triggerdef(g.oid) ~ 'tsvector_update_trigger') AS filled
+FROM pg_index i
+JOIN pg_class x ON x.oid = i.indexrelid
+JOIN pg_am m ON m.oid = x.relam AND m.amname = 'gin'
+CROSS JOIN LATERAL unnest(i.indclass::oid[]) WITH ORDINALITY AS k (class, place)
+JOIN pg_opclass o ON o.oid = k.class AND o.opcintype = 'tsvector'::regtype
+WHERE i.indisvalid AND i.indpred IS NULL AND i.indrelid = ANY (CAST(:oids AS oid[]))
+ORDER BY i.indrelid, i.indexrelid, k.place
+""")
+_CONFIG = re.compile(r"'([\w.\"]+)'(?:::regconfig)?\s*,|tsvector_update_trigger\('\w+', '([\w.]+)'")
+_EASY_ROWS = 10_000
+
+
+def read_shapes(connection: Connection, wanted: Wanted, *, source: str, where: str) -> list[TableShape]:
+    """The shapes of the wanted tables; without names, of all tables of the schemas on the search path.
+
+    Raises:
+        ConfigurationError: a table is not there or may not be read, or there is none at all.
+    """
+    found = _alone(connection)
+    usual = [name for name, (shape, on_path) in found.items() if on_path and not shape.name.startswith("_")]
+    missing = [name for name in wanted.tables if name not in found]
+    if missing or not (usual or wanted.tables):
+        known = [*usual, *(name for name in found if name not in usual)]
+        listed = ", ".join(known[:20]) or "none"
+        names = ", ".join(map(repr, missing))
+        what = f"has no table {names} that this role may read.{nearest(missing[0], known)}" if missing else "has none."
+        raise ConfigurationError(f"The source '{source}': the database {where} {what} Tables: {listed}.")
+    shapes = _with_keys(connection, {name: shape for name, (shape, _) in found.items()})
+
+    def shape_of(name: str) -> TableShape | None:
+        return shapes.get(name)
+
+    chosen = [replace(shapes[name], name=name) for name in wanted.tables or usual]
+    return [described(with_relations(shape, wanted.relations, shape_of, source), wanted) for shape in chosen]
+
+
+def _alone(connection: Connection) -> dict[str, tuple[TableShape, bool]]:
+    """By name every table alone and whether the search path reaches it; one that it does not also by `schema.name`."""
+    tables: dict[tuple[str, str], list[Any]] = {}
+    for row in connection.execute(_COLUMNS):
+        tables.setdefault((row.namespace, row.name), []).append(row)
+    found: dict[str, tuple[TableShape, bool]] = {}
+    for (namespace, name), rows in tables.items():
+        columns = tuple(_column(row) for row in rows if row.type not in SKIPPED)
+        vectors = tuple(row.column for row in rows if row.type == "vector")
+        on_path = bool(rows[0].on_path)
+        short = name if on_path and name not in found else f"{namespace}.{name}"
+        shape = TableShape(
+            short,
+            columns,
+            (),
+            "",
+            None,
+            (),
+            namespace=namespace,
+            relation=name,
+            estimated_rows=int(rows[0].rows),
+            vector_fields=vectors,
+        )
+        found[short] = (shape, on_path)
+        found.setdefault(f"{namespace}.{name}", (shape, False))
+    return found
+
+
+def _column(row: Any) -> Column:
+    kind = stored_as(row.type)
+    if row.labels:
+        return Column(row.column, "string", "string", row.enum, tuple(row.labels))
+    return Column(row.column, kind, kind, row.type)
+
+
+def _with_keys(connection: Connection, shapes: Mapping[str, TableShape]) -> dict[str, TableShape]:
+    places = {(shape.namespace, shape.relation) for shape in shapes.values()}
+    oids = _oids(connection, sorted(places))
+    given = {"oids": list(oids.values())}
+    keys: dict[int, list[Any]] = {}
+    for row in connection.execute(_KEYS, given):
+        keys.setdefault(row.oid, []).append(row)
+    indexes: dict[int, Any] = {}
+    for row in connection.execute(_TEXT_INDEXES, given):
+        indexes.setdefault(row.oid, row)
+    return {
+        name: _with_index(_keyed(shape, keys.get(oids[shape.namespace, shape.relation], [])),
+                          indexes.get(oids[shape.namespace, shape.relation]))
+        for name, shape in shapes.items()
+    }  # fmt: skip
+
+
+def _oids(connection: Connection, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    rows = connection.execute(
+        text(
+            "SELECT n.nspname, c.relname, c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+            "WHERE (n.nspname, c.relname) IN (SELECT * FROM unnest(CAST(:spaces AS text[]), CAST(:names AS text[])))"
+        ),
+        {"spaces": [space for space, _ in places], "names": [name for _, name in places]},
+    )
+    return {(row[0], row[1]): row[2] for row in rows}
+
+
+def _keyed(shape: TableShape, keys: Sequence[Any]) -> TableShape:
+    names = {column.name for column in shape.columns}
+    readable = [row for row in keys if set(row.columns) <= names]
+    unique = tuple(tuple(row.columns) for row in readable)
+    key = next((tuple(row.columns) for row in readable if row.is_primary or row.complete), ())
+    return replace(shape, primary_key=key, unique=unique)
+
+
+def _with_index(shape: TableShape, index: Any) -> TableShape:
+    if index is None:
+        return shape
+    told = next((part for part in (index.generated, index.filled, index.expression) if part and "'" in part), "")
+    found = _CONFIG.search(told)
+    config = (found[1] or found[2] or "").replace('"', "") if found else ""
+    return replace(shape, text_index=index.expression, text_config=config)

@@ -1,0 +1,67 @@
+"""What only a source on a PostgreSQL server can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    # Its library is loaded only where a model is used.
+    from groundgraph.core.embedder import Embedder
+
+TEXT_INDEXES = ("auto", "database", "own")
+
+
+@dataclass(frozen=True)
+class PostgresOptions:
+    """The options of a source on a server.
+
+    Attributes:
+        text_index: `database` searches with the full-text index of the database and refuses a table without one;
+            `own` keeps an index in a file here, as for SQLite; `auto` takes the database's when every table has one.
+        text_config: the language rules of the index, such as `english`, where they cannot be read off it.
+        pool_size: the most connections at once.
+        statement_timeout: seconds after which the server ends a statement.
+        vector_field: a column of the type `vector` (pgvector) to search by meaning as well.
+        vector_weight: the share of nearness in the order of the rows, 0 to 1.
+        embedder: makes the vectors of questions; without one `vector_field` is not used.
+    """
+
+    text_index: str = "auto"
+    text_config: str = ""
+    pool_size: int = 5
+    statement_timeout: float = 10.0
+    vector_field: str = ""
+    vector_weight: float = 0.5
+    embedder: Embedder | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], embedder: Embedder | None = None) -> PostgresOptions:
+        """The options among `given` that are set."""
+        own = {name: value for name, value in given.items() if name in OPTIONS and value is not None}
+        return cls(**own, embedder=embedder)
+
+    def problems(self) -> list[tuple[str, str]]:
+        """What is wrong, as the name of the option and the reason."""
+        found = []
+        if self.text_index not in TEXT_INDEXES:
+            found.append(("text_index", f"'{self.text_index}' is none of {', '.join(TEXT_INDEXES)}"))
+        if not _is_whole(self.pool_size) or self.pool_size < 2:
+            found.append(("pool_size", "must be a number, 2 or more"))
+        if not _is_number(self.statement_timeout) or self.statement_timeout <= 0:
+            found.append(("statement_timeout", "must be a number of seconds above 0"))
+        if not _is_number(self.vector_weight) or not 0 <= self.vector_weight <= 1:
+            found.append(("vector_weight", "must be from 0 to 1"))
+        return found
+
+
+OPTIONS = ("text_index", "text_config", "pool_size", "statement_timeout", "vector_field", "vector_weight")
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

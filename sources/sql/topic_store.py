@@ -1,0 +1,192 @@
+"""The headings of the rows of one table, for a topic index."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from groundgraph.core.degraded import degraded
+from groundgraph.core.errors import SourceUnavailable
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.topic_store import Outline, PassageVectors, Place
+from groundgraph.sources.sql.shape import TableShape, row_key
+from groundgraph.sources.sql.topic_columns import TopicColumns, heading_path
+from groundgraph.sources.sql.version import Version
+
+if TYPE_CHECKING:
+    from groundgraph.sources.sql.engine import SqlEngine, Tables
+    from groundgraph.sources.sql.source import SqlSource
+
+# The headings of all rows are kept in memory, with those of an earlier state: some hundred megabytes at the most.
+MOST_ROWS = 100_000
+MOST_CHARS = 20_000_000
+# What the metadata of a passage hold beside its columns.
+PLACE_METADATA = ("document", "headings")
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of one version: their outline, by id their keys in the database, and by key their ids."""
+
+    outline: Outline
+    keys: Mapping[str, Any] = field(repr=False)
+    ids: Mapping[Any, str] = field(repr=False)
+
+
+class SqlTopicStore:
+    """A `TopicStore`; see there for the methods. It has no vectors.
+
+    The outline is read again when the database was written to. Filters are conditions of SQL with bound values in
+    every read, as in the queries of the source.
+
+    Args:
+        source: of the table.
+        columns: which columns hold what.
+    """
+
+    def __init__(self, source: SqlSource, columns: TopicColumns) -> None:
+        self._source = source
+        self._columns = columns
+        self._known: _Rows | None = None
+        self._refused: tuple[Version, str] | None = None
+        self._reading = threading.Lock()
+
+    @property
+    def embeds(self) -> bool:
+        """No: the rows have no vectors to compare a question with."""
+        return False
+
+    async def revision(self) -> Version:
+        """See `TopicStore.revision`."""
+        return await self._source.with_engine(lambda engine: self._tables(engine).version)
+
+    async def outline(self) -> Outline:
+        """See `TopicStore.outline`.
+
+        Raises:
+            SourceUnavailable: there are more than `MOST_ROWS` rows, or headings of more than `MOST_CHARS` characters.
+            SchemaChanged: a column of `topic_columns` is not there.
+        """
+        return await self._source.with_engine(lambda engine: self._rows(engine).outline)
+
+    async def kept(self, filters: Mapping[str, Any]) -> frozenset[str]:
+        """See `TopicStore.kept`."""
+
+        def read(engine: SqlEngine) -> frozenset[str]:
+            shape, conditions = self._conditions(engine, filters)
+            ids = self._rows(engine).ids
+            return frozenset(ids[key] for key in json.loads(engine.database.keys(shape, conditions, 0)) if key in ids)
+
+        return await self._source.with_engine(read)
+
+    async def seeds(
+        self, question: str, *, limit: int, filters: Mapping[str, Any], by_vector: bool
+    ) -> list[SourceResult]:
+        """See `TopicStore.seeds`; by words in any case, which is told when it was asked for vectors."""
+        if by_vector:
+            degraded(self._source.name, "topic_index", "its rows have no vectors; the words were searched for")
+
+        def read(engine: SqlEngine) -> list[SourceResult]:
+            return engine.found(question, filters, limit)
+
+        return await self._source.with_engine(read)
+
+    async def question_vector(self, question: str) -> None:
+        """See `TopicStore.question_vector`."""
+
+    async def vectors(self) -> PassageVectors | None:
+        """See `TopicStore.vectors`."""
+        return None
+
+    async def passages(self, ids: Sequence[str], filters: Mapping[str, Any]) -> dict[str, SourceResult]:
+        """See `TopicStore.passages`; their metadata hold `document`, `headings` and `section` beside the columns."""
+
+        def read(engine: SqlEngine) -> dict[str, SourceResult]:
+            shape, conditions = self._conditions(engine, filters)
+            keys = self._rows(engine).keys
+            rows = engine.database.fetch(shape, [keys[one] for one in ids if one in keys], conditions)
+            results = [self._with_headings(engine.shown(shape, values), values) for values in rows.values()]
+            return {result.source_id: result for result in results}
+
+        return await self._source.with_engine(read)
+
+    def _with_headings(self, result: SourceResult, values: Mapping[str, Any]) -> SourceResult:
+        titles = heading_path(values.get(self._columns.headings))
+        own: dict[str, Any] = {"document": _text(values.get(self._columns.document)), "headings": list(titles)}
+        if titles:
+            own["section"] = " > ".join(titles)
+        # Another column of such a name keeps its value.
+        taken = set(values) - set(self._columns.names)
+        return replace(result, metadata={**result.metadata, **{name: own[name] for name in own if name not in taken}})
+
+    def _tables(self, engine: SqlEngine) -> Tables:
+        tables = engine.tables()
+        engine.check_columns(tables, self._columns.names)
+        return tables
+
+    def _conditions(self, engine: SqlEngine, filters: Mapping[str, Any]) -> tuple[TableShape, dict[str, Any]]:
+        """The table, and `filters` as they may be asked of it."""
+        shapes = self._tables(engine).shapes
+        return shapes[0], engine.checked_filters(filters, shapes)
+
+    def _rows(self, engine: SqlEngine) -> _Rows:
+        """The rows as they are; read once for each version of the database."""
+        tables = self._tables(engine)
+        with self._reading:
+            if self._refused and self._refused[0] == tables.version:
+                raise SourceUnavailable(self._refused[1])
+            if self._known is None or self._known.outline.revision != tables.version:
+                # What is written meanwhile belongs to another version, for which all is read again.
+                self._known = self._read(engine, tables)
+            return self._known
+
+    def _read(self, engine: SqlEngine, tables: Tables) -> _Rows:
+        shape = tables.shapes[0]
+        found, chars = [], 0
+        paths: dict[tuple[str, ...], tuple[str, ...]] = {}
+        for values in _values(engine, shape, self._columns):
+            path = heading_path(values[self._columns.headings])
+            chars += sum(map(len, path)) if path not in paths else 0
+            place = Place(f"{shape.name}/{row_key(shape, values)}", _text(values[self._columns.document]), path)
+            order = _order(values[self._columns.order])
+            found.append((place._replace(headings=paths.setdefault(path, path)), order, values["\0key"]))
+            if len(found) > MOST_ROWS or chars > MOST_CHARS:
+                self._refuse(tables.version, shape)
+        found.sort(key=lambda row: (row[0].document, row[1], row[0].id))
+        ids = {key: place.id for place, _, key in found}
+        keys = {one: key for key, one in ids.items()}
+        return _Rows(Outline(tables.version, [place for place, _, _ in found]), keys, ids)
+
+    def _refuse(self, version: Version, shape: TableShape) -> None:
+        told = (
+            f"The topic index of '{self._source.name}' cannot be used: '{shape.name}' has more than {MOST_ROWS} rows, "
+            f"or headings of more than {MOST_CHARS} characters. Give the source a view of fewer rows, or leave "
+            "`topic_index` out."
+        )
+        # So that the next turns do not read so many rows in vain.
+        self._refused = (version, told)
+        raise SourceUnavailable(told)
+
+
+def _values(engine: SqlEngine, shape: TableShape, columns: TopicColumns) -> Iterator[dict[str, Any]]:
+    """Of each row the values that its place and its id are made of, and its key as `row_key` wants it."""
+    names = list(dict.fromkeys([*columns.names, *shape.primary_key]))
+    read = [item for name in names if (item := shape.column(name))]
+    for key, *values in engine.database.rows(shape, names):
+        decoded = {item.name: engine.database.read(item, value) for item, value in zip(read, values, strict=True)}
+        yield {**decoded, "\0key": key}
+
+
+def _order(value: Any) -> tuple[int, float, str]:
+    """By what rows are sorted: numbers before texts, and a row without a value last."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return 2, 0.0, ""
+    return (0, value, "") if isinstance(value, int | float) else (1, 0.0, str(value))
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,63 @@
+"""The plan of a search: text and filter are each served by an index, the text index is read once (L5)."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.dialects import postgresql
+
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.sources.sql import SqlSource
+from groundgraph.sources.sql.introspect import Wanted
+from groundgraph.sources.sql.postgres.search_statement import Weighted, candidates_statement
+
+SCRIPT = """
+CREATE TABLE docs (id int PRIMARY KEY, body text, category text, region text);
+INSERT INTO docs SELECT n, 'word' || n % 5000 || ' thing' || n % 97 || ' part' || n % 11, 'c' || n % 50,
+    CASE WHEN n % 100 < 28 THEN 'north' ELSE 'south' END FROM generate_series(1, 60000) n;
+CREATE INDEX by_category ON docs (category);
+CREATE INDEX by_region ON docs (region);
+"""
+INDEXES = {
+    "column": "ALTER TABLE docs ADD words tsvector GENERATED ALWAYS AS (to_tsvector('english', body)) STORED;"
+    "CREATE INDEX by_words ON docs USING gin (words);",
+    "expression": "CREATE INDEX by_words ON docs USING gin (to_tsvector('english', body));",
+}
+
+
+@pytest.fixture(scope="module", params=INDEXES)
+def docs(request, postgres):
+    return postgres.database("plans", f"{SCRIPT} {INDEXES[request.param]} ANALYZE docs")
+
+
+async def plan(source, seeds, filters):
+    await source.query(RetrievalIntent(["word7 thing3"]))
+    database = source._engine._server
+    (shape,) = database.shapes(Wanted(["docs"]))
+    words = [Weighted(f"'{seed}'", seed, 2.0) for seed in seeds]
+    statement = candidates_statement(shape, words, [word.query for word in words], filters, 64)
+    written = str(statement.compile(dialect=postgresql.dialect(), compile_kwargs={"literal_binds": True}))
+    with database.reading() as connection:
+        lines = [row[0] for row in connection.execute(text("EXPLAIN " + written.replace(":", "\\:")))]
+    return "\n".join(lines)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(
+    ("seeds", "filters", "filter_index"),
+    [
+        (["word7"], {}, ""),
+        (["thing3"], {"category": "c7"}, "by_category"),
+        (["thing3", "part5"], {"category": "c7"}, "by_category"),
+        (["word7", "word8"], {"region": "north"}, ""),
+    ],
+)
+async def test_l5_text_and_filter_are_served_by_indexes_and_the_text_index_is_read_once(
+    docs, seeds, filters, filter_index
+):
+    source = SqlSource(docs, table="docs", name="docs", text_search_fields=["body"])
+    found = await plan(source, seeds, filters)
+    await source.close()
+    assert "Seq Scan" not in found, found
+    assert found.count("Index Scan on by_words") == 1, found
+    assert filter_index in found, found

@@ -1,0 +1,397 @@
+"""The SQL source over a real PostgreSQL (R3, R10, R12 to R15; faults 30 to 37, 58 to 60)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+from plant_database import INCIDENTS, PUMPS
+
+from groundgraph import load_settings, turn_graph
+from groundgraph.core.errors import ConfigurationError, FilterInvalid, SchemaChanged, SourceTimeout, SourceUnavailable
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.sources.conformance import check_source
+from groundgraph.sources.sql import SqlSource
+from groundgraph.sources.sql.postgres.options import PostgresOptions
+
+pytestmark = pytest.mark.live
+
+
+def source(url, **options):
+    return SqlSource(url, name=options.pop("name", "plant"), index=":memory:", **options)
+
+
+def ids(results):
+    return [result.source_id for result in results]
+
+
+async def ask(asked, *texts, filters=None, **options):
+    intent = RetrievalIntent(list(texts), {asked.name: filters} if filters else {}, raw_data=options.pop("raw", {}))
+    return await asked.query(intent, **options)
+
+
+@pytest.mark.parametrize("tables", [{"table": "incidents"}, {}, {"table": "incidents", "content_field": "body"}])
+async def test_r1_the_conformance_suite_passes(plant, tables):
+    (await check_source(source(plant, **tables), query="pump leak")).raise_for_failures()
+
+
+async def test_r3_rows_are_found_by_stems_and_ordered_by_relevance(plant):
+    asked = source(plant, table="incidents", content_field="body")
+    found = await ask(asked, "Which pumps are leaking?")
+    assert ids(found) == ["incidents/1", "incidents/5"]
+    assert [result.relevance for result in found] == [1.0, 0.5]
+    assert found[0].metadata["severity"] == "critical"
+    assert found[0].metadata["day"] == "2026-03-02"
+    await asked.close()
+
+
+async def test_r3_postgresql_and_sqlite_answer_alike(plant, tmp_path):
+    from plant_database import fill
+
+    script = """
+    CREATE TABLE pumps (id INTEGER PRIMARY KEY, name TEXT, notes TEXT, hours INTEGER, hall TEXT);
+    CREATE TABLE incidents (id INTEGER PRIMARY KEY, title TEXT, body TEXT, severity TEXT, month TEXT, duration REAL,
+        day DATE);
+    """
+    path = fill(tmp_path / "plant.db", script, pumps=PUMPS, incidents=INCIDENTS)
+    here, there = source(path), source(plant)
+    for text in ("pump leak", "fire alarm in March", "Which valve was stuck?", "how many critical incidents in March?"):
+        ours, theirs = await ask(here, text, top_k=3), await ask(there, text, top_k=3)
+        assert [(r.source_id, r.relevance) for r in ours[:1]] == [(r.source_id, r.relevance) for r in theirs[:1]]
+    await here.close()
+    await there.close()
+
+
+async def test_r10_filters_top_k_and_threshold(plant):
+    asked = source(plant, table="incidents")
+    assert ids(await ask(asked, "pump leaked", filters={"severity": "low"})) == ["incidents/5"]
+    assert ids(await ask(asked, "pump leaked", filters={"duration": {"gte": 1}})) == ["incidents/1"]
+    in_march = await ask(asked, "pump alarm valve", filters={"day": {"gte": "2026-03-10", "lte": "2026-03-31"}})
+    assert sorted(ids(in_march)) == ["incidents/2", "incidents/3"]
+    assert len(await ask(asked, "pump valve alarm power", top_k=2)) == 2
+    assert all(r.relevance >= 0.6 for r in await ask(asked, "pump leak seal", score_threshold=0.6))
+    with pytest.raises(FilterInvalid, match="no field 'sverity'"):
+        await ask(asked, "pump", filters={"sverity": "low"})
+    await asked.close()
+
+
+async def test_r12_metadata_fields_are_the_columns(plant):
+    asked = source(plant, table="incidents")
+    assert {"severity", "day", "table", "key"} <= await asked.metadata_fields()
+    await asked.close()
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [("How many critical incidents in March 2026?", 2), ("how many incidents are there", 5)],
+)
+async def test_r15_questions_are_counted_by_the_database(plant, question, value):
+    asked = source(plant, table="incidents")
+    (found,) = await ask(asked, question)
+    assert found.metadata["computed"]
+    assert found.metadata["value"] == value
+    await asked.close()
+
+
+@pytest.mark.parametrize(
+    ("function", "field", "value"),
+    [("sum", "duration", 13.0), ("average", "duration", 3.25), ("max", "duration", 8.0), ("min", "day", "2026-03-02")],
+)
+async def test_r15_the_five_functions_run_on_the_server(plant, function, field, value):
+    asked = source(plant, tables=["incidents", "pumps"])
+    wanted = {"aggregate": {"function": function, "field": field, "table": "incidents"}}
+    (found,) = await ask(asked, "anything", raw=wanted)
+    assert found.metadata["value"] == value
+    await asked.close()
+
+
+async def test_r14_a_question_is_routed_to_the_table_that_it_is_about(plant):
+    asked = source(plant, max_tables=1)
+    assert (await asked.route("which incidents were critical"))[0] == "incidents"
+    assert {r.metadata["table"] for r in await ask(asked, "notes of pump 7 serviced by the crew")} == {"pumps"}
+    await asked.close()
+
+
+async def test_changes_are_seen_at_the_next_question(plant, postgres):
+    asked = source(plant, table="incidents")
+    assert not await ask(asked, "flood")
+    postgres.execute(
+        "INSERT INTO incidents VALUES (9, 'Flood', 'The cellar was flooded.', 'low', 'May', 2, NULL)", "plant"
+    )
+    assert ids(await ask(asked, "flood")) == ["incidents/9"]
+    postgres.execute("UPDATE incidents SET body = 'Dry again.', title = 'Dry' WHERE id = 9", "plant")
+    assert not await ask(asked, "flood")
+    postgres.execute("DELETE FROM incidents WHERE id = 1", "plant")
+    assert "incidents/1" not in ids(await ask(asked, "pump leaked"))
+    await asked.close()
+
+
+REAL = """
+CREATE SCHEMA "Vertrieb";
+CREATE TYPE state AS ENUM ('open', 'closed');
+CREATE TABLE "Vertrieb"."Aufträge" (
+    "Nr" integer, "Zeile" integer, "Größe %" numeric(10, 2), "text" text, tags text[], data jsonb, state state,
+    seen timestamptz, token uuid DEFAULT '0f0e0d0c-0000-4000-8000-000000000001', photo bytea, range int4range,
+    PRIMARY KEY ("Nr", "Zeile"));
+INSERT INTO "Vertrieb"."Aufträge" VALUES
+    (1, 1, 12.50, 'Прокладка насоса, ёмкость', '{red,blue}', '{"a": 1}', 'open', '2026-03-01 10:00+02', DEFAULT,
+     '\\x0001', '[1,5)'),
+    (1, 2, 'NaN', 'Ventil für die Kühlung', '{}', '[1, "x"]', 'closed', NULL, DEFAULT, NULL, NULL),
+    (2, 1, NULL, NULL, NULL, NULL, NULL, NULL, DEFAULT, NULL, NULL);
+CREATE VIEW offen AS SELECT "Nr" AS nr, "text" AS satz FROM "Vertrieb"."Aufträge" WHERE state = 'open';
+CREATE MATERIALIZED VIEW alle AS SELECT "text" AS satz FROM "Vertrieb"."Aufträge";
+CREATE TABLE "Vertrieb".secret (word text);
+"""
+
+
+@pytest.fixture
+def real(postgres):
+    return postgres.database("real", REAL)
+
+
+async def test_r3_real_schemas_quoted_and_non_ascii_names_and_every_type(real):
+    asked = source(real, table="Vertrieb.Aufträge")
+    (found,) = await ask(asked, "прокладки насосов")
+    assert found.source_id == "Vertrieb.Aufträge/1,1"
+    values = found.metadata
+    assert values["Größe %"] == 12.5
+    assert values["tags"] == ["red", "blue"]
+    assert values["data"] == {"a": 1}
+    assert values["seen"] == "2026-03-01T08:00:00+00:00"
+    assert values["photo"] == "<2 bytes>"
+    assert values["range"] == "[1,5)"
+    schema = asked.get_schema()
+    assert schema.fields["state"] == {"type": "string", "enum": ["open", "closed"]}
+    assert ids(await ask(asked, "насос Ventil", filters={"tags": "blue"})) == ["Vertrieb.Aufträge/1,1"]
+    assert ids(await ask(asked, "насос Ventil", filters={"data": "x"})) == ["Vertrieb.Aufträge/1,2"]
+    assert ids(await ask(asked, "насос Ventil", filters={"Größe %": {"lt": 20}})) == ["Vertrieb.Aufträge/1,1"]
+    assert ids(await ask(asked, "насос Ventil", filters={"state": "closed"})) == ["Vertrieb.Aufträge/1,2"]
+    with pytest.raises(FilterInvalid, match="not an allowed value"):
+        await ask(asked, "насос", filters={"state": "lost"})
+    (await check_source(asked, query="насос Ventil")).raise_for_failures()
+
+
+@pytest.mark.parametrize("table", ["offen", "alle"])
+async def test_r3_views_and_materialized_views_are_tables_too(real, table):
+    asked = source(real, table=table)
+    (found,) = await ask(asked, "ёмкость")
+    assert found.metadata["satz"].startswith("Прокладка")
+    assert found.source_id.startswith(f"{table}/")
+    assert ids(await ask(asked, "емкость")) == [found.source_id]
+    await asked.close()
+
+
+async def test_tables_are_those_of_the_search_path_and_named_ones(real):
+    asked = source(real)
+    assert {"satz", "nr"} <= set(asked.get_schema().fields)
+    assert "word" not in asked.get_schema().fields
+    await asked.close()
+    with pytest.raises(ConfigurationError, match=r"no table 'Auftraege'.*Vertrieb\.Aufträge"):
+        await ask(source(real, table="Auftraege"), "x")
+
+
+RELATED = """
+CREATE TABLE halls (id integer PRIMARY KEY, name text UNIQUE);
+CREATE TABLE machines (id integer PRIMARY KEY, label text, hall_id integer REFERENCES halls);
+INSERT INTO halls VALUES (1, 'Northern foundry'), (2, 'Assembly');
+INSERT INTO machines VALUES (1, 'Press', 1), (2, 'Lathe', 2), (3, 'Drill', NULL);
+"""
+
+
+@pytest.mark.parametrize("native", [False, True])
+async def test_r3_tables_are_joined_by_declared_relations(postgres, native):
+    url = postgres.database("related", RELATED)
+    if native:
+        postgres.execute("CREATE INDEX ON machines USING gin (to_tsvector('english', label))", "related")
+    asked = source(url, table="machines", relations=["machines.hall_id = halls.id"])
+    assert ids(await ask(asked, "lathe press", filters={"halls.name": "Assembly"})) == ["machines/2"]
+    (press,) = await ask(asked, "press")
+    assert press.metadata["halls.name"] == "Northern foundry"
+    assert "halls.name: Northern foundry" in press.content
+    if not native:  # an index over the label alone cannot find a word of the hall
+        assert ids(await ask(asked, "foundry")) == ["machines/1"]
+        postgres.execute("UPDATE halls SET name = 'Paint shop' WHERE id = 1", "related")
+        assert ids(await ask(asked, "paint shop")) == ["machines/1"]
+    assert (await ask(asked, "drill"))[0].metadata["halls.name"] is None
+    await asked.close()
+    with pytest.raises(ConfigurationError, match="is no key"):
+        await ask(source(url, table="halls", relations=["halls.id = machines.hall_id"]), "x")
+
+
+TENANTS = ["acme", "ACME", "Acme", "acme corp", "acme-corp", "acme.corp", "acme corp ", "акме", "Акме"]
+
+
+@pytest.mark.parametrize("type_name", ["text", "varchar(20)", "folded_text"])
+@pytest.mark.parametrize("native", [False, True])
+async def test_fault_60_no_tenant_sees_a_row_of_another(postgres, native, type_name):
+    script = f"""
+    CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+    CREATE DOMAIN folded_text AS text COLLATE folded;
+    CREATE TABLE notes (id serial PRIMARY KEY, tenant {type_name}, body text);
+    """
+    url = postgres.database("tenants", script)
+    for tenant in TENANTS:
+        postgres.execute(
+            "INSERT INTO notes (tenant, body) VALUES (%s, 'the shared secret')", "tenants", parameters=[tenant]
+        )
+    if native:
+        postgres.execute("CREATE INDEX ON notes USING gin (to_tsvector('english', body))", "tenants")
+    asked = source(url, table="notes")
+    for tenant in TENANTS:
+        for wanted in (tenant, [tenant]):
+            found = await ask(asked, "shared secret", filters={"tenant": wanted}, top_k=20)
+            assert [result.metadata["tenant"] for result in found] == [tenant]
+        (counted,) = await ask(asked, "how many notes?", filters={"tenant": tenant})
+        assert counted.metadata["value"] == 1
+    await asked.close()
+
+
+async def test_fault_58_hostile_values_change_nothing(plant, postgres):
+    asked = source(plant, table="incidents")
+    before = postgres.execute("SELECT count(*) FROM incidents", "plant")
+    for hostile in ("'; DROP TABLE incidents; --", "%", "\\", '"', "$1", "%(x)s", ":x", "\0"):
+        assert not await ask(asked, "pump", filters={"severity": hostile})
+        await ask(asked, hostile, f"pump {hostile}")
+    assert postgres.execute("SELECT count(*) FROM incidents", "plant") == before
+    await asked.close()
+
+
+async def test_the_connection_cannot_write_even_as_a_superuser(plant):
+    from sqlalchemy import text
+
+    asked = source(plant, table="incidents")
+    await ask(asked, "pump")
+    with (
+        pytest.raises(SourceUnavailable, match="read-only transaction"),
+        asked._engine._database.reading() as connection,
+    ):
+        connection.execute(text("DELETE FROM incidents"))
+    await asked.close()
+
+
+async def test_advice_tells_of_wide_rights_and_of_missing_indexes(postgres, tmp_path):
+    url = postgres.database(
+        "roles", "CREATE TABLE t (id int PRIMARY KEY, body text); INSERT INTO t VALUES (1, 'насос')"
+    )
+    postgres.execute("DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN; GRANT SELECT ON t TO reader", "roles")
+    owner, reader = source(url, table="t"), source(url.replace("groundgraph@", "reader@"), table="t")
+    assert any("superuser" in told for told in await owner.advice())
+    (told,) = await reader.advice()
+    assert "CREATE INDEX" in told
+    assert "'russian'" in told
+    statement = told[told.index("CREATE INDEX") :]
+    postgres.execute(statement, "roles")
+    postgres.execute("ANALYZE", "roles")
+    again = source(url.replace("groundgraph@", "reader@"), table="t", postgres=PostgresOptions(text_index="database"))
+    assert ids(await ask(again, "насосы")) == ["t/1"]
+    assert await again.advice() == []
+    postgres.execute("REVOKE SELECT ON t FROM reader; GRANT SELECT (id) ON t TO reader", "roles")
+    limited = source(url.replace("groundgraph@", "reader@"), table="t")
+    assert "body" not in limited.get_schema().fields
+    for opened in (owner, reader, again, limited):
+        await opened.close()
+
+
+async def test_text_index_database_refuses_a_table_without_one(postgres):
+    url = postgres.database("bare", "CREATE TABLE t (id int PRIMARY KEY, body text)")
+    with pytest.raises(ConfigurationError, match=r"CREATE INDEX ON \"public\".\"t\" USING gin"):
+        await ask(source(url, table="t", postgres=PostgresOptions(text_index="database")), "x")
+
+
+async def test_fault_34_a_missing_table_is_a_typed_error(plant):
+    with pytest.raises(ConfigurationError, match=r"no table 'incident' .*Did you mean 'incidents'"):
+        await ask(source(plant, table="incident"), "pump")
+
+
+async def test_fault_35_a_renamed_column_is_named(plant, postgres):
+    asked = source(plant, table="incidents", content_field="body")
+    await ask(asked, "pump", filters={"severity": "low"})
+    postgres.execute("ALTER TABLE incidents RENAME COLUMN severity TO urgency", "plant")
+    await asyncio.sleep(1.1)
+    with pytest.raises(SchemaChanged, match="'severity'") as raised:
+        await ask(asked, "pump", filters={"severity": "low"})
+    assert raised.value.field == "severity"
+    assert await ask(asked, "pump", filters={"urgency": "low"})
+    await asked.close()
+
+
+async def test_fault_36_a_search_of_10_000_hits_gives_top_k(postgres):
+    url = postgres.database("many", "CREATE TABLE t (id int PRIMARY KEY, body text)")
+    postgres.execute("INSERT INTO t SELECT n, 'pump ' || n FROM generate_series(1, 10000) n", "many")
+    postgres.execute("CREATE INDEX ON t USING gin (to_tsvector('english', body)); ANALYZE", "many")
+    asked = source(url, table="t")
+    assert len(await ask(asked, "pump", top_k=7)) == 7
+    await asked.close()
+
+
+async def test_fault_37_rows_without_content_come_last(plant, postgres):
+    postgres.execute("UPDATE incidents SET body = NULL WHERE id = 1", "plant")
+    asked = source(plant, table="incidents", content_field="body", text_search_fields=["title"])
+    found = await ask(asked, "pump leak")
+    assert ids(found)[0] == "incidents/5"
+    await asked.close()
+
+
+async def test_a_statement_over_its_limit_is_a_typed_error_and_the_source_goes_on(plant):
+    from sqlalchemy import text
+
+    asked = source(plant, table="incidents", postgres=PostgresOptions(statement_timeout=0.2))
+    await ask(asked, "pump")
+    with pytest.raises(SourceTimeout, match="ended a statement"), asked._engine._database.reading() as connection:
+        connection.execute(text("SELECT pg_sleep(5)"))
+    assert await ask(asked, "pump")
+    await asked.close()
+
+
+async def test_fault_31_what_nobody_waits_for_is_ended_on_the_server(plant, postgres):
+    postgres.execute(
+        "CREATE FUNCTION slow(text) RETURNS text LANGUAGE plpgsql AS "
+        "$$ BEGIN PERFORM pg_sleep(30); RETURN $1; END $$; "
+        "CREATE VIEW sleepy AS SELECT id, slow(body) AS body FROM incidents", "plant"
+    )  # fmt: skip
+    asked = source(plant, table="sleepy", postgres=PostgresOptions(statement_timeout=60))
+    query = asyncio.create_task(ask(asked, "pump"))
+
+    def sleeping():
+        return postgres.execute("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")[0][0]
+
+    for _ in range(100):
+        await asyncio.sleep(0.05)
+        if sleeping():
+            break
+    assert sleeping() == 1
+    query.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await query
+    started = time.monotonic()
+    while sleeping() and time.monotonic() - started < 5:
+        await asyncio.sleep(0.05)
+    assert sleeping() == 0
+    await asked.close()
+
+
+async def test_fault_32_no_server_is_a_typed_error_that_shows_no_password():
+    asked = source("postgresql://reader:s3cret@127.0.0.1:9/nowhere", table="t")
+    with pytest.raises(SourceUnavailable, match=r"127\.0\.0\.1:9/nowhere") as raised:
+        await ask(asked, "pump")
+    assert "s3cret" not in str(raised.value)
+    assert "s3cret" not in repr(asked._location)
+    await asked.close()
+
+
+async def test_fault_30_a_turn_goes_on_without_the_server_and_says_so(plant):
+    from groundgraph.testing import InMemorySource
+
+    sources = [
+        source("postgresql://reader@127.0.0.1:9/nowhere", table="t", name="lost"),
+        source(plant, table="incidents"),
+        InMemorySource([{"id": "a", "content": "A pump leaked in hall A."}], name="notes"),
+    ]
+    settings = load_settings({"intent": {"mode": "static"}, "synthesis": {"style": "structured"}})
+    output = await turn_graph(settings, sources=sources).ainvoke({"question": "Which pump leaked?"})
+    assert output["outcome"] == "answered"
+    assert {c["source_name"] for c in output["provenance"]["results"]} == {"plant", "notes"}
+    assert any("lost" in note for note in output["notes"])
+    for opened in sources[:2]:
+        await opened.close()

@@ -1,0 +1,80 @@
+"""Rows with the columns of their partners, by declared relations (R3)."""
+
+from __future__ import annotations
+
+import pytest
+from plant_database import change, fill
+
+from groundgraph.core.errors import ConfigurationError
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.sources.conformance import check_source
+from groundgraph.sources.sql import SqlSource
+
+SCRIPT = """
+CREATE TABLE halls (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+CREATE TABLE machines (id INTEGER PRIMARY KEY, label TEXT, hall_id INTEGER, spare_hall INTEGER);
+"""
+
+
+@pytest.fixture
+def plant(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return fill(
+        tmp_path / "plant.db",
+        SCRIPT,
+        halls=[(1, "Northern foundry"), (2, "Assembly")],
+        machines=[(1, "Press", 1, 2), (2, "Lathe", 2, None), (3, "Drill", None, 1)],
+    )
+
+
+def source(path, *relations):
+    return SqlSource(path, table="machines", name="plant", relations=relations)
+
+
+async def ids(asked, text, **filters):
+    intent = RetrievalIntent([text], {"plant": filters} if filters else {})
+    return [result.source_id for result in await asked.query(intent)]
+
+
+async def test_r3_a_row_is_found_filtered_and_shown_with_its_partner(plant):
+    asked = source(plant, "machines.hall_id = halls.id")
+    assert await ids(asked, "foundry") == ["machines/1"]
+    assert await ids(asked, "lathe press", **{"halls.name": "Assembly"}) == ["machines/2"]
+    (found,) = await asked.query(RetrievalIntent(["drill"]))
+    assert found.metadata["halls.name"] is None
+    change(plant, "UPDATE halls SET name = 'Paint shop' WHERE id = 1")
+    assert await ids(asked, "paint shop") == ["machines/1"]
+    (await check_source(asked, query="press lathe", filters={"halls.name": "Assembly"})).raise_for_failures()
+
+
+async def test_two_relations_to_one_table_are_told_apart_by_as_and_fields_choose_columns(plant):
+    asked = source(
+        plant,
+        {"from": "machines.hall_id", "to": "halls.id", "fields": ["name"], "as": "home"},
+        {"from": "machines.spare_hall", "to": "halls.id", "fields": ["name"], "as": "spare"},
+    )
+    assert await ids(asked, "press drill", **{"spare.name": "Northern foundry"}) == ["machines/3"]
+    assert {"home.name", "spare.name"} <= await asked.metadata_fields()
+    assert "home.id" not in await asked.metadata_fields()
+    await asked.close()
+
+
+@pytest.mark.parametrize(
+    ("relation", "message"),
+    [
+        ("machines.hall_id = halls.nmae", "no column 'nmae'.*Did you mean 'name'"),
+        ("machines.hall_id = rooms.id", "no table 'rooms'"),
+        ("machines.id = machines.label", "is no key"),
+    ],
+)
+async def test_a_relation_that_leads_nowhere_or_to_many_rows_is_refused(plant, relation, message):
+    with pytest.raises(ConfigurationError, match=message):
+        await source(plant, relation).query(RetrievalIntent(["press"]))
+
+
+@pytest.mark.parametrize(
+    "relation", ["machines.hall_id", "a = b", {"from": "a.b"}, {"from": "a.b", "to": "c.d", "x": 1}]
+)
+def test_a_relation_that_is_written_otherwise_is_refused_at_once(plant, relation):
+    with pytest.raises(ConfigurationError, match="relations"):
+        source(plant, relation)
