@@ -1,0 +1,123 @@
+"""A collection as it is on the server, looked at now and then, and how it is searched."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from groundgraph.sources.weaviate.filters import FilteredProperty
+from groundgraph.sources.weaviate.search import CollectionSearch, VectorIndex
+from groundgraph.sources.weaviate.shape import CollectionShape, Wanted, check_shape, shape_of
+from groundgraph.sources.weaviate.statistics import KEPT_SECONDS, Statistics, TextIndex
+
+if TYPE_CHECKING:
+    from weaviate import WeaviateAsyncClient
+
+Consistency = Literal["one", "quorum", "all"]
+# Tenants whose word frequencies are kept.
+_KEPT_TENANTS = 1_000
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A collection that fits what was configured.
+
+    Attributes:
+        search: searches it.
+        properties: for each field the property that it is filtered by.
+        text_index: the one whose words are counted.
+        ends_at: when it is to be looked at again.
+    """
+
+    search: CollectionSearch
+    properties: dict[str, FilteredProperty]
+    text_index: TextIndex
+    ends_at: float
+
+
+class CollectionReader:
+    """What is known of one collection.
+
+    Args:
+        wanted: what was configured.
+        by_server: the server makes the vectors of queries.
+        vector_weight: the share of the vectors in the order.
+        per_document: most results of one document; 0 for any number.
+        consistency: how many replicas must agree; the server's choice when None.
+    """
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        *,
+        by_server: bool,
+        vector_weight: float,
+        per_document: int,
+        consistency: Consistency | None,
+    ) -> None:
+        self._wanted = wanted
+        self._by_server = by_server
+        self._vector_weight = vector_weight
+        self._per_document = per_document
+        self._consistency = consistency
+        self._checked: Checked | None = None
+        self._statistics: dict[str | None, Statistics] = {}
+
+    def collection(self, client: WeaviateAsyncClient, tenant: str | None) -> Any:
+        """The client's handle, for one tenant where there are tenants."""
+        collection: Any = client.collections.use(self._wanted.collection)
+        if self._consistency:
+            from weaviate.classes.config import ConsistencyLevel
+
+            collection = collection.with_consistency_level(ConsistencyLevel(self._consistency.upper()))
+        return collection.with_tenant(tenant) if tenant is not None else collection
+
+    async def checked(self, client: WeaviateAsyncClient) -> Checked:
+        """The collection; it is looked at again after a while, since another may have taken its place.
+
+        Raises:
+            SchemaChanged, ConfigurationError: see `check_shape`.
+        """
+        known = self._checked
+        if known is None or known.ends_at < time.monotonic():
+            shape = shape_of(await client.collections.use(self._wanted.collection).config.get())
+            check_shape(shape, self._wanted)
+            ends_at = time.monotonic() + KEPT_SECONDS
+            mapping = self._wanted.mapping
+            text_index = TextIndex(mapping.stems or mapping.text, *shape.bm25)
+            known = self._checked = Checked(self._search_of(shape), self._filtered(shape), text_index, ends_at)
+        return known
+
+    def forget(self) -> None:
+        """Look at it again with the next query."""
+        self._checked = None
+
+    def statistics(self, checked: Checked, tenant: str | None) -> Statistics:
+        """Those of the collection, or of one of its tenants."""
+        found = self._statistics.get(tenant)
+        if found is None or not found.is_current:
+            index = checked.search.index
+            found = Statistics(checked.text_index, index.name if index and not index.by_server else "")
+            self._statistics.pop(tenant, None)
+            self._statistics[tenant] = found
+            if len(self._statistics) > _KEPT_TENANTS:
+                del self._statistics[next(iter(self._statistics))]
+        return found
+
+    def _filtered(self, shape: CollectionShape) -> dict[str, FilteredProperty]:
+        return {
+            field: FilteredProperty(
+                name, str(self._wanted.fields[field].get("type", "string")), shape.properties[name].type
+            )
+            for field, name in self._wanted.properties.items()
+        }
+
+    def _search_of(self, shape: CollectionShape) -> CollectionSearch:
+        mapping = self._wanted.mapping
+        brought = [*mapping.used().values(), *self._wanted.properties.values(), *self._wanted.metadata]
+        index = None
+        if self._wanted.by_vector and shape.vectors:
+            name = self._wanted.vector or next(iter(shape.vectors))
+            index = VectorIndex(name, shape.vectors[name], self._by_server)
+        return CollectionSearch(mapping, list(dict.fromkeys(brought)), index, self._vector_weight, self._per_document)

@@ -1,0 +1,262 @@
+"""One text in one collection: words and vectors asked at once, and fused here.
+
+Weaviate's own hybrid search makes its scores relative to the query, so that nonsense scores as high as an answer. Here
+both absolute scores are kept, for each candidate, whichever of the two lists it came from: the cosine, and the share of
+the question's stems as an embedded knowledge base computes it. Their order is fused as there too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from groundgraph.core.text import stems
+from groundgraph.sources.knowledge_base.fuse import fused_scores
+from groundgraph.sources.knowledge_base.ranking import HEADING_WEIGHT, Ranking
+from groundgraph.sources.weaviate.client_library import queries
+from groundgraph.sources.weaviate.mapping import PropertyMapping
+from groundgraph.sources.weaviate.question import Terms, terms_of
+from groundgraph.sources.weaviate.statistics import Statistics, cosines
+
+if TYPE_CHECKING:
+    from weaviate.collections import CollectionAsync
+
+_SEARCHED_FOR_GROUPS = 8
+# What Weaviate gives for an object that is not in a multi-vector index yet is the largest number it knows.
+NO_DISTANCE = 1e30
+# A cosine out of what the server calls a distance.
+_COSINES: dict[str, Callable[[float], float]] = {
+    "cosine": lambda distance: 1 - distance,
+    "dot": lambda distance: -distance,
+    "l2-squared": lambda distance: 1 - distance / 2,
+    "multi": lambda distance: -distance,
+}
+
+
+@dataclass(frozen=True)
+class VectorIndex:
+    """The vector that is searched.
+
+    Attributes:
+        name: of the vector; `default` for an unnamed one.
+        metric: its distance, `multi` for a multi-vector.
+        by_server: the server makes the query's vector from its text.
+    """
+
+    name: str
+    metric: str
+    by_server: bool = False
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is asked.
+
+    Attributes:
+        text: the words.
+        vector: their unit vector; None to search by words alone, or where the server makes it.
+        filter: Weaviate's filter, None for none.
+        candidates: how many of each list are looked at.
+    """
+
+    text: str
+    vector: Any
+    filter: Any
+    candidates: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """An object that was found.
+
+    Attributes:
+        object: the client's.
+        score: by which results are ordered.
+        relevance: 0 to 1: the cosine or the share of the question's words, whichever is larger.
+        match_score: the cosine, 0 to 1; without one the relevance.
+        scores: `lexical`, and with vectors `vector` and `fused`.
+    """
+
+    object: Any = field(repr=False)
+    score: float
+    relevance: float
+    match_score: float
+    scores: dict[str, float]
+
+
+@dataclass(frozen=True)
+class CollectionSearch:
+    """Searches one collection.
+
+    Attributes:
+        mapping: of its properties.
+        properties: what results bring.
+        index: the vector that is searched; None for none.
+        vector_weight: the share of the vectors in the order, 0 to 1.
+        per_document: most results of one document; 0 for any number.
+    """
+
+    mapping: PropertyMapping
+    properties: Sequence[str]
+    index: VectorIndex | None
+    vector_weight: float
+    per_document: int = 0
+
+    async def run(
+        self, collection: CollectionAsync[Any, Any], statistics: Statistics, search: Search
+    ) -> Iterator[Found]:
+        """The candidates for one text, the best first and made as they are taken; several requests at once."""
+        terms = terms_of(search.text, stored_stems=bool(self.mapping.stems))
+        by_vector = self.index is not None and (search.vector is not None or self.index.by_server)
+        by_words = bool(terms.stems) and (self.vector_weight < 1 or not by_vector)
+        lexical, near, _ = await together(
+            self._by_words(collection, terms, search, with_vector=by_vector) if by_words else _nothing(),
+            self._by_vector(collection, search) if by_vector else _nothing(),
+            _learn(collection, statistics, terms),
+        )
+        nearness = self._cosines(lexical, near, search.vector) if by_vector else {}
+        objects = {one.uuid.int: one for one in [*lexical, *near]}
+        return self._ordered(objects, terms, statistics, nearness, search.vector, by_vector)
+
+    async def _by_words(
+        self, collection: CollectionAsync[Any, Any], terms: Terms, search: Search, *, with_vector: bool
+    ) -> Sequence[Any]:
+        assert not with_vector or self.index is not None
+        vector = [self.index.name] if self.index and with_vector and search.vector is not None else False
+        found: Any = await collection.query.bm25(
+            terms.query(),
+            query_properties=self.mapping.searched(HEADING_WEIGHT),
+            limit=self._limit(search),
+            filters=search.filter,
+            group_by=self._grouping(search),
+            include_vector=vector,
+            return_properties=list(self.properties),
+            return_metadata=queries().MetadataQuery(score=True),
+        )
+        return list(found.objects)
+
+    async def _by_vector(self, collection: CollectionAsync[Any, Any], search: Search) -> Sequence[Any]:
+        assert self.index is not None
+        common: dict[str, Any] = {
+            "target_vector": None if self.index.name == "default" else self.index.name,
+            "limit": self._limit(search),
+            "filters": search.filter,
+            "group_by": self._grouping(search),
+            "return_properties": list(self.properties),
+            "return_metadata": queries().MetadataQuery(distance=True),
+        }
+        if self.index.by_server:
+            found: Any = await collection.query.near_text(search.text, **common)
+        else:
+            vector = search.vector.tolist()
+            near = [vector] if self.index.metric == "multi" else vector
+            found = await collection.query.near_vector(near, **common)
+        return [one for one in found.objects if (one.metadata.distance or 0.0) < NO_DISTANCE]
+
+    def _limit(self, search: Search) -> int:
+        # Weaviate groups what a search without groups would give, so that has to be more.
+        return search.candidates * (_SEARCHED_FOR_GROUPS if self.per_document else 1)
+
+    def _grouping(self, search: Search) -> Any:
+        if not self.per_document:
+            return None
+        return queries().GroupBy(
+            prop=self.mapping.document, objects_per_group=self.per_document, number_of_groups=search.candidates
+        )
+
+    def _cosines(self, lexical: Sequence[Any], near: Sequence[Any], query: Any) -> dict[int, float]:
+        """The cosine of every candidate that has a vector: told by the server, else computed here."""
+        assert self.index is not None
+        told = _COSINES[self.index.metric]
+        known = {one.uuid.int: told(one.metadata.distance or 0.0) for one in near}
+        others = [one for one in lexical if one.uuid.int not in known and one.vector.get(self.index.name)]
+        if query is not None and others:
+            values = cosines([one.vector[self.index.name] for one in others], query)
+            known |= zip((one.uuid.int for one in others), values, strict=True)
+        return known
+
+    def _ordered(
+        self,
+        objects: Mapping[int, Any],
+        terms: Terms,
+        statistics: Statistics,
+        near: Mapping[int, float],
+        query: Any,
+        by_vector: bool,
+    ) -> Iterator[Found]:
+        found_by = [self._stems(one) for one in objects.values()]
+        average = sum(len(body) + len(above) for body, above in found_by) / max(1, len(found_by))
+        ranking = Ranking(terms.weighed(statistics, average))
+        asked = set(terms.stems)
+        # What vectors alone found often holds none of the words, which is told sooner than a score of 0 is computed.
+        lexical = [0.0 if asked.isdisjoint((*body, *above)) else ranking.score(body, above) for body, above in found_by]
+        order = lexical
+        if by_vector:
+            order = fused_scores(
+                lexical,
+                [near.get(number) for number in objects],
+                average_cosine=0.0 if query is None else statistics.average_cosine(query),
+                vector_weight=self.vector_weight,
+            )
+        ranked = sorted(zip(order, objects, lexical, found_by, strict=True), key=lambda one: (-one[0], one[1]))
+        for score, number, own, pair in ranked:
+            yield _found(objects[number], own, ranking.relevance(*pair), near.get(number), score, by_vector)
+
+    def _stems(self, found: Any) -> tuple[Sequence[str], Sequence[str]]:
+        """The stems of the text, and of what stands above it."""
+        mapping, values = self.mapping, found.properties
+        if mapping.stems:
+            above = values.get(mapping.heading_stems) if mapping.heading_stems else ""
+            return (values.get(mapping.stems) or "").split(), (above or "").split()
+        above = "\n".join(as_text(values.get(name)) for name in (mapping.title, mapping.headings) if name)
+        return _stems_of(as_text(values.get(mapping.text))), _stems_of(above) if above else ()
+
+
+@lru_cache(maxsize=4096)
+def _stems_of(text: str) -> tuple[str, ...]:
+    """The stems of a text of a collection that stores none; what is found once is often found again."""
+    return tuple(stems(text))
+
+
+def as_text(value: Any) -> str:
+    """A property as one text: the parts of a list below each other, nothing for none."""
+    if isinstance(value, list):
+        return "\n".join(str(part) for part in value)
+    return "" if value is None else str(value)
+
+
+def _found(found: Any, lexical: float, share: float, near: float | None, score: float, by_vector: bool) -> Found:
+    if near is None:
+        scores = {"lexical": lexical, **({"fused": score} if by_vector else {})}
+        return Found(found, score, share, share, scores)
+    bounded = min(1.0, max(0.0, near))
+    return Found(found, score, max(share, bounded), bounded, {"lexical": lexical, "vector": near, "fused": score})
+
+
+async def _learn(collection: CollectionAsync[Any, Any], statistics: Statistics, terms: Terms) -> None:
+    """Read what is not known of the collection yet."""
+    work: list[Awaitable[Any]] = []
+    if not statistics.is_read:
+        work += [statistics.read_objects(collection), statistics.read_sample(collection)]
+    # With a single stem every object that holds it covers the whole question, however frequent it is.
+    missing = statistics.missing(terms.terms()) if len(terms.stems) > 1 else []
+    work += [statistics.read_frequency(collection, term) for term in missing]
+    if work:
+        await together(*work)
+
+
+async def _nothing() -> list[Any]:
+    return []
+
+
+async def together(*work: Awaitable[Any]) -> list[Any]:
+    """The results of all `work`; when one part fails the others are cancelled."""
+    tasks = [asyncio.ensure_future(part) for part in work]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()

@@ -1,0 +1,146 @@
+"""The collections of a knowledge base.
+
+A chunk is one object, so that it is written and removed as a whole, and all its matching texts are one multi-vector:
+a query of one vector then scores exactly the best of them (K10). Weaviate has no stemmer, so the stems that an
+embedded base searches are stored and searched here too, divided at spaces only. `terms` holds each distinct stem of a
+chunk once, `distinct` of them: the document frequency of a stem, for which there is no query, is computed from that.
+What shows and cites a chunk is stored beside it without an index.
+
+A field that filters may name has four properties under its number: `equal` holds every value in a form in which equal
+means equal, `number` those that are numbers, `text` those that are texts, and `folded` all as texts without regard to
+case, for parts of words.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from groundgraph.sources.knowledge_base.ranking import K1
+from groundgraph.sources.weaviate_base.place import BasePlace
+
+if TYPE_CHECKING:
+    from weaviate import WeaviateAsyncClient
+
+SCHEMA_VERSION = 1
+VECTOR = "match"
+# How much the length of a text counts in BM25.
+B = 0.75
+# By what the values of a field are stored for.
+FIELD_KINDS = {"equal": "text[]", "number": "number[]", "text": "text[]", "folded": "text[]"}
+
+STATE = {"value": "text", "beat": "text"}
+DOCUMENT = {
+    "name": "text",
+    "title": "text",
+    "hash": "text",
+    "content_hash": "text",
+    "kind": "text",
+    "from_file": "boolean",
+    "chunks": "int",
+    "written_at": "text",
+    "media_type": "text",
+    "body_start": "int",
+    "metadata": "text",
+    "chunk_fields": "text",
+    "parts": "text",
+    "marked_headings": "text",
+    "text": "text",
+    "version": "text",
+    "tenant": "text",
+    "rebuilt": "int",
+}
+CHUNK = {
+    "document_id": "uuid",
+    "version": "uuid",
+    "position": "int",
+    "start": "int",
+    "end": "int",
+    "origin": "int",
+    "derived": "boolean",
+    "headings": "text",
+    "heading_levels": "text",
+    "metadata": "text",
+    "qualifying_text": "text",
+    "text": "text",
+    "matching_texts": "text",
+    "values": "text",
+    "gap": "text",
+    "length": "int",
+    "stems": "text[]",
+    "heading_stems": "text",
+    "terms": "text",
+    "distinct": "int",
+}
+_SEARCHED = ("stems", "heading_stems", "terms")
+# Sums and means are taken over indexed properties only.
+_FILTERED = ("document_id", "version", "position", "length", "distinct", "chunks")
+
+
+def field_property(number: int, kind: str) -> str:
+    """The property that holds the values of the field with `number` for one purpose."""
+    return f"field{number}_{kind}"
+
+
+async def make_state_collection(client: WeaviateAsyncClient, place: BasePlace) -> None:
+    """Create the collection of the state where it is not there; it holds the lock of whoever makes the others."""
+    await _create(client, place, place.state, STATE)
+
+
+async def make_ledger(client: WeaviateAsyncClient, place: BasePlace) -> None:
+    """Create the collection of the ledger where it is not there."""
+    await _create(client, place, place.documents, DOCUMENT)
+
+
+async def make_chunks(client: WeaviateAsyncClient, place: BasePlace, number: int) -> None:
+    """Create the collections of the chunks where they are not there."""
+    await _create(client, place, place.chunks(number), CHUNK)
+    if place.tenant_from:
+        await _create(client, place, place.memory(number), CHUNK, tenants=True)
+
+
+async def add_field(client: WeaviateAsyncClient, collection: str, number: int) -> None:
+    """Add the properties of one field where they are not there."""
+    config: Any = client.collections.use(collection).config
+    there = {one.name for one in (await config.get()).properties}
+    for kind, type_ in FIELD_KINDS.items():
+        name = field_property(number, kind)
+        if name not in there:
+            await config.add_property(_property(name, type_, filtered=True))
+
+
+async def _create(
+    client: WeaviateAsyncClient, place: BasePlace, name: str, properties: dict[str, str], *, tenants: bool = False
+) -> None:
+    if await client.collections.exists(name):
+        return
+    config = import_module("weaviate.classes.config")
+    try:
+        await client.collections.create(
+            name,
+            properties=[_property(key, type_, filtered=key in _FILTERED) for key, type_ in properties.items()],
+            vector_config=[config.Configure.MultiVectors.self_provided(name=VECTOR)] if "stems" in properties else None,
+            inverted_index_config=config.Configure.inverted_index(
+                bm25_b=B, bm25_k1=K1, stopwords_preset=config.StopwordsPreset.NONE
+            ),
+            replication_config=config.Configure.replication(factor=place.replicas),
+            multi_tenancy_config=config.Configure.multi_tenancy(enabled=tenants),
+        )
+    except Exception:
+        # Another writer may have made it between the look and the call.
+        if not await client.collections.exists(name):
+            raise
+
+
+def _property(name: str, type_: str, *, filtered: bool = False) -> Any:
+    config = import_module("weaviate.classes.config")
+    is_text = type_.startswith("text")
+    searched = name in _SEARCHED
+    tokens = config.Tokenization.WHITESPACE if searched else config.Tokenization.FIELD
+    return config.Property(
+        name=name,
+        data_type=config.DataType(type_),
+        index_filterable=filtered,
+        index_searchable=searched if is_text else None,
+        tokenization=tokens if is_text else None,
+    )

@@ -1,0 +1,162 @@
+"""The ledger: one object per document, and its chunks found by their ids."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from groundgraph.core.document import Chunk, Document
+from groundgraph.core.knowledge_store import PreparedChunk, StoredDocument
+from groundgraph.sources.knowledge_base.ledger import document_of, prepared_of
+from groundgraph.sources.weaviate.search import together
+from groundgraph.sources.weaviate_base.objects import chunk_id, document_id
+from groundgraph.sources.weaviate_base.server import BaseServer
+from groundgraph.sources.weaviate_base.state import BaseState
+
+if TYPE_CHECKING:
+    from weaviate import WeaviateAsyncClient
+
+_SLICE = 200
+_ROW = [
+    "name",
+    "title",
+    "hash",
+    "kind",
+    "from_file",
+    "chunks",
+    "written_at",
+    "metadata",
+    "version",
+    "tenant",
+    "rebuilt",
+]
+_TEXT = ["text", "media_type", "body_start", "parts", "marked_headings"]
+_CHUNK = [
+    "position",
+    "start",
+    "end",
+    "origin",
+    "derived",
+    "headings",
+    "heading_levels",
+    "metadata",
+    "qualifying_text",
+    "text",
+    "matching_texts",
+]
+
+
+@dataclass(frozen=True)
+class LedgerRow:
+    """A document as the ledger knows it.
+
+    Attributes:
+        id: of its object.
+        stored: what every store tells of it; without a hash when it counts as changed.
+        version: of its chunks.
+        tenant: whose it is; empty when it is everybody's.
+    """
+
+    id: str
+    stored: StoredDocument
+    version: str
+    tenant: str
+
+    @property
+    def chunk_ids(self) -> list[str]:
+        """The ids of its chunks in order."""
+        return [chunk_id(self.version, position) for position in range(self.stored.chunks)]
+
+
+def row_of(found: Any, state: BaseState) -> LedgerRow:
+    """The row in an object of the ledger."""
+    values = found.properties
+    stored = StoredDocument(
+        values["name"],
+        values["hash"] if int(values["rebuilt"] or 0) >= state.rebuilt else "",
+        int(values["chunks"]),
+        values["kind"],
+        values["title"] or "",
+        values["written_at"],
+        json.loads(values["metadata"]),
+        bool(values["from_file"]),
+    )
+    return LedgerRow(str(found.uuid), stored, values["version"], values["tenant"] or "")
+
+
+async def rows_by_id(
+    server: BaseServer, client: WeaviateAsyncClient, state: BaseState, ids: Iterable[str]
+) -> dict[str, LedgerRow]:
+    """The rows with these ids that are there."""
+    wanted = slices(list(dict.fromkeys(ids)), _SLICE)
+    query = server.documents(client).query
+    pages = await together(
+        *(query.fetch_objects_by_ids(some, limit=len(some), return_properties=list(_ROW)) for some in wanted)
+    )
+    return {str(one.uuid): row_of(one, state) for page in pages for one in page.objects}
+
+
+async def all_rows(server: BaseServer, client: WeaviateAsyncClient, state: BaseState) -> list[LedgerRow]:
+    """All rows by name."""
+    found = [row_of(one, state) async for one in server.documents(client).iterator(return_properties=list(_ROW))]
+    return sorted(found, key=lambda row: row.stored.name)
+
+
+async def document(
+    server: BaseServer, client: WeaviateAsyncClient, state: BaseState, name: str
+) -> tuple[LedgerRow, Document] | None:
+    """The document called `name` with its row; None when it is not there."""
+    found = await server.documents(client).query.fetch_object_by_id(
+        document_id(name), return_properties=[*_ROW, *_TEXT]
+    )
+    if found is None:
+        return None
+    values = found.properties
+    whole = document_of(
+        name,
+        values["text"] or "",
+        values["media_type"],
+        values["metadata"],
+        int(values["body_start"]),
+        values["kind"],
+        values["parts"],
+        values["marked_headings"],
+    )
+    return row_of(found, state), whole
+
+
+async def chunks(server: BaseServer, client: WeaviateAsyncClient, state: BaseState, name: str) -> list[PreparedChunk]:
+    """The chunks of the document called `name` in order, with their matching texts and without vectors."""
+    found = await document(server, client, state, name)
+    if found is None:
+        return []
+    row, whole = found
+    collection = server.chunks(client, state.number, row.tenant)
+    objects: list[Any] = []
+    for some in slices(row.chunk_ids, _SLICE):
+        given = await collection.query.fetch_objects_by_ids(some, limit=len(some), return_properties=_CHUNK)
+        objects += given.objects
+    return sorted((_chunk(whole, one.properties) for one in objects), key=lambda one: one.chunk.position)
+
+
+def _chunk(whole: Document, values: Any) -> PreparedChunk:
+    chunk = Chunk(
+        whole,
+        int(values["position"]),
+        int(values["start"]),
+        int(values["end"]),
+        tuple(json.loads(values["headings"])),
+        values["text"] or "",
+        tuple(json.loads(values["heading_levels"])),
+        json.loads(values["metadata"]),
+        int(values["origin"]),
+        bool(values["derived"]),
+    )
+    return prepared_of(chunk, json.loads(values["matching_texts"]), values["qualifying_text"] or "")
+
+
+def slices(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    """`items` in pieces of at most `size`."""
+    return (items[start : start + size] for start in range(0, len(items), size))

@@ -1,0 +1,197 @@
+"""Searching a base in Weaviate as an embedded one is searched.
+
+Weaviate finds the candidates: by BM25 over the stems, and by the nearest vectors. Their order and relevance are then
+made by the formulas of the embedded base, so that both give the same results. The ledger says which version of a
+document counts; chunks of another one are left out.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from groundgraph.core.filters import matches
+from groundgraph.core.text import query_stems
+from groundgraph.sources.knowledge_base.base_searcher import Search
+from groundgraph.sources.knowledge_base.found import Found, best_texts, by_both, by_words
+from groundgraph.sources.knowledge_base.hybrid import NEAREST
+from groundgraph.sources.knowledge_base.ranking import HEADING_WEIGHT, Ranking
+from groundgraph.sources.knowledge_base.search import MAX_STEMS, MIN_CANDIDATES
+from groundgraph.sources.weaviate.client_library import queries
+from groundgraph.sources.weaviate.search import NO_DISTANCE, together
+from groundgraph.sources.weaviate_base.candidates import Candidate, Key, candidate_of
+from groundgraph.sources.weaviate_base.collections import VECTOR
+from groundgraph.sources.weaviate_base.counted import Counted
+from groundgraph.sources.weaviate_base.filters import as_filter
+from groundgraph.sources.weaviate_base.ledger import LedgerRow, rows_by_id
+from groundgraph.sources.weaviate_base.server import BaseServer
+from groundgraph.sources.weaviate_base.state import BaseState
+
+if TYPE_CHECKING:
+    from weaviate import WeaviateAsyncClient
+
+_ATTEMPTS = 3
+_KEPT = 64
+# The most candidates by words beyond those that are asked for.
+_MOST = 1_024
+_BROUGHT = ["document_id", "version", "position", "metadata", "stems", "heading_stems"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the base that is searched: what is everybody's, or what belongs to one tenant."""
+
+    state: BaseState
+    tenant: str
+    conditions: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Objects:
+    """What one look at the server gave.
+
+    Attributes:
+        lexical: the chunks that were found by their words.
+        near: those that were found by their vector, with the distances of both lists.
+        documents: the ledger's rows by id.
+    """
+
+    lexical: Sequence[Any]
+    near: Sequence[Any]
+    documents: Mapping[str, LedgerRow]
+
+
+class ChunkSearch:
+    """Finds chunks; keeps what it learns of the base between searches.
+
+    Args:
+        server: of the base.
+    """
+
+    def __init__(self, server: BaseServer) -> None:
+        self._server = server
+        self._counted: OrderedDict[tuple[int, str], Counted] = OrderedDict()
+
+    async def find(self, client: WeaviateAsyncClient, part: Part, search: Search) -> list[tuple[Found, Candidate]]:
+        """The best chunks with relevance `search.score_threshold` or more, at most `search.top_k`, the best first."""
+        for attempt in range(_ATTEMPTS):
+            found, outdated = await self._candidates(client, part, search)
+            if not outdated or attempt == _ATTEMPTS - 1:
+                break
+        return found
+
+    async def _candidates(
+        self, client: WeaviateAsyncClient, part: Part, search: Search
+    ) -> tuple[list[tuple[Found, Candidate]], bool]:
+        """What was found, and whether a document was replaced meanwhile, so that neither version was."""
+        stems = query_stems(search.text)[:MAX_STEMS]
+        counted = self._counted_of(part)
+        objects = await self._objects(client, part, search, stems, counted)
+        known = _known(objects, part)
+        question = counted.question(stems)
+        hits = {hit.chunk_id: hit for hit in best_texts(_text_rows(known), Ranking(question))}
+        if search.vector is not None and part.state.filled:
+            average = counted.average_cosine(search.vector)
+            cosines = _cosines(objects.near, known)
+            found = by_both(hits, cosines, average_cosine=average, vector_weight=search.vector_weight)
+        else:
+            found = by_words(sorted(hits.values(), key=lambda hit: (-hit.score, hit.chunk_id)))
+        kept = [one for one in found if one.relevance >= search.score_threshold][: search.top_k]
+        return [(one, known[one.chunk_id]) for one in kept], _outdated(objects)
+
+    async def _objects(
+        self, client: WeaviateAsyncClient, part: Part, search: Search, stems: Sequence[str], counted: Counted
+    ) -> _Objects:
+        """The candidates of both lists, each with its cosine, and the ledger's rows of their documents."""
+        collection = self._server.chunks(client, part.state.number, part.tenant)
+        only = as_filter(part.conditions, part.state.fields)
+        vector = search.vector if part.state.filled else None
+        # Words that have no weight in the order need not be searched for.
+        words = stems if search.vector_weight < 1 or vector is None else []
+        limit = max(MIN_CANDIDATES, search.top_k, min(8 * search.top_k, _MOST))
+        lexical, near, _ = await together(
+            _by_words(collection, words, only, limit),
+            _by_vector(collection, vector, only, max(NEAREST, search.top_k)),
+            counted.learn(collection, stems, sample=vector is not None),
+        )
+        there = {str(one.uuid) for one in near}
+        rest = [one for one in lexical if str(one.uuid) not in there]
+        ids = [str(one.properties["document_id"]) for one in [*lexical, *near]]
+        documents, more = await together(
+            rows_by_id(self._server, client, part.state, ids),
+            _by_vector(collection, vector, _with_ids(rest), len(rest)) if rest else _none(),
+        )
+        return _Objects(lexical, [*near, *more], documents)
+
+    def _counted_of(self, part: Part) -> Counted:
+        key = (part.state.number, part.tenant)
+        known = self._counted.pop(key, None) or Counted()
+        known.at(part.state.changes)
+        self._counted[key] = known
+        while len(self._counted) > _KEPT:
+            self._counted.popitem(last=False)
+        return known
+
+
+def _known(objects: _Objects, part: Part) -> dict[Key, Candidate]:
+    """The chunks of the versions that the ledger names, and that satisfy the conditions."""
+    known: dict[Key, Candidate] = {}
+    for one in [*objects.near, *objects.lexical]:
+        candidate = candidate_of(one, objects.documents)
+        if candidate is not None and matches(part.conditions, candidate.filter_values):
+            known.setdefault(candidate.key, candidate)
+    return known
+
+
+def _outdated(objects: _Objects) -> bool:
+    """Whether of some document only chunks of another version were found than the ledger names."""
+    found = [*objects.near, *objects.lexical]
+    current = {str(one.properties["document_id"]) for one in found if candidate_of(one, objects.documents)}
+    others = {str(one.properties["document_id"]) for one in found} - current
+    return any(id_ in objects.documents for id_ in others)
+
+
+async def _by_words(collection: Any, stems: Sequence[str], only: Any, limit: int) -> list[Any]:
+    if not stems:
+        return []
+    given = await collection.query.bm25(
+        " ".join(stems),
+        query_properties=["stems", f"heading_stems^{HEADING_WEIGHT}"],
+        limit=limit,
+        filters=only,
+        return_properties=_BROUGHT,
+    )
+    return list(given.objects)
+
+
+async def _by_vector(collection: Any, vector: Any, only: Any, limit: int) -> list[Any]:
+    if vector is None:
+        return []
+    given = await collection.query.near_vector(
+        [vector.tolist()],
+        target_vector=VECTOR,
+        limit=limit,
+        filters=only,
+        return_properties=_BROUGHT,
+        return_metadata=queries().MetadataQuery(distance=True),
+    )
+    return [one for one in given.objects if one.metadata.distance < NO_DISTANCE]
+
+
+def _with_ids(objects: Sequence[Any]) -> Any:
+    return queries().Filter.by_id().contains_any([one.uuid for one in objects])
+
+
+def _text_rows(known: Mapping[Key, Candidate]) -> list[tuple[Key, str, str]]:
+    return [(key, body, one.heading_stems) for key, one in known.items() for body in one.stems]
+
+
+def _cosines(near: Sequence[Any], known: Mapping[Key, Candidate]) -> dict[Key, float]:
+    by_id = {candidate.id: key for key, candidate in known.items()}
+    return {by_id[str(one.uuid)]: -one.metadata.distance for one in near if str(one.uuid) in by_id}
+
+
+async def _none() -> list[Any]:
+    return []

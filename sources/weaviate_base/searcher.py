@@ -1,0 +1,184 @@
+"""A base in Weaviate as what a source searches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from groundgraph.core.chain import Match
+from groundgraph.core.errors import FilterInvalid, SchemaChanged, TenantUnknown
+from groundgraph.core.knowledge_store import BaseIdentity
+from groundgraph.sources.knowledge_base.base_searcher import Search
+from groundgraph.sources.knowledge_base.identity import check_model
+from groundgraph.sources.knowledge_base.stored_chunk import OWN_METADATA, StoredChunk, match_of
+from groundgraph.sources.weaviate.client_library import load_client_library
+from groundgraph.sources.weaviate.search import together
+from groundgraph.sources.weaviate_base.candidates import Candidate
+from groundgraph.sources.weaviate_base.ledger import rows_by_id
+from groundgraph.sources.weaviate_base.objects import chunk_id, document_id
+from groundgraph.sources.weaviate_base.place import BasePlace
+from groundgraph.sources.weaviate_base.search import ChunkSearch, Part
+from groundgraph.sources.weaviate_base.server import BaseServer
+from groundgraph.sources.weaviate_base.state import BaseState
+
+if TYPE_CHECKING:
+    from weaviate import WeaviateAsyncClient
+
+_SHOWN = ["start", "end", "origin", "derived", "headings", "heading_levels", "metadata", "qualifying_text", "text"]
+
+
+class WeaviateSearcher:
+    """A `BaseSearcher` over a base in Weaviate.
+
+    Args:
+        place: where the base is.
+        source_name: the name that results carry.
+    """
+
+    def __init__(self, place: BasePlace, source_name: str) -> None:
+        self.place = place.told
+        self.server = BaseServer(place)
+        self._source_name = source_name
+        self._search = ChunkSearch(self.server)
+
+    async def vector_identity(self) -> BaseIdentity | None:
+        """See `BaseSearcher.vector_identity`."""
+        state = await self.server.state()
+        return state.identity if state.filled else None
+
+    async def run(self, searches: Sequence[Search]) -> list[list[Match]]:
+        """See `BaseSearcher.run`.
+
+        Raises:
+            SourceUnavailable: nothing was ever ingested, or the server cannot be reached.
+            SourceTimeout: it did not answer in time.
+            FilterInvalid: a condition on the tenant's field does not name one tenant.
+        """
+        await load_client_library()
+        try:
+            return await self._run(await self.server.state(), searches)
+        except SchemaChanged:
+            # A rebuild may have put the chunks into another collection meanwhile.
+            return await self._run(await self.server.state(), searches)
+
+    async def metadata_fields(self) -> set[str]:
+        """See `BaseSearcher.metadata_fields`."""
+        return {*OWN_METADATA, *(await self.server.state()).names}
+
+    async def counts(self) -> dict[str, int]:
+        """See `BaseSearcher.counts`."""
+        await self.server.state()
+
+        async def counted(client: WeaviateAsyncClient) -> dict[str, int]:
+            from weaviate.classes.query import Metrics
+
+            found = await self.server.documents(client).aggregate.over_all(
+                total_count=True, return_metrics=Metrics("chunks").integer(sum_=True)
+            )
+            return {"documents": found.total_count or 0, "chunks": int(found.properties["chunks"].sum_ or 0)}
+
+        return await self.server.call(counted)
+
+    async def texts_between(self, pairs: Sequence[tuple[str, str]]) -> list[str | None]:
+        """See `BaseSearcher.texts_between`; known of chunks that follow each other."""
+        places = [_following(*pair) for pair in pairs]
+        names = {place[0] for place in places if place}
+        if not names:
+            return [None] * len(pairs)
+        state = await self.server.state()
+
+        async def fetched(client: WeaviateAsyncClient) -> list[str | None]:
+            rows = await rows_by_id(self.server, client, state, map(document_id, sorted(names)))
+            wanted = [(rows.get(document_id(place[0])), place[1]) if place else (None, 0) for place in places]
+            gaps: dict[str, str] = {}
+            for tenant in sorted({row.tenant for row, _ in wanted if row}):
+                ids = [chunk_id(row.version, second) for row, second in wanted if row and row.tenant == tenant]
+                given = await self.server.chunks(client, state.number, tenant).query.fetch_objects_by_ids(
+                    ids, limit=len(ids), return_properties=["gap"]
+                )
+                gaps |= {str(one.uuid): one.properties["gap"] for one in given.objects if one.properties["gap"]}
+            found = [gaps.get(chunk_id(row.version, second)) if row else None for row, second in wanted]
+            return [None if gap is None else json.loads(gap) for gap in found]
+
+        return await self.server.call(fetched)
+
+    async def recovered(self) -> bool:
+        """Whether a server that failed is ready again."""
+        return await self.server.connection.recovered()
+
+    async def close(self) -> None:
+        """See `BaseSearcher.close`."""
+        await self.server.close()
+
+    async def _run(self, state: BaseState, searches: Sequence[Search]) -> list[list[Match]]:
+        for search in searches:
+            if search.vector is not None and state.filled:
+                check_model(self.place, state.identity, search.model, len(search.vector))
+        parts = [_part(state, search.filters) for search in searches]
+
+        async def searched(client: WeaviateAsyncClient) -> list[list[Match]]:
+            return list(await together(*(self._one(client, *pair) for pair in zip(parts, searches, strict=True))))
+
+        try:
+            return await self.server.call(searched, model=state.identity.embedding_model)
+        except TenantUnknown:
+            if len(searches) == 1:
+                # Nothing was written for this tenant yet.
+                return [[]]
+            return [(await self._run(state, [search]))[0] for search in searches]
+
+    async def _one(self, client: WeaviateAsyncClient, part: Part, search: Search) -> list[Match]:
+        found = await self._search.find(client, part, search)
+        if not found:
+            return []
+        ids = [candidate.id for _, candidate in found]
+        given = await self.server.chunks(client, part.state.number, part.tenant).query.fetch_objects_by_ids(
+            ids, limit=len(ids), return_properties=_SHOWN
+        )
+        shown = {str(one.uuid): one.properties for one in given.objects}
+        return [
+            match_of(one, _chunk(candidate, shown[candidate.id]), self._source_name)
+            for one, candidate in found
+            # One that was removed in this moment is gone.
+            if candidate.id in shown
+        ]
+
+
+def _part(state: BaseState, conditions: Mapping[str, Any]) -> Part:
+    """What is searched under `conditions`: what belongs to the tenant that they name, else what is everybody's."""
+    condition = conditions.get(state.tenant_from) if state.tenant_from else None
+    if condition is None:
+        return Part(state, "", conditions)
+    value = condition[0] if isinstance(condition, list) and len(condition) == 1 else condition
+    if not isinstance(value, str) or not value:
+        raise FilterInvalid(f"'{state.tenant_from}' names whose data is searched, so it takes one text, not {value!r}.")
+    return Part(state, value, conditions)
+
+
+def _following(one: str, other: str) -> tuple[str, int] | None:
+    """The document of two chunks and the place of the second; None when they do not follow each other."""
+    (name, _, first), (same, _, second) = one.rpartition("#"), other.rpartition("#")
+    if name != same or not (first.isdigit() and second.isdigit()) or int(second) != int(first) + 1:
+        return None
+    return name, int(second)
+
+
+def _chunk(candidate: Candidate, values: Mapping[str, Any]) -> StoredChunk:
+    stored = candidate.row.stored
+    return StoredChunk(
+        stored.name,
+        stored.title,
+        stored.kind,
+        stored.metadata,
+        candidate.position,
+        int(values["start"]),
+        int(values["end"]),
+        int(values["origin"]),
+        bool(values["derived"]),
+        json.loads(values["headings"]),
+        json.loads(values["heading_levels"]),
+        candidate.own_fields,
+        values["qualifying_text"] or "",
+        values["text"] or "",
+    )

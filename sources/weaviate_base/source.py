@@ -1,0 +1,56 @@
+"""The source over a knowledge base in Weaviate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from groundgraph.core.chain import IDENTITY, QueryChains
+from groundgraph.sources.knowledge_base.chained_source import ChainedSource
+from groundgraph.sources.weaviate.client_library import load_client_library
+from groundgraph.sources.weaviate_base.place import BasePlace
+from groundgraph.sources.weaviate_base.searcher import WeaviateSearcher
+
+if TYPE_CHECKING:
+    from groundgraph.core.embedder import Embedder
+
+
+class WeaviateBaseSource(ChainedSource):
+    """The chunks that an ingest wrote into Weaviate; see `ChainedSource` for the other arguments.
+
+    Results, their order and their relevance are those of an embedded base with the same documents. Where the place has
+    tenants, what belongs to one is only searched with a filter that names it, and then nothing else is.
+
+    Args:
+        place: where the base is.
+    """
+
+    def __init__(
+        self,
+        place: BasePlace,
+        *,
+        name: str = "knowledge_base",
+        fields: Mapping[str, dict[str, Any]] | None = None,
+        description: str = "",
+        embedder: Embedder | None = None,
+        query_chains: QueryChains = IDENTITY,
+        vector_weight: float = 0.5,
+    ) -> None:
+        self._weaviate = WeaviateSearcher(place, name)
+        super().__init__(
+            self._weaviate,
+            name=name,
+            fields=fields,
+            description=description,
+            embedder=embedder,
+            query_chains=query_chains,
+            vector_weight=vector_weight,
+        )
+
+    async def load(self) -> None:
+        """Load the client library, which takes a second and is no part of the server's answer."""
+        await load_client_library()
+
+    async def recovered(self) -> bool:
+        """See `GroundedSource.recovered`: whether the server says that it is ready."""
+        return await self._weaviate.recovered()

@@ -1,0 +1,506 @@
+"""The source on a real server, over collections that somebody else made."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from weaviate.classes.config import Configure, DataType, Property
+from weaviate_collections import ARTICLES, MAPPING, address, article, client, embedder, fill, make, until_indexed
+from weaviate_server import WeaviateServer
+
+from groundgraph import RetrievalIntent
+from groundgraph.core.errors import (
+    ConfigurationError,
+    EmbeddingModelChanged,
+    FilterInvalid,
+    SchemaChanged,
+    ScopeMissing,
+    TenantUnknown,
+)
+from groundgraph.core.filters import check_filters, matches
+from groundgraph.sources.conformance import check_source
+from groundgraph.sources.weaviate import WeaviateSource
+from groundgraph.testing import NgramEmbeddings
+
+pytestmark = [pytest.mark.live, pytest.mark.asyncio(loop_scope="module")]
+FIELDS: dict[str, Any] = {
+    "manual": {"type": "string"},
+    "year": {"type": "integer"},
+    "price": {"type": "number"},
+    "day": {"type": "date"},
+    "seen": {"type": "datetime"},
+    "public": {"type": "boolean"},
+    "tags": {"type": "array"},
+    "sizes": {"type": "array"},
+    "owner": {"type": "string", "property": "customer"},
+}
+PUMP = "How often is the coolant pump serviced?"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(weaviate_server: WeaviateServer) -> WeaviateServer:
+    await make(weaviate_server, "Articles")
+    return weaviate_server
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def source(server: WeaviateServer) -> AsyncIterator[WeaviateSource]:
+    own = articles(server)
+    yield own
+    await own.close()
+
+
+def articles(server: WeaviateServer, collection: str = "Articles", **options: Any) -> WeaviateSource:
+    given: dict[str, Any] = {"mapping": MAPPING, "fields": FIELDS, "embedder": embedder(), **options}
+    return WeaviateSource(collection, name="manuals", address=address(server), **given)
+
+
+def asked(*queries: str, **conditions: Any) -> RetrievalIntent:
+    return RetrievalIntent(list(queries), {"manuals": conditions} if conditions else {})
+
+
+async def ids(source: WeaviateSource, *queries: str, top_k: int = 10, **conditions: Any) -> list[str]:
+    return [result.source_id for result in await source.query(asked(*queries, **conditions), top_k=top_k)]
+
+
+async def test_R4_done_when_1_the_source_keeps_the_contract(server: WeaviateServer) -> None:
+    report = await check_source(articles(server), query=PUMP)
+    report.raise_for_failures()
+    assert not [check for check in report.checks if check.detail], "every check applies"
+
+
+async def test_R4_done_when_1_a_source_with_tenants_keeps_the_contract(server: WeaviateServer) -> None:
+    await make(server, "TenantsContract", tenants=("north",))
+    source = articles(server, "TenantsContract", tenant_from="tenant")
+    report = await check_source(source, query=PUMP, filters={"tenant": "north"})
+    report.raise_for_failures()
+
+
+async def test_R4_a_result_is_mapped_from_the_properties_of_a_foreign_collection(source: WeaviateSource) -> None:
+    found = (await source.query(asked(PUMP)))[0]
+    assert found.content == ARTICLES[0][4]
+    assert found.source_id == "pumps/0"
+    assert (found.source_name, found.source_type) == ("manuals", "weaviate")
+    assert found.metadata == {
+        "manual": "pumps", "year": 2024, "price": 202.4, "day": "2024-03-31", "seen": "2024-03-31T17:00:00",
+        "public": True, "tags": ["all", "pumps"], "sizes": [0, 10], "owner": "Acme", "title": "Coolant pump",
+        "document": "pumps", "url": "https://example.org/pumps#0", "position": 0, "headings": ["Service"],
+        "section": "Service",
+    }  # fmt: skip
+    assert await source.metadata_fields() == set(found.metadata)
+    assert await source.counts() == {"chunks": len(ARTICLES)}
+
+
+async def test_R4_absolute_scores_stay_apart_and_relevance_is_the_larger_one(source: WeaviateSource) -> None:
+    found = await source.query(asked(PUMP), top_k=10)
+    for result in found:
+        share = result.relevance
+        near = min(1.0, max(0.0, result.scores["vector"]))
+        assert set(result.scores) == {"lexical", "vector", "fused", "match"}
+        assert share >= near == result.scores["match"]
+    cosines = NgramEmbeddings(64)
+    expected = sum(a * b for a, b in zip(cosines.embed_query(PUMP), cosines.embed_query(ARTICLES[0][4]), strict=True))
+    assert found[0].scores["vector"] == pytest.approx(expected, abs=1e-3)
+
+
+async def test_R4_a_question_about_nothing_in_the_collection_has_low_relevance(source: WeaviateSource) -> None:
+    nonsense = await source.query(asked("quokka xylophone zeppelin"), top_k=5)
+    real = await source.query(asked("seal of the coolant pump leaks"), top_k=5)
+    assert max((result.relevance for result in nonsense), default=0) < 0.35 < real[0].relevance
+    assert await source.query(asked("quokka xylophone zeppelin"), score_threshold=0.5) == []
+
+
+async def test_R4_words_alone_and_vectors_alone(server: WeaviateServer) -> None:
+    words = articles(server, embedder=None)
+    both_scores = [set(result.scores) for result in await words.query(asked(PUMP))]
+    assert both_scores
+    assert all(scores == {"lexical", "match"} for scores in both_scores)
+    assert await ids(words, "quokka") == []
+    near = articles(server, vector_weight=1.0)
+    assert (await ids(near, PUMP))[0] == "pumps/0"
+    assert len(await ids(near, "quokka")) == len(ARTICLES), "vectors find the nearest, however far"
+    await words.close()
+    await near.close()
+
+
+async def test_R4_rare_words_weigh_more_than_frequent_ones(server: WeaviateServer) -> None:
+    objects = [{**article(0), "slug": str(n), "body": f"the machine number {n}"} for n in range(40)]
+    objects.append({**article(0), "slug": "rare", "body": "an astrolabe"})
+    await make(server, "Weights", objects=objects)
+    source = articles(server, "Weights", embedder=None, mapping={"text": "body", "id": "slug"})
+    found = {result.source_id: result for result in await source.query(asked("machine astrolabe"), top_k=41)}
+    assert found["rare"].relevance > 0.9
+    assert found["1"].relevance < 0.1
+    await source.close()
+
+
+async def test_R4_the_frequency_of_a_word_is_known_without_counting(server: WeaviateServer) -> None:
+    counts = {"everywhere": 90, "often": 60, "sometimes": 20, "rarely": 3, "once": 1}
+    filler = [" ".join(f"w{n * 7 + i}" for i in range(5 + n % 20)) for n in range(100)]
+    bodies = [f"{filler[n]} {' '.join(word for word, count in counts.items() if n < count)}" for n in range(100)]
+    await make(
+        server, "Counted", objects=[{**article(0), "slug": str(n), "body": body} for n, body in enumerate(bodies)]
+    )
+    source = articles_closed(server, "Counted", embedder=None)
+    await source.query(asked(" ".join([*counts, "never"])))
+    statistics = source._reader._statistics[None]
+    assert statistics.objects == 100
+    assert statistics.frequency("never") == 0
+    for word, count in counts.items():
+        assert statistics.frequency(word) == pytest.approx(count, rel=0.1, abs=1), word
+
+
+async def test_words_are_sent_as_they_are_written(server: WeaviateServer) -> None:
+    rows = [
+        {**article(0), "slug": str(n), "body": body}
+        for n, body in enumerate(["Зелёная ёлка", "un café noir", "漢字検索"])
+    ]
+    await make(server, "Written", objects=rows)
+    source = articles_closed(server, "Written", embedder=None, mapping={"text": "body", "id": "slug"})
+    for number, question in enumerate(["Где ёлка?", "café", "漢字検索"]):
+        found = await source.query(asked(question))
+        assert [(one.source_id, one.relevance) for one in found] == [(str(number), 1.0)], question
+
+
+FILTERS = [
+    ({"manual": "pumps"}, 3),
+    ({"manual": "Pumps"}, 0),
+    ({"manual": ["pumps", "насосы"]}, 4),
+    ({"manual": {"not": "pumps"}}, 3),
+    ({"manual": {"not": ["pumps", "belts"]}}, 1),
+    ({"manual": {"contains": "UMP"}}, 3),
+    ({"manual": {"gte": "насосы"}}, 1),
+    ({"year": 2025}, 3),
+    ({"year": [2023, 2025]}, 4),
+    ({"year": {"gte": 2024, "lt": 2025}}, 2),
+    ({"year": {"gt": 2023, "lte": 2025}}, 5),
+    ({"price": {"gt": 202.35, "lte": 202.4}}, 2),
+    ({"price": 202.5}, 3),
+    ({"day": "2024-03-31"}, 2),
+    ({"day": ["2023-03-31", "2025-03-31"]}, 4),
+    ({"day": {"lte": "2024-03-31"}}, 3),
+    ({"day": {"lt": "2024-03-31"}}, 1),
+    ({"day": {"gt": "2024-03-31"}}, 3),
+    ({"day": {"gte": "2024-03-31"}}, 5),
+    ({"day": {"not": "2024-03-31"}}, 4),
+    ({"seen": {"gte": "2024-03-31T17:00:00", "lt": "2025-01-01"}}, 2),
+    ({"seen": {"gt": "2024-03-31T17:00:00"}}, 3),
+    ({"seen": "2024-03-31T17:00:00"}, 2),
+    ({"public": True}, 3),
+    ({"public": {"not": True}}, 3),
+    ({"tags": "all"}, 6),
+    ({"tags": ["pumps", "belts"]}, 5),
+    ({"tags": {"contains": "belts"}}, 2),
+    ({"tags": {"not": "belts"}}, 4),
+    ({"sizes": 11}, 1),
+    ({"sizes": "11"}, 1),
+    ({"sizes": {"contains": 3}}, 1),
+    ({"owner": "Acme"}, 3),
+    ({"owner": "acme", "year": 2025}, 2),
+]
+
+
+@pytest.mark.parametrize(("conditions", "count"), FILTERS, ids=str)
+async def test_R4_filters_are_pushed_down_with_the_meaning_that_they_have_everywhere(
+    source: WeaviateSource, conditions: dict[str, Any], count: int
+) -> None:
+    found = await source.query(asked("pump belt seal насос", **conditions), top_k=10)
+    checked = check_filters(source.get_schema(), conditions, source="manuals")
+    everything = await source.query(asked("pump belt seal насос"), top_k=10)
+    assert len(everything) == len(ARTICLES)
+    assert {one.source_id for one in found} == {one.source_id for one in everything if matches(checked, one.metadata)}
+    assert len(found) == count
+
+
+async def test_R4_a_filter_reaches_objects_that_are_far_from_the_best(server: WeaviateServer) -> None:
+    objects = [{**article(0), "slug": str(n), "body": "coolant pump pump", "manual": "many"} for n in range(60)]
+    objects.append({**article(0), "slug": "one", "body": "a pump, once, among many other words of no interest"})
+    await make(server, "Deep", objects=objects)
+    source = articles(server, "Deep", candidates=5)
+    assert await ids(source, "coolant pump", manual="pumps") == ["one"]
+    await source.close()
+
+
+async def test_R4_a_missing_value_satisfies_not_and_nothing_else(server: WeaviateServer) -> None:
+    bare = {"body": "a pump without anything else", "slug": "bare"}
+    await make(server, "Sparse", objects=[article(0), bare])
+    source = articles(server, "Sparse")
+    assert set(await ids(source, "pump", year={"not": 1999})) == {"pumps/0", "bare"}
+    assert await ids(source, "pump", year={"gte": 0}) == ["pumps/0"]
+    assert set(await ids(source, "pump", tags={"not": "other"})) == {"pumps/0", "bare"}
+    await source.close()
+
+
+async def test_fault_58_a_hostile_value_is_a_value(source: WeaviateSource, server: WeaviateServer) -> None:
+    for hostile in ("'; DROP TABLE x; --", '{"where": 1}', "*", "?", 'a"} }', "\x00", "pumps' OR '1'='1", "\ud800"):
+        assert await ids(source, PUMP, manual=hostile) == []
+        assert isinstance(await ids(source, hostile), list)
+    async with client(server) as own:
+        assert (await own.collections.use("Articles").aggregate.over_all()).total_count == len(ARTICLES)
+
+
+async def test_white_space_around_a_value_is_not_the_same_value(source: WeaviateSource) -> None:
+    assert await ids(source, PUMP, owner="Acme ") == [], "Weaviate itself would keep the rows of 'Acme'"
+
+
+async def test_a_contains_on_a_number_is_refused(source: WeaviateSource) -> None:
+    with pytest.raises(FilterInvalid, match="'contains' works on texts and lists only"):
+        await ids(source, PUMP, year={"contains": 20})
+
+
+NEAR = {
+    "year": st.one_of(st.integers(2020, 2030), st.lists(st.integers(2022, 2026), min_size=1, max_size=3)),
+    "price": st.floats(202, 203, allow_nan=False).map(lambda value: {"gte": value}),
+    "day": st.sampled_from(["2023-03-31", "2024-03-31", "2024-04-01"]).flatmap(
+        lambda day: st.sampled_from(["gte", "gt", "lte", "lt", "not"]).map(lambda operator: {operator: day})
+    ),
+    "manual": st.sampled_from(["pumps", "belts", {"not": "belts"}, {"contains": "л"}, {"contains": "ELT"}, "p", "%"]),
+    "sizes": st.one_of(st.integers(0, 20), st.just("x"), st.floats(0, 3, allow_nan=False), st.booleans()),
+}
+
+
+async def test_R4_any_conditions_keep_what_they_would_keep_in_memory(source: WeaviateSource) -> None:
+    everything = await source.query(asked("pump belt seal насос"), top_k=10)
+    drawn: list[dict[str, Any]] = []
+
+    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @given(st.fixed_dictionaries({}, optional=NEAR))
+    def draw(conditions: dict[str, Any]) -> None:
+        drawn.append(conditions)
+
+    draw()
+    for conditions in drawn:
+        checked = check_filters(source.get_schema(), conditions, source="manuals")
+        found = await ids(source, "pump belt seal насос", **conditions)
+        assert set(found) == {one.source_id for one in everything if matches(checked, one.metadata)}, conditions
+
+
+async def test_R4_named_vectors_of_different_sizes(server: WeaviateServer) -> None:
+    both = [Configure.Vectors.self_provided(name="small"), Configure.Vectors.self_provided(name="large")]
+    await make(server, "Named", objects=[], vectors=both)
+    async with client(server) as own:
+        collection = own.collections.use("Named")
+        for number in range(len(ARTICLES)):
+            vectors = {
+                name: NgramEmbeddings(size).embed_query(ARTICLES[number][4])
+                for name, size in (("small", 16), ("large", 96))
+            }
+            await collection.data.insert(article(number), vector=vectors)
+        await until_indexed(collection, [0.1] * 96, len(ARTICLES), "large")
+    large = articles(server, "Named", vector="large", embedder=embedder(96))
+    assert (await ids(large, PUMP))[0] == "pumps/0"
+    with pytest.raises(ConfigurationError, match=r"several vectors; name one of: .*small"):
+        await ids(articles_closed(server, "Named"), PUMP)
+    with pytest.raises(SchemaChanged, match="no vector 'medium'") as missing:
+        await ids(articles_closed(server, "Named", vector="medium"), PUMP)
+    assert missing.value.field == "medium"
+    await large.close()
+
+
+_opened: list[WeaviateSource] = []
+
+
+def articles_closed(server: WeaviateServer, collection: str = "Articles", **options: Any) -> WeaviateSource:
+    """One that is closed at the end of the module."""
+    _opened.append(articles(server, collection, **options))
+    return _opened[-1]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
+async def _close_all() -> AsyncIterator[None]:
+    yield
+    for source in _opened:
+        await source.close()
+
+
+async def test_R4_a_multi_vector_counts_by_its_best_text(server: WeaviateServer) -> None:
+    await make(server, "Multi", objects=[], vectors=[Configure.MultiVectors.self_provided(name="match")])
+    model = NgramEmbeddings(64)
+    async with client(server) as own:
+        collection = own.collections.use("Multi")
+        texts = [["coolant pump service", "something else"], ["drive belt", "coolant pump"]]
+        for number, rows in enumerate(texts):
+            await collection.data.insert(article(number), vector={"match": model.embed_documents(rows)})
+        await until_indexed(collection, [model.embed_query("pump")], 2, "match")
+    source = articles_closed(server, "Multi", vector="match", vector_weight=1.0)
+    found = await source.query(asked("coolant pump"))
+    assert [one.source_id for one in found] == ["pumps/1", "pumps/0"]
+    assert found[0].scores["vector"] == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("distance", ["dot", "l2-squared"])
+async def test_R4_other_distances_give_the_same_cosines(server: WeaviateServer, distance: str) -> None:
+    from weaviate.classes.config import VectorDistances
+
+    index = Configure.VectorIndex.hnsw(distance_metric=VectorDistances(distance))
+    name = f"By{distance.replace('-', '')}"
+    await make(server, name, vectors=Configure.Vectors.self_provided(vector_index_config=index))
+    source, usual = articles_closed(server, name), articles_closed(server)
+    other, known = await source.query(asked(PUMP)), await usual.query(asked(PUMP))
+    assert [one.source_id for one in other] == [one.source_id for one in known]
+    assert [one.scores["vector"] for one in other] == pytest.approx([one.scores["vector"] for one in known], abs=1e-3)
+
+
+async def test_R4_a_distance_without_a_relevance_is_refused(server: WeaviateServer) -> None:
+    from weaviate.classes.config import VectorDistances
+
+    index = Configure.VectorIndex.hnsw(distance_metric=VectorDistances.MANHATTAN)
+    await make(server, "Manhattan", vectors=Configure.Vectors.self_provided(vector_index_config=index))
+    with pytest.raises(ConfigurationError, match="manhattan, which gives no relevance"):
+        await ids(articles_closed(server, "Manhattan"), PUMP)
+
+
+async def test_R4_results_grouped_by_document(server: WeaviateServer) -> None:
+    many = [{**article(0), "slug": f"many/{n}", "manual": "many", "body": "pump pump pump"} for n in range(40)]
+    await make(server, "Grouped", objects=[*many, article(3), article(1)])
+    for options in ({}, {"embedder": None}):
+        source = articles_closed(server, "Grouped", per_document=2, candidates=10, **options)
+        found = [result.metadata["document"] for result in await source.query(asked("pump belt"), top_k=5)]
+        assert sorted(found) == ["belts", "many", "many", "pumps"]
+
+
+async def test_R4_neighbours_are_put_around_a_result(server: WeaviateServer) -> None:
+    source = articles_closed(server, neighbours=1)
+    found = (await source.query(asked("pump whose seal leaks"), top_k=1))[0]
+    assert found.content == "\n\n".join(ARTICLES[number][4] for number in range(3))
+    both = await source.query(asked("pump seal leaks serviced"), top_k=2, score_threshold=0.3)
+    assert "\n".join(one.content for one in both).count(ARTICLES[2][4]) == 1, "no chunk stands in two results"
+    apart = await source.query(asked("pump whose seal leaks", year=2024), top_k=1)
+    assert ARTICLES[2][4] not in apart[0].content, "what the filter leaves out stays out"
+
+
+async def test_R4_each_consistency_level_answers(server: WeaviateServer) -> None:
+    levels: list[Any] = ["one", "quorum", "all"]
+    for level in levels:
+        assert (await ids(articles_closed(server, consistency=level), PUMP))[0] == "pumps/0"
+
+
+TENANTS = ("Acme", "acme", "Acme-Inc", "Acme_Inc", "AcmeInc", "Acme-Inc-Ltd")
+
+
+async def test_R13_fault_60_native_tenants_see_nothing_of_each_other(server: WeaviateServer) -> None:
+    await make(server, "Tenants", objects=[], tenants=TENANTS)
+    async with client(server) as own:
+        for tenant in TENANTS:
+            rows = [{**article(0), "slug": f"{tenant}/{n}", "customer": tenant} for n in range(3)]
+            await fill(own.collections.use("Tenants").with_tenant(tenant), rows, NgramEmbeddings(64))
+    source = articles_closed(server, "Tenants", tenant_from="tenant")
+    for options in ({}, {"neighbours": 1}, {"per_document": 5}, {"embedder": None}):
+        source = articles_closed(server, "Tenants", tenant_from="tenant", **options)
+        for tenant in TENANTS:
+            found = await source.query(asked(PUMP, "pump", tenant=tenant), top_k=50)
+            assert {one.metadata["owner"] for one in found} == {one.metadata["tenant"] for one in found} == {tenant}
+    with pytest.raises(ScopeMissing, match="only searched with a value for 'tenant'"):
+        await ids(source, PUMP)
+    for unknown in ("ACME", "Acme Inc", "Acme.Inc", "Acme ", "../Acme", "Acme/acme", "a" * 500, "Ácme"):
+        with pytest.raises(TenantUnknown):
+            await ids(source, PUMP, tenant=unknown)
+    for odd in (["Acme", "acme"], {"not": "acme"}, {"contains": "Acme"}):
+        with pytest.raises(FilterInvalid, match="one tenant"):
+            await ids(source, PUMP, tenant=odd)
+
+
+async def test_R13_fault_60_tenants_in_a_property_see_nothing_of_each_other(server: WeaviateServer) -> None:
+    names = ("Acme", "acme", "ACME", "Acme Inc", "Acme, Inc.", "Acme Inc Ltd", "Acmé", "'; --", "Acme*", "Acme?")
+    rows = [{**article(0), "slug": f"{n}", "customer": name} for n, name in enumerate(names)]
+    await make(server, "Owned", objects=rows)
+    source = articles_closed(server, "Owned")
+    for number, name in enumerate(names):
+        assert await ids(source, PUMP, "pump", owner=name) == [str(number)]
+
+
+async def test_R13_a_filter_field_that_is_divided_into_words_is_refused(server: WeaviateServer) -> None:
+    divided = [Property(name="body", data_type=DataType.TEXT), Property(name="customer", data_type=DataType.TEXT)]
+    rows = [{"body": "a pump", "customer": name} for name in ("Acme", "acme inc.")]
+    await make(server, "Divided", objects=rows, own_properties=divided)
+    source = articles_closed(server, "Divided", mapping={"text": "body"}, fields={"customer": {"type": "string"}})
+    with pytest.raises(ConfigurationError, match=r"divided into words .*'Acme' would also keep 'acme inc.'"):
+        await ids(source, "pump", customer="Acme")
+
+
+async def test_fault_34_a_missing_collection_is_told_as_missing(server: WeaviateServer) -> None:
+    with pytest.raises(SchemaChanged, match="has no collection 'Nothing'") as missing:
+        await ids(articles_closed(server, "Nothing"), PUMP)
+    assert missing.value.field == "Nothing"
+
+
+async def test_fault_35_a_property_that_is_gone_is_named(server: WeaviateServer) -> None:
+    source = articles_closed(server, fields={"yeer": {"type": "integer"}})
+    with pytest.raises(SchemaChanged, match=r"no property 'yeer'\. Did you mean 'year'\?") as missing:
+        await ids(source, PUMP)
+    assert missing.value.field == "yeer"
+
+
+async def test_fault_35_a_collection_replaced_by_another_under_a_running_source(server: WeaviateServer) -> None:
+    await make(server, "Replaced")
+    source = articles_closed(server, "Replaced")
+    assert await ids(source, PUMP)
+    await make(
+        server, "Replaced", objects=[{"body": "x"}], own_properties=[Property(name="body", data_type=DataType.TEXT)]
+    )
+    for _ in range(2):
+        with pytest.raises(SchemaChanged) as changed:
+            await ids(source, PUMP)
+        assert (
+            changed.value.field in MAPPING.values()
+            or changed.value.field in FIELDS
+            or changed.value.field == "customer"
+        )
+    await make(server, "Replaced")
+    assert await ids(source, PUMP), "once it is back the source serves again"
+
+
+async def test_fault_36_a_source_that_could_return_ten_thousand_rows_returns_top_k(server: WeaviateServer) -> None:
+    rows = [{**article(0), "slug": str(n)} for n in range(10_000)]
+    await make(server, "Large", objects=[])
+    async with client(server) as own:
+        model = NgramEmbeddings(64)
+        vector = model.embed_query(rows[0]["body"])
+        from weaviate.classes.data import DataObject
+
+        for first in range(0, len(rows), 1000):
+            batch = [DataObject(properties=row, vector={"default": vector}) for row in rows[first : first + 1000]]
+            assert not (await own.collections.use("Large").data.insert_many(batch)).has_errors
+    source = articles_closed(server, "Large")
+    assert len(await ids(source, "pump", top_k=7)) == 7
+    assert len(await ids(source, "pump", top_k=1000)) == 1000
+    async with client(server) as own:
+        await own.collections.delete("Large")
+
+
+async def test_fault_37_objects_without_text_come_last(server: WeaviateServer) -> None:
+    rows = [{**article(0), "slug": "null", "body": None}, {**article(1), "slug": "empty", "body": ""}, article(2)]
+    await make(server, "Empty", objects=rows)
+    found = await articles_closed(server, "Empty").query(asked("coolant pump"), top_k=10)
+    assert found[0].source_id == "pumps/2"
+    assert {one.source_id for one in found[1:]} <= {"null", "empty"}
+
+
+async def test_fault_40_a_vector_of_another_size_names_both(server: WeaviateServer) -> None:
+    source = articles_closed(server, embedder=embedder(48))
+    for conditions in ({}, {"manual": "nothing"}):
+        with pytest.raises(EmbeddingModelChanged, match=r"'Articles' .*have 64 numbers, but .*'ngram-48' gives 48"):
+            await ids(source, PUMP, **conditions)
+
+
+async def test_several_questions_take_turns(source: WeaviateSource) -> None:
+    found = await ids(source, "coolant pump serviced", "drive belt replaced", top_k=2)
+    assert found[:2] == ["pumps/0", "belts/0"]
+    assert len(found) == len(set(found)) <= 4
+
+
+async def test_an_empty_collection_and_one_without_vectors(server: WeaviateServer) -> None:
+    await make(server, "Blank", objects=[])
+    assert await ids(articles_closed(server, "Blank"), PUMP) == []
+    async with client(server) as own:
+        await own.collections.delete("Words")
+        made = await own.collections.create("Words", properties=[Property(name="body", data_type=DataType.TEXT)])
+        await made.data.insert({"body": "a coolant pump"})
+    plain = articles_closed(server, "Words", mapping={"text": "body"}, fields={})
+    assert [one.content for one in await plain.query(asked(PUMP))] == ["a coolant pump"]
+    assert plain.get_schema() is None

@@ -1,0 +1,226 @@
+"""Whole turns over a real Weaviate server: faults degrade a turn, tenants stay apart, a dead server is told at once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import Any
+
+import pytest
+from weaviate_collections import MAPPING, address, article, client, embedder, fill, make
+from weaviate_server import WeaviateServer
+
+from groundgraph import Context, InMemorySource, load_settings, open_graph
+from groundgraph.core.errors import ScopeMissing
+from groundgraph.sources.weaviate import WeaviateSource
+from groundgraph.testing import NgramEmbeddings, ScriptedChatModel
+
+pytestmark = pytest.mark.live
+PUMP = "How often is the coolant pump serviced?"
+FIELDS: dict[str, Any] = {"year": {"type": "integer"}, "owner": {"type": "string", "property": "customer"}}
+
+
+def source(server: WeaviateServer, collection: str = "Turns", name: str = "manuals", **options: Any) -> WeaviateSource:
+    given: dict[str, Any] = {"mapping": MAPPING, "fields": FIELDS, "embedder": embedder(), **options}
+    return WeaviateSource(collection, name=name, address=address(server), **given)
+
+
+def handbook() -> InMemorySource:
+    return InMemorySource([{"id": "h", "content": "The coolant pump stands in hall two."}], name="handbook")
+
+
+def settings_of(**sections: Any) -> Any:
+    memory = {"checkpointer": {"type": "memory", "path": "x"}, "store": {"type": "memory", "path": "x"}}
+    quick = {"retrieval": {"score_threshold": 0.1}, "synthesis": {"style": "structured"}, **memory}
+    return load_settings({**quick, **sections})
+
+
+async def turn(graph: Any, question: str, thread: str = "t", **context: Any) -> dict[str, Any]:
+    given = {"messages": [("user", question)]}
+    output: dict[str, Any] = await graph.ainvoke(
+        given, {"configurable": {"thread_id": thread}}, context=Context(**context)
+    )
+    return output
+
+
+@pytest.fixture
+async def turns(weaviate_server: WeaviateServer) -> WeaviateServer:
+    await make(weaviate_server, "Turns")
+    return weaviate_server
+
+
+async def test_R4_a_turn_answers_from_weaviate_with_citations_and_scores(turns: WeaviateServer) -> None:
+    own = source(turns)
+    async with open_graph(settings_of(), sources=[own]) as graph:
+        output = await turn(graph, PUMP)
+    await own.close()
+    assert output["outcome"] == "answered"
+    first = output["provenance"]["results"][0]
+    assert (first["source_id"], first["source_type"]) == ("pumps/0", "weaviate")
+    assert output["provenance"]["sources"]["manuals"]["status"] == "ok"
+
+
+async def test_fault_30_one_of_three_raises(turns: WeaviateServer) -> None:
+    own, missing = source(turns), source(turns, "Nowhere", "gone")
+    async with open_graph(settings_of(), sources=[own, missing, handbook()]) as graph:
+        output = await turn(graph, PUMP)
+    await own.close()
+    await missing.close()
+    told = output["provenance"]["sources"]
+    assert output["outcome"] == "answered"
+    assert {row["source_name"] for row in output["provenance"]["results"]} == {"manuals", "handbook"}
+    assert told["gone"]["status"] == "schema_changed"
+    assert "no collection 'Nowhere'" in told["gone"]["error"]
+
+
+async def test_fault_31_one_of_three_hangs(turns: WeaviateServer, own_server: WeaviateServer) -> None:
+    await make(own_server, "Hangs")
+    own, hanging = source(turns), source(own_server, "Hangs", "hanging")
+    settings = settings_of(deadlines={"source": 1.0})
+    async with open_graph(settings, sources=[own, hanging, handbook()]) as graph:
+        assert (await turn(graph, PUMP))["provenance"]["sources"]["hanging"]["status"] == "ok"
+        own_server.freeze()
+        output = await turn(graph, PUMP, "other")
+        own_server.thaw()
+        back = await turn(graph, PUMP, "third")
+    await own.close()
+    await hanging.close()
+    assert output["outcome"] == "answered"
+    assert output["provenance"]["sources"]["hanging"]["status"] == "timed_out"
+    assert back["provenance"]["sources"]["hanging"]["status"] == "ok"
+
+
+async def test_fault_32_33_all_fail_differs_from_all_empty(turns: WeaviateServer) -> None:
+    await make(turns, "EmptyTurns", objects=[])
+    dead = WeaviateSource("X", name="dead", address="http://127.0.0.1:9")
+    empty = source(turns, "EmptyTurns", "empty")
+    outcomes = {}
+    for own in (dead, empty):
+        async with open_graph(settings_of(), sources=[own]) as graph:
+            outcomes[own.name] = await turn(graph, PUMP)
+        await own.close()
+    assert outcomes["dead"]["outcome"] == "unavailable"
+    assert "cannot be reached" in outcomes["dead"]["provenance"]["sources"]["dead"]["error"]
+    assert outcomes["empty"]["outcome"] == "insufficient"
+
+
+async def test_fault_35_a_changed_property_is_named_in_the_provenance(turns: WeaviateServer) -> None:
+    own = source(turns, fields={"yeer": {"type": "integer"}})
+    async with open_graph(settings_of(), sources=[own, handbook()]) as graph:
+        told = (await turn(graph, PUMP))["provenance"]["sources"]["manuals"]
+    await own.close()
+    assert told["status"] == "schema_changed"
+    assert "'yeer'" in told["error"]
+
+
+async def test_fault_40_a_vector_of_another_size_degrades_the_turn(turns: WeaviateServer) -> None:
+    own = source(turns, embedder=embedder(48))
+    async with open_graph(settings_of(), sources=[own, handbook()]) as graph:
+        output = await turn(graph, PUMP)
+    await own.close()
+    error = output["provenance"]["sources"]["manuals"]["error"]
+    assert "64 numbers" in error
+    assert "48" in error
+    assert output["outcome"] == "answered"
+
+
+async def test_fault_59_a_default_filter_wins(turns: WeaviateServer) -> None:
+    own = source(turns)
+    reply = {"text_queries": ["pump belt"], "filters": {"manuals": {"owner": "acme"}}}
+    settings = settings_of(
+        intent={"default_filters": {"manuals": {"owner": "Acme"}}, "include_message_as_query": False}
+    )
+    model = ScriptedChatModel([json.dumps(reply)])
+    async with open_graph(settings, sources=[own], query_model=model) as graph:
+        output = await turn(graph, "Which pump and which belt?")
+    await own.close()
+    assert {row["metadata"]["owner"] for row in output["provenance"]["results"]} == {"Acme"}
+
+
+TENANTS = ("Acme", "acme", "Acme-Inc", "AcmeInc")
+TEMPLATE = "text_queries: ['{{ message }}']\nfilters: {manuals: {tenant: acme}}\n"
+MODES: dict[str, dict[str, Any]] = {
+    "static": {"mode": "static", "text_queries": ["pump"]},
+    "template": {"mode": "template", "template": "text_queries: ['{{ message }}', pump]"},
+    "template that names another tenant": {"mode": "template", "template": TEMPLATE},
+    "extract": {"mode": "extract"},
+    "extract that names another tenant": {"mode": "extract"},
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("native", [True, False], ids=["tenants", "property"])
+async def test_R13_fault_60_done_when_3_no_row_of_another_tenant(
+    weaviate_server: WeaviateServer, mode: str, native: bool
+) -> None:
+    field = "tenant" if native else "owner"
+    await make(weaviate_server, "TurnTenants", objects=[], tenants=TENANTS if native else ())
+    async with client(weaviate_server) as own:
+        collection = own.collections.use("TurnTenants")
+        rows = [{**article(0), "slug": tenant, "customer": tenant} for tenant in TENANTS]
+        for tenant, row in zip(TENANTS, rows, strict=True) if native else ():
+            await fill(collection.with_tenant(tenant), [row], NgramEmbeddings(64))
+        if not native:
+            await fill(collection, rows, NgramEmbeddings(64))
+    searched = source(weaviate_server, "TurnTenants", **({"tenant_from": "tenant"} if native else {}))
+    settings = settings_of(
+        intent={
+            name: str(value).replace("tenant", field) if name == "template" else value
+            for name, value in MODES[mode].items()
+        },
+        retrieval={"score_threshold": 0.0, "scope_filters": {"manuals": {field: "context.tenant"}}},
+    )
+    named = {"manuals": {field: "acme"}} if "another" in mode else {}
+    replies = [json.dumps({"text_queries": ["pump"], "filters": named})] * len(TENANTS)
+    model = ScriptedChatModel(replies) if "extract" in mode else None
+    async with open_graph(settings, sources=[searched], query_model=model) as graph:
+        for tenant in TENANTS:
+            output = await turn(graph, PUMP, tenant, scope={"tenant": tenant})
+            found = output["provenance"]["results"]
+            assert [row["source_id"] for row in found] == [tenant], (mode, output["provenance"]["sources"])
+        with pytest.raises(ScopeMissing):
+            await turn(graph, PUMP, "none")
+    await searched.close()
+
+
+async def test_fault_38_a_turn_uses_a_server_again_as_soon_as_it_is_ready(own_server: WeaviateServer) -> None:
+    await make(own_server, "Turns")
+    own = source(own_server)
+    settings = settings_of(limits={"breaker_failures": 3, "breaker_pause": 3600, "attempts": 1})
+    async with open_graph(settings, sources=[own, handbook()]) as graph:
+        assert (await turn(graph, PUMP, "0"))["provenance"]["sources"]["manuals"]["status"] == "ok"
+        own_server.kill()
+        statuses = [await _status(graph, f"dead{number}") for number in range(5)]
+        assert statuses == ["failed"] * 3 + ["skipped"] * 2
+        own_server.start()
+        ready = time.monotonic()
+        while await _status(graph, f"back{time.monotonic()}") != "ok":
+            assert time.monotonic() - ready < 3, "within 3 seconds, though the breaker's pause is an hour"
+            await asyncio.sleep(0.1)
+    await own.close()
+
+
+async def _status(graph: Any, thread: str) -> str:
+    output = await turn(graph, PUMP, thread)
+    assert output["outcome"] == "answered", "the handbook still answers"
+    return str(output["provenance"]["sources"]["manuals"]["status"])
+
+
+async def test_turns_every_100_ms_while_a_server_restarts_never_take_it_for_missing_or_empty(own_server) -> None:
+    await make(own_server, "Turns")
+    own = source(own_server)
+    settings = settings_of(limits={"breaker_failures": 100_000})
+    statuses: list[tuple[str, str]] = []
+    async with open_graph(settings, sources=[own]) as graph:
+        await turn(graph, PUMP, "first")
+        own_server.kill()
+        own_server.start(wait=False)
+        while not statuses or statuses[-1][0] != "answered":
+            output = await turn(graph, PUMP, f"restart{len(statuses)}")
+            told = output["provenance"]["sources"]["manuals"]
+            statuses.append((output["outcome"], str(told["status"])))
+            await asyncio.sleep(0.1)
+    await own.close()
+    assert set(statuses[:-1]) == {("unavailable", "failed")}
+    assert len(statuses) > 10

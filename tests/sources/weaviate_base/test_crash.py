@@ -1,0 +1,208 @@
+"""Servers and writers that are killed with kill -9: nothing is lost, nothing is there twice (faults 41, 50, 54)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from weaviate_bases import objects_of, place_on
+from weaviate_server import WeaviateServer
+
+from groundgraph import ingest_graph, load_settings
+from groundgraph.core.document import Document
+from groundgraph.core.embedder import Embedder
+from groundgraph.core.errors import SourceError
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.graph.ingest_documents import run_ingest
+from groundgraph.sources.weaviate_base import BasePlace, WeaviateBaseSource, WeaviateStore
+from groundgraph.testing import NgramEmbeddings
+
+pytestmark = [pytest.mark.live, pytest.mark.slow]
+COUNT = 400
+CHILD = """
+import asyncio, json, sys
+from groundgraph import ingest_graph, load_settings
+from groundgraph.core.document import Document
+from groundgraph.graph.ingest_documents import run_ingest
+from groundgraph.testing import NgramEmbeddings
+
+settings, log = json.loads(sys.argv[1]), sys.argv[2]
+
+class NgramEmbeddings(NgramEmbeddings):
+    async def aembed_documents(self, texts):
+        with open(log, "a") as file:
+            file.writelines(text.splitlines()[-1] + "\\n" for text in texts)
+        return self.embed_documents(texts)
+
+documents = [Document(f"d{n:03}", f"Document number{n} tells about subject{n % 97}.") for n in range(int(sys.argv[3]))]
+graph = ingest_graph(load_settings(settings), embeddings=NgramEmbeddings(16))
+report = asyncio.run(run_ingest(graph, {"documents": documents}))
+print(json.dumps(report.to_dict()))
+"""
+
+
+def documents(count: int = COUNT) -> list[Document]:
+    return [Document(f"d{n:03}", f"Document number{n} tells about subject{n % 97}.") for n in range(count)]
+
+
+def settings_of(place: BasePlace) -> dict:
+    address = place.address
+    where = {"url": address.url, "grpc_port": address.grpc_port, "prefix": place.prefix}
+    return {"knowledge_base": {"backend": "weaviate", "weaviate": where}, "intent": {"mode": "static"}}
+
+
+async def ingest(place: BasePlace, count: int = COUNT):
+    graph = ingest_graph(load_settings(settings_of(place)), embeddings=NgramEmbeddings(16))
+    return await run_ingest(graph, {"documents": documents(count)})
+
+
+async def check_complete(place: BasePlace, expected: set[str]) -> None:
+    """Every document is there once, under the ids of an ingest that nothing disturbed, and is found by its vector."""
+    assert set(await objects_of(place, place.chunks(1))) == expected
+    assert len(await objects_of(place, place.documents)) == len(expected)
+    source = WeaviateBaseSource(place, embedder=Embedder(NgramEmbeddings(16), "NgramEmbeddings"), vector_weight=1.0)
+    missing = []
+    for one in documents(len(expected)):
+        found = await source.query(RetrievalIntent([one.text]), top_k=5)
+        # Many of these texts are alike, so a few others may be as near.
+        if one.name not in {result.metadata["document"] for result in found}:
+            missing.append(one.name)
+    await source.close()
+    assert missing == []
+
+
+async def undisturbed(server: WeaviateServer, count: int = COUNT) -> set[str]:
+    place = place_on(server)
+    assert (await ingest(place, count)).written == count
+    return set(await objects_of(place, place.chunks(1)))
+
+
+async def test_fault_41_a_server_that_is_killed_during_an_ingest_loses_nothing_and_doubles_nothing(
+    weaviate_server, own_server
+):
+    expected = await undisturbed(weaviate_server)
+    place = place_on(own_server)
+    running = asyncio.ensure_future(ingest(place))
+    while not running.done():
+        await asyncio.sleep(0.2)
+        try:
+            if len(await objects_of(place, place.documents)) >= 100:
+                break
+        except SourceError:
+            continue
+    assert not running.done()
+    own_server.kill()
+    with pytest.raises(SourceError):
+        await running
+    own_server.start()
+    acknowledged = {one.properties["name"] for one in (await objects_of(place, place.documents)).values()}
+    assert 100 <= len(acknowledged) < COUNT
+    report = await ingest(place)
+    assert report.failed == []
+    # What the ledger had is not processed again.
+    assert (report.unchanged, report.written) == (len(acknowledged), COUNT - len(acknowledged))
+    store = WeaviateStore(place)
+    verified = await store.verify()
+    print(f"acknowledged {len(acknowledged)} of {COUNT}; verify: {verified}")
+    # What the index had lost was found out when the second ingest opened the base.
+    assert (verified.repaired, verified.removed, verified.incomplete) == (0, 0, [])
+    await store.close()
+    await check_complete(place, expected)
+    again = await ingest(place)
+    assert (again.written, again.unchanged) == (0, COUNT)
+
+
+async def test_fault_41_after_a_server_was_killed_right_behind_an_ingest_the_next_one_mends_what_the_index_lost(
+    weaviate_server, own_server
+):
+    expected = await undisturbed(weaviate_server)
+    place = place_on(own_server)
+    assert (await ingest(place)).written == COUNT
+    own_server.kill()
+    own_server.start()
+    report = await ingest(place)
+    assert (report.written, report.unchanged) == (0, COUNT)
+    store = WeaviateStore(place)
+    verified = await store.verify()
+    print(f"killed behind an ingest, ingested again, verify: {verified}")
+    assert (verified.chunks, verified.repaired, verified.removed, verified.incomplete) == (COUNT, 0, 0, [])
+    await store.close()
+    await check_complete(place, expected)
+
+
+@pytest.mark.parametrize("asynchronous", ["true", "false"])
+async def test_k1_verify_repairs_what_an_index_lost_when_the_server_was_killed(weaviate_binary, asynchronous):
+    from weaviate_server import running
+
+    with running(weaviate_binary, ASYNC_INDEXING=asynchronous) as server:
+        place = place_on(server)
+        expected = await undisturbed(server)
+        assert (await ingest(place)).written == COUNT
+        server.kill()
+        server.start()
+        store = WeaviateStore(place)
+        verified = await store.verify()
+        print(f"asynchronous indexing {asynchronous}: killed behind an ingest, verify: {verified}")
+        assert (verified.chunks, verified.incomplete) == (COUNT, [])
+        assert (await store.verify()).repaired == 0
+        await store.close()
+        await check_complete(place, expected)
+
+
+def test_fault_41_a_writer_that_is_killed_again_and_again_ends_with_the_same_and_repeats_little(
+    weaviate_server, tmp_path
+):
+    count, chance = 600, random.Random(6)
+    place = place_on(weaviate_server)
+    expected = asyncio.run(undisturbed(weaviate_server, count))
+    log = tmp_path / "embedded"
+    command = [sys.executable, "-c", CHILD, json.dumps(settings_of(place)), str(log), str(count)]
+    kills = 0
+    while True:
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        begun = len(log.read_text().splitlines()) if log.exists() else 0
+        if kills < 4:
+            _wait_for_work(child, log, begun)
+            time.sleep(chance.uniform(0.0, 1.5))
+        else:
+            child.wait()
+        if child.poll() is None:
+            os.kill(child.pid, signal.SIGKILL)
+            child.communicate()
+            kills += 1
+            continue
+        output, errors = child.communicate()
+        assert child.returncode == 0, errors[-2000:]
+        break
+    assert json.loads(output)["failed"] == []
+    asyncio.run(check_complete(place, expected))
+    embedded = len(log.read_text().splitlines())
+    print(f"{kills} kills; {embedded} texts embedded for {count} documents")
+    assert kills >= 3
+    # A batch holds 64 documents: no more than one is lost with each kill.
+    assert count <= embedded <= count + 64 * kills
+    store = WeaviateStore(place)
+    verified = asyncio.run(_verified(store))
+    assert (verified.repaired, verified.removed, verified.incomplete) == (0, 0, [])
+
+
+async def _verified(store: WeaviateStore):
+    try:
+        return await store.verify()
+    finally:
+        await store.close()
+
+
+def _wait_for_work(child: subprocess.Popen[str], log: Path, begun: int) -> None:
+    for _ in range(600):
+        if child.poll() is not None or (log.exists() and len(log.read_text().splitlines()) > begun):
+            return
+        time.sleep(0.05)

@@ -1,0 +1,163 @@
+"""The source over a base in Weaviate: contract, tenants, readers beside writers (R1, R10, K8, fault 60)."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from filled_base import prepared
+from hypothesis import given
+from hypothesis import strategies as st
+from weaviate_bases import place_on
+
+from groundgraph.core.document import MARKDOWN, Document
+from groundgraph.core.embedder import Embedder
+from groundgraph.core.errors import FilterInvalid, SourceUnavailable
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.core.knowledge_store import BaseIdentity
+from groundgraph.sources.conformance import check_source
+from groundgraph.sources.weaviate import address_of
+from groundgraph.sources.weaviate_base import BasePlace, WeaviateBaseSource, WeaviateStore
+from groundgraph.sources.weaviate_base.field_values import stored_values, wanted_form
+from groundgraph.sources.weaviate_base.place import tenant_name
+from groundgraph.testing import NgramEmbeddings
+
+NGRAMS = Embedder(NgramEmbeddings(32), "ngram-32")
+live = pytest.mark.live
+FIELDS = {"year": {"type": "integer"}, "topic": {"type": "string"}}
+# They differ only in case, punctuation or a further word.
+TENANTS = ["acme", "Acme", "ACME", "acme.", "acme inc", "acme-inc", "acme_inc", " acme", "акме", "*", "acm"]
+
+
+async def filled(place: BasePlace, documents, *, fields=FIELDS, embedder=NGRAMS) -> None:
+    store = WeaviateStore(place, fields=fields)
+    await store.open(BaseIdentity(embedder.name if embedder else ""))
+    assert await store.write([await prepared(one, embedder=embedder) for one in documents]) == {}
+    await store.close()
+
+
+@live
+@pytest.mark.parametrize("embedder", [NGRAMS, None], ids=["with vectors", "words only"])
+async def test_r1_the_source_keeps_the_contract(weaviate_server, embedder):
+    place = place_on(weaviate_server)
+    texts = [
+        "Refund policy: 30 days.",
+        "A refund is paid within a week.",
+        "Our policy on privacy.",
+        "Shipping is free.",
+    ]
+    documents = [Document(f"d{n}", text, metadata={"year": 2024 + n, "topic": f"t{n}"}) for n, text in enumerate(texts)]
+    await filled(place, documents, embedder=embedder)
+    source = WeaviateBaseSource(place, fields=FIELDS, embedder=embedder)
+    report = await check_source(source, query="refund policy")
+    report.raise_for_failures()
+    assert not [check for check in report.checks if "does not apply" in check.detail and "filter" in check.id]
+
+
+@live
+@pytest.mark.parametrize("embedder", [NGRAMS, None], ids=["with vectors", "words only"])
+async def test_fault_60_a_tenant_finds_its_own_records_and_nobody_finds_those_of_another(weaviate_server, embedder):
+    place = place_on(weaviate_server, tenant_from="user")
+    fields = {"user": {"type": "string"}, "topic": {"type": "string"}}
+    memories = [
+        Document(
+            f"memories/{n}",
+            f"The favourite colour of this guest is shade{n}.",
+            metadata={"user": user},
+            kind="memories",
+        )
+        for n, user in enumerate(TENANTS)
+    ]
+    shared = Document("guide.md", "The favourite colour of our house is white.", MARKDOWN)
+    await filled(place, [*memories, shared], fields=fields, embedder=embedder)
+    source = WeaviateBaseSource(place, fields=fields, embedder=embedder)
+
+    async def found(**filters):
+        intent = RetrievalIntent(["favourite colour"], {source.name: filters} if filters else {})
+        return [result.source_id for result in await source.query(intent, top_k=50)]
+
+    for n, user in enumerate(TENANTS):
+        assert await found(user=user) == [f"memories/{n}#0"]
+        assert await found(user=[user]) == [f"memories/{n}#0"]
+    # Without a tenant there is only what is everybody's, and one of whom nothing is known has nothing.
+    assert await found() == ["guide.md#0"]
+    assert await found(user="nobody") == []
+    assert await found(user="acme", document="memories/1") == []
+    for odd in (["acme", "Acme"], {"not": "acme"}, {"contains": "acme"}):
+        with pytest.raises(FilterInvalid, match="whose data"):
+            await found(user=odd)
+    both = RetrievalIntent(["favourite colour", "shade1 guest"], {source.name: {"user": "Acme"}})
+    assert [result.source_id for result in await source.query(both)] == ["memories/1#0"]
+    assert await source.counts() == {"documents": len(TENANTS) + 1, "chunks": len(TENANTS) + 1}
+    await source.close()
+    store = WeaviateStore(place, fields=fields)
+    verified = await store.verify()
+    assert (verified.chunks, verified.repaired, verified.incomplete) == (len(TENANTS) + 1, 0, [])
+    assert await store.remove(["memories/1"]) == 1
+    assert await found(user="Acme") == []
+    assert await found(user="acme") == ["memories/0#0"]
+    await store.close()
+    await source.close()
+
+
+@live
+async def test_k1_while_a_document_is_written_again_and_again_a_reader_always_finds_one_version(weaviate_server):
+    place = place_on(weaviate_server)
+    store = WeaviateStore(place)
+    await store.open(BaseIdentity(NGRAMS.name))
+
+    def version(number: int) -> Document:
+        return Document("d", "\n\n".join(f"# Part {part}\n\nPump in version{number}." for part in range(3)), MARKDOWN)
+
+    await store.write([await prepared(version(0), embedder=NGRAMS)])
+    source = WeaviateBaseSource(place, embedder=NGRAMS)
+    seen: list[set[str]] = []
+    done = asyncio.Event()
+
+    async def read() -> None:
+        while not done.is_set():
+            found = await source.query(RetrievalIntent(["pump part"]), top_k=20)
+            assert len(found) == 3
+            seen.append({result.content.rsplit(" ", 1)[1] for result in found})
+
+    reader = asyncio.ensure_future(read())
+    for number in range(1, 6):
+        assert await store.write([await prepared(version(number), embedder=NGRAMS)]) == {}
+    done.set()
+    await reader
+    assert all(len(versions) == 1 for versions in seen)
+    assert len(set().union(*seen)) >= 4
+    await source.close()
+    await store.close()
+
+
+@live
+async def test_r5_a_document_is_found_at_once_when_its_write_has_ended(weaviate_server):
+    place = place_on(weaviate_server)
+    store, source = WeaviateStore(place), WeaviateBaseSource(place, embedder=NGRAMS, vector_weight=1.0)
+    await store.open(BaseIdentity(NGRAMS.name))
+    for number in range(6):
+        text = f"Entirely new words number{number * 7919}."
+        assert await store.write([await prepared(Document(f"d{number}", text), embedder=NGRAMS)]) == {}
+        [found] = await source.query(RetrievalIntent([text]), top_k=1)
+        assert (found.content, round(found.scores["vector"], 3)) == (text, 1.0)
+    await source.close()
+    await store.close()
+
+
+async def test_r5_a_server_that_is_not_there_is_told_soon():
+    source = WeaviateBaseSource(BasePlace(address_of("http://127.0.0.1:9", grpc_port=10)))
+    with pytest.raises(SourceUnavailable, match="cannot be reached"):
+        await source.query(RetrievalIntent(["anything"]))
+    assert not await source.recovered()
+    await source.close()
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_fault_60_two_values_never_share_a_tenant_or_a_stored_form(one, other):
+    if one != other:
+        assert tenant_name(one) != tenant_name(other)
+        assert stored_values(one)["equal"] != stored_values(other)["equal"]
+    assert wanted_form(one) in stored_values(one)["equal"]
+    assert tenant_name(one).isalnum()
+    assert len(tenant_name(one)) <= 64

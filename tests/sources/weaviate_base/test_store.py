@@ -1,0 +1,306 @@
+"""The store in Weaviate, on a real server: the same as the embedded one (K1, K4, K10, K12)."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from dataclasses import replace
+
+import pytest
+from filled_base import prepared
+from weaviate_bases import objects_of
+
+from groundgraph.core.document import MARKDOWN, Chunk, Document, Heading, Part
+from groundgraph.core.embedder import Embedder
+from groundgraph.core.errors import (
+    ConfigurationError,
+    EmbeddingModelChanged,
+    SchemaChanged,
+    SourceUnavailable,
+    StorageLocked,
+)
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument
+from groundgraph.sources.weaviate_base import WeaviateBaseSource, WeaviateStore
+from groundgraph.sources.weaviate_base import lock as lock_module
+from groundgraph.sources.weaviate_base.lock import writing
+from groundgraph.sources.weaviate_base.objects import chunk_id
+from groundgraph.sources.weaviate_base.server import BaseServer
+from groundgraph.testing import NgramEmbeddings
+
+pytestmark = pytest.mark.live
+SMALL = Embedder(NgramEmbeddings(16), "ngram-16")
+LARGE = Embedder(NgramEmbeddings(24), "ngram-24")
+
+
+async def texts_of(place, question: str, *, embedder=None, **filters) -> list[str]:
+    source = WeaviateBaseSource(place, fields={"year": {"type": "integer"}}, embedder=embedder)
+    try:
+        found = await source.query(RetrievalIntent([question], {source.name: filters} if filters else {}), top_k=50)
+        return [result.content for result in found]
+    finally:
+        await source.close()
+
+
+async def test_k1_what_was_written_is_in_the_ledger_and_can_be_read_back(store):
+    page = Part(0, 9, {"page": 1})
+    report = Document(
+        "a/report.pdf", "Page one.Page two.", MARKDOWN, {"title": "Report", "year": 2026}, 2, kind="web_pages",
+        parts=(page, Part(9, 18, {"page": 2})), headings=(Heading(0, 4, 2, "Page"),),
+    )  # fmt: skip
+    await store.open(BaseIdentity(chains={"documents": "content"}))
+    assert await store.write([await prepared(report, hash_="h1"), await prepared(Document("b", "text"))]) == {}
+    first, second = await store.documents()
+    assert (first.name, first.hash, first.kind, first.title) == ("a/report.pdf", "h1", "web_pages", "Report")
+    assert first.metadata == {"title": "Report", "year": 2026}
+    assert first.written_at.endswith("+00:00")
+    assert first.from_file
+    assert await store.stored(["b", "nowhere"]) == {"b": second}
+    assert await store.names_from_files() == ["a/report.pdf", "b"]
+    assert await store.document("a/report.pdf") == report
+    assert await store.document("nowhere") is None
+    assert await store.remove(["a/report.pdf", "nowhere"]) == 1
+    assert [row.name for row in await store.documents()] == ["b"]
+
+
+async def test_k12_chunks_come_back_as_they_were_written(store):
+    document = Document("d", "# One\n\nFirst part.\n\n## Two\n\nSecond part.", MARKDOWN, {"title": "Guide"})
+
+    def texts(chunk: Chunk) -> list[str]:
+        return [f"Guide\n{chunk.text}", "Что это такое?"]
+
+    written = await prepared(document, texts=texts, qualifying_text="About parts.", embedder=SMALL)
+    assert await store.write([written]) == {}
+    assert await store.chunks("d") == [replace(chunk, vectors=None) for chunk in written.chunks]
+
+
+async def test_k1_nothing_is_there_before_the_first_ingest_and_reading_makes_nothing(store, place):
+    assert await store.documents() == []
+    assert await store.stored(["x"]) == {}
+    assert await store.document("x") is None
+    assert await store.chunks("x") == []
+    assert await store.remove(["x"]) == 0
+    source = WeaviateBaseSource(place)
+    with pytest.raises(SourceUnavailable, match="groundgraph ingest PATH"):
+        await source.query(RetrievalIntent(["anything"]))
+    await source.close()
+
+
+async def test_k1_a_closed_store_writes_no_more_and_closing_twice_is_harmless(store):
+    await store.open(BaseIdentity())
+    await store.close()
+    await store.close()
+    with pytest.raises(SourceUnavailable, match="closed"):
+        await store.documents()
+
+
+async def test_fault_54_a_new_version_leaves_no_chunk_of_the_old_one_behind(store, place):
+    long = Document("d", "\n\n".join(f"# Part {n}\n\nOld words number{n}." for n in range(12)), MARKDOWN)
+    await store.open(BaseIdentity("ngram-16"))
+    assert (
+        await store.write(
+            [await prepared(long, embedder=SMALL), await prepared(Document("e", "Kept."), embedder=SMALL)]
+        )
+        == {}
+    )
+    assert len(await objects_of(place, place.chunks(1))) == 13
+    assert await store.write([await prepared(Document("d", "New words."), embedder=SMALL)]) == {}
+    left = await objects_of(place, place.chunks(1))
+    assert sorted(one.properties["text"] for one in left.values()) == ["Kept.", "New words."]
+    assert sorted(await texts_of(place, "old words number7", embedder=SMALL)) == ["Kept.", "New words."]
+    assert await store.remove(["d"]) == 1
+    assert [one.properties["text"] for one in (await objects_of(place, place.chunks(1))).values()] == ["Kept."]
+
+
+async def test_fault_50_the_same_document_again_has_the_same_ids(store, place):
+    batch = [await prepared(Document(f"d{n}", f"Text number{n}."), embedder=SMALL) for n in range(5)]
+    await store.open(BaseIdentity("ngram-16"))
+    assert await store.write(batch) == {}
+    before = sorted(await objects_of(place, place.chunks(1)))
+    assert await store.write(batch) == {}
+    assert sorted(await objects_of(place, place.chunks(1))) == before
+    assert len(before) == 5
+
+
+async def test_fault_53_of_a_batch_that_is_refused_in_part_the_exact_names_are_told(store, place):
+    await store.open(BaseIdentity("ngram-16", 16))
+    assert await store.write([await prepared(Document("old", "Old text."), embedder=SMALL)]) == {}
+    half = Document("half", "half of a pair \ud800")
+    without = PreparedDocument(half, [PreparedChunk(Chunk(half, 0, 0, 4, (), "half"), ())], "h")
+    # One chunk whose second vector is of another size: the server itself refuses it.
+    odd = await prepared(Document("old", "New text."), embedder=SMALL, texts=lambda chunk: [chunk.text, "more"])
+    [chunk] = odd.chunks
+    bad = replace(odd, chunks=[replace(chunk, vectors=[chunk.vectors[0], chunk.vectors[1][:5]])])
+    failed = await store.write(
+        [await prepared(Document("good", "good words"), embedder=SMALL), without,
+         await prepared(Document("odd", "a \ud800"), embedder=SMALL), bad]
+    )  # fmt: skip
+    assert sorted(failed) == ["half", "odd", "old"]
+    assert "no matching text" in failed["half"]
+    assert "surrogate" in failed["odd"]
+    assert sorted(row.name for row in await store.documents()) == ["good", "old"]
+    # The old version stays, in the ledger and in what is found.
+    assert (await store.document("old")).text == "Old text."
+    assert await texts_of(place, "old text", embedder=SMALL) == ["Old text.", "good words"]
+    assert len(await objects_of(place, place.chunks(1))) == 2
+
+
+async def test_k1_the_same_name_twice_in_a_batch_leaves_the_last(store, place):
+    batch = [await prepared(Document("d", text), hash_=text) for text in ("first", "second")]
+    assert await store.write(batch) == {}
+    assert [(row.name, row.hash) for row in await store.documents()] == [("d", "second")]
+    assert len(await objects_of(place, place.chunks(1))) == 1
+
+
+async def test_k1_names_that_differ_only_in_case_or_spaces_are_different_documents(store):
+    names = ["Guide", "guide", " guide", "guide ", "руководство", "Руководство"]
+    assert await store.write([await prepared(Document(name, f"Text of {name!r}.")) for name in names]) == {}
+    assert [row.name for row in await store.documents()] == sorted(names)
+    for name in names:
+        assert (await store.document(name)).text == f"Text of {name!r}."
+    assert await store.remove(["guide"]) == 1
+    assert len(await store.documents()) == 5
+
+
+async def test_fault_40_vectors_of_another_model_or_size_are_refused_and_both_are_named(store, place):
+    await store.open(BaseIdentity("ngram-16", 16))
+    assert await store.write([await prepared(Document("d", "text"), embedder=SMALL)]) == {}
+    for wanted in (BaseIdentity("ngram-24", 24), BaseIdentity("ngram-16", 24)):
+        other = WeaviateStore(place)
+        with pytest.raises(EmbeddingModelChanged) as refused:
+            await other.open(wanted)
+        await other.close()
+        assert "'ngram-16' (16 numbers)" in str(refused.value)
+        assert f"'{wanted.embedding_model}' (24 numbers)" in str(refused.value)
+        assert "groundgraph ingest --rebuild" in str(refused.value)
+    with pytest.raises(EmbeddingModelChanged, match=r"now is 'ngram-16' \(24 numbers\)"):
+        await store.write([await prepared(Document("e", "text"), embedder=LARGE)])
+    with pytest.raises(EmbeddingModelChanged, match="no embedding model"):
+        await store.write([await prepared(Document("e", "text"))])
+    with pytest.raises(EmbeddingModelChanged, match="ngram-24"):
+        await texts_of(place, "text", embedder=LARGE)
+    assert [row.name for row in await store.documents()] == ["d"]
+
+
+async def test_fault_40_a_rebuild_takes_another_model_and_documents_are_found_by_words_meanwhile(store, place):
+    await store.open(BaseIdentity("ngram-16"))
+    documents = [Document(f"d{n}", f"Text about subject{n}.", metadata={"year": n}) for n in range(30)]
+    assert await store.write([await prepared(one, embedder=SMALL) for one in documents]) == {}
+    await store.open(BaseIdentity("ngram-24"), rebuild=True)
+    assert {row.hash for row in await store.documents()} == {""}
+    assert (await texts_of(place, "subject7"))[0] == "Text about subject7."
+    assert await texts_of(place, "text", year={"gte": 28}) == ["Text about subject28.", "Text about subject29."]
+    assert await store.write([await prepared(one, embedder=LARGE) for one in documents]) == {}
+    assert {row.hash for row in await store.documents()} == {"hash"}
+    assert (await texts_of(place, "subject7", embedder=LARGE))[0] == "Text about subject7."
+    assert len(await objects_of(place, place.chunks(2))) == 30
+
+
+async def test_k11_a_field_that_is_declared_later_can_filter_what_is_there(store, place):
+    batch = [await prepared(Document(f"d{n}", "apple pie", metadata={"colour": c}), embedder=SMALL)
+             for n, c in enumerate(("red", "Red", "green"))]  # fmt: skip
+    await store.open(BaseIdentity("ngram-16"))
+    assert await store.write(batch) == {}
+    source = WeaviateBaseSource(place, fields={"colour": {"type": "string"}}, embedder=SMALL)
+    intent = RetrievalIntent(["apple"], {source.name: {"colour": "red"}})
+    with pytest.raises(SchemaChanged, match="'colour' yet; run `groundgraph ingest`"):
+        await source.query(intent)
+    later = WeaviateStore(place, fields=["colour"])
+    await later.open(BaseIdentity("ngram-16"))
+    assert [result.source_id for result in await source.query(intent)] == ["d0#0"]
+    assert (await later.verify()).repaired == 0
+    await later.close()
+    await source.close()
+
+
+async def test_k1_two_writers_take_turns_and_one_that_waits_too_long_says_so(store, place):
+    await store.open(BaseIdentity())
+    other = WeaviateStore(place)
+    batches = [[await prepared(Document(f"{who}{n}", f"Text {n}.")) for n in range(3)] for who in "ab"]
+    assert await asyncio.gather(store.write(batches[0]), other.write(batches[1])) == [{}, {}]
+    assert len(await store.documents()) == 6
+    impatient = WeaviateStore(place, lock_timeout=0.5)
+    server = BaseServer(place)
+    async with writing(server, 5):
+        with pytest.raises(StorageLocked, match="Another process"):
+            await impatient.write(batches[0])
+    assert await impatient.write(batches[0]) == {}
+    for opened in (other, impatient, server):
+        await opened.close()
+
+
+async def test_k1_the_lock_of_a_writer_that_was_killed_is_taken_over(store, place, monkeypatch):
+    monkeypatch.setattr(lock_module, "LEASE", 1.0)
+    await store.open(BaseIdentity())
+    server = BaseServer(place)
+    await server.call(
+        lambda client: server.state_of(client).data.insert({"value": "x", "beat": "y"}, uuid=lock_module._ID)
+    )
+    assert await store.write([await prepared(Document("d", "Text."))]) == {}
+    await server.close()
+
+
+async def test_k1_what_a_killed_writer_left_is_removed_when_the_base_is_opened_again(store, place, monkeypatch):
+    from groundgraph.sources.weaviate_base import writer as writer_module
+
+    await store.open(BaseIdentity("ngram-16"))
+    assert await store.write([await prepared(Document("d", "Old text."), embedder=SMALL)]) == {}
+
+    async def killed(*_args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(writer_module, "_switch", killed)
+    new = await prepared(Document("d", "New text of three.\n\n# A\n\nNew part.", MARKDOWN), embedder=SMALL)
+    with pytest.raises(KeyboardInterrupt):
+        await store.write([new])
+    monkeypatch.undo()
+    assert len(await objects_of(place, place.chunks(1))) == 3
+    # The new chunks are there, but the ledger does not name them.
+    assert await texts_of(place, "new text part", embedder=SMALL) == ["Old text."]
+    again = WeaviateStore(place)
+    await again.open(BaseIdentity("ngram-16"))
+    assert len(await objects_of(place, place.chunks(1))) == 1
+    await again.close()
+
+
+async def test_k1_verify_finds_chunks_that_belong_to_nothing_and_documents_that_lack_some(store, place):
+    from weaviate.classes.data import DataObject
+
+    batch = [await prepared(Document(f"d{n}", f"Text number{n}."), embedder=SMALL) for n in range(6)]
+    await store.open(BaseIdentity("ngram-16"))
+    assert await store.write(batch) == {}
+    ids = sorted(await objects_of(place, place.chunks(1)))
+    server = BaseServer(place)
+    stray = {"document_id": str(uuid.uuid4()), "version": str(uuid.uuid4()), "position": 0, "text": "stray"}
+    await server.call(lambda c: server.chunks(c, 1).data.delete_by_id(ids[0]))
+    await server.call(lambda c: server.chunks(c, 1).data.insert_many([DataObject(uuid=uuid.uuid4(), properties=stray)]))
+    await server.close()
+    found = await store.verify()
+    assert (found.documents, found.chunks, found.removed, found.repaired) == (6, 5, 1, 0)
+    assert len(found.incomplete) == 1
+    # It is gone from the ledger, so the next ingest takes it for a new one.
+    missing = await store.stored([f"d{n}" for n in range(6)])
+    assert set(found.incomplete) == {f"d{n}" for n in range(6)} - set(missing)
+    assert await store.write(batch) == {}
+    assert sorted(await objects_of(place, place.chunks(1))) == ids
+    assert (await store.verify()).incomplete == []
+
+
+async def test_k8_the_field_of_the_tenants_cannot_be_changed_for_a_base_that_is_there(store, place):
+    await store.open(BaseIdentity())
+    other = WeaviateStore(replace(place, tenant_from="user"))
+    with pytest.raises(ConfigurationError, match="another prefix"):
+        await other.open(BaseIdentity())
+    await other.close()
+
+
+@pytest.mark.parametrize("prefix", ["", "lower", "1st", "With space", "Ünicode", "A" * 300])
+def test_k1_a_prefix_that_no_collection_can_have_is_refused(place, prefix):
+    with pytest.raises(ConfigurationError, match="capital letter"):
+        replace(place, prefix=prefix)
+
+
+def test_k1_chunk_ids_are_made_of_version_and_position_alone():
+    version = str(uuid.UUID(int=7))
+    assert chunk_id(version, 0) == chunk_id(version, 0) != chunk_id(version, 1)
+    assert chunk_id(version, 0) != chunk_id(str(uuid.UUID(int=8)), 0)
