@@ -9,11 +9,11 @@ import pytest
 
 from groundgraph import load_settings
 from groundgraph.core.errors import IngestError
+from groundgraph.core.ingest_report import IngestReport
 from groundgraph.evals import corpus_base as module
 from groundgraph.evals.corpus_base import corpus_base
 from groundgraph.evals.dataset import Corpus, DatasetFiles, Query, load_dataset
 from groundgraph.evals.run_queries import GIVE_UP_AFTER, EvaluationFailed, evaluation_settings, run_queries
-from groundgraph.graph.ingest import IngestReport
 
 
 def corpus(folder: Path, name: str, rows: list[dict[str, str]]) -> Corpus:
@@ -42,7 +42,9 @@ async def test_a_document_ranks_by_its_best_chunk_over_all_sources(tmp_path):
     done: list[tuple[int, int]] = []
     found = await run_queries(settings, [notes, tables], [ask("zebra"), ask("nothing")], lambda *at: done.append(at))
     assert [one.documents for one in found] == [("d1", "d2"), ()]
-    assert [one.answerable for one in found] == [1.0, 0.0]
+    assert found[0].answerable > 0.5 > found[1].answerable == 0.0
+    assert [len(one.relevances) for one in found] == [2, 0]
+    assert found[0].relevances[0] == 1.0
     assert done == [(1, 2), (2, 2)]
     assert found[0].failures == ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,6 +19,7 @@ from groundgraph.cli.progress import shown_progress
 from groundgraph.cli.query_progress import query_progress
 
 if TYPE_CHECKING:
+    from groundgraph.core.embedder import Embedder
     from groundgraph.core.settings import Settings
     from groundgraph.evals.dataset import Dataset, Query
     from groundgraph.evals.report import Difference, Evaluation
@@ -56,7 +58,7 @@ def evaluate(
         MeasureName,
         typer.Option(
             help="retrieval: nDCG, recall and MRR. refusal: AUC of support.answerable against the queries' label. "
-            "citations: not available yet."
+            "citations: precision and recall of the sentences cited for the reference answers."
         ),
     ] = "retrieval",
     save: Annotated[
@@ -65,7 +67,14 @@ def evaluate(
     compare: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Show the difference to a run that --save wrote.")
     ] = None,
-    vectors: Annotated[str | None, typer.Option(metavar="FOLDER", help="Not available yet.")] = None,
+    vectors: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Embeddings from FOLDER_NAME.FILE_STEM.npy in this folder in place of an embedding model, "
+            "a row for each line of the corpus and of the questions.",
+        ),
+    ] = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -74,14 +83,14 @@ def evaluate(
     The passages take the place of the configured sources. Queries without a relevant passage do not count. A
     difference whose interval covers 0 is no difference shown.
     """
-    _refuse_what_is_missing(measure, vectors)
     if save and not save.absolute().parent.is_dir():
         raise typer.BadParameter(f"there is no folder '{save.parent}'", param_hint="--save")
     settings = find_settings(config)
+    from groundgraph.evals.cited_sentences import by_sentence_scores, citation_values
     from groundgraph.evals.dataset import DatasetFiles, load_dataset
     from groundgraph.evals.measures import require_ir_measures
+    from groundgraph.evals.report import citation_evaluation, load
     from groundgraph.evals.report import compare as compared
-    from groundgraph.evals.report import load
     from groundgraph.evals.report import save as save_evaluation
 
     if measure == "retrieval":
@@ -92,7 +101,13 @@ def evaluate(
     for sentence in dataset.notes:
         note(sentence)
     with problems_placed(settings):
-        evaluation = _evaluation(settings, dataset, measure, as_configured=as_configured, quiet=as_json)
+        if measure == "citations":
+            evaluation = citation_evaluation(
+                dataset.name, citation_values(dataset.queries, dataset.corpora, by_sentence_scores)
+            )
+        else:
+            run = _Run(settings, dataset, _embedder(settings, dataset, vectors), as_configured, as_json)
+            evaluation = run.evaluation(measure)
     if save:
         save_evaluation(evaluation, save)
     comparison = compared(evaluation, earlier) if earlier else None
@@ -102,48 +117,61 @@ def evaluate(
     raise typer.Exit(DONE_WITH_FAILURES if evaluation.failures else DONE)
 
 
-def _refuse_what_is_missing(measure: str, vectors: str | None) -> None:
-    if vectors is not None:
-        raise typer.BadParameter("embeddings from files are not available yet", param_hint="--vectors")
-    if measure == "citations":
-        raise typer.BadParameter(
-            "'citations' is not available yet; choose 'retrieval' or 'refusal'", param_hint="--measure"
-        )
+def _embedder(settings: Settings, dataset: Dataset, vectors: Path | None) -> Embedder | None:
+    """The embedding model that is measured, None for words alone."""
+    from groundgraph.evals.stored_vectors import stored_embedder
+    from groundgraph.graph.configured_embedder import configured_embedder
+
+    if vectors is None:
+        return configured_embedder(settings)
+    section = settings.embedding_model
+    return stored_embedder(vectors, dataset, languages=section.languages if section else ())
 
 
-def _evaluation(settings: Settings, dataset: Dataset, measure: str, *, as_configured: bool, quiet: bool) -> Evaluation:
-    from groundgraph.evals.measures import classes, retrieval_values, scored_queries
-    from groundgraph.evals.report import refusal_evaluation, retrieval_evaluation
+@dataclass(frozen=True)
+class _Run:
+    """The queries of a set through the retrieval graph; `quiet` shows no progress."""
 
-    answerable = classes(dataset.queries) if measure == "refusal" else {}
-    counting = set(answerable or scored_queries(dataset.judged))
-    if not counting:
-        raise typer.BadParameter("no query has a relevant passage, so there is nothing to measure", param_hint="FOLDER")
-    asked = [query for query in dataset.queries if query.id in counting]
-    answered = asyncio.run(_answered(settings, dataset, asked, as_configured=as_configured, quiet=quiet))
-    failures = [{"query": one.query, "reason": reason} for one in answered for reason in one.failures]
-    if measure == "refusal":
-        scores = {one.query: one.answerable for one in answered}
-        return refusal_evaluation(dataset.name, scores, answerable, failures)
-    values = retrieval_values(dataset.judged, {one.query: one.documents for one in answered})
-    return retrieval_evaluation(dataset.name, values, failures)
+    settings: Settings
+    dataset: Dataset
+    embedder: Embedder | None
+    as_configured: bool
+    quiet: bool
 
+    def evaluation(self, measure: str) -> Evaluation:
+        """What came of those queries that count for `measure`."""
+        from groundgraph.evals.measures import classes, retrieval_values, scored_queries
+        from groundgraph.evals.report import refusal_evaluation, retrieval_evaluation
 
-async def _answered(
-    settings: Settings, dataset: Dataset, asked: list[Query], *, as_configured: bool, quiet: bool
-) -> list[Answered]:
-    from groundgraph.evals.corpus_base import corpus_base
-    from groundgraph.evals.run_queries import evaluation_settings, run_queries
+        answerable = classes(self.dataset.queries) if measure == "refusal" else {}
+        counting = set(answerable or scored_queries(self.dataset.judged))
+        if not counting:
+            message = "no query has a relevant passage, so there is nothing to measure"
+            raise typer.BadParameter(message, param_hint="FOLDER")
+        answered = asyncio.run(self._answered([query for query in self.dataset.queries if query.id in counting]))
+        failures = [{"query": one.query, "reason": reason} for one in answered for reason in one.failures]
+        if measure == "refusal":
+            scores = {one.query: one.answerable for one in answered}
+            return refusal_evaluation(self.dataset.name, scores, answerable, failures)
+        values = retrieval_values(self.dataset.judged, {one.query: one.documents for one in answered})
+        return retrieval_evaluation(self.dataset.name, values, failures)
 
-    folder = settings.at(Path(STATE_FOLDER, "evaluate"))
-    keep_out_of_git(folder)
-    bases: dict[str, Path] = {}
-    for corpus in dataset.corpora:
-        with shown_progress(f"Ingesting {corpus.file.name}", quiet=quiet) as on_progress:
-            bases[corpus.name] = await corpus_base(corpus, folder, on_progress)
-    measured = evaluation_settings(settings, bases, as_configured=as_configured)
-    with query_progress(quiet=quiet) as on_query:
-        return await run_queries(measured, dataset.corpora, asked, on_query)
+    async def _answered(self, asked: list[Query]) -> list[Answered]:
+        from groundgraph.evals.corpus_base import corpus_base
+        from groundgraph.evals.run_queries import evaluation_settings, has_topic_index, run_queries
+        from groundgraph.evals.weaviate_corpus import corpus_in_weaviate
+
+        folder = self.settings.at(Path(STATE_FOLDER, "evaluate"))
+        keep_out_of_git(folder)
+        bases: dict[str, Path] = {}
+        for corpus in self.dataset.corpora:
+            with shown_progress(f"Ingesting {corpus.file.name}", quiet=self.quiet) as on_progress:
+                outline = has_topic_index(self.settings)
+                bases[corpus.name] = await corpus_base(corpus, folder, on_progress, self.embedder, outline=outline)
+                await corpus_in_weaviate(self.settings, bases[corpus.name])
+        measured = evaluation_settings(self.settings, bases, as_configured=self.as_configured)
+        with query_progress(quiet=self.quiet) as on_query:
+            return await run_queries(measured, self.dataset.corpora, asked, on_query, self.embedder)
 
 
 def _show(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from groundgraph.core.errors import ConfigurationError, Problem
-from groundgraph.evals.json_lines import MAX_PROBLEMS, BadLine, id_of, json_object, read_lines, text_of
+from groundgraph.evals.json_lines import MAX_PROBLEMS, BadLine, id_of, json_object, read_lines, text_of, texts_of
 
 Role = Literal["user", "assistant"]
 Judgements = dict[str, dict[str, int]]
@@ -25,11 +25,16 @@ ONLY_CORPUS = "knowledge_base"
 
 @dataclass(frozen=True)
 class Passage:
-    """One text to search: `document` is the id that it counts as, its own unless it has a `parent`."""
+    """One text to search: `document` is the id that it counts as, its own unless it has a `parent`.
+
+    `body` is the text without its title; `sentences` are those of the body, where the row lists them.
+    """
 
     id: str
     document: str
     text: str = field(repr=False)
+    body: str = field(default="", repr=False)
+    sentences: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -43,12 +48,30 @@ class Corpus:
 
 
 @dataclass(frozen=True)
+class ReferenceAnswer:
+    """What a person answered, and the sentences of the passage that the answer rests on, word for word."""
+
+    text: str
+    selected_sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Query:
-    """A conversation whose last turn, the user's, is asked. `label` is `ANSWERABLE`, `UNANSWERABLE`, or another."""
+    """A conversation whose last turn, the user's, is asked.
+
+    Attributes:
+        id: of the query.
+        turns: who said what, in order.
+        label: `ANSWERABLE`, `UNANSWERABLE`, or another.
+        passage: the passage that the reference answers are from.
+        answers: the reference answers.
+    """
 
     id: str
     turns: tuple[tuple[Role, str], ...]
     label: str | None = None
+    passage: str | None = None
+    answers: tuple[ReferenceAnswer, ...] = ()
 
     @property
     def question(self) -> str:
@@ -65,6 +88,7 @@ class Dataset:
         corpora: one per source.
         queries: all that the file holds.
         judged: per query the gain of each document: more than 0 for relevant ones.
+        queries_file: where the queries are from.
         notes: what was left out while reading, a sentence each.
     """
 
@@ -72,6 +96,7 @@ class Dataset:
     corpora: tuple[Corpus, ...]
     queries: tuple[Query, ...]
     judged: Judgements
+    queries_file: Path
     notes: tuple[str, ...] = ()
 
 
@@ -103,14 +128,15 @@ def load_dataset(files: DatasetFiles) -> Dataset:
     if not files.folder.is_dir():
         raise _wrong(f"there is no folder '{files.folder}'")
     corpora = tuple(_corpus(name, path) for name, path in _named_files(files))
-    queries = _queries(_found(files.folder, files.queries, "--queries"), turns=files.turns)
+    queries_file = _found(files.folder, files.queries, "--queries")
+    queries = _queries(queries_file, turns=files.turns)
     notes = [note for corpus in corpora if (note := _blank_note(corpus))]
     judged: Judgements = {}
     if files.qrels is not None:
         path = _found(files.folder, files.qrels, "--qrels")
         judged, left_out = _judgements(path, corpora, {query.id for query in queries})
         notes += left_out
-    return Dataset(files.folder.resolve().name, corpora, queries, judged, tuple(notes))
+    return Dataset(files.folder.resolve().name, corpora, queries, judged, queries_file, tuple(notes))
 
 
 def _wrong(message: str) -> ConfigurationError:
@@ -152,6 +178,8 @@ def _corpus(name: str, file: Path) -> Corpus:
             _new_id(row, lines, number),
             id_of(row, "parent") if row.get("parent") is not None else id_of(row),
             f"{text_of(row, 'title', '')} {text_of(row, 'text')}",
+            text_of(row, "text"),
+            texts_of(row, "sentences"),
         )
 
     passages = read_lines(data, file, parse)
@@ -178,13 +206,28 @@ def _queries(file: Path, *, turns: bool) -> tuple[Query, ...]:
 
     def parse(number: int, line: str) -> Query:
         row = json_object(line)
-        label = row.get("label")
-        return Query(_new_id(row, lines, number), _turns(row, turns), str(label) if label is not None else None)
+        label, passage = row.get("label"), row.get("passage")
+        return Query(
+            _new_id(row, lines, number),
+            _turns(row, turns),
+            str(label) if label is not None else None,
+            id_of(row, "passage") if passage is not None else None,
+            _answers(row),
+        )
 
     queries = read_lines(file.read_bytes(), file, parse)
     if not queries:
         raise _wrong(f"{file} holds no question")
     return tuple(queries)
+
+
+def _answers(row: dict[str, Any]) -> tuple[ReferenceAnswer, ...]:
+    """The reference answers of `row`; those of other sets, which mark no sentences, are left alone."""
+    given = row.get("answers")
+    if not isinstance(given, list):
+        return ()
+    marked = [one for one in given if isinstance(one, dict) and "selected_sentences" in one]
+    return tuple(ReferenceAnswer(text_of(one, "answer"), texts_of(one, "selected_sentences")) for one in marked)
 
 
 def _turns(row: dict[str, Any], lines_are_turns: bool) -> tuple[tuple[Role, str], ...]:

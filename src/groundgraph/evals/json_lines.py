@@ -98,3 +98,17 @@ def text_of(row: dict[str, Any], key: str, default: str | None = None) -> str:
     if not isinstance(value, str):
         raise BadLine(f"'{key}' must be a text")
     return value
+
+
+def texts_of(row: dict[str, Any], key: str) -> tuple[str, ...]:
+    """The texts under `key`; none when it is missing or null.
+
+    Raises:
+        BadLine: it is no list of texts.
+    """
+    value = row.get(key)
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise BadLine(f"'{key}' must be a list of texts")
+    return tuple(value)

@@ -30,7 +30,7 @@ class Evaluation:
 
     Attributes:
         dataset: its name.
-        measure: `retrieval` or `refusal`.
+        measure: `retrieval`, `refusal` or `citations`.
         values: per measure the value of each query; for `refusal` what `support.answerable` was.
         answerable: for `refusal`, which queries are.
         measures: the figures.
@@ -89,6 +89,11 @@ class Difference:
 def retrieval_evaluation(dataset: str, values: PerQuery, failures: Sequence[Mapping[str, str]] = ()) -> Evaluation:
     """The evaluation of rankings; `values` as `retrieval_values` gives them."""
     return Evaluation(dataset, "retrieval", values, means(values), mean_intervals(values), failures=failures)
+
+
+def citation_evaluation(dataset: str, values: PerQuery) -> Evaluation:
+    """The evaluation of cited sentences; `values` as `citation_values` gives them."""
+    return Evaluation(dataset, "citations", values, means(values), mean_intervals(values))
 
 
 def refusal_evaluation(
@@ -185,18 +190,20 @@ def _shared(new: Mapping[str, float], old: Mapping[str, float]) -> list[str]:
 def evaluation_lines(evaluation: Evaluation) -> list[str]:
     """The evaluation for a reader."""
     lines = [f"{evaluation.dataset}: {evaluation.n} queries"]
+    width = max(8, *map(len, evaluation.measures))
     for name, value in evaluation.measures.items():
         low, high = evaluation.intervals[name]
-        lines.append(f"  {name:<8} {value:.4f}  [{low:.4f}, {high:.4f}]")
+        lines.append(f"  {name:<{width}} {value:.4f}  [{low:.4f}, {high:.4f}]")
     return [*lines, "In brackets: 95 % percentile bootstrap over the queries, 2 000 resamples."]
 
 
 def comparison_lines(differences: Mapping[str, Difference], shared: int, file: Path) -> list[str]:
     """The comparison for a reader."""
     lines = [f"Difference to {file}, over the {shared} queries of both:"]
+    width = max(8, *map(len, differences))
     for name, difference in differences.items():
         low, high = difference.interval
-        lines.append(f"  {name:<8} {difference.value:+.4f}  [{low:+.4f}, {high:+.4f}]  {difference.verdict}")
+        lines.append(f"  {name:<{width}} {difference.value:+.4f}  [{low:+.4f}, {high:+.4f}]  {difference.verdict}")
     return lines
 
 

@@ -9,17 +9,21 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from groundgraph.chains.citations import answerable
+from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import GroundGraphError
-from groundgraph.core.evidence import SourceResult
 from groundgraph.core.settings import Settings, SourceEntry
 from groundgraph.evals.dataset import Corpus, Query
+from groundgraph.evals.outline_corpus import PASSAGE
+from groundgraph.evals.weaviate_corpus import weaviate_prefix
 from groundgraph.graph.retrieval import retrieval_graph
 
 TOP_K = 50
 GIVE_UP_AFTER = 20
 KNOWLEDGE_BASE_KINDS = ("knowledge_base", "vector_kb")
-_OWN_OPTIONS = ("path", "fields", "description")
+# What puts results into another order than that of their relevance, for the sake of a model that reads them.
+_IN_ORDER = {"reorder": None, "cluster_strategy": None, "rotation": None}
+_OWN_OPTIONS = ("path", "prefix", "fields", "description")
+WEIGHT = "vector_weight"
 
 # Called with the number of queries done and how many there are.
 Progress = Callable[[int, int], None]
@@ -36,12 +40,14 @@ class Answered:
     Attributes:
         query: its id.
         documents: the ids of the documents found, the best first, each at the rank of its best chunk.
-        answerable: see `groundgraph.chains.citations.answerable`.
-        failures: why sources, or the model that writes queries, failed; a sentence each.
+        relevances: of each of `documents` that of its best chunk.
+        answerable: `support.answerable` of a turn; see `groundgraph.chains.answerable`.
+        failures: why sources or models failed; a sentence each.
     """
 
     query: str
     documents: tuple[str, ...]
+    relevances: tuple[float, ...]
     answerable: float
     failures: tuple[str, ...] = ()
 
@@ -51,33 +57,48 @@ def evaluation_settings(settings: Settings, bases: Mapping[str, Path], *, as_con
 
     A source keeps the weight, the timeout and the search options of the configured knowledge base of its name or, when
     there is just one on both sides, of that one. Filters are left out, since passages have no fields. Without
-    `as_configured`, 50 results per source and no threshold.
+    `as_configured`, 50 results per source and no thresholds.
     """
     entries = [entry for entry in settings.sources if entry.type in KNOWLEDGE_BASE_KINDS]
     by_name = {entry.name: entry for entry in entries}
     only = entries[0] if len(entries) == len(bases) == 1 else None
     retrieval: dict[str, Any] = {"scope_filters": {}}
     if not as_configured:
-        retrieval |= {"top_k": TOP_K, "score_threshold": 0.0}
+        retrieval |= {"top_k": TOP_K, "score_threshold": 0.0, "answerable_threshold": None}
     return settings.model_copy(
         update={
-            "sources": [_entry(name, path, by_name.get(name, only)) for name, path in bases.items()],
+            "sources": [_entry(settings, name, path, by_name.get(name, only)) for name, path in bases.items()],
             "retrieval": settings.retrieval.model_copy(update=retrieval),
             "intent": settings.intent.model_copy(update={"default_filters": {}, "filters": {}}),
+            "result_processing": settings.result_processing.model_copy(update=_IN_ORDER),
         }
     )
 
 
-def _entry(name: str, path: Path, configured: SourceEntry | None) -> SourceEntry:
-    kept: dict[str, Any] = {}
+def _entry(settings: Settings, name: str, path: Path, configured: SourceEntry | None) -> SourceEntry:
+    kept: dict[str, Any] = {WEIGHT: settings.knowledge_base.vector_weight} if settings.knowledge_base else {}
     if configured is not None:
         options = {key: value for key, value in configured.options.items() if key not in _OWN_OPTIONS}
-        kept = {"weight": configured.weight, "timeout": configured.timeout, **options}
-    return SourceEntry(type="knowledge_base", name=name, path=str(path.absolute()), **kept)
+        kept |= {"weight": configured.weight, "timeout": configured.timeout, **options}
+        kept |= {"topic_index": configured.topic_index}
+    prefix = weaviate_prefix(settings, path)
+    where = {"prefix": prefix} if prefix else {"path": str(path.absolute())}
+    return SourceEntry(type="knowledge_base", name=name, **{**kept, **where})
+
+
+def has_topic_index(settings: Settings) -> bool:
+    """Whether a knowledge base of `settings` is searched by topics."""
+    shared = settings.knowledge_base.topic_index if settings.knowledge_base else None
+    entries = [entry for entry in settings.sources if entry.type in KNOWLEDGE_BASE_KINDS]
+    return shared is not None or any(entry.topic_index for entry in entries)
 
 
 async def run_queries(
-    settings: Settings, corpora: Iterable[Corpus], queries: Sequence[Query], on_progress: Progress | None = None
+    settings: Settings,
+    corpora: Iterable[Corpus],
+    queries: Sequence[Query],
+    on_progress: Progress | None = None,
+    embedder: Embedder | None = None,
 ) -> list[Answered]:
     """What each of `queries` finds, in their order.
 
@@ -86,13 +107,14 @@ async def run_queries(
         corpora: which document a passage counts as.
         queries: what to ask.
         on_progress: called after each query.
+        embedder: the embedding model in place of the configured one.
 
     Raises:
         ConfigurationError: the settings cannot work.
         EvaluationFailed: every query failed, or each of the first 20, in which case the others are not asked.
     """
     documents = {corpus.name: {passage.id: passage.document for passage in corpus.passages} for corpus in corpora}
-    graph = retrieval_graph(settings)
+    graph = retrieval_graph(settings, embeddings=embedder)
     answered: list[Answered] = []
     try:
         for number, query in enumerate(queries, 1):
@@ -122,9 +144,17 @@ def _messages(query: Query) -> list[BaseMessage]:
 
 
 def _answered(query: Query, found: Mapping[str, Any], documents: Mapping[str, Mapping[str, str]]) -> Answered:
-    evidence = [_result(row) for row in found["evidence"]]
-    ranked = dict.fromkeys(documents[result.source_name][result.metadata["document"]] for result in evidence)
-    return Answered(query.id, tuple(ranked), answerable(query.question, evidence), _failures(found["provenance"]))
+    ranked: dict[str, float] = {}
+    for row in found["evidence"]:
+        document = documents[row["source_name"]][_passage_of(row["metadata"])]
+        ranked[document] = max(row["relevance"], ranked.get(document, 0.0))
+    record = found["provenance"]
+    return Answered(query.id, tuple(ranked), tuple(ranked.values()), record["answerable"], _failures(record))
+
+
+def _passage_of(metadata: Mapping[str, Any]) -> str:
+    """The passage that a chunk is: a document of its own, or a part of the one that an outline makes of a corpus."""
+    return str(metadata.get(PASSAGE, metadata["document"]))
 
 
 def _failures(record: Mapping[str, Any]) -> tuple[str, ...]:
@@ -135,10 +165,9 @@ def _failures(record: Mapping[str, Any]) -> tuple[str, ...]:
         if report["status"] != "ok"
     ]
     models = [f"model {call.get('model', '')}: {call['error']}" for call in record["models"] if call.get("error")]
-    return (*sources, *models)
-
-
-def _result(row: Mapping[str, Any]) -> SourceResult:
-    return SourceResult(
-        row["text"], row["source_id"], row["source_name"], row["source_type"], row["relevance"], row["metadata"]
-    )
+    degraded = [
+        f"{name}: without its {told['part']}: {told['reason']}"
+        for name, report in record["sources"].items()
+        for told in report.get("degraded", [])
+    ]
+    return (*sources, *degraded, *models)

@@ -1,0 +1,68 @@
+"""One set searched in every way that can be told apart: by words, by vectors, by both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from groundgraph.core.load_settings import load_settings
+from groundgraph.core.settings import Settings
+from groundgraph.evals.corpus_base import corpus_base
+from groundgraph.evals.dataset import Dataset, Query, load_dataset
+from groundgraph.evals.public_sets import HYBRID, LEXICAL, VECTORS, PublicSet
+from groundgraph.evals.run_queries import Answered, evaluation_settings, run_queries
+from groundgraph.evals.stored_vectors import stored_embedder, strangers
+
+# Languages of the model whose vectors are stored.
+LANGUAGES = ("en",)
+_WEIGHT = {LEXICAL: 0.5, VECTORS: 1.0, HYBRID: 0.5}
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A set, and per way of searching what each of its queries found.
+
+    `strangers` are the queries whose nearest passage shares no word with them; see `stored_vectors`.
+    """
+
+    dataset: Dataset
+    found: Mapping[str, Sequence[Answered]]
+    strangers: frozenset[str] = frozenset()
+
+
+async def search_set(wanted: PublicSet, data: Path, vectors: Path, bases: Path, tell: Tell) -> Searched:
+    """`wanted` searched in the ways that its vectors allow.
+
+    Args:
+        wanted: the set.
+        data: the folder that the sets are in.
+        vectors: the folder with the stored vectors.
+        bases: where knowledge bases are kept from one run to the next.
+        tell: told what is being done.
+
+    Raises:
+        GroundGraphError: the set cannot be read or searched.
+    """
+    dataset = load_dataset(wanted.files(data))
+    embedder = stored_embedder(vectors, dataset, languages=LANGUAGES) if wanted.has_vectors(vectors) else None
+    paths = {corpus.name: await corpus_base(corpus, bases, None, embedder) for corpus in dataset.corpora}
+    found: dict[str, list[Answered]] = {}
+    for way in (LEXICAL, VECTORS, HYBRID) if embedder else (LEXICAL,):
+        tell(f"{wanted.title}: {way}")
+        settings = evaluation_settings(_settings(wanted, way), paths, as_configured=False)
+        used = None if way == LEXICAL else embedder
+        found[way] = await run_queries(settings, dataset.corpora, _counting(dataset), None, used)
+    return Searched(dataset, found, strangers(dataset, embedder) if embedder else frozenset())
+
+
+def _settings(wanted: PublicSet, way: str) -> Settings:
+    return load_settings({"retrieval": {"merge": wanted.merge}, "knowledge_base": {"vector_weight": _WEIGHT[way]}})
+
+
+def _counting(dataset: Dataset) -> list[Query]:
+    """The queries that a measure can use: those with a relevant passage, and those known to have none."""
+    relevant = {query for query, gains in dataset.judged.items() if any(gain > 0 for gain in gains.values())}
+    return [query for query in dataset.queries if query.id in relevant or query.label == "UNANSWERABLE"]

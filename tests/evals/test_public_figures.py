@@ -1,0 +1,46 @@
+"""Refusal and cited sentences on the public sets (limits L14)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from groundgraph.evals.__main__ import main
+
+
+@pytest.fixture(scope="module")
+def clapnq(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, float]]:
+    """Per measure the figures on clapnq by words alone."""
+    import contextlib
+    import io
+
+    folder = tmp_path_factory.mktemp("clapnq")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        arguments = ["--vectors", str(folder), "--bases", str(folder / "bases"), "--only", "clapnq", "--json"]
+        assert main([str(data), *arguments]) == 0
+    rows = json.loads(printed.getvalue())["rows"]
+    return {row["measure"]: {name: one["value"] for name, one in row["figures"].items()} for row in rows}
+
+
+def test_l14_cited_sentences_reach_their_figures(clapnq):
+    assert clapnq["cited sentences: precision"]["product"] >= 0.85
+    assert clapnq["cited sentences: recall"]["product"] >= 0.86
+
+
+def test_s7_quotes_are_better_than_the_sentences_that_share_most_words(clapnq):
+    for measure in ("precision", "recall"):
+        figures = clapnq[f"quotes for the question alone: {measure}"]
+        assert figures["product"] > figures["baseline"]
+
+
+def test_l14_words_alone_tell_answerable_questions_from_others(clapnq):
+    assert clapnq["AUC of support.answerable"]["lexical"] >= 0.82
+
+
+def test_hardly_any_question_with_an_answer_is_refused_by_default(clapnq):
+    [refused] = [figures for measure, figures in clapnq.items() if measure.startswith("share of questions refused")]
+    assert refused["lexical, answerable"] <= 0.01
+    assert refused["lexical, unanswerable"] > refused["lexical, answerable"]
