@@ -7,6 +7,7 @@ language, such as `nothing_found.ru.jinja2`, belongs to that language.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -26,6 +27,7 @@ from jinja2 import (
 
 from groundgraph.core.errors import ConfigurationError, Problem, TemplateInvalid
 from groundgraph.core.registry import nearest
+from groundgraph.core.settings import Settings
 from groundgraph.core.templates import RENDERING, Sandbox, render
 
 _SUFFIX = ".jinja2"
@@ -39,15 +41,25 @@ def _shipped() -> dict[str, str]:
 class Prompts:
     """The prompt files, those in `path` before those that groundgraph ships.
 
+    Args:
+        path: the user's folder.
+        own: names of prompts that are the user's alone: the configuration asks for them, nothing is shipped.
+
     Raises:
-        TemplateInvalid: a file in `path` has no counterpart, does not compile, lacks a variable that the shipped one
-            uses, or uses one that it is not given.
+        TemplateInvalid: a file in `path` has no counterpart and is not in `own`, does not compile, lacks a variable
+            that the shipped one uses, or uses one that it is not given.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, own: Collection[str] = ()) -> None:
         self.path = path
         if path is not None:
-            self._check_overrides(path)
+            self._check_overrides(path, {f"{name}{_SUFFIX}" for name in own})
+
+    @classmethod
+    def of(cls, settings: Settings) -> Prompts:
+        """The prompts of `settings`."""
+        folder = settings.prompts.path
+        return cls(settings.at(folder) if folder else None, settings.chains.own_prompts)
 
     @cached_property
     def _environment(self) -> Environment:
@@ -75,17 +87,54 @@ class Prompts:
             return template.render(variables)
         return render(template, variables, key=f"prompt {file}")
 
+    def source(self, name: str) -> str:
+        """The text of the file of the prompt `name`, as it stands."""
+        loader = self._environment.loader
+        if loader is None:
+            raise ValueError("an environment of prompts has a loader")
+        try:
+            return loader.get_source(self._environment, f"{name}{_SUFFIX}")[0]
+        except TemplateError as error:
+            raise TemplateInvalid([Problem(name, str(error))]) from error
+
+    def check_stands_in(self, name: str, shipped: str, *, key: str) -> None:
+        """Make sure that the prompt `name`, which the setting `key` asks for, can take the place of `shipped`.
+
+        Raises:
+            TemplateInvalid: there is no such prompt, it does not compile, or it uses a variable that it is not given.
+        """
+        environment = self._environment
+        names = [file.removesuffix(_SUFFIX) for file in environment.list_templates(extensions=[_SUFFIX[1:]])]
+        if name not in names:
+            where = "in prompts.path" if self.path else "(prompts.path names no folder)"
+            raise TemplateInvalid([Problem(key, f"there is no prompt '{name}' {where}.{nearest(name, names)}")])
+        try:
+            given = meta.find_undeclared_variables(environment.parse(self.source(shipped)))
+            used = meta.find_undeclared_variables(environment.parse(self.source(name)))
+        except TemplateSyntaxError as error:
+            raise TemplateInvalid([Problem(key, f"the prompt '{name}' does not compile: {error.message}")]) from error
+        if used - given:
+            message = f"the prompt '{name}' uses '{min(used - given)}', which this prompt is not given"
+            raise TemplateInvalid([Problem(key, message)])
+
     def note(self, kind: str, language: str, **variables: Any) -> str:
         """One sentence for the reader: the macro `kind` in the notes of `language`."""
-        module = self._template(f"notes.{language}{_SUFFIX}").module
+        return self.told(f"notes.{language}", kind, **variables)
+
+    def told(self, name: str, kind: str, /, **variables: Any) -> str:
+        """The text of the macro `kind` in the prompt `name`, a file of several short texts."""
+        module = self._template(f"{name}{_SUFFIX}").module
         return str(getattr(module, kind)(**variables)).strip()
 
-    def _check_overrides(self, path: Path) -> None:
+    def _check_overrides(self, path: Path, own: Collection[str]) -> None:
         if not path.is_dir():
             raise ConfigurationError([Problem("prompts.path", f"there is no folder {path}")])
         shipped = _shipped()
         problems = [
-            problem for file in sorted(path.glob(f"*{_SUFFIX}")) for problem in _override_problems(file, shipped)
+            problem
+            for file in sorted(path.glob(f"*{_SUFFIX}"))
+            if file.name in shipped or file.name not in own
+            for problem in _override_problems(file, shipped)
         ]
         if problems:
             raise TemplateInvalid(problems)
@@ -134,7 +183,7 @@ def _with_filters(environment: Environment) -> Environment:
 
 # A model reads over white space and over characters without width in a tag.
 _GAP = r"[\s\u200b-\u200d\u2060\ufeff]*+"
-_BLOCK_TAG = re.compile(f"<(?={_GAP}/?{_GAP}(?:evidence|passage|conversation))", re.IGNORECASE)
+_BLOCK_TAG = re.compile(f"<(?={_GAP}/?{_GAP}(?:evidence|passage|cluster|conversation))", re.IGNORECASE)
 
 
 def fenced(text: str) -> str:

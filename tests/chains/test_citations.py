@@ -6,16 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.citations import (
-    answerable,
-    cited_sentences,
-    has_claims,
-    label_flags,
-    labels_in,
-    lexical_support,
-    reference,
-    resolve_citations,
-)
+from groundgraph.chains.check_support import lexical_support
+from groundgraph.chains.citations import labels_in, reference, resolve_citations
+from groundgraph.chains.claims import CheckedAnswer, claims_of
 from groundgraph.core.evidence import SourceResult
 
 PIECES = [
@@ -37,7 +30,11 @@ def result(content: str = "A token expires after one hour.", **metadata) -> Sour
 
 
 def cited(text: str) -> list[tuple[str, tuple[int, ...]]]:
-    return [(sentence.text, sentence.labels) for sentence in cited_sentences(text)]
+    return [(claim.text, claim.labels) for claim in claims_of(text)]
+
+
+def support(answer: str, evidence: dict[int, SourceResult], question: str = "") -> float:
+    return lexical_support(CheckedAnswer(answer, question, evidence))
 
 
 @pytest.mark.parametrize(
@@ -48,7 +45,9 @@ def cited(text: str) -> list[tuple[str, tuple[int, ...]]]:
         ("One here [1]. [2][3] Two here.", [("One here .", (1, 2, 3)), ("Two here.", ())]),
         ("One here.\n\n[1-3]", [("One here.", (1, 2, 3))]),
         ("[1] Opens with it.", [("Opens with it.", (1,))]),
-        ("Code `[1]` says. [2]", [("Code ` says.", (2,))]),
+        ("Code `[1]` says. [2]", [("Code `[1]` says.", (2,))]),
+        ("He says “One. Two.” [1]. Three.", [("He says “One. Two.”", (1,)), ("Three.", ())]),
+        ("He says “One.\n\nTwo [1].", [("He says “One.", ()), ("Two .", (1,))]),
         ("[1]", []),
         ("", []),
     ],
@@ -59,10 +58,10 @@ def test_labels_behind_a_full_stop_belong_to_the_sentence_before(answer, sentenc
 
 @given(TEXTS)
 def test_the_sentences_hold_every_label_that_follows_a_word(answer):
-    found = {label for sentence in cited_sentences(answer) for label in sentence.labels}
+    found = {label for sentence in claims_of(answer) for label in sentence.labels}
     assert found <= set(labels_in(answer))
     assert set(labels_in("Word. " + answer)) == {
-        label for sentence in cited_sentences("Word. " + answer) for label in sentence.labels
+        label for sentence in claims_of("Word. " + answer) for label in sentence.labels
     }
 
 
@@ -91,7 +90,7 @@ def test_fault_04_a_citation_in_rtl_text_resolves_to_its_sentence():
     [citation] = resolve_citations([1], answer, {1: result(RTL, start=10)}, question="")
     assert citation["quote"] == "תוקף האסימון שעה אחת."
     assert RTL[citation["start"] - 10 : citation["end"] - 10] == citation["quote"]
-    assert lexical_support(answer, {1: result(RTL)}) > 0.5
+    assert support(answer, {1: result(RTL)}) > 0.5
 
 
 @pytest.mark.parametrize("metadata", [{}, {"start": None}, {"start": "5"}, {"start": True}, {"start": 1.5}])
@@ -135,34 +134,69 @@ def test_s3_a_reference_names_the_section_or_the_document(metadata, section, sou
     assert reference(result(**metadata), "source") == source
 
 
-@given(TEXTS, TEXTS)
-def test_support_and_answerability_are_shares(answer, content):
-    assert 0 <= lexical_support(answer, {1: result(content), 2: result()}) <= 1 + 1e-9
-    assert 0 <= answerable(answer, [result(content)]) <= 1 + 1e-9
+def test_k5_a_citation_of_what_a_model_wrote_says_so_and_spans_what_it_was_made_from():
+    evidence = {1: result("Keep it short. Show one number.", start=488, end=900, derived=True)}
+    [citation] = resolve_citations([1], "Show one number [1].", evidence, question="")
+    assert citation["quote"] == "Show one number."
+    assert (citation["start"], citation["end"], citation["derived"]) == (488, 900, True)
+    [plain] = resolve_citations([1], "A token [1].", {1: result(start=488, end=900)}, question="")
+    assert plain["start"] == 488
+    assert "derived" not in plain
 
 
-def test_support_is_whole_for_a_verbatim_sentence_and_none_without_citations():
-    evidence = {1: result()}
-    assert lexical_support("A token expires after one hour [1].", evidence) == pytest.approx(1)
-    assert lexical_support("A token expires after one hour.", evidence) == 0
-    assert lexical_support("Zebras sleep standing [1].", evidence) == 0
-    assert lexical_support("A token expires after two weeks [1].", evidence) == pytest.approx(0.5)
+def test_the_quote_of_a_label_is_what_the_answer_quotes_where_it_quotes():
+    content = "Apples are red. Pears are green and sweet."
+    quotes = [{"label": 1, "text": "green and sweet", "start": 126, "end": 141}]
+    [citation] = resolve_citations([1], "Pears [1].", {1: result(content, start=100)}, question="", quotes=quotes)
+    assert (citation["quote"], citation["start"], citation["end"]) == ("green and sweet", 126, 141)
 
 
-def test_answerability_counts_title_and_section():
-    found = answerable("expiry of the widget", [result("Nothing.", title="Widget", section="Expiry")])
-    assert found == pytest.approx(1)
-    assert answerable("anything", []) == 0
+@given(TEXTS, TEXTS, TEXTS)
+def test_support_is_a_share(answer, content, question):
+    assert 0 <= support(answer, {1: result(content), 2: result()}, question) <= 1 + 1e-9
 
 
-def test_fault_26_a_label_without_evidence_is_flagged_once():
-    flags = label_flags([9, 9, 7])
-    assert [flag["kind"] for flag in flags] == ["unresolved_label"] * 2
-    assert "[9]" in flags[0]["detail"]
+def test_support_is_whole_for_a_verbatim_sentence_and_falls_with_every_word_that_is_not_there():
+    evidence = {1: result(), 2: result("Zebras sleep standing.")}
+    assert support("A token expires after one hour [1].", evidence) == pytest.approx(1)
+    assert support("Zebras sleep standing [1].", evidence) == 0
+    assert support("Zebras sleep standing [1][2].", evidence) == pytest.approx(1)
+    assert support("A token expires after two weeks [1].", evidence) == pytest.approx(0.5)
+    assert support("A token expires after two weeks [1].", evidence, "Is it weeks?") == pytest.approx(0.75)
+    assert support("A token expires after one hour [1].", {}) == 0
+
+
+def test_a_sentence_that_cites_nothing_is_measured_against_all_of_the_evidence():
+    evidence = {1: result(), 2: result("Zebras sleep standing.")}
+    assert support("Zebras sleep standing.", evidence) == pytest.approx(1)
+
+
+def test_support_counts_words_that_stand_together_higher_than_scattered_ones():
+    together = "Tokens expire hourly. " + "Nothing to see. " * 5
+    scattered = "Tokens are nice. Nothing. Nothing. Nothing. They expire. Nothing. Nothing. Nothing. It is hourly."
+    answer = "Tokens expire hourly [1]."
+    assert support(answer, {1: result(scattered)}) < support(answer, {1: result(together)})
 
 
 @pytest.mark.parametrize(
-    ("answer", "says"), [("Yes, tokens [1].", True), ("[1]", False), ("`code`", False), ("", False)]
+    "blind", ["The client sends a token to the server [1].", "The server sends no token to the client [1]."]
 )
-def test_an_answer_of_labels_alone_claims_nothing(answer, says):
-    assert has_claims(answer) is says
+def test_support_is_lexical_it_sees_neither_swapped_roles_nor_negation(blind):
+    assert support(blind, {1: result("The server sends a token to the client.")}) == pytest.approx(1)
+
+
+def test_v1_the_quote_of_a_label_is_the_sentence_that_the_shared_score_finds():
+    content = (
+        "The server keeps the long list of every token, client, scope, grant and limit that an operator may ever need. "
+        "A client refreshes its token."
+    )
+    evidence = {1: SourceResult(content, "1", "docs", "memory")}
+    [citation] = resolve_citations([1], "A token is refreshed by its client [1].", evidence, question="?")
+    assert citation["quote"] == "A client refreshes its token."
+
+
+def test_fault_02_an_answer_that_cites_one_label_ten_thousand_times_is_resolved():
+    evidence = {1: SourceResult("Access tokens live one hour. " * 50, "1", "docs", "memory")}
+    written = " ".join(f"Tokens number {number} live [1]." for number in range(10_000))
+    [citation] = resolve_citations([1], written, evidence, question="?")
+    assert citation["quote"] == "Access tokens live one hour."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from contextlib import suppress
 
 import pytest
@@ -10,18 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.callbacks import BaseCallbackHandler
 
+from groundgraph.chains.answer_gate import AnswerGate
 from groundgraph.chains.gated_model import GatedChatModel
-from groundgraph.chains.label_gate import LabelGate
 from groundgraph.core.backpressure import Backpressure, current
 from groundgraph.core.errors import ModelError
+from groundgraph.core.evidence import SourceResult
 from groundgraph.testing import Reply, ScriptedChatModel
 
 PIECES = ["word ", "[1]", " [9]", "<think>", "</think>", "`x", "`", "\n", " ", "[", "2]", "漢", "👩\u200d💻"]
 
+EVIDENCE = [SourceResult("Text.", str(number), "docs", "memory") for number in range(4)]
+
 
 def gated(reply, **options) -> GatedChatModel:
     inner = ScriptedChatModel(reply)
-    return GatedChatModel(inner=inner, gate=LabelGate(range(1, 5)), message_id="answer-1", **options)
+    return GatedChatModel(inner=inner, gate=AnswerGate(EVIDENCE, 4), message_id="answer-1", **options)
 
 
 async def streamed(model: GatedChatModel) -> list:
@@ -85,6 +89,33 @@ async def test_what_the_model_wrote_is_told_from_the_suffix():
     assert model.written.text[: model.written.by_model] == "Text."
 
 
+@pytest.mark.parametrize("chunks", [["Text. " + "[9]" * 200_000], ["Text. ", *["[9] "] * 1000]])
+async def test_t9_what_the_gate_takes_out_counts_too_and_one_piece_is_cut_as_well(chunks):
+    model = gated(Reply(chunks=chunks), max_output_tokens=100)
+    await streamed(model)
+    assert model.written.finish == "length"
+    assert model._read <= 400 + len(chunks[0])
+    whole = gated(Reply("word " * 200_000), max_output_tokens=100)
+    assert len((await whole.ainvoke("q")).text) <= 400
+    assert whole.written.finish == "length"
+
+
+@pytest.mark.parametrize(("length", "beside"), [(100, False), (100_000, True)])
+async def test_fault_77_a_long_piece_passes_the_gate_beside_the_event_loop(length, beside):
+    threads = []
+
+    class Watched(AnswerGate):
+        def feed(self, text: str) -> str:
+            threads.extend([threading.current_thread()] if text else [])
+            return super().feed(text)
+
+    model = GatedChatModel(
+        inner=ScriptedChatModel(Reply(chunks=["<" * length])), gate=Watched(EVIDENCE, 4), message_id="answer-1"
+    )
+    await streamed(model)
+    assert [thread is not threading.main_thread() for thread in threads] == [beside]
+
+
 async def test_t9_max_output_tokens_stops_a_model_that_does_not():
     model = gated(Reply(chunks=["word "] * 1000), max_output_tokens=10)
     text = "".join(chunk.text for chunk in await streamed(model))
@@ -126,8 +157,8 @@ async def test_the_inner_call_is_tagged_so_that_it_is_not_streamed_twice():
             seen.append(tags)
 
     inner = ScriptedChatModel("x", callbacks=[Recorder()])
-    await streamed(GatedChatModel(inner=inner, gate=LabelGate([1]), message_id="a"))
-    await GatedChatModel(inner=inner, gate=LabelGate([1]), message_id="a").ainvoke("q")
+    await streamed(GatedChatModel(inner=inner, gate=AnswerGate(EVIDENCE, 1), message_id="a"))
+    await GatedChatModel(inner=inner, gate=AnswerGate(EVIDENCE, 1), message_id="a").ainvoke("q")
     assert seen == [["nostream"]] * 2
 
 

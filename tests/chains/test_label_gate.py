@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from groundgraph.chains.label_gate import CODE, LABEL, LabelGate, escape_labels, label_numbers
+from groundgraph.chains.label_gate import LABEL, LabelGate, at_their_places, escape_labels, label_numbers
+from groundgraph.chains.prose_gate import CODE
 
 FRAGMENTS = [
     *("[1]", "[2, 3]", "[1-4]", "[9]", "【2】", "［9］", "[1", "[", "]", "[12", ", ", "–", "3]", "[1; 9]", "[0]"),
@@ -192,3 +193,68 @@ def test_what_was_escaped_passes_the_gate_unchanged(text, allowed):
     escaped = escape_labels(text)
     assert gate.feed(escaped) + gate.flush() == escaped
     assert gate.removed == gate.used == []
+
+
+@given(TEXTS, st.permutations(range(1, 5)))
+def test_t7_labels_are_numbered_by_first_use_and_find_back_to_their_places(text, allowed):
+    gate = LabelGate(allowed, renumber=True)
+    passed = gate.feed(text) + gate.flush()
+    assert _first_uses(passed) == list(range(1, len(gate.used) + 1))
+    assert _first_uses(at_their_places(passed, gate.used)) == gate.used
+
+
+def _first_uses(text: str) -> list[int]:
+    prose = CODE.sub("`", text)
+    return list(dict.fromkeys(n for found in LABEL.finditer(prose) for n in label_numbers(found[1])))
+
+
+@given(TEXTS, st.data())
+def test_fault_26_and_73_renumbering_does_not_depend_on_the_pieces(text, data):
+    whole, pieces = LabelGate([1, 3, 4], renumber=True), LabelGate([1, 3, 4], renumber=True)
+    bounds = [0, *sorted(data.draw(st.sets(st.integers(0, len(text))))), len(text)]
+    parts = [text[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
+    assert "".join(map(pieces.feed, parts)) + pieces.flush() == whole.feed(text) + whole.flush()
+    assert pieces.used == whole.used
+
+
+@pytest.mark.parametrize(
+    ("text", "renumbered", "order"),
+    [
+        ("A [3]. B [1]. C [3].", "A [1]. B [2]. C [1].", [3, 1]),
+        ("A [4, 2]. B [2][4].", "A [1, 2]. B [2][1].", [4, 2]),
+        ("A [2-4]. B [4].", "A [1, 2, 3]. B [3].", [2, 3, 4]),
+        ("A [9][2]. B ［1］【2】.", "A [1]. B [2][1].", [2, 1]),
+        ("`[4]` A [4].", "`[4]` A [1].", [4]),
+    ],
+)
+def test_v1_surviving_labels_are_renumbered_by_first_use(text, renumbered, order):
+    gate = LabelGate(range(1, 5), renumber=True)
+    assert gate.feed(text) + gate.flush() == renumbered
+    assert gate.used == order
+
+
+def test_evidence_that_is_shown_as_it_is_loads_no_image():
+    assert escape_labels("![x](https://e) <img src=y> `![z](u)`") == "!\\[x](https://e) \\<img src=y> `!\\[z](u)`"
+
+
+def test_many_digits_behind_a_bracket_are_not_cut_into_numbers_in_every_way():
+    # With the backtracking pattern this took longer than anybody waits.
+    text = f"[{'0' * 60}T and [{'1 ' * 60}x"
+    gate = LabelGate(allowed=(1,))
+    assert gate.feed(text) + gate.flush() == text
+
+
+@pytest.mark.parametrize("dash", "-‐‑‒–—−")
+def test_v1_a_range_may_be_written_with_any_dash(dash):
+    gate = LabelGate(range(1, 4), renumber=True)
+    assert gate.feed(f"Both [2{dash}3].") + gate.flush() == "Both [1, 2]."
+    assert gate.used == [2, 3]
+
+
+@pytest.mark.parametrize(
+    "code", ["`![p](//evil.example)`", "```\n![p][q]\n```", "`a![p](//evil.example)`", "`![[p]](//evil.example)`"]
+)
+def test_fault_57_an_image_in_the_code_of_evidence_is_escaped_too(code):
+    """A backtick in a title before it would turn code into text."""
+    assert "![" not in escape_labels(code)
+    assert escape_labels("`vec![1, 2]` and `if !x[0]`") == "`vec![1, 2]` and `if !x[0]`"

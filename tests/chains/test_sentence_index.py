@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from groundgraph.chains.sentence_index import (
     best_sentence,
-    equal_weights,
     joined_stems,
     question_weights,
     sentences_of,
@@ -31,6 +30,10 @@ PIECES = [
 ]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=120).map("".join)
 TEXT = "Clients get a token. The token expires after one hour. Nothing else is said here."
+
+
+def equal_weights(stems) -> tuple[tuple[str, float], ...]:
+    return tuple((stem, 1.0) for stem in sorted(stems))
 
 
 def test_s7_the_best_sentence_covers_most_of_the_question():

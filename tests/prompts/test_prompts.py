@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.core.errors import ConfigurationError, TemplateInvalid
+from groundgraph.core.load_settings import load_settings
 from groundgraph.core.text import LANGUAGES
 from groundgraph.prompts import Prompts, fenced
 
@@ -147,3 +148,47 @@ def test_fault_56_no_tag_of_the_block_is_left_whatever_its_case(text):
 @given(HOSTILE.filter(lambda text: not TAG.search(text)))
 def test_other_text_passes_the_fence_unchanged(text):
     assert fenced(text) == text or re.search(r"<\s*/?\s*(evidence|passage)", text, re.IGNORECASE)
+
+
+def test_k9_a_prompt_of_the_users_own_is_taken_when_the_configuration_asks_for_it(tmp_path):
+    (tmp_path / "slide.jinja2").write_text("Own words.", "utf-8")
+    with pytest.raises(TemplateInvalid, match="no such prompt"):
+        Prompts(tmp_path)
+    prompts = Prompts(tmp_path, {"slide"})
+    assert prompts.render("slide") == prompts.source("slide") == "Own words."
+    prompts.check_stands_in("slide", "judge", key="k")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{{ typo }}", "k: the prompt 'slide' uses 'typo', which this prompt is not given"),
+        ("{% if %}", "k: the prompt 'slide' does not compile"),
+    ],
+)
+def test_fault_15_an_own_prompt_that_cannot_stand_in_is_an_error_at_build(tmp_path, text, told):
+    (tmp_path / "slide.jinja2").write_text(text, "utf-8")
+    with pytest.raises(TemplateInvalid, match=re.escape(told)):
+        Prompts(tmp_path, {"slide"}).check_stands_in("slide", "judge", key="k")
+
+
+def test_fault_15_an_own_prompt_that_is_not_there_is_an_error_at_build(tmp_path):
+    (tmp_path / "slides.jinja2").write_text("x", "utf-8")
+    with pytest.raises(TemplateInvalid, match=r"no prompt 'slide' in prompts\.path. Did you mean 'slides'"):
+        Prompts(tmp_path, {"slides", "slide"}).check_stands_in("slide", "judge", key="k")
+    with pytest.raises(TemplateInvalid, match=r"prompts\.path names no folder"):
+        Prompts().check_stands_in("slide", "judge", key="k")
+
+
+def test_k9_an_own_prompt_runs_in_the_sandbox(tmp_path):
+    (tmp_path / "slide.jinja2").write_text("{{ cycler.__init__ }}", "utf-8")
+    with pytest.raises(TemplateInvalid, match=r"SecurityError|unsafe"):
+        Prompts(tmp_path, {"slide"}).render("slide")
+
+
+def test_the_prompts_of_settings_know_what_chains_ask_for(tmp_path):
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "slide.jinja2").write_text("Own words.", "utf-8")
+    file = tmp_path / "groundgraph.yaml"
+    file.write_text("prompts: {path: prompts}\nchains: {query: {reranker: {name: judge, prompt: slide}}}\n", "utf-8")
+    assert Prompts.of(load_settings(file)).render("slide") == "Own words."

@@ -11,7 +11,7 @@ from groundgraph.chains.citations import reference
 from groundgraph.chains.label_gate import LabelGate
 from groundgraph.core.context import Options
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.turn_values import Turn
+from groundgraph.core.turn_values import ClusterValue, Turn
 from groundgraph.prompts import Prompts
 
 # In an answer's `response_metadata`: how many characters of it were said, before a listing of evidence begins.
@@ -49,6 +49,7 @@ def answer_messages(
     conversation: Sequence[BaseMessage],
     *,
     token_limit: int,
+    clusters: Sequence[ClusterValue] = (),
 ) -> tuple[list[BaseMessage], int] | None:
     """System prompt, conversation, evidence, question; and how many pieces of evidence did not fit `token_limit`.
 
@@ -64,7 +65,7 @@ def answer_messages(
         messages = [
             SystemMessage(_system_text(prompts, options)),
             *earlier,
-            HumanMessage(_evidence_text(prompts, options, turn, evidence[:shown]), name="evidence"),
+            HumanMessage(_evidence_text(prompts, options, turn, evidence[:shown], clusters), name="evidence"),
             HumanMessage(turn["question"]),
         ]
         excess = tokens_of(messages) - token_limit
@@ -96,13 +97,26 @@ def _system_text(prompts: Prompts, options: Options) -> str:
     ).strip()
 
 
-def _evidence_text(prompts: Prompts, options: Options, turn: Turn, evidence: Sequence[SourceResult]) -> str:
+def _evidence_text(
+    prompts: Prompts,
+    options: Options,
+    turn: Turn,
+    evidence: Sequence[SourceResult],
+    clusters: Sequence[ClusterValue],
+) -> str:
+    opens = {one["labels"][0]: one for one in clusters}
+    # A cluster of which the token limit cut off the end closes behind what is left of it.
+    closes = {
+        max(label for label in one["labels"] if label <= len(evidence) or label == one["labels"][0]) for one in clusters
+    }
     passages = [
         {
             "label": label,
             "source_name": result.source_name,
             "reference": reference(result, options.citation_format),
             "text": result.content,
+            "opens": opens.get(label),
+            "closes": label in closes,
         }
         for label, result in enumerate(evidence, 1)
     ]

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from tenacity import RetryCallState
 from tenacity.wait import wait_exponential_jitter
@@ -22,7 +22,7 @@ from groundgraph.core.turn_values import ModelCall
 
 T = TypeVar("T")
 
-_WIDE = re.compile(r"[^\u0000-\u024f]")
+WIDE = re.compile(r"[^\u0000-\u024f]")
 _BACKOFF = wait_exponential_jitter(multiplier=0.5, max=8)
 
 
@@ -37,7 +37,7 @@ def model_name(model: BaseChatModel) -> str:
 
 def tokens_of(messages: Sequence[BaseMessage]) -> int:
     """About how many tokens `messages` are: one for four characters, or for two outside the Latin script."""
-    wide = sum(len(_WIDE.findall(text)) for message in messages if not (text := str(message.text)).isascii())
+    wide = sum(len(WIDE.findall(text)) for message in messages if not (text := str(message.text)).isascii())
     return count_tokens_approximately(messages) + wide // 4
 
 
@@ -114,3 +114,13 @@ def call_record(role: str, model: BaseChatModel, **values: Any) -> ModelCall:
     """The provenance of one call."""
     record: ModelCall = {"role": role, "model": model_name(model), **values}  # type: ignore[typeddict-item]
     return record
+
+
+def used_tokens(messages: Sequence[BaseMessage], reply: AIMessage) -> dict[str, Any]:
+    """The tokens of a call as `ModelCall` has them: as the provider counts them, or estimated."""
+    usage = reply.usage_metadata
+    return {
+        "input_tokens": usage["input_tokens"] if usage else tokens_of(messages),
+        "output_tokens": usage["output_tokens"] if usage else tokens_of([reply]),
+        "estimated": not usage,
+    }

@@ -1,95 +1,71 @@
-"""Resolving the labels of an answer, and how much of what it says stands in what it cites."""
+"""Resolving the labels of an answer to places in its evidence."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
-from groundgraph.chains.label_gate import CODE, LABEL, label_numbers
-from groundgraph.chains.sentence_index import (
-    Weights,
-    best_sentence,
-    equal_weights,
-    joined_stems,
-    question_weights,
-    stems_of,
-)
+from groundgraph.chains.claims import claims_of, labels_of
+from groundgraph.chains.prose_gate import CODE
+from groundgraph.chains.sentence_index import Weights, best_sentence, question_weights
+from groundgraph.chains.sentence_scores import best_scored
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.lexical import coverage
-from groundgraph.core.text import query_stems, sentences, stems
-from groundgraph.core.turn_values import Citation, Flag
+from groundgraph.core.turn_values import Citation, FoundQuote
 
-
-@dataclass(frozen=True)
-class CitedSentence:
-    """A sentence of an answer without its labels, and the labels that stand in it or right behind it."""
-
-    text: str
-    labels: tuple[int, ...]
-
-
-def cited_sentences(answer: str) -> list[CitedSentence]:
-    """The sentences of `answer` with the labels that belong to each."""
-    prose = CODE.sub("`", answer)  # not a space: the brackets around it would join to a label
-    found: list[CitedSentence] = []
-    for start, end in sentences(prose):
-        segment = prose[start:end]
-        leading = re.match(rf"(?:\s*{LABEL.pattern})+", segment)
-        if leading and found:
-            last = found[-1]
-            found[-1] = CitedSentence(last.text, (*last.labels, *_labels(leading.group())))
-            segment = segment[leading.end() :]
-        text = LABEL.sub("", segment).strip()
-        if any(character.isalnum() for character in text):
-            found.append(CitedSentence(text, _labels(segment)))
-        elif found:
-            last = found[-1]
-            found[-1] = CitedSentence(last.text, (*last.labels, *_labels(segment)))
-    return found
-
-
-def _labels(text: str) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(number for match in LABEL.finditer(text) for number in label_numbers(match.group(1))))
+# Sentences that are looked at to find the quote of one label.
+_MAX_CLAIMS = 50
 
 
 def labels_in(text: str) -> list[int]:
     """The labels of `text` outside code, in the order of first use."""
-    prose = CODE.sub("`", text) if "`" in text else text
-    return list(_labels(prose))
+    # Not a space: the brackets around the code would join to a label.
+    return labels_of(CODE.sub("`", text) if "`" in text else text)
 
 
 def resolve_citations(
-    labels: Iterable[int], written: str, evidence: Mapping[int, SourceResult], *, question: str
+    labels: Iterable[int],
+    written: str,
+    evidence: Mapping[int, SourceResult],
+    *,
+    question: str,
+    quotes: Sequence[FoundQuote] = (),
 ) -> list[Citation]:
     """One citation per label of `labels` that is a key of `evidence`.
 
     Args:
         labels: in the order in which the citations are wanted.
-        written: what a model wrote. The quote of a label is the sentence of its evidence that shares most words with
-            the sentences that cite it here.
+        written: what a model wrote. The quote of a label is the sentence of its evidence that agrees best with one of
+            the sentences that cite it here; see `sentence_scores`.
         evidence: by label.
         question: stands in for the citing sentences where there are none, as in the structured style.
+        quotes: what the answer quotes word for word; the first one of a label is its quote.
     """
-    claims: dict[int, list[str]] = {}
-    for sentence in cited_sentences(written):
-        for label in sentence.labels:
-            claims.setdefault(label, []).append(sentence.text)
+    claims: dict[int, dict[str, None]] = {}
+    for claim in claims_of(written):
+        for label in claim.labels:
+            of_label = claims.setdefault(label, {})
+            if len(of_label) < _MAX_CLAIMS:
+                of_label[claim.text] = None
     asked = question_weights(question, (result.content for result in evidence.values()))
+    quoted = {quote["label"]: quote for quote in reversed(quotes)}
     return [
-        _citation(label, evidence[label], equal_weights(joined_stems(claims.get(label, []))) or asked)
+        _citation(label, evidence[label], list(claims.get(label, ())), asked, quoted.get(label))
         for label in labels
         if label in evidence
     ]
 
 
-def _citation(label: int, result: SourceResult, weights: Weights) -> Citation:
-    best = best_sentence(result.content, weights)
-    start, end = (best.start, best.end) if best else (0, len(result.content))
+def _citation(
+    label: int, result: SourceResult, claims: Sequence[str], asked: Weights, quoted: FoundQuote | None
+) -> Citation:
     metadata = result.metadata
     offset = metadata.get("start")
     origin = offset if isinstance(offset, int) and not isinstance(offset, bool) else None
-    return {
+    if quoted:
+        start, end = quoted["start"] - (origin or 0), quoted["end"] - (origin or 0)
+    else:
+        best = best_scored(claims, label, result) or best_sentence(result.content, asked)
+        start, end = (best.start, best.end) if best else (0, len(result.content))
+    citation: Citation = {
         "label": label,
         "source_name": result.source_name,
         "source_id": result.source_id,
@@ -100,6 +76,10 @@ def _citation(label: int, result: SourceResult, weights: Weights) -> Citation:
         "start": None if origin is None else origin + start,
         "end": None if origin is None else origin + end,
     }
+    if metadata.get("derived"):
+        # A model wrote the text, so the quote stands nowhere in the original: the offsets span what it was made from.
+        citation |= {"start": origin, "end": metadata.get("end"), "derived": True}
+    return citation
 
 
 def _text(value: object) -> str | None:
@@ -117,41 +97,3 @@ def reference(result: SourceResult, citation_format: str) -> str:
     if not section:
         return title or document or result.source_id
     return section if not title or section.startswith(title) else f"{title} > {section}"
-
-
-def lexical_support(answer: str, evidence: Mapping[int, SourceResult]) -> float:
-    """The mean, over the sentences that cite, of the share of their words' stems that the cited evidence holds.
-
-    0 when no sentence cites anything.
-    """
-    shares = [
-        coverage(dict.fromkeys(own, 1.0), joined_stems([evidence[label].content for label in labels]))
-        for sentence in cited_sentences(answer)
-        if (labels := [label for label in sentence.labels if label in evidence]) and (own := stems_of(sentence.text))
-    ]
-    return sum(shares) / len(shares) if shares else 0.0
-
-
-def answerable(question: str, evidence: Sequence[SourceResult]) -> float:
-    """The largest share of the question's stems that one piece of evidence, with its title and section, holds."""
-    asked = query_stems(question)
-    return max((_share_held(asked, result) for result in evidence), default=0.0)
-
-
-def _share_held(asked: Sequence[str], result: SourceResult) -> float:
-    named = " ".join(str(result.metadata.get(name) or "") for name in ("title", "section"))
-    places = (stems_of(result.content), stems_of(named))
-    return sum(stem in places[0] or stem in places[1] for stem in asked) / len(asked) if asked else 0.0
-
-
-def label_flags(removed: Sequence[int]) -> list[Flag]:
-    """A flag for each label that referred to no evidence."""
-    return [
-        {"kind": "unresolved_label", "sentence": "", "detail": f"[{number}] refers to no evidence"}
-        for number in dict.fromkeys(removed)
-    ]
-
-
-def has_claims(answer: str) -> bool:
-    """Whether `answer` says anything that could be cited."""
-    return any(stems(sentence.text) for sentence in cited_sentences(answer))

@@ -23,9 +23,12 @@ def full_record(record: Mapping[str, Any], bodies: Mapping[str, EvidenceRecord])
 
 
 def _citations(record: Mapping[str, Any], bodies: Mapping[str, EvidenceRecord]) -> list[Citation]:
-    labels = record["citation_check"].get("labels", [])
-    cited = {
-        label: from_record(bodies[ref[0]], ref[1]) for label, ref in enumerate(record["results"], 1) if label in labels
-    }
+    check, results = record["citation_check"], record["results"]
+    labels = check.get("labels", [])
+    # A record of before labels were numbered by first use has no order: its labels are places.
+    order = check.get("order") or range(1, len(results) + 1)
+    refs = {label: results[order[label - 1] - 1] for label in labels}
+    cited = {label: from_record(bodies[ref[0]], ref[1]) for label, ref in refs.items()}
     written = record["answer"][: record["written"]]
-    return resolve_citations(labels, written, cited, question=record["question"])
+    quotes = check.get("quotes", [])
+    return resolve_citations(labels, written, cited, question=record["question"], quotes=quotes)

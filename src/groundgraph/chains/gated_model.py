@@ -1,4 +1,4 @@
-"""A chat model whose text passes a label gate, token by token, before anyone sees it."""
+"""A chat model whose text passes a gate, token by token, before anyone sees it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,19 @@ from langchain_core.tracers._streaming import _StreamingCallbackHandler
 from langgraph.constants import TAG_NOSTREAM
 from pydantic import ConfigDict, PrivateAttr
 
-from groundgraph.chains.label_gate import LabelGate
+from groundgraph.chains.answer_gate import AnswerGate
 from groundgraph.core.backpressure import ready_to_emit
+from groundgraph.core.blocking import run_blocking
 from groundgraph.core.clean_text import clean_text
 from groundgraph.core.errors import ModelError
 from groundgraph.core.model_reply import finish_reason, refusal_text
 
+# A longer piece passes the gate beside the event loop; a token never is.
+_LONG_PIECE = 20_000
 
-def _inner_config() -> RunnableConfig:
-    """How the inner model is called: under the callbacks of the node, but for those that stream what passes them.
+
+def unstreamed() -> RunnableConfig:
+    """How a model is called whose tokens nobody may see: under the callbacks of the node, but for those that stream.
 
     LangGraph's stream and that of `astream_events` are fed by the gated model alone; the inner model's tokens have not
     been checked.
@@ -42,21 +46,24 @@ def _inner_config() -> RunnableConfig:
 
 @dataclass
 class Written:
-    """What one call wrote: the text that passed, how much of it is the model's, and what the provider said about it."""
+    """What one call wrote: the text that passed, how much of it is the model's, and what the provider said about it.
+
+    `order`, `removed` and `removed_links` are those of the gate.
+    """
 
     text: str = ""
     by_model: int = 0
-    has_suffix: bool = False
     finish: str = "stop"
     refusal: str = ""
     input_tokens: int | None = None
     output_tokens: int | None = None
-    labels: list[int] = field(default_factory=list)
+    order: list[int] = field(default_factory=list)
     removed: list[int] = field(default_factory=list)
+    removed_links: list[str] = field(default_factory=list)
 
 
 class GatedChatModel(BaseChatModel):
-    """Streams the inner model's text through a `LabelGate`.
+    """Streams the inner model's text through an `AnswerGate`.
 
     The inner call is tagged so that LangGraph does not stream it; what LangGraph streams is this model. Usage is not
     forwarded, or the tokens would be counted twice; it is in `written`. One instance serves one call.
@@ -66,14 +73,15 @@ class GatedChatModel(BaseChatModel):
         gate: what the text passes.
         message_id: the id of the message, that of the final answer.
         prefix: text before the model's, already final.
-        suffix: text behind the model's, already final.
-        max_output_tokens: about where the text is cut off; tokens are counted as four characters.
+        suffix: a listing behind the model's text, final but for the numbers of its labels.
+        max_output_tokens: where the text is cut off, as the model wrote it, thoughts and removed links among it; a
+            token is counted as four characters.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     inner: BaseChatModel
-    gate: LabelGate
+    gate: AnswerGate
     message_id: str
     prefix: str = ""
     suffix: str = ""
@@ -81,12 +89,13 @@ class GatedChatModel(BaseChatModel):
     cache: bool = False
     _written: Written = PrivateAttr(default_factory=Written)
     _closed: bool = PrivateAttr(default=False)
+    _read: int = PrivateAttr(default=0)
 
     @property
     def written(self) -> Written:
         """What the call has written so far; complete also after the call failed."""
-        self._written.removed = list(self.gate.removed)
-        self._written.labels = list(self.gate.used)
+        self._written.removed, self._written.removed_links = self.gate.removed, self.gate.removed_links
+        self._written.order = list(self.gate.order)
         return self._written
 
     @property
@@ -111,9 +120,9 @@ class GatedChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002 - the inner call has its own
         **kwargs: Any,
     ) -> ChatResult:
-        reply = await self.inner.ainvoke(messages, _inner_config(), stop=stop, **kwargs)
+        reply = await self.inner.ainvoke(messages, unstreamed(), stop=stop, **kwargs)
         self._note(reply)
-        text = self._passed(reply.text, final=True)
+        text = await self._gated(reply.text, final=True)
         self._require_text()
         return ChatResult(generations=[ChatGeneration(message=AIMessage(content=text, id=self.message_id))])
 
@@ -124,18 +133,17 @@ class GatedChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        async for chunk in self.inner.astream(messages, _inner_config(), stop=stop, **kwargs):
+        async for chunk in self.inner.astream(messages, unstreamed(), stop=stop, **kwargs):
             if self._closed:
                 return
             self._note(chunk)
-            piece = self._passed(chunk.text, final=False)
+            piece = await self._gated(chunk.text, final=False)
             if piece:
                 await ready_to_emit()
                 yield self._chunk(piece)
-            if len(self._written.text) > self.max_output_tokens * 4:
-                self._written.finish = "length"
+            if self._read > self._most:
                 break
-        last = self._passed("", final=True)
+        last = await self._gated("", final=True)
         self._require_text()
         # Without a chunk marked as the last one LangChain adds an empty one, under an id that is not the answer's.
         yield self._chunk(last, position="last")
@@ -162,6 +170,20 @@ class GatedChatModel(BaseChatModel):
         if not self._written.text:
             raise ModelError("it wrote nothing")
 
+    @property
+    def _most(self) -> int:
+        return self.max_output_tokens * 4
+
+    async def _gated(self, text: str, *, final: bool) -> str:
+        """What passes of the next piece, as far as the whole is not too long."""
+        room = max(0, self._most - self._read)
+        self._read += len(text)
+        if len(text) > room:
+            text, self._written.finish = text[:room], "length"
+        if len(text) > _LONG_PIECE:
+            return await run_blocking(self._passed, text, final=final)
+        return self._passed(text, final=final)
+
     def _passed(self, text: str, *, final: bool) -> str:
         piece = self.gate.feed(clean_text(text))
         if final:
@@ -171,8 +193,7 @@ class GatedChatModel(BaseChatModel):
             piece = self.prefix + piece if piece else ""
         self._written.by_model += len(piece)
         if final and self._written.by_model and not self._refused:
-            piece += self.suffix
-            self._written.has_suffix = bool(self.suffix)
+            piece += self.gate.below(self.suffix)
         self._written.text += piece
         return piece
 

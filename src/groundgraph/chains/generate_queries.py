@@ -11,15 +11,17 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langgraph.constants import TAG_NOSTREAM
 
 from groundgraph.chains.answer_prompt import recent_conversation
-from groundgraph.chains.call_model import call_record, call_with_retries, tokens_left, tokens_of
+from groundgraph.chains.call_model import call_record, call_with_retries, tokens_left, used_tokens
 from groundgraph.chains.label_gate import LabelGate
+from groundgraph.chains.thoughts import strip_thoughts
 from groundgraph.core.clean_text import clean_text
 from groundgraph.core.errors import ModelError
-from groundgraph.core.settings import Settings
+from groundgraph.core.settings import IntentSettings, Settings
 from groundgraph.core.turn_values import ModelCall, Turn
 from groundgraph.prompts import Prompts
 
 MAX_QUERY_CHARS = 500
+MAX_REPLY_CHARS = 10_000
 _DECORATION = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.):](?!\d)|(?:query|запрос)\s*\d*\s*:)\s*", re.IGNORECASE)
 _QUOTES = "\"'“”«»`"
 
@@ -31,19 +33,19 @@ async def generate_queries(
     turn: Turn,
     messages: Sequence[BaseMessage],
     calls: list[ModelCall],
+    *,
+    message: str | None = None,
 ) -> list[str]:
     """At most `intent.num_queries` queries for the turn's question; the call is added to `calls`.
+
+    `message` stands in for the question, for example with keywords of the conversation before it.
 
     Raises:
         ModelError: the model failed, wrote nothing that can be searched for, or may not be called any more.
     """
     tokens_left(settings.limits, calls)
     intent = settings.intent
-    turns = intent.max_context_turns if intent.use_conversation_context else 0
-    conversation = [
-        {"role": "User" if isinstance(message, HumanMessage) else "Assistant", "text": message.text}
-        for message in recent_conversation(messages, turn, turns)
-    ]
+    conversation = conversation_rows(intent, turn, messages)
     system = prompts.render(
         "generate_queries",
         domain_context=intent.domain_context,
@@ -54,11 +56,20 @@ async def generate_queries(
     if conversation:
         # What users said never stands in the system's voice.
         prompt.append(HumanMessage(prompts.render("generate_queries_conversation", conversation=conversation)))
-    reply = await _ask(settings, model, [*prompt, HumanMessage(turn["question"])], calls)
+    reply = await _ask(settings, model, [*prompt, HumanMessage(message or turn["question"])], calls)
     queries = parse_queries(reply, intent.num_queries)
     if not queries:
         raise ModelError("it wrote no query")
     return queries
+
+
+def conversation_rows(intent: IntentSettings, turn: Turn, messages: Sequence[BaseMessage]) -> list[dict[str, str]]:
+    """What was said in the last turns, as a prompt shows it; nothing when the settings keep it out."""
+    turns = intent.max_context_turns if intent.use_conversation_context else 0
+    return [
+        {"role": "User" if isinstance(message, HumanMessage) else "Assistant", "text": str(message.text)}
+        for message in recent_conversation(messages, turn, turns)
+    ]
 
 
 async def _ask(settings: Settings, model: BaseChatModel, prompt: list[BaseMessage], calls: list[ModelCall]) -> str:
@@ -78,16 +89,7 @@ async def _ask(settings: Settings, model: BaseChatModel, prompt: list[BaseMessag
 
 
 def _record(model: BaseChatModel, prompt: list[BaseMessage], reply: AIMessage, tries: int, started: float) -> ModelCall:
-    usage = reply.usage_metadata
-    return call_record(
-        "queries",
-        model,
-        input_tokens=usage["input_tokens"] if usage else tokens_of(prompt),
-        output_tokens=usage["output_tokens"] if usage else tokens_of([reply]),
-        estimated=not usage,
-        attempts=tries,
-        elapsed_ms=_since(started),
-    )
+    return call_record("queries", model, **used_tokens(prompt, reply), attempts=tries, elapsed_ms=_since(started))
 
 
 def _since(started: float) -> float:
@@ -100,7 +102,8 @@ def parse_queries(text: str, limit: int) -> list[str]:
     A line that ends in a colon introduces the others and is left out, unless it is all there is.
     """
     gate = LabelGate(allowed=())
-    lines = [_bare(line) for line in (gate.feed(clean_text(text)) + gate.flush()).splitlines()]
+    said = gate.feed(strip_thoughts(clean_text(text))[:MAX_REPLY_CHARS]) + gate.flush()
+    lines = [_bare(line) for line in said.splitlines()]
     queries = [line for line in lines if len(line) > 2 and not line.endswith(":") and not line.startswith("```")]
     return list(dict.fromkeys(queries))[:limit]
 

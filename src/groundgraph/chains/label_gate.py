@@ -1,33 +1,39 @@
 """The only place where a label is taken out of an answer.
 
 A label is a number in brackets that refers to a piece of evidence: `[1]`, `[1, 3]`, `[1-3]`, or with full-width
-brackets. The gate reads a text in pieces of any size, lets labels through that resolve, drops those that do not, and
-drops the model's thinking. Whatever the pieces, the text that leaves it is the same, so a streamed answer equals the
-final one. Text between backticks is code and stays as it is; so does a bracket behind a backslash, which is how
-evidence that holds numbers in brackets of its own is shown (`escape_labels`).
+brackets. The gate lets labels through that resolve, numbered by first use, drops those that do not, and drops the
+model's thinking. A bracket behind a backslash is no label, which is how evidence that holds numbers in brackets of its
+own is shown (`escape_labels`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
+
+from groundgraph.chains.prose_gate import APART, CODE, MAX_HELD, ProseGate
 
 _OPENERS = "[［【"
-_SPECIAL = re.compile(r"[<`\\\[［【]")
-# No longer than _MAX_HELD, which is how much of one is held back until it closes; the same holds for code within a
-# line.
-LABEL = re.compile(r"(?<!\\)[\[［【]\s{0,2}(\d{1,3}(?:\s{0,2}[-–,;，、]\s{0,2}\d{1,3}){0,30})\s{0,2}[\]］】]")
-_MAX_HELD = 256
-_INLINE_CODE = re.compile(rf"`[^`\n]{{0,{_MAX_HELD}}}`")
-CODE = re.compile(rf"(?<!\\)(?:```.*?(?:```|$)|{_INLINE_CODE.pattern})", re.DOTALL)
-_LABEL_OR_CODE = re.compile(f"{CODE.pattern}|{LABEL.pattern}", re.DOTALL)
-_LABEL_PREFIX = re.compile(r"[ \t]*(?:[\[［【](?:\s*\d{1,3}\s*[-–,;，、]?){0,32}\s*)?$")
+# No longer than MAX_HELD, which is how much of one is held back until it closes.
+LABEL = re.compile(r"(?<!\\)[\[［【]\s{0,2}(\d{1,3}(?:\s{0,2}[-‐‑‒–—−,;，、]\s{0,2}\d{1,3}){0,30})\s{0,2}[\]］】]")
+LABEL_OR_CODE = re.compile(f"{CODE.pattern}|{LABEL.pattern}", re.DOTALL)
+_ESCAPED = re.compile(
+    rf"(?P<code>{CODE.pattern})|{LABEL.pattern}|(?P<image>!(?=\[))|"
+    r"(?<!\\)<(?=(?:img|image|iframe|video|audio|svg|script|object|embed)\b)",
+    re.DOTALL | re.IGNORECASE,
+)
+# What is code in the evidence need not be any in the answer, where a backtick of a title may come before it. `vec![1]`
+# of a program is no image.
+_IMAGE_IN_CODE = re.compile(r"(?<!\w)!(?=\[)|!(?=\[[^\n]{0,300}\][(\[])")
+_MAY_NEED_ESCAPE = re.compile(r"[\[［【<]")
+# Possessive: thirty digits behind a bracket can be cut into numbers in too many ways to try them all.
+_LABEL_PREFIX = re.compile(r"[ \t]*(?:[\[［【](?:\s*+\d{1,3}+\s*+[-‐‑‒–—−,;，、]?+){0,32}+\s*)?$")
 _THINK_OPEN = re.compile(r"<(think|thinking|reasoning)>", re.IGNORECASE)
 _THINK_TAGS = tuple(f"<{name}>" for name in ("think", "thinking", "reasoning"))
-# What would join to a label or to code when something behind it is taken out, and what keeps it apart: a word joiner.
-_OPEN_END = re.compile(r"(?:[\[［【][\s\d,;，、–-]*|`)\Z")
-_APART = "\u2060"
+# What would join to a label or to code when something behind it is taken out.
+_OPEN_END = re.compile(r"(?:[\[［【][\s\d,;，、‐‑‒–—−-]*|`)\Z")
 
 
 def label_numbers(inside: str) -> list[int]:
@@ -36,77 +42,79 @@ def label_numbers(inside: str) -> list[int]:
         return [int(inside)]
     numbers: list[int] = []
     for part in re.split(r"\s*[,;，、]\s*", inside.strip()):
-        ends = [int(end) for end in re.split(r"\s*[-–]\s*", part)]
+        ends = [int(end) for end in re.split(r"\s*[-‐‑‒–—−]\s*", part)]
         numbers += range(ends[0], min(ends[-1], ends[0] + 98) + 1) if ends[-1] >= ends[0] else ends
     return list(dict.fromkeys(numbers))
 
 
 def escape_labels(text: str) -> str:
-    """`text` with a backslash before everything that would read as a label, as Markdown escapes a bracket."""
-    if "[" not in text and "［" not in text and "【" not in text:
+    """`text`, which stands in an answer as it was found, with a backslash before what would do something there.
+
+    That is everything that would read as a label or load an image; Markdown shows the bracket without the backslash.
+    """
+    if not _MAY_NEED_ESCAPE.search(text):
         return text
-    return _LABEL_OR_CODE.sub(lambda found: found.group() if found.group()[0] == "`" else "\\" + found.group(), text)
+    return _ESCAPED.sub(_escaped, text)
+
+
+def at_their_places(text: str, order: Sequence[int]) -> str:
+    """`text`, whose labels were numbered by first use, with the numbers that they had before."""
+
+    def placed(found: re.Match[str]) -> str:
+        if found.group()[0] == "`":
+            return found.group()
+        numbers = [order[number - 1] for number in label_numbers(found.group(1)) if number <= len(order)]
+        return f"[{', '.join(map(str, numbers))}]"
+
+    return LABEL_OR_CODE.sub(placed, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    if found["code"]:
+        return _IMAGE_IN_CODE.sub(r"!\\", found.group())
+    return "!\\" if found["image"] else "\\" + found.group()
 
 
 @dataclass
-class LabelGate:
+class LabelGate(ProseGate):
     """Passes text through and removes labels that are not in `allowed`.
 
     Attributes:
-        allowed: the labels that resolve in this turn.
+        allowed: the numbers that resolve in this turn.
+        renumber: whether labels are numbered by first use: the first that passes becomes [1] whatever its number was,
+            the next other one [2], and so on.
         removed: the numbers that were taken out, in the order of the text.
-        used: the numbers that were let through, in the order of their first use.
+        used: the numbers that were let through, in the order of first use; what is renumbered to n was `used[n - 1]`.
+            A gate that is given the list of another goes on with its numbering.
     """
 
+    special: ClassVar[re.Pattern[str]] = re.compile(r"[<`\\\[［【]")
+
     allowed: Collection[int]
+    renumber: bool = False
     removed: list[int] = field(default_factory=list)
     used: list[int] = field(default_factory=list)
-    _held: str = ""
-    _thinking: str = ""
-    _in_code: str = ""
-    _after_thought: bool = False
-    _tail: str = ""
-
-    def feed(self, text: str) -> str:
-        """What can be let through after `text` arrived; the rest waits for the next piece."""
-        self._held += text
-        return self._passed(final=False)
-
-    def flush(self) -> str:
-        """What still waits, when the text has ended. A label or a thought that never closed is dropped."""
-        rest = self._passed(final=True)
-        self._held = ""
-        return rest
-
-    def _passed(self, *, final: bool) -> str:
-        pieces: list[str] = []
-        for piece in self._pass(final=final):
-            pieces.append(piece)
-            self._tail = (self._tail + piece)[-_MAX_HELD:]
-        return "".join(pieces)
+    _thinking: str = field(default="", init=False)
+    _after_thought: bool = field(default=False, init=False)
+    # The white space of a label that was taken out, for one that stands right behind it.
+    _left: str = field(default="", init=False)
 
     def _apart(self) -> str:
-        return _APART if _OPEN_END.search(self._tail) else ""
+        return APART if _OPEN_END.search(self._tail) else ""
 
-    def _pass(self, *, final: bool) -> Iterator[str]:
-        while self._held:
-            if self._after_thought:
-                self._held = self._held.lstrip()
-                self._after_thought = not self._held
-            elif self._thinking:
-                if not self._skip_thought(final=final):
-                    return
-            elif self._in_code:
-                yield from self._code(final=final)
-                if self._in_code:
-                    return
-            else:
-                piece, stop = self._prose(final=final)
-                yield piece
-                if stop:
-                    return
+    def _leaves(self, piece: str) -> None:
+        if piece:
+            self._left = ""
+        super()._leaves(piece)
 
-    def _skip_thought(self, *, final: bool) -> bool:
+    def _is_swallowing(self) -> bool:
+        return self._after_thought or bool(self._thinking)
+
+    def _swallow(self, *, final: bool) -> bool:
+        if self._after_thought:
+            self._held = self._held.lstrip()
+            self._after_thought = not self._held
+            return True
         closing = f"</{self._thinking}>"
         at = self._held.lower().find(closing)
         if at < 0:
@@ -117,77 +125,32 @@ class LabelGate:
         self._after_thought = True
         return True
 
-    def _code(self, *, final: bool) -> Iterator[str]:
-        at = self._held.find(self._in_code)
-        if at >= 0:
-            end = at + len(self._in_code)
-            self._in_code = ""
-        else:
-            end = len(self._held) if final else max(0, len(self._held) - len(self._in_code) + 1)
-        yield self._held[:end]
-        self._held = self._held[end:]
-
-    def _prose(self, *, final: bool) -> tuple[str, bool]:
-        """The next piece of ordinary text, and whether more input is needed before anything else can pass."""
-        found = _SPECIAL.search(self._held)
-        at = found.start() if found else len(self._held)
-        before = self._held[:at].rstrip(" \t") if at < len(self._held) or not final else self._held
-        if before:
-            self._held = self._held[len(before) :]
-            return before, False
-        special = self._held.lstrip(" \t")
-        if not special:
-            return (self._take(len(self._held)), True) if final else ("", True)
-        handler = {"<": self._angle, "`": self._backtick, "\\": self._backslash}.get(special[0])
-        if handler is None:
-            return self._bracket(final=final) if special[0] in _OPENERS else (self._take_space(special), False)
-        return handler(special, final=final)
-
-    def _take(self, length: int) -> str:
-        taken, self._held = self._held[:length], self._held[length:]
-        return taken
-
-    def _take_space(self, special: str) -> str:
-        return self._take(len(self._held) - len(special))
+    def _decide(self, special: str, *, final: bool) -> tuple[str, bool]:
+        return self._bracket(final=final) if special[0] in _OPENERS else self._angle(special, final=final)
 
     def _angle(self, special: str, *, final: bool) -> tuple[str, bool]:
         opening = _THINK_OPEN.match(special)
         if opening:
             self._thinking = opening.group(1).lower()
-            space = self._take_space(special)
+            space = self._take_with_space(special, 0)
             self._held = self._held[opening.end() :]
             return space or self._apart(), False
         if not final and any(tag.startswith(special.lower()) for tag in _THINK_TAGS):
             return "", True
-        return self._take(len(self._held) - len(special) + 1), False
-
-    def _backslash(self, special: str, *, final: bool) -> tuple[str, bool]:
-        run = len(special) - len(special.lstrip("\\"))
-        if run == len(special) and not final:
-            return ("", True) if run == 1 else (self._take(len(self._held) - 1), True)
-        return self._take(len(self._held) - len(special) + run + 1), False
-
-    def _backtick(self, special: str, *, final: bool) -> tuple[str, bool]:
-        length = min(3, len(special) - len(special.lstrip("`")))
-        if not final and length == len(special) < 3:
-            return "", True
-        self._in_code = "```" if length == 3 else ""
-        if length == 1:
-            code = _INLINE_CODE.match(special)
-            if not code and not final and "\n" not in special and len(special) <= _MAX_HELD + 1:
-                return "", True
-            length = code.end() if code else 1
-        return self._take(len(self._held) - len(special) + length), False
+        return self._take_with_space(special, 1), False
 
     def _bracket(self, *, final: bool) -> tuple[str, bool]:
         space = len(self._held) - len(self._held.lstrip(" \t"))
         found = LABEL.match(self._held, space)
         if found:
             label = self._resolved(found.group(1))
-            piece = self._held[:space] + label if label else self._apart()
+            before = self._held[:space] or self._left
             self._held = self._held[found.end() :]
-            return piece, False
-        if _LABEL_PREFIX.fullmatch(self._held) and len(self._held) - space < _MAX_HELD:
+            if label:
+                return before + label, False
+            self._left = before
+            return self._apart(), False
+        if _LABEL_PREFIX.fullmatch(self._held) and len(self._held) - space < MAX_HELD:
             self._held = "" if final else self._held
             return "", True
         return self._take(space + 1), False
@@ -197,4 +160,6 @@ class LabelGate:
         good = [number for number in numbers if number in self.allowed]
         self.removed += [number for number in numbers if number not in self.allowed]
         self.used += [number for number in good if number not in self.used]
+        if self.renumber:
+            good = sorted(self.used.index(number) + 1 for number in good)
         return f"[{', '.join(map(str, good))}]" if good else ""

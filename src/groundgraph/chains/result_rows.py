@@ -10,8 +10,11 @@ from groundgraph.chains.label_gate import escape_labels
 from groundgraph.chains.quotes import select_quotes
 from groundgraph.chains.sentence_index import question_weights, snippet
 from groundgraph.core.evidence import SourceResult
+from groundgraph.core.turn_values import ClusterValue
+from groundgraph.prompts import fenced
 
 SNIPPET_CHARS = 300
+CONTEXT_SEPARATOR = "\n\n"
 
 
 def template_variables(
@@ -21,13 +24,17 @@ def template_variables(
     metadata: Mapping[str, Any],
     intent: Mapping[str, Any],
     citation_format: str,
+    clusters: Sequence[ClusterValue] = (),
 ) -> dict[str, Any]:
     """The variables of `synthesis.template` and `synthesis.provenance_template` (features S4 and S7).
 
     Numbers in brackets that stand in the evidence or the message themselves are escaped, so that they do not read as
-    labels.
+    labels. With clusters, each row's `cluster` is the label of its cluster, or None.
     """
     rows = _result_rows(evidence, message, citation_format)
+    named = {label: cluster["label"] for cluster in clusters for label in cluster["labels"]}
+    for label, row in enumerate(rows, 1):
+        row["cluster"] = named.get(label)
     by_source: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         by_source.setdefault(row["source_name"], []).append(row)
@@ -39,24 +46,34 @@ def template_variables(
         "results": rows,
         "results_by_source": by_source,
         "quotes": quotes,
-        "context": context_text(evidence, citation_format),
+        "context": context_text(evidence, citation_format, clusters),
         "message": escape_labels(message),
         "metadata": dict(metadata),
         "intent": dict(intent),
     }
 
 
-def context_text(evidence: Sequence[SourceResult], citation_format: str) -> str:
-    """The evidence as one text, each piece under its label and what the label resolves to."""
-    return "\n\n".join(
-        f"[{label}] {escape_labels(reference(result, citation_format))}\n{escape_labels(result.content)}"
-        for label, result in enumerate(evidence, 1)
-    )
+def context_text(evidence: Sequence[SourceResult], citation_format: str, clusters: Sequence[ClusterValue] = ()) -> str:
+    """The evidence as one text, each piece under its label and what the label resolves to, clusters in their tags."""
+    pieces = [context_piece(label, result, citation_format) for label, result in enumerate(evidence, 1)]
+    if clusters:
+        pieces = [fenced(piece) for piece in pieces]
+    for cluster in clusters:
+        first, last = cluster["labels"][0] - 1, cluster["labels"][-1] - 1
+        tag = f'<cluster label="{cluster["label"]}" relevance="{cluster["score"]:.2f}">'
+        pieces[first] = f"{tag}\n{pieces[first]}"
+        pieces[last] = f"{pieces[last]}\n</cluster>"
+    return CONTEXT_SEPARATOR.join(pieces)
+
+
+def context_piece(label: int, result: SourceResult, citation_format: str) -> str:
+    """One piece of evidence in a context."""
+    return f"[{label}] {escape_labels(reference(result, citation_format))}\n{escape_labels(result.content)}"
 
 
 def _result_rows(evidence: Sequence[SourceResult], question: str, citation_format: str) -> list[dict[str, Any]]:
-    """The keys of `SourceResult.to_dict`, with `content`, `reference` and `snippet` beside them, in the order of the
-    labels."""
+    """The keys of `SourceResult.to_dict`, with `content`, `reference`, `snippet`, `topic`, `depth` and `place` beside
+    them, in the order of the labels."""
     weights = question_weights(question, (result.content for result in evidence))
     rows = []
     for label, result in enumerate(evidence, 1):
@@ -65,5 +82,20 @@ def _result_rows(evidence: Sequence[SourceResult], question: str, citation_forma
         row["text_preview"] = escape_labels(row["text_preview"])
         row["snippet"] = escape_labels(snippet(result.content, weights, SNIPPET_CHARS))
         row["reference"] = escape_labels(reference(result, citation_format))
+        row["topic"], row["depth"], row["place"] = _in_outline(result, row["reference"])
         rows.append(row)
     return rows
+
+
+def _in_outline(result: SourceResult, whole: str) -> tuple[str, int, str]:
+    """The topic that a topic index found the evidence under, how many headings below that it stands, and its place
+    there; an empty topic, 0 and `whole` for other evidence."""
+    topic, headings = str(result.metadata.get("found_under") or ""), result.metadata.get("headings")
+    if not topic:
+        return "", 0, whole
+    path = [str(heading) for heading in headings] if isinstance(headings, list) else []
+    # A heading may hold the separator, so the paths are compared and not taken apart.
+    above = next((count for count in range(len(path), 0, -1) if " > ".join(path[:count]) == topic), 0)
+    if not above:
+        return escape_labels(topic), 0, whole
+    return escape_labels(topic), len(path) - above, escape_labels(path[-1])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from groundgraph.chains.label_gate import CODE
+from groundgraph.chains.prose_gate import CODE
 from groundgraph.core.lexical import idf
 from groundgraph.core.text import query_stems, sentences, stems, words
 
@@ -74,17 +74,30 @@ def _sentence_frequencies(text: str) -> Counter[str]:
 
 def question_weights(question: str, texts: Iterable[str]) -> Weights:
     """The question's stems, each with its idf among the sentences of `texts`; one that none holds counts as rare."""
+    return _question_weights(question, tuple(sorted(texts, key=hash)))
+
+
+# A turn asks for the same weights for its quotes, its snippets and its citations, each with the texts in an order of
+# its own, which makes no difference; a text knows its hash.
+@lru_cache(maxsize=64)
+def _question_weights(question: str, texts: tuple[str, ...]) -> Weights:
+    weight = sentence_weights(texts)
+    return tuple((stem, weight(stem)) for stem in query_stems(question))
+
+
+def sentence_weights(texts: Iterable[str]) -> Callable[[str], float]:
+    """The idf of a stem among the sentences of `texts`; one that none holds counts as rare."""
     listed = list(texts)
     total = sum(len(sentences_of(text)) for text in listed)
     frequencies = [_sentence_frequencies(text) for text in listed]
-    return tuple(
-        (stem, idf(total, max(1, sum(one.get(stem, 0) for one in frequencies)))) for stem in query_stems(question)
-    )
+    known: dict[str, float] = {}
 
+    def weight(stem: str) -> float:
+        if stem not in known:
+            known[stem] = idf(total, max(1, sum(one.get(stem, 0) for one in frequencies)))
+        return known[stem]
 
-def equal_weights(stems: Iterable[str]) -> Weights:
-    """Each stem with the weight 1."""
-    return tuple((stem, 1.0) for stem in sorted(stems))
+    return weight
 
 
 @lru_cache(maxsize=4096)

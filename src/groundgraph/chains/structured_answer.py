@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,32 +79,50 @@ class AnswerTemplates:
 def structured_draft(templates: AnswerTemplates, variables: Mapping[str, Any], language: str) -> Draft:
     """The structured answer; when the user's template fails on this turn, the built-in one and a note that says so.
 
-    The built-in template prints the label of every result and no other, so only a template of the user's is checked.
+    Labels are numbered by first use. The built-in template prints the label of every result and no other, so only a
+    template of the user's passes the gate.
     """
     notes: list[str] = []
-    try:
-        text = templates.structured(variables, language)
-    except TemplateInvalid as error:
-        problem = error.problems[0]
-        note = templates.prompts.note("template_failed", language, key=problem.key, reason=problem.message)
-        notes.append(note)
-        text = templates.built_in().structured(variables, language)
-    labels = list(range(1, len(variables["results"]) + 1))
-    gate = LabelGate(allowed=labels)
-    if templates.has_own:
-        text = gate.feed(text) + gate.flush()
-        labels = gate.used
+    gate = LabelGate(allowed=range(1, len(variables["results"]) + 1), renumber=True)
+    own = templates.has_own
+    if own:
+        try:
+            text = templates.structured(variables, language)
+            text = gate.feed(text) + gate.flush()
+        except TemplateInvalid as error:
+            problem = error.problems[0]
+            notes = [templates.prompts.note("template_failed", language, key=problem.key, reason=problem.message)]
+            own = False
+    if not own:
+        gate.used = _order_of_use(variables)
+        text = templates.built_in().structured(_relabelled(variables, gate.used), language)
     return {
         "text": text,
         "style": "structured",
         "outcome": "answered",
         "finish": "stop",
-        "labels": labels,
-        "removed": gate.removed,
+        "order": gate.used,
+        "removed": list(dict.fromkeys(gate.removed)),
         "notes": notes,
         "written": 0,
-        "body": len(text) if templates.has_own else _listing_at(text),
+        "body": len(text) if own else _listing_at(text),
     }
+
+
+def _order_of_use(variables: Mapping[str, Any]) -> list[int]:
+    """The numbers of the results in the order in which the built-in template prints them: quotes, then by source."""
+    rows = (row for rows in variables["results_by_source"].values() for row in rows)
+    return list(dict.fromkeys(item["label"] for item in (*variables["quotes"], *rows)))
+
+
+def _relabelled(variables: Mapping[str, Any], order: list[int]) -> dict[str, Any]:
+    label_of = {place: label for label, place in enumerate(order, 1)}
+
+    def named(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        return [{**item, "label": label_of[item["label"]]} for item in items]
+
+    by_source = {name: named(rows) for name, rows in variables["results_by_source"].items()}
+    return {**variables, "quotes": named(variables["quotes"]), "results_by_source": by_source}
 
 
 def _checked(source: str, key: str) -> Template:

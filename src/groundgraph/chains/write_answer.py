@@ -9,20 +9,20 @@ from functools import cached_property
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from groundgraph.chains.answer_gate import AnswerGate
 from groundgraph.chains.answer_prompt import answer_messages
 from groundgraph.chains.call_model import call_record, call_with_retries, tokens_left, tokens_of
-from groundgraph.chains.citations import labels_in
-from groundgraph.chains.gated_model import GatedChatModel, Written
-from groundgraph.chains.label_gate import LabelGate
+from groundgraph.chains.gated_model import GatedChatModel, Written, unstreamed
 from groundgraph.chains.result_rows import template_variables
 from groundgraph.chains.structured_answer import AnswerTemplates, structured_draft
 from groundgraph.core.context import Options
 from groundgraph.core.errors import ModelBudgetSpent, ModelError
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.settings import Settings
-from groundgraph.core.turn_values import Draft, ModelCall, Turn
+from groundgraph.core.turn_values import ClusterValue, Draft, Flag, ModelCall, Turn
+from groundgraph.prompts import Prompts
 
 # What a turn keeps for the answer itself when the evidence would use up all of its tokens.
 ANSWER_RESERVE = 1024
@@ -31,6 +31,14 @@ ANSWER_RESERVE = 1024
 def answer_id(turn: Turn) -> str:
     """The id of the turn's answer message."""
     return f"answer-{turn['id']}"
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What a model wrote before, with the labels that it knows, and what is wrong with it."""
+
+    earlier: str
+    faults: Sequence[Flag]
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,8 @@ class Assignment:
     calls: Sequence[ModelCall]
     prefix: str = ""
     suffix: str = ""
+    clusters: Sequence[ClusterValue] = ()
+    correction: Correction | None = None
 
     @cached_property
     def variables(self) -> dict[str, Any]:
@@ -56,6 +66,7 @@ class Assignment:
             metadata=self.metadata,
             intent=self.intent,
             citation_format=self.options.citation_format,
+            clusters=self.clusters,
         )
 
 
@@ -75,20 +86,22 @@ async def write_answer(
         left = tokens_left(settings.limits, task.calls)
     except ModelBudgetSpent as error:
         return _instead(task, templates, prompts.note("model_failed", language, reason=str(error)))
+    correction = _correction_messages(task, prompts)
     fitting = answer_messages(
         prompts,
         task.options,
         task.turn,
         task.evidence,
         task.conversation,
-        token_limit=max(left - ANSWER_RESERVE, left // 2),
+        token_limit=max(left - ANSWER_RESERVE, left // 2) - tokens_of(correction),
+        clusters=task.clusters,
     )
     if fitting is None:
         reason = prompts.note("evidence_cut", language, count=len(task.evidence))
         return _instead(task, templates, reason)
     messages, cut = fitting
     shown = len(task.evidence) - cut
-    written, call, failure = await _write(task, model, settings, messages, shown, left)
+    written, call, failure = await _write(task, model, settings, [*messages, *correction], shown, left)
     notes = [prompts.note("evidence_cut", language, count=cut)] if cut else []
     if not written.text.strip() and not written.refusal:
         reason = failure or "it wrote nothing"
@@ -98,6 +111,14 @@ async def write_answer(
         draft = _draft(task, written, failure, templates, notes)
     draft["calls"] = [call]
     return draft
+
+
+def _correction_messages(task: Assignment, prompts: Prompts) -> list[BaseMessage]:
+    """The first answer and what is wrong with it, for a second attempt."""
+    if task.correction is None:
+        return []
+    faults = prompts.render("repair_answer", faults=task.correction.faults).strip()
+    return [AIMessage(task.correction.earlier), HumanMessage(faults)]
 
 
 async def _write(
@@ -116,14 +137,14 @@ async def _write(
     def attempt() -> Any:
         gated = GatedChatModel(
             inner=model,
-            gate=LabelGate(allowed=range(1, shown + 1)),
+            gate=AnswerGate(task.evidence, shown),
             message_id=answer_id(task.turn),
             prefix=task.prefix,
             suffix=task.suffix,
             max_output_tokens=max(1, left - prompt_tokens),
         )
         tries.append(gated)
-        return gated.ainvoke(messages)
+        return gated.ainvoke(messages, unstreamed() if settings.citation_check.holds else None)
 
     failure = ""
     try:
@@ -140,16 +161,18 @@ async def _write(
     written = tries[-1].written if tries else Written()
     if written.refusal and not written.text:
         failure = ""
-    call = _record(model, written, prompt_tokens, len(tries), started)
+    call = _record("repair" if task.correction else "answer", model, written, prompt_tokens, len(tries), started)
     if failure:
         call["error"] = failure
     return written, call, failure
 
 
-def _record(model: BaseChatModel, written: Written, prompt_tokens: int, tries: int, started: float) -> ModelCall:
+def _record(
+    role: str, model: BaseChatModel, written: Written, prompt_tokens: int, tries: int, started: float
+) -> ModelCall:
     counted = written.output_tokens is not None
     return call_record(
-        "answer",
+        role,
         model,
         input_tokens=written.input_tokens if counted else prompt_tokens,
         output_tokens=written.output_tokens if counted else tokens_of([AIMessage(written.text)]),
@@ -171,11 +194,12 @@ def _draft(task: Assignment, written: Written, failure: str, templates: AnswerTe
         "text": written.text if written.text.strip() else written.refusal,
         "outcome": "answered",
         "finish": finish,
-        "labels": list(dict.fromkeys([*written.labels, *(labels_in(task.suffix) if written.has_suffix else [])])),
+        "order": written.order,
         "removed": written.removed,
+        "removed_links": written.removed_links,
         "notes": notes + ([reasons[finish]()] if finish in reasons else []),
         "written": written.by_model,
-        "body": len(written.text) - (len(task.suffix) if written.has_suffix else 0),
+        "body": written.by_model,
     }
 
 

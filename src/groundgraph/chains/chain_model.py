@@ -1,0 +1,137 @@
+"""A chat model as the chains of a knowledge base call it: instructions, fenced texts, one reply without thinking."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langgraph.constants import TAG_NOSTREAM
+
+from groundgraph.chains.call_model import call_record, call_with_retries, model_name, used_tokens
+from groundgraph.chains.thoughts import strip_thoughts
+from groundgraph.core.chain_calls import note_chain_call, take_chain_call
+from groundgraph.core.clean_text import clean_text
+from groundgraph.core.errors import ModelError
+from groundgraph.core.model_reply import finish_reason, refusal_text
+from groundgraph.core.settings import Settings
+from groundgraph.prompts import Prompts
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A text that a model is shown, and what it is, such as `document` or a number."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class ChainModel:
+    """Calls a model within the bounds of the settings.
+
+    Attributes:
+        model: the model.
+        prompts: where its instructions stand.
+        limit: seconds for one call with its retries, see `deadlines.model`.
+        attempts: tries of one call, see `limits.attempts`.
+    """
+
+    model: BaseChatModel
+    prompts: Prompts
+    limit: float
+    attempts: int
+
+    @classmethod
+    def of(cls, settings: Settings, prompts: Prompts, model: BaseChatModel) -> ChainModel:
+        """`model` within the bounds of `settings`."""
+        return cls(model, prompts, settings.deadlines.model, settings.limits.attempts)
+
+    def signature(self, *prompts: str) -> str:
+        """What replies depend on: the model's name and a hash of its instructions."""
+        text = "\0".join([self.prompts.source(name) for name in (*prompts, "chain_passages", "chain_data")])
+        return f"{model_name(self.model)} {hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
+
+    async def text(self, prompt: str, passages: Sequence[Passage], question: str = "") -> str:
+        """The text of the reply to the instructions in `prompt`; see `reply`."""
+        return without_thoughts((await self.reply([prompt], passages, question)).text)
+
+    async def reply(
+        self,
+        prompts: Sequence[str],
+        passages: Sequence[Passage],
+        question: str = "",
+        *,
+        variables: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> AIMessage:
+        """The reply to the instructions in `prompts`, about `passages` and, where there is one, a user's `question`.
+
+        Args:
+            prompts: the names of the prompts that make the instructions, one below the other.
+            passages: shown as data, fenced, in a message of the user's.
+            question: in the user's own words.
+            variables: of the prompts.
+            options: of the call, such as `logprobs`.
+
+        Raises:
+            ModelError: the model failed, refused, or wrote nothing or more than it may.
+        """
+        system = "\n".join(self.prompts.render(name, **(variables or {})) for name in (*prompts, *_data(passages)))
+        messages: list[BaseMessage] = [SystemMessage(system)]
+        if passages:
+            messages.append(HumanMessage(self._fenced(passages), name="evidence"))
+        if question:
+            messages.append(HumanMessage(question))
+        return _whole(await self._called(prompts[0], messages, options))
+
+    async def _called(self, role: str, messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
+        take_chain_call()
+        started = time.perf_counter()
+
+        def record(**values: Any) -> None:
+            elapsed = round((time.perf_counter() - started) * 1000, 3)
+            note_chain_call(call_record(role, self.model, elapsed_ms=elapsed, **values))
+
+        try:
+            reply, tries = await call_with_retries(
+                lambda: self.model.ainvoke(messages, {"tags": [TAG_NOSTREAM]}, **options),
+                limit=self.limit,
+                attempts=self.attempts,
+            )
+        except ModelError as error:
+            record(error=str(error))
+            raise
+        record(attempts=tries, **used_tokens(messages, reply))
+        return reply
+
+    def _fenced(self, passages: Sequence[Passage]) -> str:
+        # A hash of what it encloses: nobody can write a text that holds its own fence.
+        joined = "\0".join(f"{passage.name}\0{passage.text}" for passage in passages)
+        fence = hashlib.blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+        return self.prompts.render("chain_passages", passages=passages, fence=fence)
+
+
+def _data(passages: Sequence[Passage]) -> tuple[str, ...]:
+    return ("chain_data",) if passages else ()
+
+
+def _whole(reply: AIMessage) -> AIMessage:
+    """`reply`, when it is one that can be used."""
+    finish = finish_reason(reply)
+    if finish == "refusal" or refusal_text(reply):
+        raise ModelError("it refused")
+    if finish == "length":
+        raise ModelError("its reply was cut off; let it write more tokens (llm.max_tokens), or cut smaller chunks")
+    if not without_thoughts(reply.text):
+        raise ModelError("it wrote nothing")
+    return reply
+
+
+def without_thoughts(text: str) -> str:
+    """`text` without think blocks and the white space around it."""
+    return strip_thoughts(clean_text(text)).strip()

@@ -1,0 +1,78 @@
+"""All checks of an answer together, and what the policies make of what they found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from groundgraph.chains.check_labels import check_labels
+from groundgraph.chains.check_links import check_links
+from groundgraph.chains.check_names import check_names
+from groundgraph.chains.check_numbers import check_numbers
+from groundgraph.chains.check_quotes import check_quotes
+from groundgraph.chains.check_support import check_support
+from groundgraph.chains.check_uncited import check_uncited
+from groundgraph.chains.claims import CheckedAnswer
+from groundgraph.core.settings import CitationCheckSettings
+from groundgraph.core.turn_values import Draft, Flag, FoundQuote, Verdict
+
+# A long answer about other things must not fill the record with findings.
+MAX_FLAGS = 50
+MAX_FOUND_QUOTES = 20
+CHECK_OF = {
+    "unresolved_label": "labels",
+    "link_removed": "links",
+    "quote_not_found": "quotes",
+    "number_unsupported": "numbers",
+    "name_unsupported": "names",
+    "uncited": "uncited",
+    "no_citation": "uncited",
+    "low_support": "support",
+}
+"""Which check raises a kind of flag."""
+
+_ON_EVIDENCE: Mapping[str, Callable[[CheckedAnswer], list[Flag]]] = {
+    "numbers": check_numbers,
+    "names": check_names,
+    "uncited": check_uncited,
+    "support": check_support,
+}
+
+
+def check_answer(
+    answer: CheckedAnswer, draft: Draft, settings: CitationCheckSettings, *, require_citations: bool
+) -> tuple[list[Flag], list[FoundQuote]]:
+    """What the checks that are not off found, in their order; and the quotations that stand in the evidence.
+
+    An answer that was cut off, or declined, is not asked for citations.
+    """
+    flags = check_labels(draft.get("removed", [])) if settings.labels != "off" else []
+    flags += check_links(draft.get("removed_links", [])) if settings.links != "off" else []
+    quotes: list[FoundQuote] = []
+    if answer.written and answer.evidence:
+        if settings.quotes != "off":
+            unfound, quotes = check_quotes(answer)
+            flags += unfound
+        for name, check in _ON_EVIDENCE.items():
+            wanted = name != "uncited" or (require_citations and draft["finish"] == "stop")
+            flags += check(answer) if wanted and getattr(settings, name) != "off" else []
+    return _fairly(flags), quotes[:MAX_FOUND_QUOTES]
+
+
+def _fairly(flags: list[Flag]) -> list[Flag]:
+    """At most `MAX_FLAGS`, in their order; many of one kind leave room for those of the others, or a label such as
+    [1-99] would hide what a policy is about."""
+    seen: Counter[str] = Counter()
+    ranked: list[tuple[int, int]] = []
+    for place, flag in enumerate(flags):
+        ranked.append((seen[flag["kind"]], place))
+        seen[flag["kind"]] += 1
+    return [flags[place] for place in sorted(place for _, place in sorted(ranked)[:MAX_FLAGS])]
+
+
+def verdict_of(flags: list[Flag], settings: CitationCheckSettings, *, repaired: bool) -> Verdict:
+    """What happens to the answer: the strictest policy of what was found. A repair is tried once."""
+    policies = {getattr(settings, CHECK_OF[flag["kind"]]) for flag in flags if flag["kind"] in CHECK_OF}
+    if "refuse" in policies:
+        return "refuse"
+    return "repair" if "repair" in policies and not repaired else "pass"

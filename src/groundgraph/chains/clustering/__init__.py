@@ -1,0 +1,1 @@
+"""Results that say similar things, grouped (P5)."""

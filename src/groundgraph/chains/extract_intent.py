@@ -1,0 +1,139 @@
+"""An intent filled in by a model: one request, one repair (I2)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from groundgraph.chains.ask_extractor import AskExtractor
+from groundgraph.chains.call_model import call_record, call_with_retries, tokens_left, tokens_of, used_tokens
+from groundgraph.chains.generate_queries import conversation_rows
+from groundgraph.chains.read_extraction import Extraction, ExtractionUnreadable, Fault, read_extraction
+from groundgraph.core.errors import ModelError
+from groundgraph.core.intent_schema import intent_schema
+from groundgraph.core.model_reply import finish_reason, refusal_text
+from groundgraph.core.schema import SourceSchema
+from groundgraph.core.settings import Settings
+from groundgraph.core.turn_values import ModelCall, Turn
+from groundgraph.prompts import Prompts
+
+# How much of a reply that could not be used is shown when another one is asked for.
+_SHOWN_CHARS = 4_000
+_FIELDS = "extraction_fields"
+
+
+@dataclass(frozen=True)
+class ExtractIntent:
+    """Asks for the intent of a turn.
+
+    Args:
+        settings: the `intent` section and the bounds of a call.
+        prompts: the prompt files.
+        ask: what is asked.
+    """
+
+    settings: Settings
+    prompts: Prompts
+    ask: AskExtractor
+
+    async def __call__(
+        self,
+        message: str,
+        turn: Turn,
+        messages: Sequence[BaseMessage],
+        schema: dict[str, Any],
+        calls: list[ModelCall],
+    ) -> Extraction:
+        """What the model proposes for `message`; each call is added to `calls`.
+
+        Args:
+            message: the user's, or with keywords of the conversation before it.
+            turn: the turn.
+            messages: the thread.
+            schema: see `intent_schema`.
+            calls: those of the turn so far.
+
+        Raises:
+            ModelError: the model failed, refused, or wrote nothing usable twice; or it may not be called any more.
+        """
+        prompt = self._prompt(message, turn, messages, schema)
+        reply = await self._called("extract_intent", prompt, schema, calls)
+        try:
+            return self._read(reply)
+        except ExtractionUnreadable as unreadable:
+            prompt += self._repair(reply, unreadable.fault)
+        reply = await self._called("repair_intent", prompt, schema, calls)
+        try:
+            return self._read(reply)
+        except ExtractionUnreadable as unreadable:
+            missing = "a search query" if unreadable.fault == "no_queries" else "a JSON object"
+            raise ModelError(f"its reply did not hold {missing}, nor did the one that it was asked for then") from None
+
+    def schema(self, schemas: Mapping[str, SourceSchema | None], held: Mapping[str, Collection[str]]) -> dict[str, Any]:
+        """The schema of an intent over sources with `schemas`; `held` fields are not offered."""
+        intent, told = self.settings.intent, self.prompts.told
+        names = ("intent", "scope", "output_style", "filters", "date")
+        fields = {name: told(_FIELDS, name) for name in names}
+        fields["text_queries"] = told(_FIELDS, "text_queries", num_queries=intent.num_queries)
+        if intent.output_style_hint:
+            fields["output_style"] = intent.output_style_hint
+        return intent_schema(schemas, held, fields)
+
+    def _prompt(
+        self, message: str, turn: Turn, messages: Sequence[BaseMessage], schema: dict[str, Any]
+    ) -> list[BaseMessage]:
+        conversation = conversation_rows(self.settings.intent, turn, messages)
+        system = self.prompts.render(
+            "extract_intent",
+            domain_context=self.settings.intent.domain_context,
+            conversation=conversation,
+            schema=json.dumps(schema, ensure_ascii=False, default=str),
+        )
+        prompt: list[BaseMessage] = [SystemMessage(system)]
+        if conversation:
+            prompt.append(HumanMessage(self.prompts.render("generate_queries_conversation", conversation=conversation)))
+        return [*prompt, HumanMessage(message)]
+
+    def _repair(self, reply: Any, fault: Fault) -> list[BaseMessage]:
+        said = reply.text if isinstance(reply, AIMessage) else reply if isinstance(reply, str) else ""
+        told = HumanMessage(self.prompts.render("repair_intent", fault=fault))
+        return [AIMessage(str(said)[:_SHOWN_CHARS]), told] if said else [told]
+
+    def _read(self, reply: Any) -> Extraction:
+        if isinstance(reply, AIMessage) and (finish_reason(reply) == "refusal" or refusal_text(reply)):
+            raise ModelError("it refused")
+        return read_extraction(reply, self.settings.intent.num_queries)
+
+    async def _called(
+        self, role: str, prompt: list[BaseMessage], schema: dict[str, Any], calls: list[ModelCall]
+    ) -> Any:
+        tokens_left(self.settings.limits, calls)
+        started = time.perf_counter()
+        asked: Any = self.ask.extractor
+
+        def record(**values: Any) -> None:
+            elapsed = round((time.perf_counter() - started) * 1000, 3)
+            calls.append(call_record(role, asked, elapsed_ms=elapsed, **values))
+
+        try:
+            reply, tries = await call_with_retries(
+                lambda: self.ask(prompt, schema),
+                limit=self.settings.deadlines.model,
+                attempts=self.settings.limits.attempts,
+            )
+        except ModelError as error:
+            record(error=str(error))
+            raise
+        record(attempts=tries, **_tokens(prompt, reply))
+        return reply
+
+
+def _tokens(prompt: list[BaseMessage], reply: Any) -> dict[str, Any]:
+    if isinstance(reply, AIMessage):
+        return used_tokens(prompt, reply)
+    return {"input_tokens": tokens_of(prompt), "output_tokens": tokens_of([AIMessage(str(reply))]), "estimated": True}

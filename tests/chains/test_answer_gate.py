@@ -1,0 +1,37 @@
+"""Labels and links through one gate, and the listing below the answer."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundgraph.chains.answer_gate import AnswerGate
+from groundgraph.chains.citations import labels_in
+from groundgraph.core.evidence import SourceResult
+
+EVIDENCE = [SourceResult("Text.", str(number), "docs", "memory") for number in range(4)]
+PIECES = [
+    *("word ", "[1]", " [3]", "[9]", "[2, 4]", "[", "4]", "![x](https://e.example)", "[t](https://e.example)", "`[3]`"),
+    *("(", "https://e", ".example", "<think>", "</think>", "<img src=x>", "\n", "`", "【2】", ":", "]", "!"),
+]
+TEXTS = st.lists(st.sampled_from(PIECES), max_size=20).map("".join)
+
+
+@given(TEXTS, st.data())
+def test_fault_26_57_and_73_what_is_streamed_is_the_final_text_and_holds_no_label_that_goes(text, data):
+    bounds = [0, *sorted(data.draw(st.sets(st.integers(0, len(text))))), len(text)]
+    whole, pieces = AnswerGate(EVIDENCE, 3), AnswerGate(EVIDENCE, 3)
+    final = whole.feed(text) + whole.flush()
+    parts = [pieces.feed(text[start:end]) for start, end in zip(bounds, bounds[1:], strict=False)] + [pieces.flush()]
+    assert "".join(parts) == final
+    assert set(labels_in(final)) <= set(range(1, len(whole.order) + 1))
+    assert set(whole.order) <= {1, 2, 3}
+    assert (whole.order, whole.removed, whole.removed_links) == (pieces.order, pieces.removed, pieces.removed_links)
+
+
+def test_s1_the_listing_below_goes_on_with_the_numbers_of_the_answer():
+    gate = AnswerGate(EVIDENCE, 3)
+    assert gate.feed("A [3]. B [1][4].") + gate.flush() == "A [1]. B [2]."
+    assert gate.below("- [1] a\n- [2] b\n- [3] c\n- [4] d\n- [5] e") == "- [2] a\n- [3] b\n- [1] c\n- [4] d\n- e"
+    assert gate.order == [3, 1, 2, 4]
+    assert gate.removed == [4]

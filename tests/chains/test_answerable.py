@@ -1,0 +1,89 @@
+"""The chance that evidence answers a question, from its words and cosines alone."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundgraph.chains.answerable import Agreement, agreement, answerable
+from groundgraph.core.evidence import SourceResult
+
+PIECES = ["access tokens expire", "an hour", "Токен действует час", "penguins", "access", "", "[1]", "👩\u200d💻 שלום"]
+TEXTS = st.lists(st.sampled_from(PIECES), max_size=6).map(". ".join)
+COSINES = st.none() | st.floats(-1, 1)
+
+
+def result(content: str, cosine: float | None = None, **metadata: str) -> SourceResult:
+    scores = {} if cosine is None else {"vector": cosine}
+    return SourceResult(content, "id", "docs", "knowledge_base", metadata=metadata, scores=scores)
+
+
+@given(TEXTS, st.lists(st.tuples(TEXTS, COSINES), max_size=5))
+def test_a_chance_lies_between_0_and_1_and_does_not_depend_on_the_order(question, rows):
+    evidence = [result(*row) for row in rows]
+    chance = answerable(question, evidence)
+    assert 0 <= chance < 1
+    assert all(0 <= one.words <= 1 for one in agreement(question, evidence))
+    for other in list(permutations(evidence))[:10]:
+        assert answerable(question, other) == pytest.approx(chance)
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(-1, 1), st.floats(-1, 1))
+def test_more_words_and_a_larger_cosine_never_lower_the_chance(words, more_words, cosine, larger):
+    words, more_words = sorted((words, more_words))
+    cosine, larger = sorted((cosine, larger))
+    assert Agreement(words).probability <= Agreement(more_words).probability
+    assert Agreement(words, cosine).probability <= Agreement(more_words, larger).probability
+
+
+@given(st.integers(0, 5), st.integers(0, 4))
+def test_a_piece_of_the_same_length_that_holds_one_more_word_of_the_question_fits_better(held, others):
+    asked = ["penguin", "token", "museum", "harbour", "violin", "carriage"]
+    rest = [result("granite lantern meadow") for _ in range(others)]
+
+    def share(count: int) -> float:
+        piece = " ".join([*asked[:count], *["filler"] * (len(asked) - count)])
+        return agreement(" ".join(asked), [result(piece), *rest])[0].words
+
+    assert share(held) < share(held + 1)
+
+
+def test_without_evidence_or_a_word_in_common_there_is_no_chance():
+    assert answerable("When do tokens expire?", []) == 0
+    assert answerable("When do tokens expire?", [result("Penguins swim.")]) == 0
+    assert answerable("", [result("Penguins swim.")]) == 0
+
+
+def test_a_cosine_speaks_for_a_piece_that_shares_no_word():
+    question = "When do tokens expire?"
+    near, far = (answerable(question, [result("Sessions end after an hour.", cosine)]) for cosine in (0.9, 0.1))
+    assert near > 0.5 > far > 0
+
+
+def test_words_and_cosine_must_meet_in_one_piece():
+    question = "When do access tokens expire?"
+    apart = [result("Access tokens expire.", 0.0), result("Penguins swim.", 0.7)]
+    together = [result("Access tokens expire.", 0.7), result("Penguins swim.", 0.0)]
+    assert answerable(question, together) > answerable(question, apart)
+
+
+def test_title_and_section_count_as_text():
+    bare, named = result("Nothing."), result("Nothing.", title="Widget", section="Expiry")
+    assert answerable("expiry of the widget", [bare]) == 0
+    assert answerable("expiry of the widget", [named]) > 0.3
+
+
+def test_the_whole_question_in_one_piece_is_better_than_its_parts_in_several():
+    question = "When do access tokens of the mobile client expire?"
+    one = [result("Access tokens of the mobile client expire soon.")]
+    parts = [result("Access control lists."), result("Tokens are strings."), result("The mobile client is new.")]
+    assert answerable(question, one) > 0.5 > answerable(question, parts)
+
+
+def test_a_word_that_few_pieces_hold_counts_more_than_one_that_all_hold():
+    others = [result(f"Tokens of kind number {number}.") for number in range(10)]
+    rare, common = agreement("tokens penguins", [result("Penguins."), result("Tokens."), *others])[:2]
+    assert rare.words > common.words

@@ -1,0 +1,86 @@
+"""What may extract an intent, and how it is asked (I2)."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from langchain_core.messages import HumanMessage
+from langchain_core.runnables import RunnableLambda
+
+from groundgraph.chains.ask_extractor import AskExtractor
+from groundgraph.chains.read_extraction import read_extraction
+from groundgraph.core.intent_schema import TITLE
+from groundgraph.testing import Reply, ScriptedChatModel
+from groundgraph.testing.reply import ScriptedStatusError
+
+SCHEMA = {"title": TITLE, "description": "d", "type": "object", "properties": {"text_queries": {"type": "array"}}}
+REPLY = '{"text_queries": ["one query"]}'
+
+
+class WithoutStructure(ScriptedChatModel):
+    """Refuses structured output as a server does that does not know it."""
+
+    def _generate(self, messages, stop=None, run_manager=None, **kwargs):
+        raise AssertionError("only the asynchronous call is used")
+
+    async def _agenerate(self, messages, stop=None, run_manager=None, **kwargs):
+        if kwargs.get("tools"):
+            self._receive(messages, stop, {}, streamed=False)
+            raise ScriptedStatusError(400, {})
+        return await super()._agenerate(messages, stop, run_manager, **kwargs)
+
+
+async def asked(extractor) -> object:
+    return await AskExtractor(extractor)([HumanMessage("hm")], SCHEMA)
+
+
+async def test_i2_a_model_is_asked_by_its_structured_output():
+    model = ScriptedChatModel(REPLY)
+    reply = await asked(model)
+    assert read_extraction(reply, 3).text_queries == ["one query"]
+    assert model.calls[0].kwargs["tools"][0]["function"]["name"] == TITLE
+    assert reply.tool_calls[0]["name"] == TITLE
+
+
+async def test_i2_a_model_without_structured_output_is_asked_for_text():
+    reply = await asked(FakeListChatModel(responses=[REPLY]))
+    assert read_extraction(reply, 3).text_queries == ["one query"]
+
+
+async def test_i2_a_server_that_refuses_structured_output_is_asked_for_text_and_not_again():
+    model = WithoutStructure(REPLY)
+    ask = AskExtractor(model)
+    for _ in range(2):
+        assert (await ask([HumanMessage("hm")], SCHEMA)).text == REPLY
+    assert len(model.calls) == 3
+
+
+async def test_i2_other_errors_are_not_taken_for_a_lack_of_structured_output():
+    ask = AskExtractor(ScriptedChatModel([Reply(status=401), REPLY]))
+    with pytest.raises(ScriptedStatusError):
+        await ask([HumanMessage("hm")], SCHEMA)
+
+
+async def coroutine(messages):
+    return {"text_queries": [messages[-1].text]}
+
+
+class Callable_:
+    async def __call__(self, messages):
+        return {"text_queries": [messages[-1].text]}
+
+
+@pytest.mark.parametrize(
+    "extractor",
+    [
+        lambda messages: {"text_queries": [messages[-1].text]},
+        functools.partial(coroutine),
+        coroutine,
+        Callable_(),
+        RunnableLambda(lambda messages: {"text_queries": [messages[-1].text]}),
+    ],
+)
+async def test_i2_a_function_or_runnable_is_given_the_messages(extractor):
+    assert read_extraction(await asked(extractor), 3).text_queries == ["hm"]

@@ -1,0 +1,80 @@
+"""How much evidence a turn may show (P9)."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundgraph.chains.budget import Budget, cut_to, fit, with_state_facts
+from groundgraph.chains.count_tokens import estimated_tokens
+from groundgraph.chains.zigzag import zigzag
+from groundgraph.prompts import Prompts
+
+TEXTS = st.lists(st.text(alphabet="ab токен \n", max_size=30), max_size=12)
+SEPARATOR = "\n\n"
+SEPARATORS = {language: Prompts().render("state_separator", language=language).strip() for language in ("en", "ru")}
+
+
+@given(TEXTS, st.integers(0, 120), st.integers(0, 40))
+def test_p9_what_is_kept_fits_every_budget_with_its_separators(texts, characters, tokens):
+    places = fit(texts, [Budget(characters), Budget(tokens, estimated_tokens)], SEPARATOR)
+    whole = SEPARATOR.join(texts[place] for place in places)
+    assert len(whole) <= characters
+    assert estimated_tokens(whole) <= tokens
+    assert places == sorted(set(places))
+
+
+@given(TEXTS, st.integers(0, 120))
+def test_p9_a_piece_is_left_out_only_when_it_does_not_fit(texts, characters):
+    places = fit(texts, [Budget(characters)], SEPARATOR)
+    for place in set(range(len(texts))) - set(places):
+        before = [texts[kept] for kept in places if kept < place]
+        assert len(SEPARATOR.join([*before, texts[place]])) > characters
+
+
+def test_p9_the_separator_counts():
+    assert fit(["aaaa", "bbbb"], [Budget(10)]) == [0, 1]
+    assert fit(["aaaa", "bbbb"], [Budget(9)]) == [0]
+    assert fit(["aaaa", "bbbb"], []) == [0, 1]
+
+
+@given(TEXTS, st.integers(0, 120))
+def test_p9_the_cut_comes_before_the_reorder_so_that_the_best_two_stand_at_both_ends(texts, characters):
+    kept = fit(texts, [Budget(characters)], SEPARATOR)
+    shown = zigzag(kept)
+    if kept:
+        assert shown[0] == min(kept)
+    if len(kept) > 1:
+        assert shown[-1] == sorted(kept)[1]
+
+
+@given(st.text(alphabet="ab я\n", max_size=60), st.integers(0, 60))
+def test_p9_a_text_is_cut_between_words_only(text, limit):
+    cut = cut_to(text, lambda beginning: len(beginning) <= limit)
+    assert text.startswith(cut)
+    assert len(cut) <= limit
+    if cut and cut != text:
+        assert not cut[-1].isspace()
+        assert text[len(cut)].isspace()
+    following = text[len(cut) :].lstrip()
+    longer = text[: len(text) - len(following)] + (following.split() or [""])[0]
+    assert cut == text or len(longer.rstrip()) > limit or not following
+
+
+def test_p9_state_facts_fill_what_is_left_behind_the_separator_of_the_language():
+    facts = ["Тариф: базовый", "Очень длинный факт " * 9, "Этап: счёт"]
+    text = with_state_facts("Найденное.", facts, SEPARATORS["ru"], Budget(80))
+    assert text == "Найденное.\n\n=== КОНТЕКСТ ЭТАПА ===\n\nТариф: базовый\n\nЭтап: счёт"
+
+
+def test_p9_without_evidence_the_state_facts_stand_alone_and_without_room_they_are_left_out():
+    assert with_state_facts("", ["a fact"], SEPARATORS["en"], Budget()).endswith("\n\na fact")
+    assert with_state_facts("evidence", ["a fact"], SEPARATORS["en"], Budget(20)) == "evidence"
+    assert with_state_facts("evidence", [], SEPARATORS["en"], Budget()) == "evidence"
+
+
+@given(st.text(max_size=30), TEXTS, st.integers(0, 150))
+def test_p9_evidence_comes_first_whole_and_the_facts_never_exceed_the_budget(evidence, facts, limit):
+    text = with_state_facts(evidence, facts, SEPARATORS["ru"], Budget(limit))
+    assert text.startswith(evidence)
+    assert text == evidence or len(text) <= limit

@@ -1,0 +1,178 @@
+"""The chains that a configuration asks for (K3, K6, K7)."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundgraph.chains.build_chains import chains_without_model, check_chains, ingest_chains, query_chains
+from groundgraph.chains.chunk_by_headings import HeadingChunker
+from groundgraph.chains.chunk_whole_text import WholeTextChunker
+from groundgraph.chains.cutoff_filter import CutoffFilter
+from groundgraph.chains.judge import Judge
+from groundgraph.chains.matching_texts import ContentWithHeadings, WrittenMatchingTexts
+from groundgraph.chains.qualifying_texts import TitleHeadingsLead
+from groundgraph.chains.query_transformers import WrittenQuery
+from groundgraph.core.chain import IDENTITY, IngestChains, QueryChains
+from groundgraph.core.errors import ConfigurationError
+from groundgraph.core.load_settings import load_settings
+from groundgraph.prompts import Prompts
+from groundgraph.testing import ScriptedChatModel
+
+MODEL = ScriptedChatModel("x")
+SCHEMAS = {"schemas": {"facts": {"fields": {"text": {"type": "string"}}}}}
+
+
+def query(model=None, kinds=None, **chosen) -> QueryChains:
+    return query_chains(load_settings({"chains": {"query": chosen, **(kinds or {})}}), model=model)
+
+
+def ingest_documents(settings, model):
+    return ingest_chains(settings, "documents", model=model)
+
+
+def problems(chains: dict, **settings) -> list[tuple[str, str]]:
+    loaded = load_settings({"chains": chains, **settings})
+    return [(problem.key, problem.message) for problem in check_chains(loaded, Prompts.of(loaded))]
+
+
+def test_k5_the_defaults_need_no_model_and_change_nothing_for_a_query():
+    settings = load_settings({})
+    assert ingest_chains(settings, "documents", model=MODEL) == IngestChains(
+        HeadingChunker(800), TitleHeadingsLead(), ContentWithHeadings()
+    )
+    assert query_chains(settings, model=MODEL) == IDENTITY
+    assert chains_without_model(settings) == []
+
+
+def test_k7_each_kind_of_data_has_its_own_chains():
+    chains = {
+        "web_pages": {"chunker": "identity"},
+        "facts": {"matching_text": {"name": "questions", "at_most": 2}},
+    }
+    settings = load_settings({"chains": chains, "knowledge_base": SCHEMAS})
+    built = {kind: ingest_chains(settings, kind, model=MODEL) for kind in ("documents", "web_pages", "facts", "other")}
+    assert isinstance(built["web_pages"].chunker, WholeTextChunker)
+    assert isinstance(built["facts"].matching_texts, WrittenMatchingTexts)
+    assert isinstance(built["facts"].chunker, HeadingChunker)
+    assert built["other"] == built["documents"]
+    assert built["documents"].matching_texts == ContentWithHeadings()
+
+
+def test_k7_bindings_is_another_name_of_chains():
+    bound = load_settings({"bindings": {"documents": {"chunker": "identity"}}, "chains": {"query": {"keep": 3}}})
+    assert bound.chains.documents.chunker == "identity"
+    assert bound.chains.query.keep == 3
+    below = load_settings({"reasoning": {"bindings": {"query": {"keep": 4}}}})
+    assert below.chains.query.keep == 4
+
+
+def test_k5_the_chunk_size_is_that_of_the_base_unless_the_chain_has_its_own():
+    def size(chunker):
+        settings = {
+            "knowledge_base": {"chunker": {"max_chunk_size": 400}},
+            "chains": {"documents": {"chunker": chunker}},
+        }
+        return ingest_chains(load_settings(settings), "documents").chunker.max_chunk_size
+
+    assert size("document") == 400
+    assert size({"name": "document", "max_chunk_size": 200}) == 200
+
+
+def test_k6_candidates_and_keep_reach_the_query_chains():
+    built = query(candidates_count=7, keep=3)
+    assert (built.candidates_count, built.keep) == (7, 3)
+    assert (query().candidates_count, query().keep) == (30, None)
+
+
+def test_k6_a_model_transforms_and_judges():
+    built = query(MODEL, transformer="question", reranker="judge")
+    assert isinstance(built.transformer, WrittenQuery)
+    assert isinstance(built.reranker, Judge)
+    assert query(transformer="question", reranker="judge") == IDENTITY
+
+
+def test_k6_the_filter_is_on_only_with_a_reranker_or_generated_matching_texts():
+    questions = {"web_pages": {"matching_text": "questions"}}
+    assert query(MODEL).filter is None
+    assert query(MODEL, reranker="judge").filter == CutoffFilter(0.5, 0.5)
+    assert query(MODEL, questions).filter == CutoffFilter(0.5, 0.5)
+    assert query(None, questions, reranker="judge").filter is None, "nothing is generated without a model"
+    assert query(MODEL, reranker="judge", filter="identity").filter is None
+
+
+def test_k6_the_cutoffs_are_those_of_the_section_or_of_the_filter():
+    assert query(MODEL, reranker="judge", match_cutoff=0.95, rerank_cutoff=0.1).filter == CutoffFilter(0.95, 0.1)
+    own = {"name": "basic", "match_cutoff": 0.97, "rerank_cutoff": 0}
+    assert query(MODEL, reranker="judge", match_cutoff=0.1, filter=own).filter == CutoffFilter(0.97, 0)
+
+
+@pytest.mark.parametrize("section", ["documents", "web_pages", "query"])
+def test_k3_an_unknown_chain_offers_the_nearest(section):
+    key, wrong = ("reranker", "juge") if section == "query" else ("chunker", "documnt")
+    [(where, message)] = problems({section: {key: wrong}})
+    assert where == f"chains.{section}.{key}"
+    assert "Did you mean" in message
+    assert "Known: " in message
+    assert "identity" in message
+
+
+@pytest.mark.parametrize(
+    ("chains", "key", "told"),
+    [
+        (
+            {"documents": {"chunker": {"name": "document", "max_size": 3}}},
+            "documents.chunker.max_size",
+            "max_chunk_size",
+        ),
+        (
+            {"documents": {"chunker": {"name": "document", "max_chunk_size": 3}}},
+            "documents.chunker.max_chunk_size",
+            "100",
+        ),
+        ({"documents": {"chunker": {"name": "identity", "x": 3}}}, "documents.chunker.x", "It has none."),
+        ({"documents": {"chunker": {"max_chunk_size": 300}}}, "documents.chunker", "needs `name`"),
+        ({"query": {"reranker": {"name": "judge", "method": "magic"}}}, "query.reranker.method", "'grades'"),
+        ({"query": {"filter": {"name": "basic", "match_cutoff": 2}}}, "query.filter.match_cutoff", "1"),
+        ({"documents": {"matching_text": {"name": "content", "x": 1}}}, "documents.matching_text.x", "It has none."),
+        (
+            {"documents": {"matching_text": {"name": "questions", "prompt": "own"}}},
+            "documents.matching_text.prompt",
+            "no",
+        ),
+        ({"documents": {"qualifying_text": {"name": "place", "document_chars": 0}}}, "documents.qualifying_text", "0"),
+    ],
+)
+def test_k3_a_wrong_option_is_refused_whether_a_model_is_there_or_not(chains, key, told):
+    [(where, message)] = problems(chains)
+    assert where.startswith(f"chains.{key}")
+    assert told in message
+    settings = load_settings({"chains": chains})
+    build = query_chains if key.startswith("query") else ingest_documents
+    with pytest.raises(ConfigurationError):
+        build(settings, model=MODEL)
+
+
+def test_k3_every_problem_is_listed_once():
+    found = problems({"documents": {"matching_text": "a", "chunker": "b"}, "query": {"reranker": "c", "filter": "d"}})
+    assert sorted(key for key, _ in found) == [
+        "chains.documents.chunker",
+        "chains.documents.matching_text",
+        "chains.query.filter",
+        "chains.query.reranker",
+    ]
+
+
+def test_k5_what_a_configuration_without_a_model_does_instead_is_told():
+    chains = {
+        "documents": {"chunker": "digest", "matching_text": {"name": "questions"}, "qualifying_text": "summary"},
+        "query": {"transformer": "question", "reranker": "judge"},
+    }
+    told = chains_without_model(load_settings({"chains": chains}))
+    assert [line.split(": ")[0].removeprefix("chains.") for line in told] == [
+        "documents.chunker",
+        "documents.qualifying_text",
+        "documents.matching_text",
+        "query.transformer",
+        "query.reranker",
+    ]
+    assert told[2].endswith("'questions' needs a model; without one, 'content' takes its place")

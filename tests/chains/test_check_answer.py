@@ -1,0 +1,282 @@
+"""The checks of an answer against its evidence, as a table (V1, limits L15)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundgraph.chains.answer_gate import AnswerGate
+from groundgraph.chains.check_answer import CHECK_OF, MAX_FLAGS, check_answer, verdict_of
+from groundgraph.chains.claims import CheckedAnswer
+from groundgraph.chains.quantities import quantities
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.settings import CitationCheckSettings
+
+TOKENS = SourceResult(
+    "Access tokens expire after 3,600 seconds, that is one hour. The limit was raised on 5 March 2024 by the OAuth "
+    "Working Group. A client may ask for up to 25 scopes; error invalid_grant has the code E-1042.",
+    "1",
+    "docs",
+    "memory",
+    1.0,
+    {"title": "Token lifetimes", "section": "RFC 6749 > Tokens", "url": "https://docs.example/tokens", "start": 1000},
+)
+PRICES = SourceResult(
+    "The basic plan costs $12.50 a month for teams of 2–3 people; storage is 1.5 TB. Revenue rose 7% to 4.2 million "
+    "euros in 2023. “Payment is due within fourteen days,” says the contract of Acme Corporation.",
+    "2",
+    "docs",
+    "memory",
+)
+RUSSIAN = SourceResult(
+    "Токен доступа действует 3600 секунд. Договор подписан 12 апреля 2021 г. в Нижнем Новгороде. Стоимость — 1 500 "
+    "рублей за три месяца. Компания «Ромашка» обязуется вернуть деньги в течение десяти дней.",
+    "3",
+    "docs",
+    "memory",
+)
+EVIDENCE = [TOKENS, PRICES, RUSSIAN]
+QUESTION = "How long do tokens live, what does Widget Deluxe cost, и что говорит Иванов?"
+
+AGREES = [
+    "Access tokens expire after 3600 seconds [1].",
+    "Access tokens expire after 3 600 seconds [1].",
+    "Access tokens expire after 3.600 seconds [1].",
+    "Access tokens expire after 60 minutes [1].",
+    "Access tokens expire after 1 hour [1].",
+    "The limit was raised on 5 March 2024 [1].",
+    "The limit was raised on March 5, 2024 [1].",
+    "The limit was raised on 2024-03-05 [1].",
+    "The limit was raised on the 5th of March [1].",
+    "The limit was raised in March 2024 [1].",
+    "A client may ask for up to twenty-five scopes [1].",
+    "The error invalid_grant has the code E1042 [1].",
+    "RFC 6749 says how long access tokens live [1].",
+    "The basic plan costs 12.50 dollars a month [2].",
+    "The basic plan costs 12,50 dollars a month [2].",
+    "The basic plan is for teams of 2-3 people [2].",
+    "Teams of two to three people pay for the basic plan [2].",
+    "Revenue rose 7 percent to 4.2 million euros [2].",
+    "Revenue rose to 4,200,000 euros in 2023 [2].",
+    "The storage is 1500 GB in the basic plan [2].",
+    'The contract says "Payment is due within fourteen days" [2].',
+    "The contract says “payment is due   within fourteen days” [2].",
+    "The contract says “Payment is due [...] fourteen days” [2].",
+    "Acme Corporation says that payment is due within 14 days [2].",
+    "The plan is called “basic plan” and costs $12.50 a month [2].",
+    "1. Tokens expire after 3600 seconds [1].\n2. The basic plan costs $12.50 [2].",
+    "Two points: 1. Access tokens expire after an hour [1]. 2. The basic plan costs $12.50 a month [2].",
+    "Tokens expire after 3600 seconds and the plan costs $12.50 a month [1, 2].",
+    "Access tokens expire after 3600 seconds. [1] The basic plan costs $12.50 a month. [2]",
+    "Access tokens expire after 3600 seconds [1]. Does that help you with your question about them?",
+    "Here are the facts about tokens and plans:\n\n- Access tokens expire after 3600 seconds [1].",
+    "Access tokens expire after 3600 seconds [1]. The evidence does not say how refresh tokens are stored.",
+    "## Lifetimes of access tokens\n\nAccess tokens expire after 3600 seconds [1].",
+    "Access tokens expire after 3600 seconds [1].\n\n```\nsleep(7200)\n```",
+    "Widget Deluxe is not a plan; the basic plan costs $12.50 a month for teams [2].",
+    "The OAuth WG raised the limit for access tokens [1].",
+    "Токен доступа действует 3600 секунд [3].",
+    "Токен доступа действует 1 час, то есть 3 600 секунд [3].",
+    "Договор подписан 12.04.2021 в Нижнем Новгороде [3].",
+    "Договор подписан 12 апреля 2021 года [3].",
+    "Стоимость составляет 1500 руб. за 3 месяца [3].",
+    "Стоимость за три месяца: 1,5 тыс. рублей [3].",
+    "Компания обязуется «вернуть деньги в течение десяти дней» [3].",
+    "Компания «Ромашка» вернёт деньги в течение 10 дней [3].",
+    "Токен доступа действует 3600 секунд [3]. В материалах не сказано, как его обновить.",
+    "Иванов подписал договор с компанией «Ромашка» в Нижнем Новгороде [3].",
+]
+DISAGREES = [
+    ("Access tokens expire after 7200 seconds [1].", "number_unsupported"),
+    ("Access tokens expire after 3,601 seconds [1].", "number_unsupported"),
+    ("Access tokens expire after 3600 minutes [1].", "number_unsupported"),
+    ("The limit was raised on 5 May 2024 [1].", "number_unsupported"),
+    ("The limit was raised on 2024-03-06 [1].", "number_unsupported"),
+    ("The limit was raised on March 5, 2023 [1].", "number_unsupported"),
+    ("A client may ask for up to thirty-five scopes [1].", "number_unsupported"),
+    ("The error invalid_grant has the code E-1043 [1].", "number_unsupported"),
+    ("The basic plan costs $13.50 a month [2].", "number_unsupported"),
+    ("The basic plan costs €12.50 a month [2].", "number_unsupported"),
+    ("The basic plan is for teams of 3-3 people [2].", "number_unsupported"),
+    ("Revenue rose 7% to 4.2 billion euros [2].", "number_unsupported"),
+    ("Revenue rose 8% to 4.2 million euros [2].", "number_unsupported"),
+    ("Access tokens expire after 3600 seconds [2].", "number_unsupported"),
+    ("The contract says “payment is due within fifteen days” [2].", "quote_not_found"),
+    ('The contract says "payment was due within fourteen days" [2].', "quote_not_found"),
+    ("The contract says “payment is due within fourteen days” [1].", "quote_not_found"),
+    ("The contract says “Payment is due … fifteen weeks or so” [2].", "quote_not_found"),
+    ("Access tokens expire after an hour, says Tim Berners-Lee [1].", "name_unsupported"),
+    ("Access tokens expire after an hour in Kubernetes [1].", "name_unsupported"),
+    ("The plan of the IBM group costs $12.50 a month [2].", "name_unsupported"),
+    ("Access tokens expire after an hour [1]. Refresh tokens are stored in a database.", "uncited"),
+    ("Refresh tokens are stored in a database.", "no_citation"),
+    ("Elephants drink eighty litres of muddy water every single day [1].", "low_support"),
+    ("Access tokens expire after 3600 seconds [1][9].", "unresolved_label"),
+    ("Access tokens expire after 3600 seconds 【7】.", "unresolved_label"),
+    ("Access tokens ![x](https://evil.example/p?q=1) expire after an hour [1].", "link_removed"),
+    ("Access tokens expire after an hour, see [more](https://evil.example) [1].", "link_removed"),
+    ("Токен доступа действует 7200 секунд [3].", "number_unsupported"),
+    ("Договор подписан 12 мая 2021 года [3].", "number_unsupported"),
+    ("Договор подписан 13.04.2021 в Нижнем Новгороде [3].", "number_unsupported"),
+    ("Стоимость составляет 1600 рублей за три месяца [3].", "number_unsupported"),
+    ("Стоимость — 1500 рублей за пять месяцев [3].", "number_unsupported"),
+    ("Компания обязуется «вернуть деньги в течение одного дня» [3].", "quote_not_found"),
+    ("Договор подписан компанией «Ромашка» и Газпромом [3].", "name_unsupported"),
+    ("Договор подписан в Нижнем Новгороде [3]. Токены хранятся в базе данных сервера.", "uncited"),
+    ("Слоны выпивают восемьдесят литров мутной воды каждый божий день [3].", "low_support"),
+]
+
+
+def flags(text: str, settings: CitationCheckSettings | None = None, finish: str = "stop", **options):
+    gate = AnswerGate(EVIDENCE, len(EVIDENCE))
+    written = gate.feed(text) + gate.flush()
+    order = list(dict.fromkeys([*gate.order, 1, 2, 3]))
+    answer = CheckedAnswer(written, QUESTION, {n: EVIDENCE[at - 1] for n, at in enumerate(order, 1)}, **options)
+    draft = {"finish": finish, "removed": gate.removed, "removed_links": gate.removed_links}
+    return check_answer(answer, draft, settings or CitationCheckSettings(), require_citations=True)
+
+
+@pytest.mark.parametrize("text", AGREES)
+def test_v1_what_agrees_with_its_evidence_is_not_flagged(text):
+    assert flags(text)[0] == []
+
+
+@pytest.mark.parametrize(("text", "kind"), DISAGREES)
+def test_fault_26_27_28_57_what_does_not_agree_is_flagged_as_such(text, kind):
+    found, _ = flags(text)
+    assert kind in [flag["kind"] for flag in found]
+    assert all(flag["detail"] and set(flag) == {"kind", "sentence", "detail"} for flag in found)
+
+
+@pytest.mark.parametrize(("text", "kind"), DISAGREES)
+def test_v1_a_check_that_is_off_finds_nothing(text, kind):
+    off = CitationCheckSettings.model_validate({CHECK_OF[kind]: "off"})
+    assert kind not in [flag["kind"] for flag in flags(text, off)[0]]
+
+
+def test_fault_28_the_number_of_the_question_is_no_evidence():
+    answer = CheckedAnswer("Yes, it is 500 dollars [1].", "Is it 500 dollars?", {1: PRICES})
+    found, _ = check_answer(answer, {"finish": "stop"}, CitationCheckSettings(), require_citations=True)
+    assert "number_unsupported" in [flag["kind"] for flag in found]
+
+
+def test_v1_a_quotation_has_offsets_into_the_source():
+    _, [quote] = flags("The document says “expire after 3,600 seconds, that is one hour” [1].")
+    assert quote["label"] == 1
+    assert quote["text"] == TOKENS.content[quote["start"] - 1000 : quote["end"] - 1000]
+    assert quote["text"].startswith("expire after 3,600")
+
+
+def test_s3_what_is_marked_as_general_knowledge_is_not_counted_as_a_fault():
+    text = "Access tokens expire after an hour [1]. General knowledge: Kerberos tickets live 10 hours in Windows."
+    assert {flag["kind"] for flag in flags(text)[0]} >= {"uncited", "number_unsupported"}
+    assert flags(text, general=("general knowledge",))[0] == []
+
+
+@pytest.mark.parametrize("finish", ["length", "error", "refusal"])
+def test_an_answer_that_did_not_end_by_itself_is_not_asked_for_citations(finish):
+    assert "no_citation" not in [
+        flag["kind"] for flag in flags("Refresh tokens are stored in a database.", finish=finish)[0]
+    ]
+
+
+def test_the_flags_of_a_long_answer_are_bounded():
+    assert len(flags("Tokens live 77 years and 88 months in Narnia. " * 100)[0]) == MAX_FLAGS
+
+
+def test_v1_many_findings_of_one_kind_do_not_hide_those_of_another():
+    found, _ = flags("Clients may ask for up to 99 scopes [1]. All of it holds [4-90].")
+    assert len(found) <= MAX_FLAGS
+    assert {"unresolved_label", "number_unsupported"} <= {flag["kind"] for flag in found}
+    assert verdict_of(found, CitationCheckSettings.model_validate({"numbers": "refuse"}), repaired=False) == "refuse"
+
+
+@pytest.mark.parametrize(
+    ("spelled", "value"),
+    [
+        ("twenty-five", 25),
+        ("one thousand five hundred", 1500),
+        ("three thousand six hundred", 3600),
+        ("two hundred", 200),
+        ("a hundred", 100),
+        ("two million", 2_000_000),
+        ("две тысячи", 2000),
+        ("тридцать пять", 35),
+    ],
+)
+def test_v1_a_number_spelled_in_several_words_is_one(spelled, value):
+    assert [word.values for word in quantities(f"The limit is {spelled}, now").words] == [{float(value)}]
+
+
+def test_v1_numbers_that_follow_each_other_stay_apart():
+    assert [word.values for word in quantities("Two three four").words] == [{2.0}, {3.0}, {4.0}]
+    assert quantities("thousands of users, one of them").words == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- Scopes: 25 [1]",
+        "| Raised | 2024-03-05 [1] |",
+        "It takes 1.5 TB [2].",
+        "Access tokens expire after one hour [1].\n\n```python\nfor wibble in range(77):\n    frobnicate(wibble)\n```",
+    ],
+)
+def test_v1_terse_lists_tables_units_and_blocks_of_code_raise_no_false_alarm(text):
+    assert flags(text)[0] == []
+
+
+@pytest.mark.parametrize(
+    ("policies", "kinds", "repaired", "verdict"),
+    [
+        ({}, ["number_unsupported"], False, "pass"),
+        ({"numbers": "repair"}, ["number_unsupported"], False, "repair"),
+        ({"numbers": "repair"}, ["number_unsupported"], True, "pass"),
+        ({"numbers": "repair"}, ["name_unsupported", "truncated"], False, "pass"),
+        ({"numbers": "refuse"}, ["number_unsupported"], False, "refuse"),
+        ({"numbers": "repair", "labels": "refuse"}, ["number_unsupported", "unresolved_label"], False, "refuse"),
+        ({"numbers": "refuse"}, [], False, "pass"),
+    ],
+)
+def test_v1_the_strictest_policy_of_what_was_found_holds(policies, kinds, repaired, verdict):
+    found = [{"kind": kind, "sentence": "", "detail": ""} for kind in kinds]
+    assert verdict_of(found, CitationCheckSettings.model_validate(policies), repaired=repaired) == verdict
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *(
+            "Tokens live 7 days “or so they say” [1]. ",
+            "Tokens live and live ",
+            "7 ",
+            "“a b c” ",
+            "A. ",
+            "1. x 2. y ",
+            "[1]",
+        ),
+        *("Name Another ", '"', "« ", "3-4 ", "5 May ", "not a b c ", "two ", "a1b2 "),
+    ],
+)
+def test_fault_02_an_answer_of_200_kilobytes_is_checked(unit):
+    assert len(flags(unit * (200_000 // len(unit)))[0]) <= MAX_FLAGS
+
+
+PIECES = st.sampled_from(
+    [
+        *("Access tokens expire after ", "3600", "5 March 2024", "“due within fourteen days”", "[1]", "[2, 3]", ". "),
+        *("\n\n", "1. ", "Acme ", "`code 7`", "12.50 $", "[9]", "«вернуть деньги»", "-", "…", "Токен ", "10:30"),
+        *("👩\u200d💻", "\u0301", "1,500.5.3"),
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=30).map("".join))
+def test_v1_any_text_is_checked_and_every_found_quotation_is_verbatim(text):
+    found, quotes = flags(text)
+    assert {flag["kind"] for flag in found} <= CHECK_OF.keys()
+    for quote in quotes:
+        base = 1000 if "Access" in quote["text"] or quote["start"] >= 1000 else 0
+        contents = [result.content[quote["start"] - base : quote["end"] - base] for result in EVIDENCE]
+        assert quote["text"] in contents

@@ -1,0 +1,27 @@
+"""The filter of match and rerank scores (K6)."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundgraph.chains.cutoff_filter import CutoffFilter
+from groundgraph.core.chain import Match
+from groundgraph.core.evidence import SourceResult
+
+SCORES = st.floats(0, 1)
+RESULT = SourceResult("text", "1", "kb", "knowledge_base")
+
+
+@given(st.lists(st.tuples(SCORES, st.none() | SCORES), max_size=8), SCORES, SCORES)
+async def test_k6_what_scores_below_a_cutoff_is_dropped_and_nothing_else(scores, match_cutoff, rerank_cutoff):
+    matches = [Match(RESULT, match, rerank) for match, rerank in scores]
+    kept = await CutoffFilter(match_cutoff, rerank_cutoff)("q", matches)
+    assert kept == [
+        not (match < match_cutoff or (rerank is not None and rerank < rerank_cutoff)) for match, rerank in scores
+    ]
+
+
+async def test_k6_both_cutoffs_are_a_half_by_default_and_a_half_stays():
+    matches = [Match(RESULT, 0.5, 0.5), Match(RESULT, 0.49, 1.0), Match(RESULT, 1.0, 0.49), Match(RESULT, 0.5)]
+    assert await CutoffFilter()("q", matches) == [True, False, False, True]

@@ -1,0 +1,76 @@
+"""Vague messages and the keywords that they get (I5)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage
+
+from groundgraph.chains.expand_ambiguous import MAX_KEYWORDS, expanded, is_ambiguous, keywords
+from groundgraph.core.cues import spoken_stems
+from groundgraph.core.text import stem, stop_words
+
+TALK = [
+    HumanMessage("What are the OAuth grant types?"),
+    AIMessage("There are four: the implicit flow is one [1]."),
+    HumanMessage("How do refresh tokens expire in OAuth?"),
+]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Show me an example",
+        "Tell me more about this",
+        "grant types",
+        "Could you elaborate on the second point there please",
+        "How long are they valid for in practice?",
+        "Расскажи подробнее про второй пункт списка",
+        "А какие примеры есть у такой схемы входа?",
+        "Почему?",
+    ],
+)
+def test_i5_a_vague_message_is_told_by_rule(message):
+    assert is_ambiguous(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["What does section four of RFC 6749 say", "Какие бывают потоки авторизации OAuth", "", "?!"],
+)
+def test_i5_a_message_that_says_enough_or_nothing_is_not_vague(message):
+    assert not is_ambiguous(message)
+
+
+def test_i5_the_most_frequent_words_come_first_and_then_those_said_last():
+    assert expanded("Tell me more", TALK, include_assistant=False) == ("oauth refresh tokens expire grant Tell me more")
+
+
+def test_i5_the_assistants_words_count_only_when_they_are_included():
+    assert "implicit" in expanded("Tell me more", TALK[1:2], include_assistant=True)
+    assert expanded("Tell me more", TALK[1:2], include_assistant=False) == "Tell me more"
+
+
+def test_i5_a_listing_of_evidence_below_an_answer_is_not_what_the_assistant_said():
+    answer = AIMessage("Four flows.\nSources: unrelated pumps", response_metadata={"body_chars": 11})
+    assert expanded("More?", [answer], include_assistant=True) == "four flows More?"
+
+
+def test_i5_no_word_is_given_twice_and_forms_of_a_word_count_as_one():
+    found = keywords(["token token", "the tokens of a grant"], without="Which grants are meant by this?")
+    assert found == ["tokens"]
+    assert keywords(["Насосы и насосов"], without="что ещё") == ["насосы"]
+
+
+@given(st.lists(st.text(alphabet="abcde что ofthe12 -"), max_size=4), st.text(alphabet="abcde что of12 "))
+def test_i5_keywords_are_few_distinct_and_new(texts, message):
+    found = keywords(texts, without=message)
+    stemmed = [stem(word) for word in found]
+    assert len(found) <= MAX_KEYWORDS
+    assert len(set(stemmed)) == len(found)
+    assert not set(stemmed) & set(spoken_stems(message))
+    assert not set(found) & stop_words()
+    assert all(len(word) >= 3 for word in found)
+    earlier = [HumanMessage(text) for text in texts]
+    assert expanded(message, earlier, include_assistant=False).endswith(message)

@@ -1,0 +1,54 @@
+"""Someone's own chain is known by its code (K1, K3)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import PromptTemplate
+from langchain_core.runnables import RunnableLambda
+
+from groundgraph.chains.source_signature import source_signature
+
+
+def one(query):
+    return query
+
+
+def other(query):
+    return query + " "
+
+
+def test_k1_other_code_has_another_signature():
+    assert source_signature(one) == source_signature(one)
+    assert source_signature(one) != source_signature(other)
+    assert source_signature(RunnableLambda(one)) != source_signature(RunnableLambda(other))
+    ask, tell = (PromptTemplate.from_template(text) | StrOutputParser() for text in ("Ask {query}", "Tell {query}"))
+    assert source_signature(ask) != source_signature(tell)
+
+
+def test_k1_an_object_is_known_by_its_class_and_its_fields():
+    from groundgraph.chains.cutoff_filter import CutoffFilter
+
+    assert source_signature(CutoffFilter(0.1)) == source_signature(CutoffFilter(0.1))
+    assert source_signature(CutoffFilter(0.1)) != source_signature(CutoffFilter(0.2))
+
+
+def test_k1_code_that_was_never_in_a_file_is_told_apart():
+    made: dict = {}
+    exec("def f(x):\n    return x + 1\ndef g(x):\n    return x + 2", made)
+    assert source_signature(made["f"]) != source_signature(made["g"])
+    assert source_signature(len) != source_signature(sorted)
+
+
+def test_k1_every_process_gives_the_same_signature():
+    code = (
+        "from groundgraph.chains.source_signature import source_signature as s\n"
+        "from langchain_core.prompts import PromptTemplate\n"
+        "from langchain_core.runnables import RunnableLambda\n"
+        "class Own:\n    def __call__(self, x): return x\n"
+        "print(s(lambda x: x), s(Own()), s(PromptTemplate.from_template('{x}') | RunnableLambda(len)))"
+    )
+    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in "ab"]
+    assert runs[0].stdout == runs[1].stdout
