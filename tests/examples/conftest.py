@@ -1,0 +1,44 @@
+"""The examples as a user has them: a copy of the folder, with its `run.py` loaded."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundgraph import Settings, load_settings
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+
+
+@dataclass(frozen=True)
+class Example:
+    """A copy of an example: its folder, its `run.py` as a module, its settings."""
+
+    folder: Path
+    run: Any
+
+    def settings(self, **sections: Any) -> Settings:
+        """What its configuration says, with `sections` of a test's own instead of the file's."""
+        loaded = load_settings(self.folder / "groundgraph.yaml")
+        return loaded.model_copy(update=sections)
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Callable[[str], Example]:
+    def copied(name: str) -> Example:
+        folder = tmp_path / name
+        shutil.copytree(EXAMPLES / name, folder, ignore=shutil.ignore_patterns(".groundgraph", "__pycache__"))
+        spec = importlib.util.spec_from_file_location(f"example_{name}", folder / "run.py")
+        assert spec
+        assert spec.loader
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return Example(folder, module)
+
+    return copied

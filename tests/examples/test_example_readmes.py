@@ -1,0 +1,42 @@
+"""The commands of the examples run, and their tables say what their configuration says."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+
+NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/groundgraph.yaml"))
+
+
+def test_k9_both_examples_are_there() -> None:
+    assert NAMES == ["pitch_deck", "product_search"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_k9_the_commands_of_an_example_run_without_a_key(example, name) -> None:
+    folder = example(name).folder
+    [block] = re.findall(r"```bash\n(.*?)```", (folder / "README.md").read_text("utf-8"), re.DOTALL)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    keyless = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
+    run = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block],
+        cwd=folder,
+        env={**keyless, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert {"product_search": "Ember flask", "pitch_deck": "What a problem slide is for"}[name] in run.stdout
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_k9_an_example_is_small_enough_to_be_read(name) -> None:
+    assert len((EXAMPLES / name / "run.py").read_text("utf-8").splitlines()) <= 40
