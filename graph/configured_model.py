@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from groundgraph.core.environment import variable_of
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
-from groundgraph.core.secret_values import MASK, masked
+from groundgraph.core.secret_values import without_secrets
 from groundgraph.core.settings import ModelSettings
 
 
@@ -42,7 +42,7 @@ def configured_model(settings: ModelSettings | None, key: str) -> BaseChatModel 
         return _built(settings)
     except Exception as error:  # a missing package or key is reported by errors of the SDKs' own
         # Without the cause, which may quote a key.
-        raise ConfigurationError([Problem(key, _explained(error, settings, key).message)]) from None
+        raise ConfigurationError([Problem(key, explained(error, settings, key).message)]) from None
 
 
 def model_problem(settings: ModelSettings | None, key: str) -> ModelProblem | None:
@@ -52,7 +52,7 @@ def model_problem(settings: ModelSettings | None, key: str) -> ModelProblem | No
     try:
         _built(settings)
     except Exception as error:
-        return _explained(error, settings, key)
+        return explained(error, settings, key)
     return None
 
 
@@ -67,16 +67,17 @@ def _built(settings: ModelSettings) -> BaseChatModel:
     return model
 
 
-def _explained(error: Exception, settings: ModelSettings, key: str) -> ModelProblem:
+def explained(error: Exception, settings: ModelSettings, key: str) -> ModelProblem:
+    """What an error of an SDK means for the section `key`, without secrets."""
     if isinstance(error, ImportError | AttributeError):
         return ModelProblem(_package(error, settings), of_this_machine=True)
     text = str(error)
     if isinstance(error, ValidationError):
         # Its text quotes the values.
         text = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
-    text = _without_secrets(text, settings.model_extra or {})
+    text = without_secrets(text, settings.model_extra or {})
     if re.search(r"api[ _]?key|credential", text, re.IGNORECASE):
-        own = variable_of((key, "api_key"))
+        own = variable_of((*key.split("."), "api_key"))
         return ModelProblem(f"{_first_line(text)} The variable {own} does as well.", of_this_machine=True)
     if "upported" in text and settings.provider:
         known = re.findall(r"[a-z_]+", text.rpartition(":")[2])
@@ -97,10 +98,3 @@ def _package(error: Exception, settings: ModelSettings) -> str:
 def _first_line(text: str) -> str:
     line = text.strip().split("\n", 1)[0].strip()
     return line if line.endswith((".", "!")) else f"{line}."
-
-
-def _without_secrets(message: str, options: dict[str, Any]) -> str:
-    for name, value in options.items():
-        if isinstance(value, str) and len(value) > 3 and masked(value, name) != value:
-            message = message.replace(value, MASK)
-    return message

@@ -4,26 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
-import yaml
+from langchain_core.documents import BaseDocumentCompressor
+from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
+from groundgraph.chains.ask_extractor import AskExtractor, Extractor
+from groundgraph.chains.build_chains import query_chains
+from groundgraph.chains.rerank import Rerank
 from groundgraph.chains.structured_answer import AnswerTemplates
+from groundgraph.core.base_fields import base_fields
+from groundgraph.core.chain import IDENTITY, QueryChains, Reranker
+from groundgraph.core.chain_conflicts import two_rerankers
+from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, FilterInvalid, Problem
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.filters import check_filters
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.scope import scope_problems
-from groundgraph.core.settings import KnowledgeBaseSettings, ModelSettings, Settings
+from groundgraph.core.settings import KnowledgeBaseSettings, Settings
+from groundgraph.graph.configured_clustering import configured_clustering
+from groundgraph.graph.configured_embedder import configured_embedder
+from groundgraph.graph.configured_extractor import configured_extractor
 from groundgraph.graph.configured_model import configured_model
+from groundgraph.graph.configured_reranker import configured_rerankers
+from groundgraph.graph.configured_topics import with_topic_indices
+from groundgraph.graph.knowledge_base_files import KNOWLEDGE_BASES, weaviate_place, with_base_fields
+from groundgraph.graph.quiet_model import without_thinking
+from groundgraph.nodes.arrange_results import ClusterMethod
 from groundgraph.prompts import Prompts
 from groundgraph.sources.contract import GroundedSource, SourceOptions, source_types
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
+from groundgraph.sources.weaviate_base import WeaviateBaseSource
+from groundgraph.sources.weaviate_base.options import weaviate_base_from_options
 
 
 @dataclass(frozen=True)
@@ -38,6 +54,11 @@ class Resources:
     evidence: EvidenceStore
     chat_model: BaseChatModel | None = None
     query_model: BaseChatModel | None = None
+    extractor: AskExtractor | None = None
+    embedder: Embedder | None = None
+    query_chains: QueryChains = IDENTITY
+    rerankers: dict[str, Rerank] = field(default_factory=dict)
+    clustering: list[ClusterMethod] = field(default_factory=list)
     owned: tuple[GroundedSource, ...] = field(default=())
 
     @classmethod
@@ -48,6 +69,9 @@ class Resources:
         sources: Sequence[GroundedSource] | None = None,
         chat_model: BaseChatModel | None = None,
         query_model: BaseChatModel | None = None,
+        embeddings: Embeddings | Embedder | None = None,
+        reranker: Reranker | BaseDocumentCompressor | None = None,
+        extractor: Extractor | None = None,
         store: BaseStore | None = None,
     ) -> Resources:
         """The resources that `settings` describe; what is passed in stands beside the sources and in place of the
@@ -56,12 +80,19 @@ class Resources:
         Raises:
             ConfigurationError: something cannot work; every problem is listed.
         """
-        prompts = Prompts(settings.at(settings.prompts.path) if settings.prompts.path else None)
-        configured = _configured_sources(settings, from_python=sources)
+        prompts = Prompts.of(settings)
+        chat, queries = configured_models(settings, chat_model, query_model)
+        embedder = configured_embedder(settings, embeddings)
+        chains = query_chains(settings, prompts, queries)
+        bare = _configured_sources(settings, embedder, chains, from_python=sources)
+        configured = with_topic_indices(bare, settings, prompts, queries)
         by_name = _by_name([*configured, *(sources or ())])
         schemas = {name: source.get_schema() for name, source in by_name.items()}
         _check(settings, schemas)
-        chat = chat_model or configured_model(settings.llm, "llm")
+        if reranker is not None and two_rerankers(settings.chains, merged=True):
+            raise ConfigurationError(
+                [Problem("chains.query.reranker", "there are two rerankers: this, and `reranker=`")]
+            )
         return cls(
             settings=settings,
             sources=by_name,
@@ -70,10 +101,12 @@ class Resources:
             templates=AnswerTemplates.compile(settings.synthesis, prompts),
             evidence=EvidenceStore(store),
             chat_model=chat,
-            query_model=query_model
-            or configured_model(settings.query_llm, "query_llm")
-            or (_without_thinking(settings.llm) if chat_model is None else None)
-            or chat,
+            query_model=queries,
+            extractor=configured_extractor(settings, schemas, extractor),
+            embedder=embedder,
+            query_chains=chains,
+            rerankers=configured_rerankers(settings, prompts, queries, reranker),
+            clustering=configured_clustering(settings, embedder),
             owned=tuple(configured),
         )
 
@@ -83,25 +116,49 @@ class Resources:
             await source.close()
 
 
-def _configured_sources(settings: Settings, *, from_python: Sequence[GroundedSource] | None) -> list[GroundedSource]:
+def configured_models(
+    settings: Settings, chat_model: BaseChatModel | None = None, query_model: BaseChatModel | None = None
+) -> tuple[BaseChatModel | None, BaseChatModel | None]:
+    """The model that writes answers, and the one that writes queries and works in the chains of a knowledge base.
+
+    What is passed in stands in place of what the settings name.
+
+    Raises:
+        ConfigurationError: a model cannot be built.
+    """
+    chat = chat_model or configured_model(settings.llm, "llm")
+    queries = query_model or configured_model(settings.query_llm, "query_llm") or without_thinking(chat)
+    return chat, queries or chat
+
+
+def _configured_sources(
+    settings: Settings,
+    embedder: Embedder | None,
+    chains: QueryChains,
+    *,
+    from_python: Sequence[GroundedSource] | None,
+) -> list[GroundedSource]:
     built: list[GroundedSource] = []
     errors: list[ConfigurationError] = []
     for number, entry in enumerate(settings.sources):
         key = f"sources[{number}]"
         try:
-            options = SourceOptions(entry.name, entry.options, settings.base_dir, key)
+            options = SourceOptions(entry.name, entry.options, settings.base_dir, key, embedder, chains)
+            if entry.type in KNOWLEDGE_BASES:
+                options = with_base_fields(options, settings)
+                if place := weaviate_place(settings, number):
+                    built.append(weaviate_base_from_options(options, place))
+                    continue
             built.append(source_types.get(entry.type, key=f"{key}.type")(options))
         except ConfigurationError as error:
             errors.append(error)
     if errors:
         problems = [problem for error in errors for problem in error.problems]
         raise errors[0] if len(errors) == 1 else ConfigurationError(problems)
-    if settings.knowledge_base is not None and not any(
-        entry.type in ("knowledge_base", "vector_kb") for entry in settings.sources
-    ):
-        built.append(_knowledge_base(settings))
+    if settings.knowledge_base is not None and not any(entry.type in KNOWLEDGE_BASES for entry in settings.sources):
+        built.append(_knowledge_base(settings, embedder, chains))
     if not built and from_python is None:
-        built.append(_knowledge_base(settings))
+        built.append(_knowledge_base(settings, embedder, chains))
     if not built and not from_python:
         raise ConfigurationError(
             [
@@ -115,9 +172,16 @@ def _configured_sources(settings: Settings, *, from_python: Sequence[GroundedSou
     return built
 
 
-def _knowledge_base(settings: Settings) -> GroundedSource:
+def _knowledge_base(settings: Settings, embedder: Embedder | None, chains: QueryChains) -> GroundedSource:
     kb = settings.knowledge_base or KnowledgeBaseSettings()
-    return KnowledgeBaseSource(settings.at(kb.file), fields=kb.fields)
+    shared: dict[str, Any] = {
+        "fields": base_fields(kb),
+        "embedder": embedder,
+        "query_chains": chains,
+        "vector_weight": kb.vector_weight,
+    }
+    place = weaviate_place(settings)
+    return WeaviateBaseSource(place, **shared) if place else KnowledgeBaseSource(settings.at(kb.file), **shared)
 
 
 def _by_name(sources: Sequence[GroundedSource]) -> dict[str, GroundedSource]:
@@ -167,18 +231,3 @@ def _filter_problems(
         except FilterInvalid as error:
             problems.append(Problem(f"{key}.{name}", str(error)))
     return problems
-
-
-def _without_thinking(settings: ModelSettings | None) -> BaseChatModel | None:
-    """The main model once more with its thinking switched off, where its provider has a switch (I9)."""
-    switches = _thinking_switches().get(str(settings.provider)) if settings else None
-    if settings is None or not switches:
-        return None
-    return configured_model(settings.model_copy(update=switches), "llm")
-
-
-@cache
-def _thinking_switches() -> dict[str, dict[str, Any]]:
-    text = (files("groundgraph.core") / "thinking_switches.yaml").read_text("utf-8")
-    found: dict[str, dict[str, Any]] = yaml.safe_load(text)
-    return found

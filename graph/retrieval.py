@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from langchain_core.documents import BaseDocumentCompressor
+from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
@@ -14,14 +16,17 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 from typing_extensions import TypedDict
 
+from groundgraph.chains.ask_extractor import Extractor
+from groundgraph.core.chain import Reranker
 from groundgraph.core.context import Context
+from groundgraph.core.embedder import Embedder
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Outcome
 from groundgraph.graph.background_loop import run_in_background
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.retrieval_part import add_retrieval
 from groundgraph.graph.state import Lifetime, TurnInput, TurnState
-from groundgraph.graph.turn import RECURSION_LIMIT, needs_retrieval, refuse_planned, with_long_threads
+from groundgraph.graph.turn import RECURSION_LIMIT, needs_retrieval, with_long_threads
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.nodes.begin_turn import begin_turn
 from groundgraph.nodes.give_context import give_context
@@ -68,14 +73,23 @@ def retrieval_graph(
     sources: Sequence[GroundedSource] | None = None,
     chat_model: BaseChatModel | None = None,
     query_model: BaseChatModel | None = None,
-    embeddings: None = None,
-    extractor: None = None,
+    embeddings: Embeddings | Embedder | None = None,
+    reranker: Reranker | BaseDocumentCompressor | None = None,
+    extractor: Extractor | None = None,
     checkpointer: Any = None,
     store: BaseStore | None = None,
 ) -> TurnRunner:
     """The compiled retrieval graph; arguments and errors as for `turn_graph`."""
-    refuse_planned(embeddings=embeddings, extractor=extractor)
-    resources = Resources.build(settings, sources=sources, chat_model=chat_model, query_model=query_model, store=store)
+    resources = Resources.build(
+        settings,
+        sources=sources,
+        chat_model=chat_model,
+        query_model=query_model,
+        embeddings=embeddings,
+        reranker=reranker,
+        extractor=extractor,
+        store=store,
+    )
     return _compiled(resources, checkpointer, store)
 
 
@@ -85,13 +99,13 @@ def _compiled(resources: Resources, checkpointer: Any, store: BaseStore | None) 
         RetrievalState, context_schema=Context, input_schema=TurnInput, output_schema=RetrievalOutput
     )
     builder.add_node("begin_turn", begin_turn(settings, prompts))
-    add_retrieval(builder, resources)
+    ranked = add_retrieval(builder, resources)
     builder.add_node("give_context", give_context(settings, prompts, evidence))
     builder.add_edge(START, "begin_turn")
     builder.add_conditional_edges(
         "begin_turn", needs_retrieval, {"retrieve": "resolve_intent", "reply": "give_context"}
     )
-    builder.add_edge("merge_results", "give_context")
+    builder.add_edge(ranked, "give_context")
     builder.add_edge("give_context", END)
     compiled = builder.compile(checkpointer=with_long_threads(checkpointer), store=store, name="retrieval")
     runner = TurnRunner.adopt(compiled, resources)

@@ -2,57 +2,134 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
+from langchain_core.messages import AnyMessage
 from langgraph.graph import StateGraph
 from langgraph.types import Send
 from typing_extensions import TypedDict
 
+from groundgraph.chains.answer_prompt import recent_conversation
+from groundgraph.core.follow_up import is_follow_up
 from groundgraph.core.intent import IntentState
 from groundgraph.core.turn_values import RetrievalTask, Turn
 from groundgraph.graph.resources import Resources
+from groundgraph.nodes.answer_choice import AnswerChoice
+from groundgraph.nodes.arrange_results import arrange_results
+from groundgraph.nodes.fit_budget import fit_budget
+from groundgraph.nodes.join_neighbours import join_neighbours
 from groundgraph.nodes.merge_results import merge_results
+from groundgraph.nodes.node import Node
+from groundgraph.nodes.process_results import process_results
+from groundgraph.nodes.ranking_step import RankingInput, RankingUpdate
+from groundgraph.nodes.rerank_results import rerank_results
 from groundgraph.nodes.resolve_intent import resolve_intent
 from groundgraph.nodes.retrieve_source import RetrieveSourceInput, retrieve_source
+from groundgraph.sources.contract import GroundedSource
 
 
 class FanOutInput(TypedDict, total=False):
     """What decides who is asked what."""
 
+    messages: list[AnyMessage]
     turn: Turn
     intent: IntentState
 
 
-def add_retrieval(builder: StateGraph[Any, Any, Any, Any], resources: Resources) -> None:
-    """Adds `resolve_intent`, `retrieve_source` and `merge_results`, wired to each other.
+def add_retrieval(builder: StateGraph[Any, Any, Any, Any], resources: Resources) -> str:
+    """Adds `resolve_intent`, `retrieve_source`, `merge_results` and the configured steps behind it, wired to each
+    other.
 
-    The caller leads to `resolve_intent` and away from `merge_results`.
+    The caller leads to `resolve_intent`, and away from the step whose name is returned: the last one, which decides how
+    the turn is answered.
     """
     settings = resources.settings
     names = list(resources.sources)
     builder.add_node(
-        "resolve_intent", resolve_intent(settings, resources.schemas, resources.query_model, resources.prompts)
+        "resolve_intent",
+        resolve_intent(settings, resources.schemas, resources.query_model, resources.prompts, resources.extractor),
     )
     builder.add_node(
         "retrieve_source",
         retrieve_source(settings, resources.sources, resources.evidence),
         input_schema=RetrieveSourceInput,
     )
-    builder.add_node(
-        "merge_results", merge_results(settings, names, resources.evidence, has_model=resources.chat_model is not None)
-    )
-    builder.add_conditional_edges("resolve_intent", fan_out, ["retrieve_source", "merge_results"])
+    choice = AnswerChoice(settings, resources.evidence, has_model=resources.chat_model is not None)
+    steps = ranking_steps(resources)
+    ending = None if steps else choice
+    builder.add_node("merge_results", merge_results(settings, names, resources.evidence, ending=ending))
+    whole_topics = frozenset(name for name, source in resources.sources.items() if source.whole_topics)
+    builder.add_conditional_edges("resolve_intent", fan_out_to(whole_topics), ["retrieve_source", "merge_results"])
     builder.add_edge("retrieve_source", "merge_results")
+    last = "merge_results"
+    for number, (name, make) in enumerate(steps.items(), 1):
+        builder.add_node(name, make(ending=choice if number == len(steps) else None))
+        builder.add_edge(last, name)
+        last = name
+    return last
 
 
-async def fan_out(state: FanOutInput) -> list[Send] | str:
-    """One task per source and query that the intent names; none when every source is skipped."""
-    sends = [
-        Send("retrieve_source", _task(state, name, number, query))
-        for name in state["intent"]["sources"]
-        for number, query in enumerate(state["intent"]["text_queries"])
-    ]
-    return sends or "merge_results"
+def ranking_steps(resources: Resources) -> dict[str, Callable[..., Node[RankingInput, RankingUpdate]]]:
+    """The steps between the merge and the answer that the configuration turns on, in their order, by name (T5)."""
+    settings, evidence, prompts = resources.settings, resources.evidence, resources.prompts
+    processing = settings.result_processing
+    joinable = any(type(one).texts_between is not GroundedSource.texts_between for one in resources.sources.values())
+    steps = {
+        "join_neighbours": (
+            settings.retrieval.merge_adjacent and joinable,
+            partial(join_neighbours, settings, resources.sources, evidence),
+        ),
+        "process_results": (processing.scores, partial(process_results, settings, evidence, prompts)),
+        "rerank_results": (
+            bool(resources.rerankers),
+            partial(rerank_results, settings, resources.rerankers, evidence, prompts),
+        ),
+        "fit_budget": (
+            # The prompt's own limit cuts from the end, where a zigzag puts the second best result.
+            processing.selects or bool(processing.reorder and resources.chat_model),
+            partial(fit_budget, settings, resources.chat_model, evidence, prompts),
+        ),
+        "arrange_results": (
+            processing.arranges,
+            partial(arrange_results, settings, resources.clustering, evidence, prompts),
+        ),
+    }
+    return {name: make for name, (wanted, make) in steps.items() if wanted}
+
+
+def fan_out_to(whole_topics: frozenset[str]) -> Callable[[FanOutInput], Awaitable[list[Send] | str]]:
+    """One task per source and query that the intent names; none when every source is skipped.
+
+    The sources `whole_topics` get one task with the question in place of the queries (X6).
+    """
+
+    async def fan_out(state: FanOutInput) -> list[Send] | str:
+        intent = state["intent"]
+        sends = [
+            Send("retrieve_source", _task(state, name, number, query))
+            for name in intent["sources"]
+            for number, query in enumerate([topic_question(state)] if name in whole_topics else intent["text_queries"])
+        ]
+        return sends or "merge_results"
+
+    return fan_out
+
+
+def topic_question(state: FanOutInput) -> str:
+    """What a source with a topic index is asked: the question of the user.
+
+    A question that leans on the conversation says too little, so what was made of it takes its place; and a
+    configuration with fixed queries may leave the message out.
+    """
+    intent, question = state["intent"], state["turn"]["question"]
+    made = {
+        "message": True,
+        "static": question not in intent["text_queries"],
+        "extract": is_follow_up(question) and bool(recent_conversation(state.get("messages", []), state["turn"], 1)),
+    }
+    return intent["text_queries"][0] if made.get(intent["mode"]) and intent["text_queries"] else question
 
 
 def _task(state: FanOutInput, source: str, number: int, query: str) -> RetrieveSourceInput:

@@ -39,6 +39,8 @@ class Lifetime:
     owners: tuple[str, ...]
 
 
+# One after the other; each reads what the one before it wrote.
+_RANKINGS = ("merge_results", "join_neighbours", "process_results", "rerank_results", "fit_budget", "arrange_results")
 _ANSWERS = ("answer_structured", "answer_conversational", "answer_hybrid", "report_absence")
 
 
@@ -75,10 +77,12 @@ class TurnState(TypedDict, total=False):
     turn: Annotated[Turn, Lifetime("turn", ("begin_turn",))]
     intent: Annotated[IntentState, Lifetime("turn", ("resolve_intent",))]
     retrievals: Annotated[dict[str, Retrieval], Lifetime("turn", ("retrieve_source", "resolve_intent")), merged]
-    bodies: Annotated[dict[str, EvidenceRecord], Lifetime("turn", ("retrieve_source",)), merged]
-    ranking: Annotated[Ranking, Lifetime("turn", ("merge_results",))]
-    draft: Annotated[Draft, Lifetime("turn", (*_ANSWERS, "begin_turn"))]
-    check: Annotated[Check, Lifetime("turn", ("check_citations",))]
+    bodies: Annotated[
+        dict[str, EvidenceRecord], Lifetime("turn", ("retrieve_source", "join_neighbours", "fit_budget")), merged
+    ]
+    ranking: Annotated[Ranking, Lifetime("turn", _RANKINGS)]
+    draft: Annotated[Draft, Lifetime("turn", (*_ANSWERS, "begin_turn", "repair_answer", "refuse_answer"))]
+    check: Annotated[Check, Lifetime("turn", ("check_citations", "refuse_answer"))]
 
     answer: Annotated[str, Lifetime("run", ("record_turn",)), UntrackedValue]
     outcome: Annotated[Outcome, Lifetime("run", ("record_turn",)), UntrackedValue]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
+from langchain_core.documents import BaseDocumentCompressor
+from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 
+from groundgraph.chains.ask_extractor import Extractor
+from groundgraph.core.chain import Reranker
 from groundgraph.core.context import Context
+from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.settings import Settings
 from groundgraph.graph.resources import Resources
@@ -23,6 +28,8 @@ from groundgraph.nodes.answer_structured import answer_structured
 from groundgraph.nodes.begin_turn import BeginTurnUpdate, begin_turn
 from groundgraph.nodes.check_citations import check_citations
 from groundgraph.nodes.record_turn import record_turn
+from groundgraph.nodes.refuse_answer import RefuseAnswerInput, refuse_answer
+from groundgraph.nodes.repair_answer import repair_answer
 from groundgraph.nodes.report_absence import report_absence
 from groundgraph.sources.contract import GroundedSource
 
@@ -36,8 +43,9 @@ def turn_graph(
     sources: Sequence[GroundedSource] | None = None,
     chat_model: BaseChatModel | None = None,
     query_model: BaseChatModel | None = None,
-    embeddings: None = None,
-    extractor: None = None,
+    embeddings: Embeddings | Embedder | None = None,
+    reranker: Reranker | BaseDocumentCompressor | None = None,
+    extractor: Extractor | None = None,
     checkpointer: Any = None,
     store: BaseStore | None = None,
 ) -> TurnRunner:
@@ -48,8 +56,12 @@ def turn_graph(
         sources: beside those of the settings.
         chat_model: writes answers, in place of `settings.llm`.
         query_model: writes search queries in mode `extract`, in place of `settings.query_llm`.
-        embeddings: not available in this version; anything but None is refused.
-        extractor: likewise.
+        embeddings: the embedding model of knowledge bases, in place of `settings.embeddings`.
+        reranker: judges the merged results, in place of those of `settings.reranker`: an object or function that gives
+            one score per candidate, or one of LangChain's document compressors.
+        extractor: fills in the intent in mode `extract`, in place of `settings.intent.extraction_config`: a chat model,
+            or a Runnable or function that is given the messages of the prompt and returns a mapping, a text that holds
+            one, or a message.
         checkpointer: any LangGraph saver with asynchronous methods; leave it out for a subgraph or a server.
         store: holds evidence and provenance records; without one, evidence stays in the state and checkpoints are
         large.
@@ -57,12 +69,32 @@ def turn_graph(
     Raises:
         ConfigurationError: settings and sources cannot work together; every problem is listed.
     """
-    refuse_planned(embeddings=embeddings, extractor=extractor)
-    resources = Resources.build(settings, sources=sources, chat_model=chat_model, query_model=query_model, store=store)
+    resources = Resources.build(
+        settings,
+        sources=sources,
+        chat_model=chat_model,
+        query_model=query_model,
+        embeddings=embeddings,
+        reranker=reranker,
+        extractor=extractor,
+        store=store,
+    )
+    _check_policies(resources)
     compiled = _builder(resources).compile(checkpointer=with_long_threads(checkpointer), store=store, name="turn")
     runner = TurnRunner.adopt(compiled, resources)
     runner.config = {"recursion_limit": RECURSION_LIMIT}
     return runner
+
+
+def _check_policies(resources: Resources) -> None:
+    policies = resources.settings.citation_check.model_dump()
+    problems = [
+        Problem(f"citation_check.{name}", "repair needs a model that writes again; set llm or pass chat_model")
+        for name, policy in policies.items()
+        if policy == "repair" and resources.chat_model is None
+    ]
+    if problems:
+        raise ConfigurationError(problems)
 
 
 def refuse_planned(**given: object) -> None:
@@ -99,7 +131,7 @@ def _builder(resources: Resources) -> StateGraph[Any, Any, Any, Any]:
         TurnState, context_schema=Context, input_schema=TurnInput, output_schema=TurnOutput
     )
     builder.add_node("begin_turn", begin_turn(settings, prompts))
-    add_retrieval(builder, resources)
+    ranked = add_retrieval(builder, resources)
     builder.add_node("answer_structured", answer_structured(settings, templates, evidence))
     builder.add_node("answer_conversational", answer_conversational(settings, templates, evidence, model))
     builder.add_node("answer_hybrid", answer_hybrid(settings, templates, evidence, model))
@@ -109,12 +141,36 @@ def _builder(resources: Resources) -> StateGraph[Any, Any, Any, Any]:
 
     builder.add_edge(START, "begin_turn")
     builder.add_conditional_edges("begin_turn", needs_retrieval, {"retrieve": "resolve_intent", "reply": "record_turn"})
-    builder.add_conditional_edges("merge_results", choose_answer, ANSWERS)
+    builder.add_conditional_edges(ranked, choose_answer, ANSWERS)
     for name in ANSWERS:
         builder.add_edge(name, "check_citations")
-    builder.add_edge("check_citations", "record_turn")
+    _add_policies(builder, resources)
     builder.add_edge("record_turn", END)
     return builder
+
+
+def _add_policies(builder: StateGraph[Any, Any, Any, Any], resources: Resources) -> None:
+    """What follows the citation check: another attempt, a refusal, or the end of the turn."""
+    policies = set(resources.settings.citation_check.model_dump().values())
+    after: dict[Hashable, str] = {"pass": "record_turn"}
+    if "repair" in policies:
+        repair = repair_answer(resources.settings, resources.templates, resources.evidence, resources.chat_model)
+        builder.add_node("repair_answer", repair)
+        builder.add_edge("repair_answer", "check_citations")
+        after["repair"] = "repair_answer"
+    if "refuse" in policies:
+        builder.add_node("refuse_answer", refuse_answer(resources.prompts))
+        builder.add_edge("refuse_answer", "record_turn")
+        after["refuse"] = "refuse_answer"
+    if len(after) == 1:
+        builder.add_edge("check_citations", "record_turn")
+    else:
+        builder.add_conditional_edges("check_citations", verdict, after)
+
+
+async def verdict(state: RefuseAnswerInput) -> str:
+    """What the policies made of the findings; see `check_citations`."""
+    return state["check"].get("verdict", "pass")
 
 
 async def needs_retrieval(state: BeginTurnUpdate) -> str:
@@ -127,7 +183,7 @@ async def needs_retrieval(state: BeginTurnUpdate) -> str:
 
 
 async def choose_answer(state: AnswerInput) -> str:
-    """The step that writes the answer, as `merge_results` decided.
+    """The step that writes the answer, as the last step of the retrieval decided.
 
     A branch reads decisions from the state and makes none: when a state is edited, LangGraph runs it without a context.
     """

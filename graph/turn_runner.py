@@ -17,11 +17,13 @@ from langgraph.graph.state import CompiledStateGraph
 
 from groundgraph.core.backpressure import Backpressure
 from groundgraph.core.backpressure import current as current_backpressure
+from groundgraph.core.chain_calls import ChainAllowance, chain_allowance
 from groundgraph.core.deadline import turn_ends_at
 from groundgraph.core.errors import StorageLocked
 from groundgraph.core.message_intake import take_in
 from groundgraph.graph.background_loop import iterate_in_background, run_in_background
 from groundgraph.graph.resources import Resources
+from groundgraph.graph.server_errors import server_error
 from groundgraph.graph.thread_locks import thread_lock
 from groundgraph.graph.writer_conflict import ForeignWrites
 
@@ -59,6 +61,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             ThreadBusy: another turn holds the thread for longer than a turn may take.
             ThreadConflict: another process wrote to the thread at the same time.
             StorageLocked: another process holds a database of this graph.
+        StorageUnavailable: the server that keeps the threads or the evidence does not answer.
         """
         settings = self.resources.settings
         full = ensure_config(config)
@@ -66,13 +69,14 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         given = take_in(input, settings.limits, trusted=embedded)
         backpressure = None if embedded else Backpressure()
         async with AsyncExitStack() as stack:
-            foreign = None if embedded else await self._hold_thread(stack, full)
+            foreign = None if embedded else await self._held(stack, full)
             ends_at = _earlier(turn_ends_at.get(), time.monotonic() + settings.deadlines.turn)
+            allowance = chain_allowance.get() or ChainAllowance.of(settings.limits)
             items = super().astream(given, config, **kwargs)
             stack.push_async_callback(items.aclose)  # type: ignore[attr-defined]
             try:
                 while True:
-                    item = await _next(items, ends_at, backpressure)
+                    item = await _next(items, ends_at, backpressure, allowance)
                     if item is _END:
                         break
                     yield item
@@ -80,6 +84,21 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
                     await foreign.check()
             except sqlite3.OperationalError as error:
                 raise _storage_error(error) from error
+            except Exception as error:
+                told = server_error(error)
+                if told is None:
+                    raise
+                raise told from error
+
+    async def _held(self, stack: AsyncExitStack, config: RunnableConfig) -> ForeignWrites | None:
+        """As `_hold_thread`, with the errors of a server as ours."""
+        try:
+            return await self._hold_thread(stack, config)
+        except Exception as error:
+            told = server_error(error)
+            if told is None:
+                raise
+            raise told from error
 
     async def _hold_thread(self, stack: AsyncExitStack, config: RunnableConfig) -> ForeignWrites | None:
         configurable = {**(self.config or {}).get(CONF, {}), **config.get(CONF, {})}
@@ -88,8 +107,12 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         if not isinstance(saver, BaseCheckpointSaver) or thread_id is None:
             return None
         # Several savers may share a connection; whoever shares it shares the thread.
+        until = time.monotonic() + self.resources.settings.deadlines.turn
         wait = self.resources.settings.deadlines.turn
         await stack.enter_async_context(thread_lock(getattr(saver, "conn", saver), str(thread_id), wait))
+        claims = getattr(saver, "claims", None)
+        if claims is not None:
+            await stack.enter_async_context(claims.hold(str(thread_id), max(0.0, until - time.monotonic())))
         return await ForeignWrites.watch(saver, str(thread_id))
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
@@ -125,13 +148,16 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 _END: Any = object()
 
 
-async def _next(items: AsyncIterator[Any], ends_at: float, backpressure: Backpressure | None) -> Any:
-    """The next item, produced under this turn's deadline.
+async def _next(
+    items: AsyncIterator[Any], ends_at: float, backpressure: Backpressure | None, allowance: ChainAllowance
+) -> Any:
+    """The next item, produced under this turn's deadline and within what its chains may call.
 
     The context variables are set around each step and not once: an asynchronous generator runs in the context of
     whoever asks for its next item, and must leave nothing behind there.
     """
     deadline = turn_ends_at.set(ends_at)
+    allowed = chain_allowance.set(allowance)
     reader = current_backpressure.set(backpressure) if backpressure else None
     if backpressure:
         backpressure.waiting()
@@ -142,6 +168,7 @@ async def _next(items: AsyncIterator[Any], ends_at: float, backpressure: Backpre
             backpressure.busy()
         if reader:
             current_backpressure.reset(reader)
+        chain_allowance.reset(allowed)
         turn_ends_at.reset(deadline)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
@@ -16,34 +17,30 @@ class ForeignWrites:
     """What a thread looked like before a turn, for a saver that several processes can write to.
 
     Two processes that run a turn on one thread at once each build on the same checkpoint; both branches are kept, but
-    only the newest is the thread's head, so the messages of the other are not seen again. SQLite tells cheaply
-    whether any other connection wrote to the file (`PRAGMA data_version`); only then are the thread's checkpoints
-    compared.
+    only the newest is the thread's head, so the messages of the other are not seen again.
     """
 
-    saver: AsyncSqliteSaver
-    thread_id: str
+    look: Look
     head: str | None
     version: int
 
     @classmethod
     async def watch(cls, saver: BaseCheckpointSaver[Any], thread_id: str) -> ForeignWrites | None:
         """The state of the thread now; None for a saver that belongs to one process, or has rules of its own."""
-        if not isinstance(saver, AsyncSqliteSaver):
+        look = _look_for(saver, thread_id)
+        if look is None:
             return None
-        await saver.setup()
-        head, version = await _head_and_version(saver, thread_id)
-        return cls(saver, thread_id, head, version)
+        head, version = await look.head_and_version()
+        return cls(look, head, version)
 
     async def check(self) -> None:
         """
         Raises:
             ThreadConflict: a checkpoint that is no ancestor of the head was written since `watch`.
         """
-        _, version = await _head_and_version(self.saver, self.thread_id)
-        if version == self.version:
+        if self.look.tells_versions and (await self.look.head_and_version())[1] == self.version:
             return
-        parents = await self._written_since()
+        parents = await self.look.written_since(self.head or "")
         newest = max(parents, default=None)
         chain = set()
         while newest in parents:
@@ -51,25 +48,89 @@ class ForeignWrites:
             newest = parents[newest]
         if set(parents) - chain:
             raise ThreadConflict(
-                f"Another process wrote to the thread '{self.thread_id}' during this turn, so the thread goes on from "
-                "only one of the two answers. Let one process own a thread, or serve the graph with LangGraph Server."
+                f"Another process wrote to the thread '{self.look.thread_id}' during this turn, so the thread goes on "
+                "from only one of the two answers. Let one process own a thread, or serve the graph with LangGraph "
+                "Server, or keep the threads in PostgreSQL with `open_graph`, where processes take turns."
             )
 
-    async def _written_since(self) -> dict[str, str]:
+
+class Look(Protocol):
+    """Looks at the checkpoints of one thread."""
+
+    thread_id: str
+    tells_versions: bool
+    """Whether an equal version means that no other process wrote."""
+
+    async def head_and_version(self) -> tuple[str | None, int]:
+        """The newest checkpoint of the thread, and a number that changes when another connection writes."""
+
+    async def written_since(self, head: str) -> dict[str, str]:
+        """By id, the parents of the checkpoints after `head`."""
+
+
+@dataclass
+class _SqliteLook:
+    """SQLite tells cheaply whether any other connection wrote to the file (`PRAGMA data_version`)."""
+
+    saver: AsyncSqliteSaver
+    thread_id: str
+    tells_versions: bool = True
+
+    async def head_and_version(self) -> tuple[str | None, int]:
+        query = (
+            "SELECT (SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''), "
+            "data_version FROM pragma_data_version"
+        )
+        await self.saver.setup()
+        async with self.saver.conn.execute(query, (self.thread_id,)) as cursor:
+            row = await cursor.fetchone()
+        return (row[0], int(row[1])) if row else (None, 0)
+
+    async def written_since(self, head: str) -> dict[str, str]:
         query = (
             "SELECT checkpoint_id, parent_checkpoint_id FROM checkpoints "
             "WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id > ?"
         )
-        async with self.saver.conn.execute(query, (self.thread_id, self.head or "")) as cursor:
+        async with self.saver.conn.execute(query, (self.thread_id, head)) as cursor:
             return {str(row[0]): str(row[1] or "") async for row in cursor}
 
 
-async def _head_and_version(saver: AsyncSqliteSaver, thread_id: str) -> tuple[str | None, int]:
-    """The newest checkpoint of a thread, and a number that changes when another connection writes to the file."""
-    query = (
-        "SELECT (SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''), data_version "
-        "FROM pragma_data_version"
-    )
-    async with saver.conn.execute(query, (thread_id,)) as cursor:
-        row = await cursor.fetchone()
-    return (row[0], int(row[1])) if row else (None, 0)
+@dataclass
+class _PostgresLook:
+    """PostgreSQL has no such number for a thread; reading the few new checkpoints costs as little."""
+
+    saver: Any
+    thread_id: str
+    tells_versions: bool = False
+
+    async def head_and_version(self) -> tuple[str | None, int]:
+        rows = await self._rows(
+            "SELECT max(checkpoint_id) AS head FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = ''",
+            self.thread_id,
+        )
+        return rows[0]["head"], 0
+
+    async def written_since(self, head: str) -> dict[str, str]:
+        rows = await self._rows(
+            "SELECT checkpoint_id, parent_checkpoint_id FROM checkpoints "
+            "WHERE thread_id = %s AND checkpoint_ns = '' AND checkpoint_id > %s",
+            self.thread_id,
+            head,
+        )
+        return {row["checkpoint_id"]: row["parent_checkpoint_id"] or "" for row in rows}
+
+    async def _rows(self, query: str, *values: str) -> list[Any]:
+        async with self.saver._cursor() as cursor:
+            await cursor.execute(query, values)
+            found: list[Any] = await cursor.fetchall()
+            return found
+
+
+def _look_for(saver: BaseCheckpointSaver[Any], thread_id: str) -> Look | None:
+    if isinstance(saver, AsyncSqliteSaver):
+        return _SqliteLook(saver, thread_id)
+    # Not imported for this: whoever has such a saver has loaded its package.
+    module = sys.modules.get("langgraph.checkpoint.postgres.aio")
+    if module is not None and isinstance(saver, module.AsyncPostgresSaver):
+        return _PostgresLook(saver, thread_id)
+    return None

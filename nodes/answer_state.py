@@ -14,6 +14,7 @@ from groundgraph.core.context import Context, Options, options_in_force
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.intent import IntentState
+from groundgraph.core.provenance import retrieval_calls
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_outcome import asked_style
 from groundgraph.core.turn_values import Draft, Ranking, Retrieval, Turn
@@ -50,8 +51,10 @@ async def assignment(
     results = await evidence.results(runtime.store, state["ranking"]["refs"], state.get("bodies"))
     conversation = recent_conversation(state["messages"], turn, settings.intent.max_context_turns)
     intent = state["intent"]
-    calls = intent.get("calls", [])
-    return Assignment(turn, options, results, conversation, state.get("metadata", {}), intent, calls)
+    ranking = state["ranking"]
+    calls = [*intent.get("calls", []), *retrieval_calls(state.get("retrievals", {})), *ranking.get("calls", [])]
+    clusters = ranking.get("clusters", [])
+    return Assignment(turn, options, results, conversation, state.get("metadata", {}), intent, calls, clusters=clusters)
 
 
 def style_asked_for(state: AnswerInput, options: Options) -> str:

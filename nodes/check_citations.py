@@ -1,24 +1,27 @@
-"""Whether every label of the answer refers to evidence, and how much of the answer stands in it; without a model."""
+"""Whether the answer agrees with its evidence: labels, quotations, numbers, names, words; without a model."""
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.chains.citations import (
-    answerable,
-    has_claims,
-    label_flags,
-    lexical_support,
-)
-from groundgraph.core.context import Context, options_in_force
+from groundgraph.chains.check_answer import check_answer, verdict_of
+from groundgraph.chains.check_support import lexical_support
+from groundgraph.chains.claims import CheckedAnswer
+from groundgraph.core.blocking import run_blocking
+from groundgraph.core.context import Context, Options, options_in_force
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Check, Draft, Flag, Ranking, Turn
 from groundgraph.nodes.node import Node
+from groundgraph.nodes.record_turn import LONG_ANSWER
+
+# How a sentence begins that the model marks as not taken from the evidence, as its prompt tells it to.
+GENERAL_KNOWLEDGE = ("general knowledge", "общие сведения", "общие знания", "общеизвестно")
 
 
 class CheckCitationsInput(TypedDict, total=False):
@@ -37,39 +40,62 @@ class CheckCitationsUpdate(TypedDict):
 
 
 def check_citations(settings: Settings, evidence: EvidenceStore) -> Node[CheckCitationsInput, CheckCitationsUpdate]:
-    """The node; see `CheckCitationsUpdate`."""
+    """The node; see `CheckCitationsUpdate`. What a template wrote from the evidence stands there and is not checked."""
 
     async def check_citations(state: CheckCitationsInput, runtime: Runtime[Context]) -> CheckCitationsUpdate:
         started = time.perf_counter()
         draft, turn = state["draft"], state["turn"]
         results = await evidence.results(runtime.store, state["ranking"]["refs"], state.get("bodies"))
-        by_label = dict(enumerate(results, 1))
         options = options_in_force(settings, turn["options"], runtime.context)
-        written = draft["text"][: draft.get("written", 0)]
-        labels = [label for label in draft.get("labels", []) if label in by_label]
-        flags = label_flags(draft.get("removed", [])) + _finish_flags(draft)
-        uncited = results and not labels and has_claims(written)
-        if options.require_citations and draft["finish"] == "stop" and uncited:
-            flags.append({"kind": "no_citation", "sentence": "", "detail": "the answer cites no evidence"})
-        # What no model wrote stands in the evidence word for word.
-        score = lexical_support(written, by_label) if written else float(bool(labels))
-        check: Check = {
-            "labels": labels,
-            "score": round(score, 4),
-            "answerable": round(answerable(turn["question"], results), 4),
-            "flags": flags,
+        order = [place for place in draft.get("order", []) if place <= len(results)]
+        answer = CheckedAnswer(
+            written=draft["text"][: draft.get("written", 0)],
+            question=turn["question"],
+            evidence={label: results[place - 1] for label, place in enumerate(_all(order, len(results)), 1)},
+            cited=len(order),
+            general=GENERAL_KNOWLEDGE if options.allow_parametric is True else (),
+        )
+        check = await _checked(answer, draft, settings, options)
+        check |= {
+            "labels": list(range(1, len(order) + 1)),
+            "order": order,
+            "answerable": state["ranking"].get("answerable", 0.0),
             "elapsed_ms": round((time.perf_counter() - started) * 1000, 3),
         }
         runtime.stream_writer({"stage": "check_citations", **check})
-        return {
-            "check": check,
-        }
+        if settings.citation_check.holds and check["verdict"] == "pass":
+            runtime.stream_writer({"stage": "answer_released"})
+        return {"check": check}
 
     return check_citations
 
 
+def _all(order: list[int], total: int) -> list[int]:
+    """The places in the ranking by label: those that the text uses, then the others."""
+    return list(dict.fromkeys([*order, *range(1, total + 1)]))
+
+
+async def _checked(answer: CheckedAnswer, draft: Draft, settings: Settings, options: Options) -> Check:
+    if len(answer.written) > LONG_ANSWER:
+        return await run_blocking(_check, answer, draft, settings, options)
+    return _check(answer, draft, settings, options)
+
+
+def _check(answer: CheckedAnswer, draft: Draft, settings: Settings, options: Options) -> Check:
+    policies = settings.citation_check
+    flags, quotes = check_answer(answer, draft, policies, require_citations=options.require_citations)
+    # What no model wrote stands in the evidence word for word.
+    score = lexical_support(answer) if answer.written else float(answer.cited > 0)
+    return {
+        "score": round(score, 4),
+        "flags": flags + _finish_flags(draft),
+        "quotes": quotes,
+        "verdict": verdict_of(flags, policies, repaired=draft.get("repaired", not answer.written)),
+    }
+
+
 def _finish_flags(draft: Draft) -> list[Flag]:
-    kinds = {
+    kinds: dict[str, Any] = {
         "length": ("truncated", "the model reached its length limit"),
         "error": ("incomplete", "the model failed before the answer was complete"),
         "refusal": ("refusal", "the model declined to answer"),

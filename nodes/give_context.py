@@ -61,7 +61,7 @@ def give_context(
         provenance = full_record(record, bodies)
         results = await evidence.results(runtime.store, record["results"], state.get("bodies"))
         return {
-            "context": context_text(results, options.citation_format),
+            "context": context_text(results, options.citation_format, record["clusters"]),
             "evidence": provenance["results"],
             "outcome": outcome,
             "notes": notes,

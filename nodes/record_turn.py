@@ -12,7 +12,9 @@ from typing_extensions import TypedDict
 
 from groundgraph.chains.answer_prompt import BODY_CHARS
 from groundgraph.chains.full_record import full_record, record_keys
+from groundgraph.chains.rotation import RECENTLY_USED, with_turn
 from groundgraph.chains.write_answer import answer_id
+from groundgraph.core.blocking import run_blocking
 from groundgraph.core.context import Context
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.evidence_store import EvidenceStore
@@ -39,6 +41,9 @@ from groundgraph.core.turn_values import (
 )
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
+
+# A longer answer is worked on beside the event loop.
+LONG_ANSWER = 20_000
 
 
 class RecordTurnInput(TypedDict, total=False):
@@ -86,7 +91,8 @@ def record_turn(
         notes = reader_notes(prompts.note, state)
         record = stored_record(state, notes, _thread(runtime))
         bodies = await evidence.load(runtime.store, record_keys(record), state.get("bodies"))
-        provenance = full_record(record, bodies)
+        long = len(draft["text"]) > LONG_ANSWER
+        provenance = await run_blocking(full_record, record, bodies) if long else full_record(record, bodies)
         update: RecordTurnUpdate = {
             "messages": [_message(draft, turn)],
             "answer": draft["text"],
@@ -100,8 +106,10 @@ def record_turn(
             "retrievals": Overwrite({}),
             "bodies": Overwrite({}),
         }
+        if settings.result_processing.rotation and state["ranking"]:
+            update["metadata"] = {RECENTLY_USED: _shown_lately(state, settings.result_processing.rotation_turns)}
         if settings.store_provenance:
-            update["metadata"] = _metadata(state, record)
+            update["metadata"] = {**update.get("metadata", {}), **_metadata(state, record)}
             await _store(evidence, runtime, record)
         older = await _move_older(state, settings.history.keep_messages, evidence, runtime)
         update["messages"] += [RemoveMessage(id=str(message.id)) for message in older]
@@ -132,6 +140,12 @@ def _metadata(state: RecordTurnInput, record: dict[str, Any]) -> dict[str, Any]:
         "retrieval_provenance": compact_record(record),
         "retrieval_provenance_history": [*others, history_entry(record)][-HISTORY_TURNS:],
     }
+
+
+def _shown_lately(state: RecordTurnInput, turns: int) -> list[list[str]]:
+    ranking = state["ranking"]
+    keys = [part for ref in ranking.get("refs", []) for part in ranking.get("joined", {}).get(ref[0], [ref[0]])]
+    return with_turn(state.get("metadata", {}), keys, turns)
 
 
 def _thread(runtime: Runtime[Context]) -> str | None:

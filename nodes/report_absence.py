@@ -35,7 +35,7 @@ def report_absence(settings: Settings, prompts: Prompts) -> Node[AnswerInput, An
                 "finish": "stop",
                 "removed": [],
                 "notes": [],
-                "labels": [],
+                "order": [],
                 "written": 0,
             },
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jinja2 import Template
@@ -13,7 +13,11 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from groundgraph.chains.answer_prompt import recent_conversation
+from groundgraph.chains.ask_extractor import AskExtractor
+from groundgraph.chains.expand_ambiguous import expanded, is_ambiguous
+from groundgraph.chains.extract_intent import ExtractIntent
 from groundgraph.chains.generate_queries import generate_queries
+from groundgraph.chains.ground_fields import UserWords
 from groundgraph.core.context import Context, options_in_force
 from groundgraph.core.errors import FilterInvalid, ModelError, Problem, UnknownName
 from groundgraph.core.filters import check_filters
@@ -25,6 +29,7 @@ from groundgraph.core.schema import SourceSchema
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import ModelCall, Retrieval, Turn
 from groundgraph.nodes.enforced import enforced_filters, signed_in
+from groundgraph.nodes.extracted_intent import extracted_intent, held_fields
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 
@@ -49,6 +54,7 @@ def resolve_intent(
     schemas: Mapping[str, SourceSchema | None],
     query_model: BaseChatModel | None,
     prompts: Prompts,
+    extractor: AskExtractor | None = None,
 ) -> Node[ResolveIntentInput, ResolveIntentUpdate]:
     """The node.
 
@@ -57,23 +63,22 @@ def resolve_intent(
         schemas: the declared fields of every source, by source name.
         query_model: writes the search queries in mode `extract`; without one the message is the only query.
         prompts: the prompt files.
+        extractor: fills in the whole intent in mode `extract`, in place of the query model.
     """
     template = compile_intent_template(settings.intent.template) if settings.intent.template else None
+    extract = ExtractIntent(settings, prompts, extractor) if extractor else None
 
     async def resolve_intent(state: ResolveIntentInput, runtime: Runtime[Context]) -> ResolveIntentUpdate:
         started = time.perf_counter()
         calls: list[ModelCall] = []
-        if settings.intent.mode == "extract" and query_model is not None:
-            intent = await _extracted(state, settings, query_model, prompts, calls)
-        else:
-            intent = _without_model(state, settings, template)
         options = options_in_force(settings, state["turn"]["options"], runtime.context)
-        unknown = [name for name in options.sources or [] if name not in schemas]
-        if unknown:
-            known = list(schemas)
-            message = f"there is no source '{unknown[0]}'.{nearest(unknown[0], known)} Known: {', '.join(known)}."
-            raise UnknownName([Problem("context.sources", message)])
-        asked = {name: own for name, own in schemas.items() if options.sources is None or name in options.sources}
+        asked = _asked_sources(schemas, options.sources)
+        if settings.intent.mode != "extract" or (extract is None and query_model is None):
+            intent = _without_model(state, settings, template)
+        elif extract is not None:
+            intent = await _extracted(state, extract, asked, calls)
+        else:
+            intent = await _with_queries(state, settings, query_model, prompts, calls)  # type: ignore[arg-type]
         enforced = enforced_filters(settings, options.scope, signed_in(runtime))
         checked, skipped = enforce_filters(intent, asked, enforced)
         elapsed = (time.perf_counter() - started) * 1000
@@ -86,22 +91,39 @@ def resolve_intent(
     return resolve_intent
 
 
+def _asked_sources(
+    schemas: Mapping[str, SourceSchema | None], chosen: Sequence[str] | None
+) -> dict[str, SourceSchema | None]:
+    """The schemas of the sources that this run searches."""
+    unknown = [name for name in chosen or [] if name not in schemas]
+    if unknown:
+        known = list(schemas)
+        message = f"there is no source '{unknown[0]}'.{nearest(unknown[0], known)} Known: {', '.join(known)}."
+        raise UnknownName([Problem("context.sources", message)])
+    return {name: own for name, own in schemas.items() if chosen is None or name in chosen}
+
+
 def _without_model(state: ResolveIntentInput, settings: Settings, template: Template | None) -> IntentState:
-    message = state["turn"]["question"]
-    if settings.intent.mode == "template" and template is not None:
-        intent = render_intent(template, message=message, metadata=state.get("metadata", {}))
-        return intent if intent["text_queries"] else {**intent, "text_queries": [message]}
-    if settings.intent.mode == "static":
-        own = [message] if settings.intent.include_message_as_query else []
-        queries = list(dict.fromkeys([*settings.intent.text_queries, *own]))
-        return _intent("static", queries, settings, settings.intent.filters)
+    message, intent = state["turn"]["question"], settings.intent
+    if intent.mode == "template" and template is not None:
+        found = render_intent(template, message=message, metadata=state.get("metadata", {}), scope=intent.scope)
+        return found if found["text_queries"] else {**found, "text_queries": [message]}
+    if intent.mode == "static":
+        own = [message] if intent.include_message_as_query else []
+        return _intent("static", list(dict.fromkeys([*intent.text_queries, *own])), settings, intent.filters)
     return _intent("message", _message_queries(state, settings), settings, {})
 
 
 def _message_queries(state: ResolveIntentInput, settings: Settings) -> list[str]:
-    """The message, and for a follow-up also the message behind the question that it leans on (I11)."""
-    message = state["turn"]["question"]
-    if not settings.intent.follow_ups or not is_follow_up(message):
+    """The message, and for one that leans on the conversation also the message with what it leans on (I5, I11).
+
+    A vague message stands behind keywords, when that is configured, else a follow-up behind the question before it.
+    """
+    message, follow_ups = state["turn"]["question"], settings.intent.follow_ups
+    enriched = _enriched(state, settings)
+    if enriched != message:
+        return [enriched, message] if follow_ups else [enriched]
+    if not follow_ups or not is_follow_up(message):
         return [message]
     earlier = [
         str(other.text)
@@ -111,20 +133,57 @@ def _message_queries(state: ResolveIntentInput, settings: Settings) -> list[str]
     return list(dict.fromkeys([contextualised(message, earlier[-1]), message])) if earlier else [message]
 
 
-async def _extracted(
+def _enriched(state: ResolveIntentInput, settings: Settings) -> str:
+    """The message, behind keywords of the conversation when it is vague and the settings ask for that (I5)."""
+    message, intent = state["turn"]["question"], settings.intent
+    if not intent.expand_ambiguous_queries or not is_ambiguous(message):
+        return message
+    earlier = recent_conversation(state.get("messages", []), state["turn"], intent.max_context_turns)
+    return expanded(message, earlier, include_assistant=intent.include_assistant_context)
+
+
+async def _with_queries(
     state: ResolveIntentInput,
     settings: Settings,
     model: BaseChatModel,
     prompts: Prompts,
     calls: list[ModelCall],
 ) -> IntentState:
-    turn = state["turn"]
+    turn, messages = state["turn"], state.get("messages", [])
+    message = _enriched(state, settings)
     try:
-        queries = await generate_queries(settings, model, prompts, turn, state.get("messages", []), calls)
+        queries = await generate_queries(settings, model, prompts, turn, messages, calls, message=message)
     except ModelError as error:
-        note = prompts.note("queries_failed", turn["language"], reason=str(error))
-        return {**_intent("message", [turn["question"]], settings, {}), "issues": [note]}
+        return _by_message(turn, settings, prompts, error)
     return _intent("extract", queries, settings, {})
+
+
+async def _extracted(
+    state: ResolveIntentInput,
+    extract: ExtractIntent,
+    schemas: Mapping[str, SourceSchema | None],
+    calls: list[ModelCall],
+) -> IntentState:
+    turn, messages, settings, prompts = state["turn"], state.get("messages", []), extract.settings, extract.prompts
+    held = held_fields(settings)
+    try:
+        schema = extract.schema(schemas, held)
+        extraction = await extract(_enriched(state, settings), turn, messages, schema, calls)
+    except ModelError as error:
+        return _by_message(turn, settings, prompts, error)
+    intent = extracted_intent(extraction, settings.intent, schemas, held, turn, messages)
+    issues = [
+        prompts.note("filter_refused", turn["language"], field=one["field"], reason=one["reason"])
+        for one in intent["dropped"]
+        # What the user asked for and cannot have is told; what the model made up is only recorded.
+        if one["kind"] == "value" and UserWords(turn["question"]).holds(one["value"])
+    ]
+    return {**intent, "issues": issues}
+
+
+def _by_message(turn: Turn, settings: Settings, prompts: Prompts, error: ModelError) -> IntentState:
+    note = prompts.note("queries_failed", turn["language"], reason=str(error))
+    return {**_intent("message", [turn["question"]], settings, {}), "issues": [note]}
 
 
 def _intent(mode: str, queries: list[str], settings: Settings, filters: Mapping[str, Any]) -> IntentState:

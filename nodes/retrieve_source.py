@@ -14,10 +14,12 @@ from tenacity import stop_after_attempt
 from tenacity.wait import wait_exponential_jitter
 from typing_extensions import TypedDict
 
+from groundgraph.core.chain_calls import collect_chain_calls
 from groundgraph.core.circuit_breaker import CircuitBreaker
 from groundgraph.core.clean_text import clean_text
 from groundgraph.core.context import Context, options_in_force
 from groundgraph.core.deadline import DeadlinePassed, within
+from groundgraph.core.degraded import collect_degradations
 from groundgraph.core.errors import SchemaChanged, SourceContractBroken, SourceError
 from groundgraph.core.evidence import (
     EvidenceRecord,
@@ -38,6 +40,8 @@ from groundgraph.sources.contract import GroundedSource
 
 PREVIEWS = 2
 PREVIEW_CHARS = 80
+# The longest that a source is waited for which may tell that it is well again, in seconds.
+_LOOK = 1.0
 _BACKOFF = wait_exponential_jitter(multiplier=0.1, max=2, jitter=0.1)
 
 
@@ -73,10 +77,15 @@ def retrieve_source(
         records: dict[str, EvidenceRecord] = {}
         enforced = enforced_filters(settings, options.scope, signed_in(runtime)).get(source.name, {})
         breaker, intent = breakers[source.name], _intent(task, enforced)
-        if breaker.allows():
+        if breaker.allows() or await _recovered(source):
             question = Question(source, intent, options.top_k, options.score_threshold)
-            report, records = await _retrieved(question, limit, settings.limits.attempts, evidence)
+            with collect_degradations() as degradations, collect_chain_calls() as calls:
+                report, records = await _retrieved(question, limit, settings.limits.attempts, evidence)
             retrieval |= report
+            if degradations:
+                retrieval["degraded"] = list(degradations)
+            if calls:
+                retrieval["calls"] = list(calls)
             breaker.succeeded() if report["status"] == "ok" else breaker.failed()
         else:
             error = f"it failed repeatedly and is asked again in {breaker.seconds_left():.0f} seconds"
@@ -87,6 +96,13 @@ def retrieve_source(
         return {"retrievals": {task["name"]: retrieval}, "bodies": in_state}
 
     return retrieve_source
+
+
+async def _recovered(source: GroundedSource) -> bool:
+    try:
+        return bool(await within(_LOOK, source.recovered()))
+    except Exception:  # a source that cannot even tell has not recovered
+        return False
 
 
 def _intent(task: RetrievalTask, enforced: Mapping[str, Any]) -> RetrievalIntent:
@@ -131,6 +147,7 @@ async def _retrieved(
         "dropped": dropped,
         "attempts": tries,
         "previews": [preview(result.content, PREVIEW_CHARS) for result in kept[:PREVIEWS]],
+        **_cosines(kept, refs),
     }, records
 
 
@@ -156,6 +173,8 @@ def _worth_another(error: BaseException) -> bool:
 def accepted(answer: Sequence[SourceResult], question: Question) -> tuple[list[SourceResult], dict[str, int]]:
     """The results of an answer that count as evidence, at most `top_k`, and how many others there were by reason.
 
+    Of a source that gives whole topics, neither `top_k` nor the threshold takes anything away.
+
     Every source honours threshold, cap and filters by contract; this is the second lock on the same door.
 
     Raises:
@@ -164,13 +183,15 @@ def accepted(answer: Sequence[SourceResult], question: Question) -> tuple[list[S
     if not isinstance(answer, list | tuple):
         raise SourceContractBroken(f"query() returned {type(answer).__name__} instead of a list of SourceResult")
     filters = question.intent.filters.get(question.source.name, {})
+    whole = question.source.whole_topics
+    threshold, most = (0.0, len(answer)) if whole else (question.score_threshold, question.top_k)
     kept: list[SourceResult] = []
     dropped: Counter[str] = Counter()
     for result in answer:
         if not isinstance(result, SourceResult):
             raise SourceContractBroken(f"query() returned {type(result).__name__} instead of SourceResult")
-        reason = _fault_of(result, filters, question.score_threshold)
-        if reason is None and len(kept) == question.top_k:
+        reason = _fault_of(result, filters, threshold)
+        if reason is None and len(kept) == most:
             reason = "beyond_top_k"
         if reason is None:
             kept.append(_normal(result, question.source))
@@ -206,6 +227,7 @@ def _normal(result: SourceResult, source: GroundedSource) -> SourceResult:
         relevance,
         dict(result.metadata or {}),
         relevance if score is None else score,
+        {name: value for name, given in result.scores.items() if (value := _number(given)) is not None},
     )
 
 
@@ -227,6 +249,13 @@ def _references(results: Sequence[SourceResult], evidence: EvidenceStore) -> Ref
         score = result.relevance if result.score is None else result.score
         refs.append([key, round(result.relevance, 4), round(score, 4)])
     return records, refs
+
+
+def _cosines(results: Sequence[SourceResult], refs: Sequence[Ref]) -> Retrieval:
+    """The cosines that the source gave, by evidence key; without one the state needs no entry."""
+    given = zip(results, refs, strict=True)
+    known = {ref[0]: round(result.scores["vector"], 4) for result, ref in given if "vector" in result.scores}
+    return {"cosines": known} if known else {}
 
 
 def _reason(error: BaseException) -> str:

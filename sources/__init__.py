@@ -5,6 +5,17 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.sources.in_memory import InMemorySource
+from groundgraph.sources.langchain_adapter import LangChainSource
 from groundgraph.sources.sql import SqlSource
+from groundgraph.sources.weaviate import WeaviateSource
 
-__all__ = ["GroundedSource", "InMemorySource", "RetrievalIntent", "SourceResult", "SourceSchema", "SqlSource"]
+__all__ = [
+    "GroundedSource",
+    "InMemorySource",
+    "LangChainSource",
+    "RetrievalIntent",
+    "SourceResult",
+    "SourceSchema",
+    "SqlSource",
+    "WeaviateSource",
+]

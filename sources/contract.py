@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,6 +13,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.registry import Registry
 from groundgraph.core.schema import SourceSchema
+from groundgraph.core.topic_store import TopicStore
 
 if TYPE_CHECKING:
     # Its library is loaded only where a model is used.
@@ -38,6 +39,15 @@ class GroundedSource(ABC):
     def source_type(self) -> str:
         """The kind of source, for example `knowledge_base`."""
 
+    @property
+    def whole_topics(self) -> bool:
+        """Whether a query gives whole topics (X5, X6).
+
+        Such a source is asked once in a turn, with the question in place of the text queries. How much it gives is its
+        own affair: neither `top_k` nor `score_threshold` cuts the results.
+        """
+        return False
+
     def get_schema(self) -> SourceSchema | None:
         """The fields that filters may name; none by default."""
         return None
@@ -56,6 +66,34 @@ class GroundedSource(ABC):
     async def metadata_fields(self) -> set[str]:
         """The names of the metadata fields that results carry; empty when the source cannot tell."""
         return set()
+
+    async def texts_between(self, pairs: Sequence[tuple[str, str]]) -> list[str | None]:
+        """For each pair of `source_id`s of neighbouring results what stands between the two in their original.
+
+        Only a source that can tell has its neighbours joined (`retrieval.merge_adjacent`). None for a pair it knows
+        nothing of; by default for all.
+        """
+        return [None] * len(pairs)
+
+    async def recovered(self) -> bool:
+        """Whether a source that failed repeatedly says that it can be asked again, before its pause is over.
+
+        A source behind a server can tell by a quick look at that; no by default.
+        """
+        return False
+
+    def topic_store(self) -> TopicStore | None:
+        """What a topic index works with; None for a source that has neither headings nor vectors."""
+        return None
+
+    def topic_refusal(self, *, headings: bool, vectors: bool) -> str:  # noqa: ARG002 - of the contract
+        """Why a topic index that needs `headings`, or `vectors`, cannot work with this source; empty when it can, or
+        when there is no more to say than that there is no `topic_store`."""
+        return ""
+
+    async def advice(self) -> list[str]:
+        """What the owner of what is searched should change, such as rights that are too wide, a sentence each."""
+        return []
 
     async def close(self) -> None:  # noqa: B027 - optional by contract
         """Release what the source holds; nothing by default."""

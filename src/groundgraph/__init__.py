@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from groundgraph.chains.register_chain import register_chain
     from groundgraph.core.context import Context
     from groundgraph.core.errors import GroundGraphError
     from groundgraph.core.evidence import SourceResult
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from groundgraph.core.load_settings import load_settings
     from groundgraph.core.schema import SourceSchema
     from groundgraph.core.settings import Settings
+    from groundgraph.graph.ingest import ingest_graph
+    from groundgraph.graph.knowledge_base import KnowledgeBase
     from groundgraph.graph.load_provenance import load_provenance
     from groundgraph.graph.open_graph import open_graph
     from groundgraph.graph.resume import resume_turn
@@ -24,7 +27,9 @@ if TYPE_CHECKING:
     from groundgraph.graph.turn import turn_graph
     from groundgraph.sources.contract import GroundedSource
     from groundgraph.sources.in_memory import InMemorySource
+    from groundgraph.sources.langchain_adapter import LangChainSource
     from groundgraph.sources.sql import SqlSource
+    from groundgraph.sources.weaviate import WeaviateSource
 
 __version__ = "0.1.0"
 
@@ -33,15 +38,20 @@ _HOMES = {
     "GroundGraphError": "core.errors",
     "GroundedSource": "sources.contract",
     "InMemorySource": "sources.in_memory",
+    "LangChainSource": "sources.langchain_adapter",
+    "KnowledgeBase": "graph.knowledge_base",
     "RetrievalIntent": "core.intent",
     "RetrievedContext": "graph.retrieval",
     "Settings": "core.settings",
     "SourceResult": "core.evidence",
     "SourceSchema": "core.schema",
     "SqlSource": "sources.sql",
+    "WeaviateSource": "sources.weaviate",
+    "ingest_graph": "graph.ingest",
     "load_provenance": "graph.load_provenance",
     "load_settings": "core.load_settings",
     "open_graph": "graph.open_graph",
+    "register_chain": "chains.register_chain",
     "resume_turn": "graph.resume",
     "retrieval_graph": "graph.retrieval",
     "retrieval_tool": "graph.retrieval",
@@ -54,15 +64,20 @@ __all__ = [
     "GroundGraphError",
     "GroundedSource",
     "InMemorySource",
+    "KnowledgeBase",
+    "LangChainSource",
     "RetrievalIntent",
     "RetrievedContext",
     "Settings",
     "SourceResult",
     "SourceSchema",
     "SqlSource",
+    "WeaviateSource",
+    "ingest_graph",
     "load_provenance",
     "load_settings",
     "open_graph",
+    "register_chain",
     "resume_turn",
     "retrieval_graph",
     "retrieval_tool",

@@ -70,6 +70,7 @@ def test_v1_the_record_holds_everything_about_a_turn():
         "filters": {},
         "scope": "focused",
         "raw_data": {},
+        "issues": ["Said."],
     }
     assert record["results"] == [[KEY, 0.9, 3.0]]
     assert record["results_by_source"] == {"docs": [[KEY, 0.9, 3.0]]}

@@ -70,3 +70,20 @@ def test_r11_an_own_name_wins_over_a_third_party(third_party):
 def test_nearest_offers_only_what_is_similar():
     assert nearest("sqlite", ["sqlit", "weaviate"]) == " Did you mean 'sqlit'?"
     assert nearest("xyz", ["weaviate"]) == ""
+
+
+def test_k4_a_reserved_name_cannot_be_registered_again():
+    colours = Registry("colour", "groundgraph.tests")
+    colours.register("red", 1, reserved=True)
+    with pytest.raises(ConfigurationError, match=r"'red' is groundgraph's own.*reserved"):
+        colours.register("red", 2)
+    assert colours.get("red") == 1
+
+
+def test_k4_an_entry_point_that_claims_a_reserved_name_never_gets_it_and_is_named(third_party):
+    functions = Registry("function", "groundgraph.tests")
+    functions.register("join", len, reserved=True)
+    assert functions.get("join") is len
+    for look_up in (functions.names, lambda: functions.get("broken")):
+        with pytest.raises(ConfigurationError, match=r"entry point os\.path:join claims the function 'join'"):
+            look_up()

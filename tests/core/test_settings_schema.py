@@ -27,12 +27,8 @@ def test_u6_the_schema_takes_the_minimal_configuration():
 def test_u6_the_schema_refuses_of_the_reference_what_loading_refuses():
     errors = VALIDATOR.iter_errors(plain(CONFIGS / "reference_config.yaml"))
     assert {tuple(error.instance_path) for error in errors} == {
-        ("reasoning", "retrieval", "merge_adjacent"),
-        ("reasoning", "sources", 0, "topic_index"),
-        ("reasoning", "sources", 1, "topic_index"),
         ("retriever", "thresholds"),
         ("retriever", "default_top_k"),
-        ("chains",),
     }
 
 
@@ -46,9 +42,12 @@ def test_u6_the_schema_refuses_of_the_reference_what_loading_refuses():
         {"strategy": "other"},
         {"base_dir": "x"},
         {"notices": []},
-        {"reranker": {"enabled": True}},
+        {"category_router": {"enabled": True}},
+        {"chains": {"documents": {"chunkr": "document"}}},
+        {"bindings": {"query": {"keep": 0}}},
         {"reranker": {"enabeld": False}},
-        {"intent": {"extraction_config": {"model": "m"}}},
+        {"intent": {"extraction_config": {"provider": "openai"}}},
+        {"intent": {"x_extraction": {"scope": {"grounding": "never"}}}},
     ],
 )
 def test_u6_the_schema_refuses_mistakes(given):
@@ -57,7 +56,13 @@ def test_u6_the_schema_refuses_mistakes(given):
 
 @pytest.mark.parametrize(
     "given",
-    [{}, {"reasoning": None}, {"strategy": "grounded"}, {"reranker": {"enabled": False}, "llm": {"model": "m"}}],
+    [
+        {},
+        {"reasoning": None},
+        {"strategy": "grounded"},
+        {"reranker": {"enabled": False}, "llm": {"model": "m"}},
+        {"bindings": {"documents": {"matching_text": {"name": "questions"}}}},
+    ],
 )
 def test_u6_the_schema_takes_what_loads(given):
     assert VALIDATOR.is_valid(given)

@@ -14,8 +14,18 @@ from groundgraph.chains.chunk_whole_text import WholeTextChunker
 from groundgraph.core.document import Document
 from groundgraph.core.errors import StorageLocked
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.graph.ingest import ingest_documents, ingest_paths
+from groundgraph.core.load_settings import load_settings
+from groundgraph.graph.ingest import ingest_graph
+from groundgraph.graph.ingest_documents import counting, ingest_documents, run_ingest
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
+
+
+async def ingest_paths(path, paths, *, base_dir, on_progress=None, **given):
+    """An ingest as a configuration in `base_dir` describes it."""
+    settings = load_settings({"knowledge_base": {"file": str(path)}}).model_copy(update={"base_dir": base_dir})
+    graph = ingest_graph(settings)
+    listener = counting(on_progress) if on_progress else None
+    return await run_ingest(graph, {"paths": paths, **given}, on_event=listener)
 
 
 async def found(path: Path, question: str) -> list[str]:
@@ -45,7 +55,7 @@ def tables(path: Path) -> list[list[tuple]]:
 
 def docs(tmp_path: Path, **texts: str) -> Path:
     folder = tmp_path / "docs"
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (folder / f"{name}.md").write_text(text)
     return folder
@@ -53,19 +63,19 @@ def docs(tmp_path: Path, **texts: str) -> Path:
 
 async def test_k1_a_folder_is_taken_in_and_found_and_the_report_has_exactly_its_keys(tmp_path):
     docs(tmp_path, a="# Alpha\n\nApples.\n\n# Beta\n\nBananas.", b="# Gamma\n\nGrapes.")
-    (tmp_path / "docs" / "c.pdf").write_bytes(b"%PDF")
+    (tmp_path / "docs" / "c.pages").write_bytes(b"?")
     (tmp_path / "docs" / "d.png").write_bytes(b"")
     calls: list[tuple] = []
     report = await ingest_paths(
         tmp_path / "kb.sqlite", ["docs"], base_dir=tmp_path, on_progress=lambda *call: calls.append(call)
     )
     [failed] = report.failed
-    assert failed["document"] == "docs/c.pdf"
+    assert failed["document"] == "docs/c.pages"
     assert report.to_dict() == {
         **{"documents": 2, "chunks": 3, "written": 2, "unchanged": 0, "deleted": 0},
         **{"failed": [failed], "seconds": round(report.seconds, 3)},
     }
-    assert calls == [(1, 2, "docs/a.md"), (2, 2, "docs/b.md")]
+    assert calls == [(1, 3, "docs/c.pages"), (2, 3, "docs/a.md"), (3, 3, "docs/b.md")]
     assert report.ignored == {".png": 1}
     assert await found(tmp_path / "kb.sqlite", "bananas") == ["docs/a.md#1"]
 
@@ -217,3 +227,13 @@ async def test_k1_repairs_are_reported_beside_the_failures(tmp_path):
     report = await ingest_paths(tmp_path / "kb.sqlite", ["a.txt"], base_dir=tmp_path)
     assert report.failed == []
     assert report.warnings == [{"document": "a.txt", "reason": "1 NUL characters were replaced"}]
+
+
+async def test_fault_54_documents_that_are_gone_are_missed_by_whichever_way_the_folder_is_reached(tmp_path):
+    docs(tmp_path / "real", a="Apples.", b="Bananas.")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    kb = tmp_path / "kb.sqlite"
+    first = await ingest_paths(kb, [tmp_path / "link" / "docs"], base_dir=tmp_path / "real")
+    (tmp_path / "real" / "docs" / "b.md").unlink()
+    second = await ingest_paths(kb, [tmp_path / "real" / "docs"], base_dir=tmp_path / "link")
+    assert (first.written, second.written, second.unchanged, second.deleted) == (2, 0, 1, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from oauth_sources import ask, docs
 
+import groundgraph.graph.quiet_model as quiet_model
 import groundgraph.graph.resources as resources
 from groundgraph import InMemorySource, load_settings, turn_graph
 from groundgraph.core.errors import ConfigurationError
@@ -15,7 +16,7 @@ async def test_I9_thinking_is_switched_off_for_queries_that_the_main_model_write
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # The providers that have a switch are not installed here; the stub's provider is given one.
-    monkeypatch.setattr(resources, "_thinking_switches", lambda: {"openai": {"reasoning_effort": "minimal"}})
+    monkeypatch.setattr(quiet_model, "thinking_switches", lambda: {"openai": {"reasoning_effort": "minimal"}})
     rules = [Rule("Write search queries", "OAuth grant types"), Rule("", "Four [1].")]
     with openai_stub(rules=rules) as stub:
         llm = {"provider": "openai", "model": "m", "base_url": stub.base_url, "api_key": "test"}
@@ -26,7 +27,7 @@ async def test_I9_thinking_is_switched_off_for_queries_that_the_main_model_write
 
 
 def test_I9_the_switches_are_data_that_name_known_options() -> None:
-    switches = resources._thinking_switches()
+    switches = quiet_model.thinking_switches()
     assert switches["ollama"] == {"reasoning": False}
     assert all(isinstance(options, dict) and options for options in switches.values())
 

@@ -473,7 +473,7 @@ async def test_fault_26_a_label_that_refers_to_nothing_is_removed_and_flagged() 
     graph, _ = build(reply="OAuth has four grant types [9]. Really [1].")
     result = await graph.ainvoke(ask())
     assert result["answer"] == "OAuth has four grant types. Really [1]."
-    assert [flag["kind"] for flag in result["support"]["flags"]] == ["unresolved_label"]
+    assert [flag["kind"] for flag in result["support"]["flags"]] == ["unresolved_label", "uncited"]
     assert result["provenance"]["citation_check"]["flags"]
     assert any("[9]" in note for note in result["notes"])
 

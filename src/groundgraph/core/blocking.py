@@ -1,4 +1,4 @@
-"""Running a blocking call beside the event loop."""
+"""Running a blocking call in a worker thread, beside the event loop."""
 
 from __future__ import annotations
 

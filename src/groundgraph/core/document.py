@@ -9,6 +9,9 @@ MARKDOWN = "text/markdown"
 PLAIN_TEXT = "text/plain"
 RESTRUCTURED_TEXT = "text/x-rst"
 HTML = "text/html"
+PDF = "application/pdf"
+# One record after another, each a part of its own with a line `field: value` for each of its fields.
+RECORDS = "text/x-records"
 
 
 # The kinds of data that have ingest chains of their own; every custom schema is one more (K7, K8).
@@ -32,6 +35,23 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Heading:
+    """A heading that the file marks as one although its text does not show it, as in a tagged PDF.
+
+    Attributes:
+        start: offset of its first character in the document's text.
+        end: offset after its last character.
+        level: its level, 1 the outermost.
+        title: its words.
+    """
+
+    start: int
+    end: int
+    level: int
+    title: str
+
+
+@dataclass(frozen=True)
 class Document:
     """One document.
 
@@ -44,6 +64,7 @@ class Document:
         warnings: what had to be repaired while reading, one sentence each; reported, not stored.
         kind: which kind of data it is: `documents`, `web_pages` or the name of a custom schema.
         parts: its pages or records in order, without overlaps; empty for a text that has none.
+        headings: the headings that the text itself does not show, in order, each within a part.
     """
 
     name: str
@@ -54,6 +75,7 @@ class Document:
     warnings: tuple[str, ...] = ()
     kind: str = DOCUMENTS
     parts: tuple[Part, ...] = field(default=(), repr=False)
+    headings: tuple[Heading, ...] = field(default=(), repr=False)
 
     @property
     def title(self) -> str:

@@ -14,27 +14,35 @@
     │   ├── SourceUnavailable     the service or file behind it is not there
     │   ├── SourceTimeout         it did not answer within its limit
     │   ├── SchemaChanged         a column or property that it was configured with is gone
+    │   ├── TenantUnknown         it keeps tenants apart, and has none of the name that a run brings
     │   └── SourceContractBroken  it answered with something the contract does not allow
     ├── ModelError                a chat model could not answer
     │   ├── ModelTimeout          it did not answer within its limit
     │   └── ModelBudgetSpent      the turn's cap on calls or tokens was reached
+    ├── ChainContractBroken       a chain of a knowledge base returned something its protocol does not allow
+    ├── StrategyUnavailable       a strategy of result processing lacks what it needs
+    │   └── RerankerFailed        a reranking service did not answer, or not in its own terms
     ├── EvidenceMissing           the state refers to evidence that no store holds any more
     ├── NothingToResume           the thread's last question never reached the disk, or there is none
     ├── ThreadBusy                another turn on the same thread did not end in time
     ├── ThreadConflict            another process wrote to the same thread during the turn
     ├── StorageLocked             a database stayed locked by another process
+    ├── StorageUnavailable        the server that keeps checkpoints or the store does not answer
     ├── SchemaVersionUnsupported  a file was written by a newer groundgraph
     ├── EmbeddingFailed           an embedding model gave nothing that can be used
     ├── EmbeddingModelChanged     a knowledge base holds vectors of another model, or of another dimension
+    ├── RecordInvalid             a record does not fit the custom schema that it is written to
     └── IngestError               one document could not be taken in
+        └── PageNotLoaded         a web page could not be fetched; tells why and at which redirect
 
 A message says what was wrong, where, and what to do about it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 
 class GroundGraphError(Exception):
@@ -116,6 +124,10 @@ class SchemaChanged(SourceError):
         super().__init__(message)
 
 
+class TenantUnknown(SourceError):
+    """A source keeps tenants apart, and has none of the name that a run brings, or has it switched off."""
+
+
 class SourceContractBroken(SourceError):
     """A source answered with something that the contract does not allow."""
 
@@ -130,6 +142,30 @@ class ModelTimeout(ModelError):
 
 class ModelBudgetSpent(ModelError):
     """The turn's cap on model calls or tokens was reached."""
+
+
+class ChainContractBroken(GroundGraphError):
+    """A chain of a knowledge base returned something that its protocol does not allow; the message names the chain."""
+
+
+class StrategyUnavailable(GroundGraphError):
+    """A strategy of result processing lacks what it needs; the next one of its chain takes over."""
+
+
+class RerankerFailed(StrategyUnavailable):
+    """A reranking service did not answer, or not in its own terms.
+
+    Attributes:
+        status_code: the HTTP status of its answer; None when there was none.
+        headers: of its answer.
+    """
+
+    def __init__(
+        self, message: str, *, status_code: int | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
+        self.status_code = status_code
+        self.headers = dict(headers or {})
+        super().__init__(message)
 
 
 class EvidenceMissing(GroundGraphError):
@@ -152,6 +188,10 @@ class StorageLocked(GroundGraphError):
     """A database file stayed locked by another process for longer than five seconds."""
 
 
+class StorageUnavailable(GroundGraphError):
+    """The server that keeps checkpoints or the store does not answer; what was written before is safe."""
+
+
 class SchemaVersionUnsupported(GroundGraphError):
     """A file or checkpoint was written by a newer version of groundgraph."""
 
@@ -164,5 +204,42 @@ class EmbeddingModelChanged(GroundGraphError):
     """A knowledge base holds vectors of another model, or of another dimension; they are never mixed."""
 
 
+class RecordInvalid(GroundGraphError):
+    """A record does not fit its custom schema; nothing of the call was written.
+
+    Attributes:
+        record: its place among the records of the call, from 0.
+        field: the field that is wrong; empty when it is the record as a whole.
+    """
+
+    def __init__(self, message: str, *, record: int = 0, field: str = "") -> None:
+        self.record = record
+        self.field = field
+        super().__init__(message)
+
+
 class IngestError(GroundGraphError):
     """One document could not be taken in; the message gives the reason."""
+
+
+PageFault = Literal[
+    "url", "address", "robots", "redirects", "timeout", "too_large", "connection", "status", "content_type", "content"
+]
+
+
+class PageNotLoaded(IngestError):
+    """A web page could not be fetched or read.
+
+    Attributes:
+        reason: one word for it, of `PageFault`; `address` is a host that must not be asked.
+        detail: the sentence of the message.
+        url: the page that was asked for.
+        hop: the address at which it failed: `url`, or where a redirect led to.
+    """
+
+    def __init__(self, reason: PageFault, detail: str, *, url: str, hop: str = "") -> None:
+        self.reason: PageFault = reason
+        self.detail = detail
+        self.url = url
+        self.hop = hop or url
+        super().__init__(f"{url}: {detail}" if self.hop == url else f"{url}: redirected to {self.hop}: {detail}")

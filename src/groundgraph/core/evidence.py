@@ -42,6 +42,7 @@ class SourceResult:
         metadata: JSON values. Known names: `title`, `section` (headings joined by " > "), `url`, `document`,
             and `start`, the offset of `content` in the original, in Unicode characters.
         score: the number by which the source ordered its results, when that is not `relevance`; any scale.
+        scores: the numbers that it came from, by name, for whoever looks into the source; not part of the record.
     """
 
     content: str
@@ -51,6 +52,7 @@ class SourceResult:
     relevance: float = 1.0
     metadata: dict[str, Any] = field(default_factory=dict)
     score: float | None = None
+    scores: dict[str, float] = field(default_factory=dict)
 
     def to_dict(self, label: int | None = None) -> dict[str, Any]:
         """The result as templates and formatters see it; `label` is its number within a turn."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp
@@ -101,6 +101,28 @@ class EvidenceStore:
         """
         records = await self.load(running, [ref[0] for ref in refs], in_state)
         return [from_record(records[ref[0]], ref[1], ref[2]) for ref in refs]
+
+    async def remove(self, running: BaseStore | None, keys: Iterable[str]) -> int:
+        """Remove the records called `keys`, and count those that the store held.
+
+        Another process that wrote one of them does not write it again as long as it remembers that it did.
+        """
+        wanted = list(dict.fromkeys(keys))
+        store = self.store_of(running)
+        self._named = OrderedDict((name, known) for name, known in self._named.items() if known[0] not in wanted)
+        for key in wanted:
+            self._recent.pop(key, None)
+            for written in self._written.values():
+                written.pop(key, None)
+        if store is None or not wanted:
+            return 0
+        held = [
+            item.key for item in await store.abatch([GetOp(NAMESPACE, key) for key in wanted]) if isinstance(item, Item)
+        ]
+        removals: list[Op] = [PutOp(NAMESPACE, key, None) for key in held]
+        if removals:
+            await store.abatch(removals)
+        return len(held)
 
     async def _fetch(self, store: BaseStore | None, keys: Sequence[str]) -> dict[str, EvidenceRecord]:
         operations: list[Op] = [GetOp(NAMESPACE, key) for key in keys]

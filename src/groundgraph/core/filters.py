@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
+from datetime import date
 from operator import ge, gt, le, lt
 from typing import Any
 
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
+from groundgraph.core.typed_value import iso_form
 
 OPERATORS = ("gte", "gt", "lte", "lt", "contains", "not")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -102,15 +103,10 @@ def _check_scalar(where: str, spec: Mapping[str, Any], value: Any) -> Any:
 
 
 def _iso(where: str, value: Any) -> str:
-    if isinstance(value, date):
-        return value.isoformat()
-    # Other ISO forms, such as 20261121, would not compare as text.
-    for read in (date.fromisoformat, datetime.fromisoformat):
-        try:
-            return read(value).isoformat()
-        except (TypeError, ValueError):
-            continue
-    raise FilterInvalid(f"{where}: {value!r} is not a date in ISO 8601 form (2026-11-21).")
+    found = iso_form(value)
+    if found is None:
+        raise FilterInvalid(f"{where}: {value!r} is not a date in ISO 8601 form (2026-11-21).")
+    return found
 
 
 def matches(filters: Mapping[str, Any], values: Mapping[str, Any]) -> bool:

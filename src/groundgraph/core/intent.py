@@ -35,12 +35,26 @@ class RetrievalIntent:
     raw_data: dict[str, Any] = field(default_factory=dict)
 
 
+class Dropped(TypedDict):
+    """A value that a model proposed and that was left out.
+
+    `kind` is `undeclared` when nobody declares the field, `held` when a default or scope filter has it, `value` when
+    the field cannot have it, `unsaid` when the user's words do not support it. `value` is shortened.
+    """
+
+    field: str
+    value: str
+    kind: str
+    reason: str
+
+
 class IntentState(TypedDict, total=False):
     """A `RetrievalIntent` as the state of a turn holds it, with the mode that produced it.
 
     `mode` is `static`, `template`, `extract`, or `message` when the user's message is the only query.
-    `sources` are the sources to ask. `issues` are sentences about what could not be done as asked,
-    `calls` the model calls that it took; the time is in milliseconds.
+    `sources` are the sources to ask. `issues` are sentences about what could not be done as asked, for a reader,
+    `dropped` what of a model's extraction was not believed, `calls` the model calls that it took; the time is in
+    milliseconds.
     """
 
     mode: str
@@ -52,5 +66,6 @@ class IntentState(TypedDict, total=False):
     raw_data: dict[str, Any]
     sources: list[str]
     issues: list[str]
+    dropped: list[Dropped]
     calls: list[ModelCall]
     elapsed_ms: float

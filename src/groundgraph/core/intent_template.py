@@ -75,8 +75,10 @@ def compile_intent_template(source: str, *, key: str = "intent.template") -> Tem
     return compile_template(source, key=key, environment=_environment())
 
 
-def render_intent(template: Template, *, message: str, metadata: Mapping[str, Any]) -> IntentState:
-    """The intent that the template renders to.
+def render_intent(
+    template: Template, *, message: str, metadata: Mapping[str, Any], scope: str = "focused"
+) -> IntentState:
+    """The intent that the template renders to; `scope` is that of a template which names none.
 
     Raises:
         IntentInvalid: the output is no YAML mapping, or a key or value in it is not one of an intent.
@@ -93,7 +95,7 @@ def render_intent(template: Template, *, message: str, metadata: Mapping[str, An
         raise IntentInvalid(f"The intent template did not render to YAML: {error}", rendered=text) from error
     if not isinstance(parsed, dict):
         raise IntentInvalid("The intent template must render to a mapping with 'text_queries'.", rendered=text)
-    return _to_intent(_restored(parsed, printed, text), text)
+    return _to_intent(_restored(parsed, printed, text), text, scope)
 
 
 def _restored(value: Any, printed: _Printed, text: str) -> Any:
@@ -114,7 +116,7 @@ def _restored(value: Any, printed: _Printed, text: str) -> Any:
     return value
 
 
-def _to_intent(parsed: dict[str, Any], text: str) -> IntentState:
+def _to_intent(parsed: dict[str, Any], text: str, default_scope: str) -> IntentState:
     unknown = sorted(set(parsed) - set(_KEYS))
     if unknown:
         raise IntentInvalid(f"An intent has no {', '.join(unknown)}. Known: {', '.join(_KEYS)}.", rendered=text)
@@ -124,7 +126,7 @@ def _to_intent(parsed: dict[str, Any], text: str) -> IntentState:
     filters = parsed.get("filters") or {}
     if not isinstance(filters, dict) or not all(isinstance(fields, dict) for fields in filters.values()):
         raise IntentInvalid("'filters' must map source names to fields.", rendered=text)
-    scope = parsed.get("scope") or "focused"
+    scope = parsed.get("scope") or default_scope
     style = parsed.get("output_style")
     if scope not in SCOPES or style not in (None, *STYLES):
         raise IntentInvalid(f"'scope' is one of {SCOPES}, 'output_style' one of {STYLES}.", rendered=text)

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
+from groundgraph.core.chain_conflicts import chain_conflicts
 from groundgraph.core.environment import DEFAULT_NAME, Environment, merged_sections, read_environment, variable_of
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.planned_keys import Location, PlannedValue, planned_values
@@ -61,6 +62,8 @@ class _Reading:
             self._refuse_secrets(own)
         wanted = self._without_planned(self._layered(own))
         settings = self._validated(wanted)
+        for location, message in chain_conflicts(settings) if settings else ():
+            self._note(location, message, wanted=True)
         if settings is None or self._problems:
             raise ConfigurationError(merged_problems(self._problems))
         return settings
@@ -78,7 +81,20 @@ class _Reading:
         flat = merged_sections(top, {key: value for key, value in nested.items() if key != "strategy"})
         for key in sorted(INTERNAL & set(flat)):
             self._note((key,), "is not a setting")
+        self._bind(flat)
         return {key: value for key, value in flat.items() if key not in INTERNAL}
+
+    def _bind(self, flat: dict[str, Any]) -> None:
+        """Move what stands in `bindings`, another name of `chains`, to where it is read."""
+        bindings, chains = flat.pop("bindings", None) or {}, flat.get("chains") or {}
+        if not isinstance(bindings, dict) or not isinstance(chains, dict):
+            if bindings:
+                self._note(("bindings",), "must be a mapping of kinds of data to their chains")
+            return
+        for kind in sorted(set(bindings) & set(chains)):
+            self._note(("bindings", kind), f"'{kind}' stands in `chains` as well, which is the same section")
+        if bindings:
+            flat["chains"] = {**bindings, **chains}
 
     def _layered(self, own: dict[str, Any]) -> dict[str, Any]:
         values = self._environment.values

@@ -16,7 +16,7 @@ from groundgraph.core.evidence import jsonable
 from groundgraph.core.settings import LimitSettings
 
 MARK = "groundgraph"
-RESERVED_METADATA = ("retrieval_provenance", "retrieval_provenance_history")
+RESERVED_METADATA = ("retrieval_provenance", "retrieval_provenance_history", "recently_used_keys")
 _REJECTED_CHARS = 200
 
 

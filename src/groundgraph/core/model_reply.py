@@ -61,7 +61,7 @@ def is_transient(error: BaseException) -> bool:
 
 def retry_after(error: BaseException) -> float | None:
     """The seconds that a server asks to wait, from the `Retry-After` header of the response."""
-    headers: Any = getattr(getattr(error, "response", None), "headers", None)
+    headers: Any = getattr(getattr(error, "response", None), "headers", None) or getattr(error, "headers", None)
     value = headers.get("retry-after") if headers is not None else None
     if value is None:
         return None

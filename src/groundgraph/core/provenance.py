@@ -8,11 +8,11 @@ from typing import Any
 from urllib.parse import quote
 
 from groundgraph.core.evidence import EvidenceRecord, as_row
-from groundgraph.core.turn_values import Ref, Retrieval
+from groundgraph.core.turn_values import ModelCall, Ref, Retrieval
 
 HISTORY_TURNS = 10
-_INTENT = ("mode", "text_queries", "filters", "scope", "output_style", "categories", "raw_data")
-_CHECK = ("labels", "score", "answerable", "flags")
+_INTENT = ("mode", "text_queries", "filters", "scope", "output_style", "categories", "raw_data", "issues", "dropped")
+_CHECK = ("labels", "order", "quotes", "score", "answerable", "flags")
 _QUESTION_CHARS = 120
 
 
@@ -34,7 +34,8 @@ def _label(thread_id: str) -> str:
 def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: str | None) -> dict[str, Any]:
     """The complete record of a turn (feature V1), evidence as [key, relevance, score].
 
-    `results` are in the order of the labels; `total_results` counts before deduplication, `deduplicated_to` after it.
+    `results` are in the order of the ranking, in which a model was shown them: `citation_check.order` tells the place
+    that a label of the answer refers to. `total_results` counts before deduplication, `deduplicated_to` after it.
     Times are in milliseconds: `retrieval_time_ms` is that of the slowest task, since they run at once.
     """
     turn, ranking, draft, retrievals = state["turn"], state["ranking"], state["draft"], state["retrievals"]
@@ -66,19 +67,33 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: str | N
         "total_results": ranking.get("total", 0),
         "deduplicated_to": len(ranking.get("refs", [])),
         "found_again": ranking.get("found_again", {}),
-        "strategies": {"merge": ranking["strategy"]} if ranking else {},
-        "models": [*intent.get("calls", []), *draft.get("calls", [])],
+        "strategies": {"merge": ranking["strategy"], **ranking.get("strategies", {})} if ranking else {},
+        "answerable": ranking.get("answerable", 0.0),
+        "clusters": ranking.get("clusters", []),
+        "models": [
+            *intent.get("calls", []),
+            *retrieval_calls(retrievals),
+            *ranking.get("calls", []),
+            *draft.get("calls", []),
+        ],
         "citation_check": {name: check[name] for name in _CHECK if name in check},
+        "repaired": draft.get("repaired", False),
         "notes": notes,
         "retrieval_time_ms": max(times, default=0.0),
         "intent_resolution_time_ms": intent.get("elapsed_ms", 0.0),
-        "timings_ms": times_of_steps,
+        "timings_ms": {**times_of_steps, **ranking.get("timings", {})},
         "started_at": turn["started_at"],
     }
 
 
+def retrieval_calls(retrievals: Mapping[str, Retrieval]) -> list[ModelCall]:
+    """The calls of models by the chains of the sources, task by task."""
+    return [call for _, entry in sorted(retrievals.items()) for call in entry.get("calls", [])]
+
+
 def source_reports(retrievals: Mapping[str, Retrieval]) -> dict[str, dict[str, Any]]:
-    """Per source: its worst status, its queries, how much was found, kept and dropped, its error and its time."""
+    """Per source: its worst status, its queries, how much was found, kept and dropped, its error, its time, and what it
+    had to do without."""
     order = ("ok", "skipped", "timed_out", "schema_changed", "failed")
     reports: dict[str, dict[str, Any]] = {}
     for _, entry in sorted(retrievals.items()):
@@ -94,6 +109,9 @@ def source_reports(retrievals: Mapping[str, Retrieval]) -> dict[str, dict[str, A
         report["kept"] += len(entry.get("refs", []))
         report["attempts"] += entry.get("attempts", 0)
         report["elapsed_ms"] = max(report["elapsed_ms"], entry.get("elapsed_ms", 0.0))
+        for told in entry.get("degraded", []):
+            known = report.setdefault("degraded", [])
+            known += [] if told in known else [told]
         for reason, number in entry.get("dropped", {}).items():
             report["dropped"][reason] = report["dropped"].get(reason, 0) + number
     return reports
@@ -135,14 +153,20 @@ def history_entry(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_texts(record: Mapping[str, Any], records: Mapping[str, EvidenceRecord]) -> dict[str, Any]:
-    """The record with each piece of evidence spelled out, those of the ranking with their labels."""
+    """The record with each piece of evidence spelled out, those of the ranking with the labels of the answer.
+
+    What the answer does not cite has the labels behind those that it uses.
+    """
+    order = record["citation_check"].get("order", [])
+    places = range(1, len(record["results"]) + 1)
+    label_of = {place: label for label, place in enumerate(dict.fromkeys([*order, *places]), 1)}
 
     def spelled(ref: Ref, label: int | None = None) -> dict[str, Any]:
         return as_row(records[ref[0]], ref[1], label)
 
     return {
         **record,
-        "results": [spelled(ref, label) for label, ref in enumerate(record["results"], 1)],
+        "results": [spelled(ref, label_of[place]) for place, ref in enumerate(record["results"], 1)],
         "results_by_source": {
             name: [spelled(ref) for ref in refs] for name, refs in record["results_by_source"].items()
         },
@@ -156,10 +180,13 @@ def reader_notes(note: Callable[..., str], state: Mapping[str, Any]) -> list[str
     notes += state["intent"].get("issues", [])
     for name, report in source_reports(state["retrievals"]).items():
         notes += _source_notes(note, language, name, report)
+    notes += state["ranking"].get("issues", [])
     notes += state["draft"].get("notes", [])
     removed = list(dict.fromkeys(state["draft"].get("removed", [])))
     if removed:
         notes.append(note("labels_removed", language, numbers=[f"[{number}]" for number in removed]))
+    if state["draft"].get("removed_links"):
+        notes.append(note("links_removed", language, count=len(state["draft"]["removed_links"])))
     return list(dict.fromkeys(notes))
 
 
@@ -169,5 +196,8 @@ def _source_notes(note: Callable[..., str], language: str, name: str, report: Ma
     if report["status"] != "ok":
         kind = "source_skipped" if report["status"] == "skipped" else "source_failed"
         return [note(kind, language, name=name, reason=report["error"])]
+    notes = [note("source_degraded", language, name=name, **told) for told in report.get("degraded", [])]
     outside = report["dropped"].get("outside_filter", 0)
-    return [note("results_dropped", language, name=name, count=outside, reason="filter")] if outside else []
+    if outside:
+        notes.append(note("results_dropped", language, name=name, count=outside, reason="filter"))
+    return notes

@@ -10,6 +10,8 @@ from groundgraph.core.errors import ConfigurationError, Problem, UnknownName
 
 T = TypeVar("T")
 
+_RESERVED = "its name is reserved and cannot be registered again"
+
 
 def nearest(name: str, known: list[str]) -> str:
     """A sentence that offers the most similar known name, or an empty string."""
@@ -29,20 +31,30 @@ class Registry(Generic[T]):
         self.kind = kind
         self.group = group
         self._entries: dict[str, T] = {}
+        self._reserved: set[str] = set()
 
-    def register(self, name: str, entry: T) -> T:
-        """Register `entry` under `name`.
+    def register(self, name: str, entry: T, *, reserved: bool = False) -> T:
+        """Register `entry` under `name`; a `reserved` one is groundgraph's own, and entry points cannot claim its name.
 
         Raises:
             ConfigurationError: the name is taken.
         """
+        if name in self._reserved:
+            raise ConfigurationError([Problem(name, f"the {self.kind} '{name}' is groundgraph's own: {_RESERVED}")])
         if name in self._entries:
             raise ConfigurationError([Problem(name, f"the {self.kind} '{name}' is registered already")])
         self._entries[name] = entry
+        if reserved:
+            self._reserved.add(name)
         return entry
 
     def names(self) -> list[str]:
-        """All known names, sorted, those of third parties among them."""
+        """All known names, sorted, those of third parties among them.
+
+        Raises:
+            ConfigurationError: a third party claims a reserved name.
+        """
+        self._refuse_impostors()
         return sorted({*self._entries, *(point.name for point in entry_points(group=self.group))})
 
     def get(self, name: str, *, key: str = "") -> T:
@@ -50,9 +62,12 @@ class Registry(Generic[T]):
 
         Raises:
             UnknownName: nobody registered it; the message lists what is known and offers the nearest name.
+            ConfigurationError: a third party claims a reserved name. It never gets it; this is found out when a name
+                is looked up that is not built in.
         """
         if name in self._entries:
             return self._entries[name]
+        self._refuse_impostors()
         for point in entry_points(group=self.group, name=name):
             entry: T = point.load()
             return self._entries.setdefault(name, entry)
@@ -65,3 +80,13 @@ class Registry(Generic[T]):
                 )
             ]
         )
+
+    def _refuse_impostors(self) -> None:
+        points = entry_points(group=self.group) if self._reserved else ()
+        problems = [
+            Problem(self.group, f"the entry point {point.value} claims the {self.kind} '{point.name}': {_RESERVED}")
+            for point in points
+            if point.name in self._reserved
+        ]
+        if problems:
+            raise ConfigurationError(problems)

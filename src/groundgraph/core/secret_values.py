@@ -18,6 +18,8 @@ _LONG_WORD = re.compile(r"^(?=.*[A-Za-z])(?=.*\d)[\w.+/=-]{20,}$")
 _PASSWORD_IN_URL = re.compile(r"(?<=://)([^/\s:@]*):([^/\s@]+)@")
 # Below these keys the names are those of the user's own data.
 _OWN_NAMES = frozenset({"filters", "default_filters", "fields", "schema", "metadata", "records"})
+# Below these keys every value is a secret, under a name of the user's own; they are set all at once, as JSON.
+_SECRET_MAPPINGS = frozenset({"passwords"})
 
 
 def is_secret_key(key: str) -> bool:
@@ -32,11 +34,21 @@ def masked(value: str, key: str = "") -> str:
     return _PASSWORD_IN_URL.sub(rf"\1:{MASK}@", value)
 
 
+def without_secrets(message: str, options: Mapping[str, Any]) -> str:
+    """`message` without the secrets among the values of `options`, which an error of someone else's may quote."""
+    for name, value in options.items():
+        if isinstance(value, str) and len(value) > 3 and masked(value, name) != value:
+            message = message.replace(value, MASK)
+    return message
+
+
 def written_secrets(given: Any, location: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     """The places in `given` where a secret is written out."""
     if isinstance(given, Mapping):
         for key, value in given.items():
-            if key not in _OWN_NAMES:
+            if key in _SECRET_MAPPINGS and value:
+                yield (*location, str(key))
+            elif key not in _OWN_NAMES:
                 yield from written_secrets(value, (*location, str(key)))
     elif isinstance(given, list):
         for number, value in enumerate(given):

@@ -6,10 +6,24 @@ Settings decide the topology; what may change from run to run is a `Context`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from groundgraph.core.extraction_annotation import ExtractionAnnotation
+from groundgraph.core.result_settings import RerankerSettings, ResultProcessingSettings
+from groundgraph.core.topic_settings import TopicIndexSettings
 
 Scope = Literal["focused", "broad", "exact"]
 Style = Literal["conversational", "structured", "hybrid"]
@@ -35,13 +49,22 @@ class ModelSettings(BaseModel):
 
 
 class IntentSettings(Section):
-    """How the intent of a turn is found (features I1, I6 to I8)."""
+    """How the intent of a turn is found (features I1 to I8)."""
 
     mode: Literal["extract", "static", "template"] = "extract"
     num_queries: int = Field(3, ge=1, le=10)
     domain_context: str = ""
     use_conversation_context: bool = True
     max_context_turns: NonNegativeInt = 3
+    extraction_config: ModelSettings | None = Field(
+        None, description="a model that fills in queries, scope, style and filters by a schema"
+    )
+    output_style_hint: str | None = Field(None, description="what that model is told about the style of an answer")
+    x_extraction: dict[Literal["scope", "output_style"], ExtractionAnnotation] = Field(
+        {}, description="how much of the user's own words a choice of that model needs"
+    )
+    expand_ambiguous_queries: bool = Field(False, description="put keywords of the conversation before a vague message")
+    include_assistant_context: bool = Field(False, description="look for them in the assistant's messages too")
     text_queries: list[str] = []
     filters: Filters = {}
     scope: Scope = "focused"
@@ -59,7 +82,17 @@ class RetrievalSettings(Section):
     top_k: PositiveInt = Field(5, le=1000)
     score_threshold: float = Field(0.3, ge=0, le=1)
     merge: Literal["round_robin", "relative_score"] = "round_robin"
+    merge_adjacent: bool = Field(
+        True, description="join neighbouring chunks under one heading, where the source can tell what is between them"
+    )
     deduplicate: bool = True
+    answerable_threshold: float | None = Field(
+        0.05,
+        ge=0,
+        le=1,
+        description="a turn whose evidence from knowledge bases answers the question with less than this probability "
+        "(`support.answerable`) is `insufficient`, and no model writes; null never decides",
+    )
     scope_filters: dict[str, dict[str, str]] = Field(
         {}, description="per source and field, where the value comes from: context.NAME or user.NAME"
     )
@@ -90,6 +123,16 @@ class EmbeddingSettings(ModelSettings):
 
     languages: list[str] = Field([], description="languages it knows; a question in another is searched by words only")
     batch_size: PositiveInt = Field(64, le=2048, description="texts in one call")
+
+    @property
+    def provider_name(self) -> str:
+        """The provider, also when it stands before the model's name; empty when nobody names one."""
+        return self.provider or (self.model.partition(":")[0] if ":" in self.model else "")
+
+    @property
+    def full_name(self) -> str:
+        """`provider:model`, the name that a knowledge base remembers."""
+        return f"{self.provider}:{self.model}" if self.provider else self.model
 
 
 class PathRule(Section):
@@ -125,13 +168,37 @@ class WebSettings(Section):
     max_redirects: NonNegativeInt = 5
     user_agent: str = "groundgraph"
     obey_robots: bool = True
+    allow_private: bool = Field(
+        False,
+        description="fetch from this machine and from private networks too; "
+        "link-local and metadata addresses stay refused",
+    )
+
+
+class WeaviateSettings(Section):
+    """The server that holds the knowledge base with `backend: weaviate`."""
+
+    url: str = "http://127.0.0.1:8080"
+    grpc_host: str = Field("", description="where gRPC is when it is not on the host of `url`")
+    grpc_port: int = Field(50051, ge=1, le=65_535)
+    api_key: SecretStr | None = Field(None, description="from the environment only")
+    headers: dict[str, str] = Field({}, description="sent with every request")
+    prefix: str = Field("Groundgraph", description="what the names of the collections begin with")
+    consistency: Literal["one", "quorum", "all"] | None = Field(None, description="how many replicas must agree")
+    replicas: PositiveInt = Field(1, description="on how many nodes each object is kept, when the base is made")
+    tenant_from: str = Field(
+        "", description="a text field: records that have it are kept apart by its value, in a tenant of Weaviate"
+    )
+    request_timeout: PositiveFloat = Field(30, description="seconds for one request")
 
 
 class KnowledgeBaseSettings(Section):
-    """The embedded knowledge base (R5). Paths start at the folder of the configuration file."""
+    """The knowledge base (R5), embedded or in Weaviate. Paths start at the folder of the configuration file."""
 
     path: Path | None = Field(None, description="the documents that `groundgraph ingest` takes in by default")
-    file: Path = Path(".groundgraph/knowledge_base.sqlite")
+    backend: Literal["embedded", "weaviate"] = Field("embedded", description="one file, or a server for many machines")
+    file: Path = Field(Path(".groundgraph/knowledge_base.sqlite"), description="that of the embedded base")
+    weaviate: WeaviateSettings = WeaviateSettings()
     chunker: ChunkerSettings = ChunkerSettings()
     embeddings: EmbeddingSettings | None = Field(None, description="those of the top level when absent")
     vector_weight: float = Field(0.5, ge=0, le=1, description="share of the vectors where words and vectors are fused")
@@ -141,6 +208,14 @@ class KnowledgeBaseSettings(Section):
     web: WebSettings = WebSettings()
     concurrency: PositiveInt = Field(4, le=64, description="documents that are processed at once")
     passwords: dict[str, str] = Field({}, description="passwords of PDF files by a glob over their names")
+    topic_index: TopicIndexSettings | None = Field(
+        None, description="search by topics; for knowledge bases among the sources that have no own"
+    )
+
+    @field_validator("topic_index", mode="before")
+    @classmethod
+    def _empty_is_none(cls, value: Any) -> Any:
+        return None if value == {} else value
 
 
 # A chain by its name, or a mapping with `name` and the options of that chain.
@@ -177,6 +252,13 @@ class ChainSettings(BaseModel):
     web_pages: KindChains = KindChains()
     query: QueryChainSettings = QueryChainSettings()
 
+    @property
+    def own_prompts(self) -> frozenset[str]:
+        """The prompts that options of the chains name; those that are not shipped are files of the user's."""
+        sections = (self.documents, self.web_pages, self.query, *(self.model_extra or {}).values())
+        choices = [choice for section in sections for _, choice in section if isinstance(choice, dict)]
+        return frozenset(str(choice["prompt"]) for choice in choices if choice.get("prompt"))
+
     def of_kind(self, kind: str) -> KindChains:
         """The chains of `kind`; those of `documents` unless it has its own."""
         own = {"documents": self.documents, "web_pages": self.web_pages, **(self.model_extra or {})}
@@ -193,6 +275,12 @@ class SourceEntry(BaseModel):
     name: str = Field("knowledge_base", min_length=1, max_length=100)
     weight: PositiveInt = 1
     timeout: PositiveFloat | None = Field(None, description="seconds; deadlines.source when absent")
+    topic_index: TopicIndexSettings | None = Field(None, description="search by topics in place of text queries")
+
+    @field_validator("topic_index", mode="before")
+    @classmethod
+    def _empty_is_none(cls, value: Any) -> Any:
+        return None if value == {} else value
 
     @property
     def options(self) -> dict[str, Any]:
@@ -201,10 +289,21 @@ class SourceEntry(BaseModel):
 
 
 class SaverSettings(Section):
-    """Where checkpoints, or the store's items, are kept."""
+    """Where checkpoints, or the store's items, are kept: in memory, in a SQLite file at `path`, or with `postgres` at
+    `url` (`postgresql://user@host/database`), over at most `pool_size` connections."""
 
-    type: Literal["memory", "sqlite"] = "sqlite"
+    type: Literal["memory", "sqlite", "postgres"] = "sqlite"
     path: Path
+    url: str = ""
+    pool_size: Annotated[int, Field(ge=2)] = 10
+
+    @model_validator(mode="after")
+    def _url_belongs_to_postgres(self) -> Self:
+        if self.type == "postgres" and not self.url.startswith(("postgresql://", "postgres://")):
+            raise ValueError("type 'postgres' needs `url`: postgresql://user@host/database")
+        if self.type != "postgres" and self.url:
+            raise ValueError(f"`url` belongs to type 'postgres', but the type is '{self.type}'")
+        return self
 
 
 class CheckpointerSettings(SaverSettings):
@@ -239,10 +338,34 @@ class LimitSettings(Section):
     breaker_pause: PositiveFloat = Field(30, description="seconds for which it is")
 
 
-class CitationCheckSettings(Section):
-    """What happens to a label that refers to no evidence: it is removed and recorded (`annotate`)."""
+# What is done about a finding: nothing, a flag, one more call of the model, or no answer at all.
+Policy = Literal["off", "annotate", "repair", "refuse"]
 
-    labels: Literal["annotate"] = "annotate"
+
+class CitationCheckSettings(Section):
+    """What happens when the answer of a model does not agree with its evidence.
+
+    Labels that refer to no evidence are taken out whatever the policy says, and so are links and images that lead
+    elsewhere. With `repair` or `refuse` anywhere the answer is held until it is checked.
+    """
+
+    labels: Policy = Field("annotate", description="labels that refer to no evidence")
+    quotes: Policy = Field("annotate", description="quotations that do not stand in what they cite")
+    numbers: Policy = Field("annotate", description="numbers, dates, units and codes that do not")
+    names: Policy = Field("annotate", description="names that stand neither in the evidence nor in the question")
+    uncited: Policy = Field("annotate", description="sentences that should cite something and do not")
+    support: Policy = Field("annotate", description="sentences that share too few words with what they cite")
+    links: Policy = Field("annotate", description="links and images that do not lead to the evidence")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_is_off(cls, value: Any) -> Any:
+        return "off" if value in (None, False) else value
+
+    @property
+    def holds(self) -> bool:
+        """Whether the answer is held until it is checked, since what was streamed cannot be taken back."""
+        return any(policy in ("repair", "refuse") for policy in self.model_dump().values())
 
 
 class FastPathSettings(Section):
@@ -264,6 +387,10 @@ class PromptSettings(Section):
     path: Path | None = None
 
 
+# The hint and the annotations are the extraction model's.
+_WITHOUT_EXTRACTION: dict[str, Any] = {"extraction_config": None, "output_style_hint": None, "x_extraction": {}}
+
+
 class Settings(BaseSettings):
     """Everything that is fixed when a graph is built. Use `load_settings`."""
 
@@ -273,6 +400,8 @@ class Settings(BaseSettings):
     query_llm: ModelSettings | None = None
     intent: IntentSettings = IntentSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
+    result_processing: ResultProcessingSettings = ResultProcessingSettings()
+    reranker: RerankerSettings = RerankerSettings()
     synthesis: SynthesisSettings = SynthesisSettings()
     embeddings: EmbeddingSettings | None = None
     knowledge_base: KnowledgeBaseSettings | None = None
@@ -319,6 +448,27 @@ class Settings(BaseSettings):
         """The embedding model of the knowledge base."""
         own = self.knowledge_base.embeddings if self.knowledge_base else None
         return own or self.embeddings
+
+    @property
+    def chat_models(self) -> dict[str, ModelSettings]:
+        """The chat models that are configured, by the keys under which they stand."""
+        models = {
+            "llm": self.llm,
+            "query_llm": self.query_llm,
+            "intent.extraction_config": self.intent.extraction_config,
+        }
+        return {key: model for key, model in models.items() if model is not None}
+
+    def without_models(self) -> Settings:
+        """The settings without chat and embedding models and without the topic indices that need them, for what needs
+        none and must not fail for want of a key."""
+        base = self.knowledge_base
+        bare = base.model_copy(update={"embeddings": None, "topic_index": None}) if base else None
+        sources = [entry.model_copy(update={"topic_index": None}) for entry in self.sources]
+        intent = self.intent.model_copy(update=_WITHOUT_EXTRACTION)
+        models = dict.fromkeys(("llm", "query_llm", "embeddings"))
+        without = {**models, "knowledge_base": bare, "intent": intent, "sources": sources}
+        return self.model_copy(update=without)
 
     def at(self, path: Path) -> Path:
         """`path`, relative to the folder of the configuration file."""

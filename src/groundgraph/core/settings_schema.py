@@ -21,6 +21,7 @@ def settings_schema() -> dict[str, Any]:
         properties.pop(name, None)
     for key in planned_keys():
         _add(schema, key)
+    properties["bindings"] = {"$ref": "#/properties/chains", "description": "another name of `chains`"}
     strategy = {"const": "grounded", "description": "the only one that there is"}
     below = {name: {"$ref": f"#/properties/{name}"} for name in properties}
     properties["reasoning"] = {

@@ -26,13 +26,15 @@ _LATIN_ACCENTS = re.compile(r"(?<=[a-z])[\u0300-\u036f]+")
 _MARKED_YE = re.compile(r"е[\u0300-\u036f]+")
 _MARKS = re.compile(r"[\u0300-\u036f\ufe0f\u200d]+")
 
-LANGUAGES = ("en", "ru")
+_FOLDER = files("groundgraph.core") / "languages"
+# Every language that has a data file.
+LANGUAGES = tuple(sorted(file.name.removesuffix(".yaml") for file in _FOLDER.iterdir() if file.name.endswith(".yaml")))
 
 
 @cache
 def language_data(language: str) -> dict[str, Any]:
     """The data file of `language`, with `stop_words` as a set of folded words."""
-    text = (files("groundgraph.core") / "languages" / f"{language}.yaml").read_text("utf-8")
+    text = (_FOLDER / f"{language}.yaml").read_text("utf-8")
     data: dict[str, Any] = yaml.safe_load(text)
     data["stop_words"] = frozenset(fold(data["stop_words"]).split())
     return data

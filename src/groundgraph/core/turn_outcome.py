@@ -14,10 +14,13 @@ def absence_outcome(retrievals: Iterable[Retrieval]) -> Outcome:
     """Why there is no evidence: `insufficient` when the sources answered, `unavailable` when one could not (S8).
 
     A source that was skipped counts as one that could not answer, unless only a required filter was missing and
-    another source did answer.
+    another source did answer. So does one that had to search without a part of itself.
     """
     found = list(retrievals)
-    broken = any(entry["status"] != "ok" and entry.get("error_type") != "RequiredField" for entry in found)
+    broken = any(
+        entry.get("degraded") or (entry["status"] != "ok" and entry.get("error_type") != "RequiredField")
+        for entry in found
+    )
     answered = any(entry["status"] == "ok" for entry in found)
     return "unavailable" if broken or not answered else "insufficient"
 

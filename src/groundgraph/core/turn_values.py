@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
+
+from groundgraph.core.degraded import Degradation
 
 Outcome = Literal["answered", "insufficient", "unavailable", "chat"]
 SourceStatus = Literal["ok", "failed", "timed_out", "schema_changed", "skipped"]
@@ -44,8 +46,10 @@ class RetrievalTask(TypedDict):
 class Retrieval(TypedDict, total=False):
     """What one query to one source gave.
 
-    `found` counts results before the cap, `dropped` those left out by reason. `previews` are the beginnings of at
-    most two results, for whoever looks at the state. Times are in milliseconds.
+    `found` counts results before the cap, `dropped` those left out by reason. `degraded` tells what the source had to
+    do without, `calls` the models that its chains called. `previews` are the beginnings of at most two results, for
+    whoever looks at the state. `cosines` are those of query and evidence by key, where the source has them. Times are
+    in milliseconds.
     """
 
     source: str
@@ -57,6 +61,9 @@ class Retrieval(TypedDict, total=False):
     refs: list[Ref]
     found: int
     dropped: dict[str, int]
+    degraded: list[Degradation]
+    cosines: dict[str, float]
+    calls: list[ModelCall]
     attempts: int
     previews: list[str]
     elapsed_ms: float
@@ -66,7 +73,12 @@ class Ranking(TypedDict, total=False):
     """The merged evidence: the n-th reference has the label n.
 
     `by_source` holds each source's results before the merge, `found_again` how often a key was found when more than
-    once. `style` is the style that writes the answer, None when there is nothing to write it from.
+    once. `style` is the style that writes the answer, None when there is nothing to write it from. `answerable` is the
+    chance that the evidence answers the question; when it is too small, `refs` is empty.
+
+    Later steps change `refs` and leave the rest: `strategies` says which of them ran and what it did, `joined` of which
+    pieces a joined one consists, `issues` what a reader must know, `calls` the models that a reranker called, `timings`
+    how many milliseconds each step took.
     """
 
     refs: list[Ref]
@@ -74,17 +86,35 @@ class Ranking(TypedDict, total=False):
     total: int
     found_again: dict[str, int]
     strategy: str
+    answerable: float
+    strategies: dict[str, Any]
+    joined: dict[str, list[str]]
+    clusters: list[ClusterValue]
+    issues: list[str]
+    calls: list[ModelCall]
     style: str | None
     elapsed_ms: float
+    timings: dict[str, float]
+
+
+class ClusterValue(TypedDict):
+    """A group of evidence that says similar things: its most telling words, how well it fits the question from 0 to 1,
+    and its labels in order."""
+
+    label: str
+    score: float
+    labels: list[int]
 
 
 class Draft(TypedDict, total=False):
     """The answer before the citation check.
 
     `style` is the one that wrote it, `asked_style` the one that was asked for. `finish` is `stop`, `length`, `error` or
-    `refusal`. `labels` are those in the text, in the order of first use, `removed` those that referred to nothing.
-    `notes` are sentences for the reader. `written` is how many characters of the text a model wrote,
-    `calls` the calls that it took.
+    `refusal`, or `withheld` when the citation check refused it. Labels are numbered by first use: the n-th entry of
+    `order` is the place in the ranking, from 1, of what the label n refers to. `removed` are the labels that referred
+    to nothing, `removed_links` where the links led that were taken out. `notes` are sentences for the reader. `written`
+    is how many characters of the text a model wrote, `calls` the calls that it took. `repaired` says whether it is the
+    second attempt.
     """
 
     text: str
@@ -92,11 +122,13 @@ class Draft(TypedDict, total=False):
     asked_style: str
     outcome: Outcome
     finish: str
-    labels: list[int]
+    order: list[int]
     removed: list[int]
+    removed_links: list[str]
     notes: list[str]
     written: int
     body: int
+    repaired: bool
     calls: list[ModelCall]
     elapsed_ms: float
 
@@ -110,7 +142,11 @@ class Flag(TypedDict):
 
 
 class Citation(TypedDict):
-    """What one label refers to. `start` and `end` are offsets of `quote` in the original, where there is one."""
+    """What one label refers to. `start` and `end` are offsets of `quote` in the original, where there is one.
+
+    `derived` is there, and true, when a model wrote the text of the evidence: the quote then stands nowhere in the
+    original, and the offsets span what it was made from (K5).
+    """
 
     label: int
     source_name: str
@@ -121,14 +157,15 @@ class Citation(TypedDict):
     quote: str
     start: int | None
     end: int | None
+    derived: NotRequired[bool]
 
 
 class Support(TypedDict):
     """What the citation check found.
 
-    `score` is the share of the cited sentences' words that their evidence holds; `answerable` the share of the
-    question's words that the best piece of evidence holds. Both are lexical, 0 to 1, and say nothing about negation
-    or swapped roles.
+    `score` is how much of the answer's words its evidence holds (see `groundgraph.chains.check_support`); `answerable`
+    says from the evidence alone whether the question can be answered. Both are lexical, 0 to 1, and see neither
+    negation nor swapped roles.
     """
 
     score: float
@@ -136,10 +173,29 @@ class Support(TypedDict):
     flags: list[Flag]
 
 
-class Check(TypedDict):
-    """The result of the citation check, as the state holds it: citations are found again from the labels."""
+class FoundQuote(TypedDict):
+    """A quotation of the answer that stands in the evidence: `start` and `end` are offsets in the original where the
+    evidence has one, else in the evidence."""
+
+    label: int
+    text: str
+    start: int
+    end: int
+
+
+Verdict = Literal["pass", "repair", "refuse"]
+
+
+class Check(TypedDict, total=False):
+    """The result of the citation check, as the state holds it: citations are found again from labels and order.
+
+    `labels` are those of the answer, `order` as in the draft. `verdict` is what the policies make of the flags.
+    """
 
     labels: list[int]
+    order: list[int]
+    quotes: list[FoundQuote]
+    verdict: Verdict
     score: float
     answerable: float
     flags: list[Flag]
@@ -147,8 +203,8 @@ class Check(TypedDict):
 
 
 class ModelCall(TypedDict, total=False):
-    """One call of a model: `role` is `queries` or `answer`, times are in milliseconds, tokens as the provider reports
-    them."""
+    """One call of a model: `role` is `queries`, `answer`, `repair` or a prompt of a chain, times are in milliseconds,
+    tokens as the provider reports them."""
 
     role: str
     model: str

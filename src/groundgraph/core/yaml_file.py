@@ -15,6 +15,8 @@ from ruamel.yaml.error import YAMLError
 
 from groundgraph.core.errors import ConfigurationError, Problem
 
+# Sections that may stand under another name.
+_OTHER_NAMES: dict[str | int, tuple[str, ...]] = {"chains": ("bindings",)}
 _REPEATED = re.compile(r'duplicate key "([^"]*)"')
 
 
@@ -53,10 +55,12 @@ def _message(error: Exception) -> str:
 def place_of(root: CommentedMap, location: Sequence[str | int]) -> tuple[int, int] | None:
     """Line and column, from 1, of the deepest key of `location` that stands in the file.
 
-    Sections are looked for at the top level and below `reasoning:`; None when not even the first key is there.
+    Sections are looked for at the top level and below `reasoning:`, under each of their names; None when not even the
+    first key is there.
     """
-    top, nested = _walk(root, location), _walk(root.get("reasoning"), location)
-    places = nested if nested and len(nested) >= len(top) else top
+    names = (location[0], *_OTHER_NAMES.get(location[0], ())) if location else ()
+    found = [_walk(node, (name, *location[1:])) for node in (root.get("reasoning"), root) for name in names]
+    places = max(found, key=len, default=[])
     return places[-1] if places else None
 
 

@@ -43,6 +43,7 @@ class TurnHarness:
     graph: TurnRunner
     main_model: ScriptedChatModel | None = None
     query_model: ScriptedChatModel | None = None
+    extractor_model: ScriptedChatModel | None = None
     thread_id: str = "harness"
     results: list[TurnResult] = field(default_factory=list)
 
@@ -53,6 +54,7 @@ class TurnHarness:
         main_responses: Sequence[ReplyLike] | None = None,
         *,
         query_responses: Sequence[ReplyLike] | None = None,
+        extractor_responses: Sequence[ReplyLike] | None = None,
         sources: Sequence[GroundedSource] | None = None,
     ) -> TurnHarness:
         """A harness.
@@ -61,10 +63,12 @@ class TurnHarness:
             bot_config: settings as a mapping, for example from `GroundedConfigBuilder`.
             main_responses: the replies of the main model in order; without them there is no model.
             query_responses: those of a query model of its own.
+            extractor_responses: those of a model that extracts intents, for example one JSON object a turn.
             sources: what is searched; one empty in-memory source when neither this nor the settings name any.
         """
         main = ScriptedChatModel(list(main_responses)) if main_responses is not None else None
         query = ScriptedChatModel(list(query_responses)) if query_responses is not None else None
+        extractor = ScriptedChatModel(list(extractor_responses)) if extractor_responses is not None else None
         settings = load_settings(dict(bot_config or {}))
         if sources is None and not settings.sources and settings.knowledge_base is None:
             sources = [InMemorySource(name="knowledge_base")]
@@ -73,10 +77,11 @@ class TurnHarness:
             sources=sources,
             chat_model=main,
             query_model=query,
+            extractor=extractor,
             checkpointer=InMemorySaver(),
             store=InMemoryStore(),
         )
-        return cls(graph, main, query)
+        return cls(graph, main, query, extractor)
 
     @property
     def config(self) -> Any:

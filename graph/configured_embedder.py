@@ -1,0 +1,139 @@
+"""The embedding model that the settings name, or that Python passes in."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
+
+from langchain_core.embeddings import Embeddings
+from pydantic import ValidationError
+
+from groundgraph.core.embedder import Embedder
+from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.registry import nearest
+from groundgraph.core.settings import EmbeddingSettings, Settings
+from groundgraph.graph.configured_model import ModelProblem, explained
+
+# Providers whose models run in this process: building one reads it from disk, or even from the network.
+_LOCAL = {"huggingface": "langchain_huggingface"}
+
+
+def configured_embedder(settings: Settings, passed: Embeddings | Embedder | None = None) -> Embedder | None:
+    """The embedding model of a knowledge base: `passed`, or that of the settings; None without either.
+
+    Languages and batch size of the section `embeddings` hold for a model that is passed in as well. A model that runs
+    in this process is read on first use.
+
+    Raises:
+        ConfigurationError: it cannot be built; the message names the missing package or variable.
+    """
+    section = settings.embedding_model
+    if isinstance(passed, Embedder):
+        return passed
+    if passed is not None:
+        return _embedder(passed, _own_name(passed, section), section)
+    if section is None:
+        return None
+    key = embedding_key(settings)
+    problem = embedding_problem(section, key) if _is_local(section) else None
+    if problem:
+        raise ConfigurationError([Problem(key, problem.message)])
+    if _is_local(section):
+        return _embedder(_ReadOnFirstUse(section), section.full_name, section)
+    try:
+        return _embedder(_built(section), section.full_name, section)
+    except Exception as error:  # a missing package or key is reported by errors of the SDKs' own
+        # Without the cause, which may quote a key.
+        raise ConfigurationError([Problem(key, _explained(error, section, key).message)]) from None
+
+
+def embedding_key(settings: Settings) -> str:
+    """Where the embedding model stands in the settings."""
+    own = settings.knowledge_base is not None and settings.knowledge_base.embeddings is not None
+    return "knowledge_base.embeddings" if own else "embeddings"
+
+
+def embedding_problem(section: EmbeddingSettings | None, key: str) -> ModelProblem | None:
+    """Why the model of `section` cannot be built, None when it can; a local model is not read for that."""
+    if section is None:
+        return None
+    if _is_local(section):
+        package = _LOCAL[section.provider_name]
+        if find_spec(package):
+            return None
+        return _explained(ImportError(f"pip install {package.replace('_', '-')}"), section, key)
+    try:
+        _built(section)
+    except Exception as error:
+        return _explained(error, section, key)
+    return None
+
+
+def _is_local(section: EmbeddingSettings) -> bool:
+    return section.provider_name in _LOCAL
+
+
+def _embedder(model: Embeddings, name: str, section: EmbeddingSettings | None) -> Embedder:
+    if section is None:
+        return Embedder(model, name)
+    return Embedder(model, name, frozenset(section.languages), section.batch_size)
+
+
+def _own_name(model: Embeddings, section: EmbeddingSettings | None) -> str:
+    """The name that a knowledge base remembers `model` by: that of the settings when both are the same model."""
+    named = next((str(name) for name in (getattr(model, key, None) for key in ("model", "model_name")) if name), "")
+    if section is not None and named and named == section.full_name.partition(":")[2]:
+        return section.full_name
+    return f"{type(model).__name__}:{named}" if named else type(model).__name__
+
+
+def _built(section: EmbeddingSettings) -> Embeddings:
+    from langchain.embeddings import init_embeddings
+
+    options = dict(section.model_extra or {})
+    try:
+        # One layer retries, and it is not the SDK's.
+        return init_embeddings(section.model, provider=section.provider, **{"max_retries": 0, **options})
+    except (ValidationError, TypeError) as error:
+        if "max_retries" in options or "max_retries" not in str(error):
+            raise
+        # A provider whose SDK has no such switch.
+        return init_embeddings(section.model, provider=section.provider, **options)
+
+
+def _explained(error: Exception, section: EmbeddingSettings, key: str) -> ModelProblem:
+    text = str(error)
+    if isinstance(error, ValueError) and ("Must specify" in text or "Invalid model format" in text):
+        return ModelProblem("name the `provider`, or write the model as provider:model", of_this_machine=False)
+    if isinstance(error, ValueError) and "is not supported" in text:
+        from langchain.embeddings.base import _BUILTIN_PROVIDERS
+
+        known = list(_BUILTIN_PROVIDERS)
+        told = f"there is no provider of embeddings '{section.provider_name}'.{nearest(section.provider_name, known)}"
+        return ModelProblem(f"{told} Known: {', '.join(known)}.", of_this_machine=False)
+    return explained(error, section, key)
+
+
+@dataclass
+class _ReadOnFirstUse(Embeddings):
+    """A model that is built when the first text is embedded, in the thread that embeds it."""
+
+    section: EmbeddingSettings
+    _model: Embeddings | None = None
+    _building: Any = field(default_factory=threading.Lock)
+
+    def embed_query(self, text: str) -> list[float]:
+        """See `Embeddings.embed_query`."""
+        return self._ready().embed_query(text)
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """See `Embeddings.embed_documents`."""
+        return self._ready().embed_documents(texts)
+
+    def _ready(self) -> Embeddings:
+        with self._building:
+            if self._model is None:
+                self._model = _built(self.section)
+            return self._model

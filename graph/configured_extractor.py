@@ -1,0 +1,68 @@
+"""What extracts intents: the model that the settings name, or what Python passes in (I2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
+
+from groundgraph.chains.ask_extractor import AskExtractor, Extractor
+from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.extraction_annotation import annotations_of
+from groundgraph.core.schema import SourceSchema
+from groundgraph.core.settings import Settings
+from groundgraph.graph.configured_model import configured_model
+
+EXTRACTION = "intent.extraction_config"
+
+
+def configured_extractor(
+    settings: Settings, schemas: Mapping[str, SourceSchema | None], passed: Extractor | None = None
+) -> AskExtractor | None:
+    """The extractor; None when neither settings nor Python name one.
+
+    Args:
+        settings: the `intent` section.
+        schemas: the declared fields of the sources, whose annotations are checked.
+        passed: stands in place of `intent.extraction_config`.
+
+    Raises:
+        ConfigurationError: the model cannot be built, `passed` cannot be called, an annotation is wrong, or a key of
+            the section would have no effect.
+    """
+    problems = extraction_problems(settings, has_extractor=passed is not None)
+    given: object = passed
+    if given is not None and not (isinstance(given, BaseChatModel | Runnable) or callable(given)):
+        told = f"takes a chat model, a Runnable or a function of the messages, not {type(passed).__name__}"
+        problems.append(Problem("extractor", told))
+    if problems:
+        raise ConfigurationError(problems)
+    for schema in schemas.values():
+        if schema is not None:
+            annotations_of(schema)
+    chosen = passed or configured_model(settings.intent.extraction_config, EXTRACTION)
+    return AskExtractor(chosen) if chosen is not None else None
+
+
+def extraction_problems(settings: Settings, *, has_extractor: bool = False) -> list[Problem]:
+    """The keys of the `intent` section that would be taken and ignored."""
+    intent = settings.intent
+    extracts = has_extractor or intent.extraction_config is not None
+    only_extract = ("extraction_config", "expand_ambiguous_queries", "output_style_hint", "x_extraction")
+    problems = [
+        Problem(f"intent.{name}", f"belongs to mode 'extract', but the mode is '{intent.mode}'")
+        for name in only_extract
+        if getattr(intent, name) and intent.mode != "extract"
+    ]
+    if problems:
+        return problems
+    problems = [
+        Problem(f"intent.{name}", "has no effect without intent.extraction_config")
+        for name in ("output_style_hint", "x_extraction")
+        if getattr(intent, name) and not extracts
+    ]
+    if intent.include_assistant_context and not intent.expand_ambiguous_queries:
+        told = "has no effect without intent.expand_ambiguous_queries: true"
+        problems.append(Problem("intent.include_assistant_context", told))
+    return problems

@@ -1,0 +1,86 @@
+"""Results that say similar things stand together, and the best ones at both ends (P5, P8)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from langgraph.runtime import Runtime
+
+from groundgraph.chains.clustering.arrange import arrange
+from groundgraph.chains.clustering.cluster import Cluster, clusters
+from groundgraph.chains.clustering.similarity import Similarities
+from groundgraph.chains.strategy_chain import Ran, Strategy, first_available
+from groundgraph.core.blocking import run_blocking
+from groundgraph.core.context import Context
+from groundgraph.core.deadline import within
+from groundgraph.core.evidence_store import EvidenceStore
+from groundgraph.core.settings import Settings
+from groundgraph.core.turn_values import Ranking
+from groundgraph.nodes.node import Node
+from groundgraph.nodes.ranking_step import Ending, RankingInput, RankingUpdate, changed, ended, with_issue
+from groundgraph.prompts import Prompts
+
+
+@dataclass(frozen=True)
+class ClusterMethod:
+    """One way of clustering: from a question and texts to their similarities, and its bounds."""
+
+    name: str
+    compare: Callable[[str, Sequence[str]], Awaitable[Similarities]]
+    threshold: float
+    min_size: int
+
+
+def arrange_results(
+    settings: Settings,
+    methods: Sequence[ClusterMethod],
+    evidence: EvidenceStore,
+    prompts: Prompts,
+    *,
+    ending: Ending | None = None,
+) -> Node[RankingInput, RankingUpdate]:
+    """The node. Nothing is dropped: it only changes the order, and says what belongs together."""
+    reorder = settings.result_processing.reorder
+
+    async def arrange_results(state: RankingInput, runtime: Runtime[Context]) -> RankingUpdate:
+        started, ranking = time.perf_counter(), state["ranking"]
+        refs = ranking["refs"]
+        ran: dict[str, object] = {"reorder": reorder} if reorder else {}
+        found: list[Cluster] = []
+        if methods and refs:
+            results = await evidence.results(runtime.store, refs, state.get("bodies"))
+            texts = [result.content for result in results]
+            grouped = await _clustered(methods, state["turn"]["question"], texts, settings.deadlines.model)
+            ran["cluster"] = grouped.record()
+            found = grouped.value or []
+            if grouped.value is None:
+                ranking = _with_failure(ranking, prompts, state["turn"]["language"], grouped.reason)
+        order, found = arrange(len(refs), found, both_ends=reorder == "zigzag")
+        ranking = changed(ranking, "arrange_results", started, [refs[place] for place in order], **ran)
+        ranking["clusters"] = [
+            {"label": one.label, "score": one.score, "labels": [place + 1 for place in one.members]} for one in found
+        ]
+        runtime.stream_writer({"stage": "arrange_results", "clusters": len(found)})
+        return {"ranking": await ended(state, runtime, ranking, ending)}
+
+    return arrange_results
+
+
+async def _clustered(
+    methods: Sequence[ClusterMethod], question: str, texts: Sequence[str], limit: float
+) -> Ran[list[Cluster]]:
+    def strategy(method: ClusterMethod) -> Strategy[list[Cluster]]:
+        async def work() -> list[Cluster]:
+            near = await method.compare(question, texts)
+            bounds = {"threshold": method.threshold, "min_size": method.min_size}
+            return await run_blocking(clusters, texts, near, **bounds)
+
+        return method.name, lambda: within(limit, work())
+
+    return await first_available([strategy(method) for method in methods])
+
+
+def _with_failure(ranking: Ranking, prompts: Prompts, language: str, reason: str) -> Ranking:
+    return with_issue(ranking, prompts.note("step_failed", language, step="cluster_strategy", reason=reason))

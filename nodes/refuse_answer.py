@@ -1,0 +1,49 @@
+"""An answer that does not agree with its evidence is withheld, where the configuration says so."""
+
+from __future__ import annotations
+
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from groundgraph.core.context import Context
+from groundgraph.core.turn_values import Check, Draft, Turn
+from groundgraph.nodes.node import Node
+from groundgraph.prompts import Prompts
+
+
+class RefuseAnswerInput(TypedDict, total=False):
+    """What the step reads."""
+
+    turn: Turn
+    draft: Draft
+    check: Check
+
+
+class RefuseAnswerUpdate(TypedDict):
+    """What the step writes."""
+
+    draft: Draft
+    check: Check
+
+
+def refuse_answer(prompts: Prompts) -> Node[RefuseAnswerInput, RefuseAnswerUpdate]:
+    """The node. The outcome is `insufficient`: nothing good enough was found to say. The flags that led to it stay."""
+
+    async def refuse_answer(state: RefuseAnswerInput, runtime: Runtime[Context]) -> RefuseAnswerUpdate:
+        text = prompts.render("answer_refused", language=state["turn"]["language"]).strip()
+        draft: Draft = {
+            **state["draft"],
+            "text": text,
+            "outcome": "insufficient",
+            "finish": "withheld",
+            "order": [],
+            "removed": [],
+            "removed_links": [],
+            "written": 0,
+            "body": len(text),
+        }
+        check: Check = {**state["check"], "labels": [], "order": [], "quotes": []}
+        runtime.stream_writer({"stage": "refuse_answer"})
+        return {"draft": draft, "check": check}
+
+    return refuse_answer

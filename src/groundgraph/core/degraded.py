@@ -1,0 +1,48 @@
+"""Telling that a source answered without a part of itself, so that an outage does not look like ignorance.
+
+A source whose embedding model or reranker fails goes on without it and calls `degraded`; whoever asked collects what
+was told, across the tasks that it started.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from typing_extensions import TypedDict
+
+_LOG = logging.getLogger("groundgraph")
+
+
+class Degradation(TypedDict):
+    """`part` is `vectors`, `transformer`, `reranker`, `filter`, or of a topic index `topic_index`, `topic_options` or
+    `heading_choice`; `reason` says why the source went on without it."""
+
+    part: str
+    reason: str
+
+
+_collected: ContextVar[list[Degradation] | None] = ContextVar("groundgraph_degraded", default=None)
+
+
+@contextmanager
+def collect_degradations() -> Iterator[list[Degradation]]:
+    """What `degraded` is told inside, each once."""
+    found: list[Degradation] = []
+    token = _collected.set(found)
+    try:
+        yield found
+    finally:
+        _collected.reset(token)
+
+
+def degraded(source: str, part: str, reason: str) -> None:
+    """Tell that `source` went on without `part`; it is logged where nobody collects it."""
+    found = _collected.get()
+    told: Degradation = {"part": part, "reason": reason}
+    if found is None:
+        _LOG.warning("The source '%s' went on without its %s: %s", source, part, reason)
+    elif told not in found:
+        found.append(told)

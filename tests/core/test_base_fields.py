@@ -1,0 +1,32 @@
+"""The fields of a knowledge base: those of documents and of every custom schema (K8, K11)."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundgraph.core.base_fields import base_fields
+from groundgraph.core.errors import ConfigurationError
+from groundgraph.core.settings import KnowledgeBaseSettings
+
+
+def base(fields=None, **schemas) -> KnowledgeBaseSettings:
+    return KnowledgeBaseSettings(fields=fields or {}, schemas={name: {"fields": own} for name, own in schemas.items()})
+
+
+def test_k11_the_fields_of_all_kinds_are_together():
+    found = base_fields(
+        base({"date": {"type": "date"}}, notes={"topic": {"enum": ["a"], "required": True}, "title": {}})
+    )
+    assert found == {"date": {"type": "date"}, "topic": {"enum": ["a"]}}
+
+
+def test_k11_a_field_of_two_kinds_allows_what_either_allows():
+    found = base_fields(base({"kind": {"enum": ["a", "b"]}}, notes={"kind": {"enum": ["b", "c"]}}))
+    assert found == {"kind": {"enum": ["a", "b", "c"]}}
+    assert base_fields(base({"kind": {"enum": ["a"]}}, notes={"kind": {}})) == {"kind": {}}
+
+
+@pytest.mark.parametrize("name", ["documents", "web_pages", "query"])
+def test_k8_a_schema_has_a_name_of_its_own(name):
+    with pytest.raises(ConfigurationError, match=f"'{name}' is the name of a kind of data"):
+        base_fields(base(**{name: {"a": {}}}))

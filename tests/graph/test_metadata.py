@@ -1,0 +1,144 @@
+"""Metadata fields of documents, from the file to the filter (K11)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from groundgraph import ingest_graph, load_settings, turn_graph
+from groundgraph.graph.ingest_documents import run_ingest
+
+BASE = {
+    "file": "kb.sqlite",
+    "fields": {
+        "category": {"enum": ["security", "authorization", "news"]},
+        "date": {"type": "date"},
+        "pages": {"type": "integer"},
+    },
+    "metadata": {"rules": [{"path": "docs/news/**", "set": {"category": "news"}}]},
+}
+
+
+def settings_in(folder: Path, **sections):
+    settings = load_settings({"knowledge_base": BASE, "intent": {"mode": "static"}, **sections})
+    return settings.model_copy(update={"base_dir": folder})
+
+
+@pytest.fixture
+async def filled(tmp_path: Path) -> Path:
+    """Four documents about tokens, each with its category from another place."""
+    news = tmp_path / "docs" / "news"
+    news.mkdir(parents=True)
+    (tmp_path / "docs" / "front.md").write_text(
+        "---\ncategory: security\ndate: 2026-01-05\n---\n# A\n\nA token is secret.\n"
+    )
+    (tmp_path / "docs" / "beside.txt").write_text("A token grants access.\n")
+    (tmp_path / "docs" / "metadata.yaml").write_text(
+        "'*': {date: 2025-06-01}\nbeside.txt: {category: authorization, pages: '3'}\nfront.md: {category: news}\n"
+    )
+    (news / "rule.md").write_text("A token was stolen.\n")
+    (tmp_path / "docs" / "plain.md").write_text("A token is a string.\n")
+    report = await run_ingest(ingest_graph(settings_in(tmp_path)), {"paths": ["docs"]})
+    assert (report.written, report.failed, report.warnings, report.ignored) == (4, [], [], {})
+    return tmp_path
+
+
+async def found(folder: Path, **filters) -> set[str]:
+    return await _asked(settings_in(folder, retrieval={"score_threshold": 0}, **filters))
+
+
+async def _asked(settings) -> set[str]:
+    graph = turn_graph(settings)
+    try:
+        result = await graph.ainvoke({"question": "What is a token?"})
+    finally:
+        await graph.resources.close()
+    return {Path(row["metadata"]["document"]).name for row in result["provenance"]["results"]}
+
+
+@pytest.mark.parametrize("kind", ["filters", "default_filters"])
+@pytest.mark.parametrize(
+    ("conditions", "documents"),
+    [
+        ({"category": "security"}, {"front.md"}),
+        ({"category": "authorization"}, {"beside.txt"}),
+        ({"category": ["news", "security"]}, {"rule.md", "front.md"}),
+        ({"date": {"gte": "2026-01-01"}}, {"front.md"}),
+        ({"date": "2025-06-01"}, {"beside.txt", "plain.md", "rule.md"}),
+        ({"pages": {"gt": 2}}, {"beside.txt"}),
+        ({"category": {"not": "news"}}, {"front.md", "beside.txt", "plain.md"}),
+    ],
+)
+async def test_k11_filters_reach_fields_from_front_matter_sidecar_and_path_rules(filled, kind, conditions, documents):
+    intent = {"mode": "static", kind: {"knowledge_base": conditions}}
+    assert await found(filled, intent=intent) == documents
+
+
+async def test_k11_an_entry_of_sources_has_the_fields_of_the_base_too(filled):
+    entry = {"type": "vector_kb", "name": "docs", "path": "kb.sqlite", "fields": {"author": {}}}
+    intent = {"mode": "static", "default_filters": {"docs": {"category": "security"}}}
+    settings = settings_in(filled, sources=[entry], intent=intent, retrieval={"score_threshold": 0})
+    assert await _asked(settings) == {"front.md"}
+
+
+async def test_k11_a_changed_sidecar_changes_the_documents_below_it_and_no_others(filled):
+    (filled / "docs" / "metadata.yaml").write_text(
+        "'*': {date: 2025-06-01}\nbeside.txt: {category: security, pages: 3}\nfront.md: {category: news}\n"
+    )
+    report = await run_ingest(ingest_graph(settings_in(filled)), {"paths": ["docs"]})
+    assert (report.written, report.unchanged) == (1, 3)
+    intent = {"mode": "static", "filters": {"knowledge_base": {"category": "security"}}}
+    assert await found(filled, intent=intent) == {"front.md", "beside.txt"}
+
+
+async def test_k11_a_value_that_its_field_does_not_allow_is_left_out_and_told_with_its_place(filled):
+    (filled / "docs" / "front.md").write_text("---\ncategory: secuirty\ndate: soon\n---\n# A\n\nA token is secret.\n")
+    report = await run_ingest(ingest_graph(settings_in(filled)), {"paths": ["docs"]})
+    assert [entry["document"] for entry in report.warnings] == ["docs/front.md"] * 2
+    told = " ".join(entry["reason"] for entry in report.warnings)
+    assert "'category' was left out (front matter)" in told
+    assert "Did you mean 'security'" in told
+    assert "'soon' is not a value of type date" in told
+    # "soon" comes after every date as a text; it must not pass.
+    intent = {"mode": "static", "filters": {"knowledge_base": {"date": {"gte": "2026-01-01"}}}}
+    assert await found(filled, intent=intent) == set()
+
+
+async def test_k11_a_sidecar_that_cannot_be_read_keeps_the_documents_as_they_were(filled):
+    (filled / "docs" / "metadata.yaml").write_text("beside.txt: {category: news\n")
+    report = await run_ingest(ingest_graph(settings_in(filled)), {"paths": ["docs"]})
+    assert (report.documents, len(report.failed)) == (0, 4)
+    assert "metadata.yaml:" in report.failed[0]["reason"]
+    intent = {"mode": "static", "filters": {"knowledge_base": {"category": "authorization"}}}
+    assert await found(filled, intent=intent) == {"beside.txt"}
+
+
+async def test_k11_the_fields_of_records_are_typed_too(tmp_path):
+    (tmp_path / "items.csv").write_text("name,date,pages\ntoken one,2026-02-01,5\ntoken two,soon,7\n")
+    report = await run_ingest(ingest_graph(settings_in(tmp_path)), {"paths": ["items.csv"]})
+    assert "'date' was left out in 1 of its parts" in report.warnings[0]["reason"]
+    intent = {"mode": "static", "filters": {"knowledge_base": {"date": {"gte": "2026-01-01"}}}}
+    graph = turn_graph(settings_in(tmp_path, intent=intent, retrieval={"score_threshold": 0}))
+    results = (await graph.ainvoke({"question": "Which token?"}))["provenance"]["results"]
+    await graph.resources.close()
+    assert [row["metadata"]["pages"] for row in results] == [5]
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_k11_slips_of_the_pen_in_a_sidecar_are_told_once_with_their_line(filled, dry_run):
+    (filled / "docs" / "metadata.yaml").write_text(
+        "'*': {categroy: security, owner: me, title: One}\nbesid.txt: {category: news}\n'news/*': {pages: 1}\n"
+    )
+    report = await run_ingest(ingest_graph(settings_in(filled)), {"paths": ["docs"], "dry_run": dry_run})
+    assert [entry["document"] for entry in report.warnings] == ["docs/metadata.yaml"] * 2
+    field, glob = (entry["reason"] for entry in report.warnings)
+    assert field.startswith("the field 'categroy' (metadata.yaml:1) is not declared")
+    assert field.endswith("Did you mean 'category'?")
+    assert glob == "'besid.txt' (metadata.yaml:2) fits no document that was read"
+
+
+async def test_k11_an_entry_for_a_document_that_was_not_to_be_read_is_no_slip(filled):
+    for given in ("docs/beside.txt", "docs/news"):
+        report = await run_ingest(ingest_graph(settings_in(filled)), {"paths": [given]})
+        assert report.warnings == []

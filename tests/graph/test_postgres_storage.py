@@ -1,0 +1,219 @@
+"""Checkpoints and the store in a real PostgreSQL (T3; decision 9; faults 41, 42, 45, 46, 47)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from langgraph.checkpoint.conformance import checkpointer_test, validate
+from oauth_sources import ask, docs, thread
+from postgres_fixture import postgres  # noqa: F401 - a fixture
+from pydantic import ValidationError
+
+from groundgraph import load_provenance, load_settings, open_graph
+from groundgraph.core.errors import (
+    ConfigurationError,
+    StorageLocked,
+    StorageUnavailable,
+    ThreadBusy,
+    ThreadConflict,
+)
+from groundgraph.core.settings import CheckpointerSettings
+from groundgraph.graph.forget_thread import forget_thread
+
+SUPPORT = Path(__file__).parent.parent / "support"
+STRUCTURED = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
+
+
+def settings_for(url, **others):
+    kept = {"type": "postgres", "url": url}
+    return load_settings({**STRUCTURED, "checkpointer": kept, "store": kept, **others})
+
+
+@pytest.fixture
+def url(postgres):  # noqa: F811
+    return postgres.database("threads")
+
+
+@pytest.mark.live
+async def test_fault_47_the_saver_passes_the_conformance_suite(url) -> None:
+    from contextlib import AsyncExitStack
+
+    from groundgraph.graph.postgres_storage import PostgresStorage
+
+    @checkpointer_test(name="postgres")
+    async def saver() -> AsyncIterator[object]:
+        async with AsyncExitStack() as stack:
+            yield await PostgresStorage(stack).saver(url, 4)
+
+    report = await validate(saver)
+    assert report.passed_all_base(), report.to_dict()
+
+
+@pytest.mark.live
+async def test_T3_threads_evidence_and_records_are_kept_over_restarts_and_can_be_forgotten(url) -> None:
+    async with open_graph(settings_for(url), sources=[docs()]) as graph:
+        first = await graph.ainvoke(ask(), thread())
+    async with open_graph(settings_for(url), sources=[docs()]) as graph:
+        second = await graph.ainvoke(ask("pump 17"), thread())
+        assert len(second["messages"]) == 4
+        assert await load_provenance(graph, "t", first["provenance"]["turn_id"]) == first["provenance"]
+        gone = await forget_thread(graph, "t")
+        assert gone.records == 2
+        assert gone.checkpoints > 8
+        assert not (await graph.aget_state(thread())).values
+
+
+@pytest.mark.live
+async def test_two_processes_may_set_up_the_same_database_at_once(url) -> None:
+    async def use(number: int) -> str:
+        async with open_graph(settings_for(url), sources=[docs()]) as graph:
+            return (await graph.ainvoke(ask(), thread(f"t{number}")))["outcome"]
+
+    assert await asyncio.gather(*(use(number) for number in range(4))) == ["answered"] * 4
+
+
+@pytest.mark.live
+async def test_50_threads_at_once_share_few_connections_and_nothing_else(url, postgres) -> None:  # noqa: F811
+    async with open_graph(settings_for(url), sources=[docs()]) as graph:
+        outputs = await asyncio.gather(*(graph.ainvoke(ask(), thread(f"t{n}")) for n in range(50)))
+        used = postgres.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = 'threads'")[0][0]
+    assert {output["outcome"] for output in outputs} == {"answered"}
+    assert {len(output["messages"]) for output in outputs} == {2}
+    assert used <= 11, "ten of the pool and the one that holds the claims"
+
+
+@pytest.mark.live
+async def test_fault_75_two_processes_on_one_thread_take_turns_and_lose_nothing(url) -> None:
+    async with (
+        open_graph(settings_for(url), sources=[docs()]) as one,
+        open_graph(settings_for(url), sources=[docs()]) as other,
+    ):
+        await asyncio.gather(*(graph.ainvoke(ask(), thread()) for graph in (one, other) for _ in range(4)))
+        messages = (await one.aget_state(thread())).values["messages"]
+    assert len(messages) == 16
+
+
+@pytest.mark.live
+async def test_a_thread_that_another_process_holds_is_busy(url) -> None:
+    async with open_graph(settings_for(url, deadlines={"turn": 0.5}), sources=[docs()]) as graph:
+        await graph.ainvoke(ask(), thread())
+        from groundgraph.graph.postgres_claims import ThreadClaims
+
+        other = ThreadClaims(url)
+        async with other.hold("t", 1):
+            with pytest.raises(ThreadBusy, match="another process"):
+                await graph.ainvoke(ask(), thread())
+        assert (await graph.ainvoke(ask(), thread()))["outcome"] == "answered"
+        await other.close()
+
+
+@pytest.mark.live
+async def test_a_process_that_asks_no_claim_and_races_is_told_of_the_conflict(url) -> None:
+    from groundgraph import InMemorySource
+
+    class Racing(InMemorySource):
+        async def query(self, *args, **kwargs):
+            if self.race:
+                race, self.race = self.race, None
+                await race()
+            return await super().query(*args, **kwargs)
+
+    source = Racing([{"id": "a", "content": "grant types"}], name="racing")
+    source.race = None
+    async with (
+        open_graph(settings_for(url), sources=[source]) as graph,
+        open_graph(settings_for(url), sources=[docs()]) as other,
+    ):
+        await graph.ainvoke(ask(), thread())
+        other.checkpointer.claims = None
+        source.race = lambda: other.ainvoke(ask("of another process"), thread())
+        with pytest.raises(ThreadConflict, match="Another process wrote"):
+            await graph.ainvoke(ask(), thread())
+        assert (await graph.ainvoke(ask(), thread()))["outcome"] == "answered"
+
+
+@pytest.mark.live
+async def test_fault_45_a_locked_table_is_a_typed_error_and_the_thread_goes_on(url) -> None:
+    async with open_graph(settings_for(url), sources=[docs()]) as graph:
+        await graph.ainvoke(ask(), thread())
+        with psycopg.connect(url) as holder:
+            holder.execute("LOCK TABLE checkpoint_writes IN ACCESS EXCLUSIVE MODE")
+            with pytest.raises(StorageLocked, match="locked for longer than five seconds"):
+                await graph.ainvoke(ask("grant types again"), thread())
+            holder.rollback()
+        assert (await graph.ainvoke(ask("grant types once more"), thread()))["outcome"] == "answered"
+
+
+@pytest.mark.live
+async def test_a_server_that_is_killed_and_comes_back_is_a_typed_error_meanwhile(url, postgres) -> None:  # noqa: F811
+    async with open_graph(settings_for(url), sources=[docs()]) as graph:
+        await graph.ainvoke(ask(), thread())
+        postgres.kill()
+        try:
+            with pytest.raises(StorageUnavailable, match="does not answer"):
+                await graph.ainvoke(ask("while it is down"), thread())
+        finally:
+            postgres.start()
+        output = await graph.ainvoke(ask("grant types when it is back"), thread())
+    assert output["outcome"] == "answered"
+    assert [message.text for message in output["messages"]][-2] == "grant types when it is back"
+
+
+async def test_no_server_at_the_start_is_a_typed_error() -> None:
+    with pytest.raises(StorageUnavailable, match="does not answer"):
+        async with open_graph(settings_for("postgresql://reader:s3cret@127.0.0.1:9/x"), sources=[docs()]):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [({"type": "postgres"}, "needs `url`"), ({"url": "postgresql://h/d"}, "belongs to type 'postgres'")],
+)
+def test_a_url_and_the_type_postgres_belong_together(given, message) -> None:
+    with pytest.raises(ValidationError, match=message):
+        CheckpointerSettings(**given)
+    with pytest.raises(ConfigurationError, match=message):
+        load_settings({"checkpointer": given})
+
+
+POINTS = ["begin_turn", "retrieve_source", "answer_conversational", "inside_model"]
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory, postgres):  # noqa: F811
+    postgres.database("killed")
+    run = subprocess.run(
+        [sys.executable, "killed_turn.py", str(tmp_path_factory.mktemp("killed")), postgres.url("killed"), *POINTS],
+        cwd=SUPPORT,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("point", POINTS)
+def test_fault_41_killed_and_resumed_from_postgresql_with_the_same_prompt(killed, point) -> None:
+    whole, resumed = killed["nowhere"], killed[point]
+    assert resumed["killed"] == 9
+    assert set(resumed["prompts"]) == set(whole["prompts"])
+    assert resumed["result"]["answer"] == whole["result"]["answer"] == "Four types [1], clients [2]."
+    assert resumed["queries"] == 2, "completed steps do not run again"
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("point", POINTS)
+def test_fault_42_killed_after_synthesis_there_is_one_record_and_one_answer(killed, point) -> None:
+    result = killed[point]["result"]
+    assert [kind for kind, _ in result["messages"]] == ["human", "ai"]
+    assert (result["records"], result["history"]) == (1, 1)

@@ -1,0 +1,133 @@
+"""Evidence that does not answer the question: `insufficient` before any model is called (issue 8, S5, S8)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.embeddings import Embeddings
+from langchain_core.messages import HumanMessage
+
+from groundgraph import InMemorySource, load_settings, retrieval_graph, turn_graph
+from groundgraph.chains.chunk_whole_text import WholeTextChunker
+from groundgraph.chains.identity_chains import ContentAsMatchingText, ContentAsQualifyingText
+from groundgraph.core.chain import IngestChains
+from groundgraph.core.document import Document
+from groundgraph.core.embedder import Embedder
+from groundgraph.graph.ingest_documents import ingest_documents
+from groundgraph.testing import ScriptedChatModel
+
+TEXTS = {
+    "tokens": "Access tokens expire after one hour. A refresh token lives for thirty days.",
+    "sea": "Penguins swim in the cold sea near the coast.",
+}
+ANSWERED = "When do access tokens expire?"
+# One word of many stands in the base.
+HARDLY = "Which museum near Lisbon exhibits nineteenth century steam locomotives, tramways and carriages?"
+CHAINS = IngestChains(WholeTextChunker(), ContentAsQualifyingText(), ContentAsMatchingText())
+
+
+class Axes(Embeddings):
+    """A text about tokens lies on one axis, any other on another, questions without either word on a third."""
+
+    def embed_query(self, text: str) -> list[float]:
+        place = 0 if "token" in text.lower() else 1 if "sea" in text.lower() else 2
+        return [float(place == axis) for axis in range(3)]
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [self.embed_query(text) for text in texts]
+
+
+async def base(folder: Path, embedder: Embedder | None = None) -> Path:
+    path = folder / "kb.sqlite"
+    await ingest_documents(
+        path, (Document(name, text) for name, text in TEXTS.items()), chains=CHAINS, embedder=embedder
+    )
+    return path
+
+
+async def asked(question: str, path: Path, model: ScriptedChatModel, embedder: Any = None, **settings: Any) -> Any:
+    retrieval = {"score_threshold": 0.0, **settings.pop("retrieval", {})}
+    # The question itself is the query: no model is called before the evidence is there.
+    intent = {"mode": "static", "include_message_as_query": True}
+    given = load_settings({"knowledge_base": {"file": str(path)}, "retrieval": retrieval, "intent": intent, **settings})
+    graph = turn_graph(given, chat_model=model, embeddings=embedder)
+    try:
+        return await graph.ainvoke({"messages": [HumanMessage(question)]})
+    finally:
+        await graph.resources.close()
+
+
+async def test_S8_evidence_that_hardly_fits_is_insufficient_and_no_model_is_called(tmp_path):
+    model = ScriptedChatModel("never said")
+    output = await asked(HARDLY, await base(tmp_path), model)
+    assert output["outcome"] == "insufficient"
+    assert model.calls == []
+    assert 0 < output["support"]["answerable"] < 0.05
+    assert output["citations"] == []
+    record = output["provenance"]
+    assert record["results"] == []
+    assert [row["metadata"]["document"] for row in record["results_by_source"]["knowledge_base"]] == ["sea"]
+    assert record["answerable"] == output["support"]["answerable"]
+
+
+async def test_S8_evidence_that_fits_is_answered_from(tmp_path):
+    model = ScriptedChatModel("After an hour [1].")
+    output = await asked(ANSWERED, await base(tmp_path), model)
+    assert output["outcome"] == "answered"
+    assert output["support"]["answerable"] > 0.5
+    assert len(model.calls) == 1
+
+
+@pytest.mark.parametrize(("threshold", "outcome"), [(None, "answered"), (0.0, "answered"), (0.999, "insufficient")])
+async def test_the_threshold_can_be_set_or_taken_away(tmp_path, threshold, outcome):
+    model = ScriptedChatModel(["Something [1]."] * 2)
+    path = await base(tmp_path)
+    for question in (ANSWERED, HARDLY):
+        output = await asked(question, path, model, retrieval={"answerable_threshold": threshold})
+        assert output["outcome"] == outcome
+
+
+async def test_a_cosine_speaks_for_or_against_the_evidence(tmp_path):
+    embedder = Embedder(Axes(), "axes")
+    path = await base(tmp_path, embedder)
+    near = await asked("token", path, ScriptedChatModel("An hour [1]."), embedder)
+    far = await asked("Which bread near Lisbon?", path, ScriptedChatModel("never said"), embedder)
+    assert near["support"]["answerable"] > 0.7
+    assert (far["outcome"], far["support"]["answerable"] < 0.05) == ("insufficient", True)
+
+
+async def test_the_query_that_a_model_wrote_counts_beside_the_users_words(tmp_path):
+    settings = {"intent": {"mode": "static", "text_queries": ["When do access tokens expire?"]}}
+    model = ScriptedChatModel("Nach einer Stunde [1].")
+    output = await asked("Wie lange gelten die Zugangsschlüssel?", await base(tmp_path), model, **settings)
+    assert output["outcome"] == "answered"
+
+
+async def test_evidence_of_other_kinds_of_sources_is_not_refused():
+    source = InMemorySource([TEXTS["sea"]], name="notes")
+    intent = {"mode": "static", "include_message_as_query": True}
+    settings = load_settings({"retrieval": {"score_threshold": 0.0}, "intent": intent})
+    graph = turn_graph(settings, sources=[source], chat_model=ScriptedChatModel("Penguins [1]."))
+    output = await graph.ainvoke({"messages": [HumanMessage(HARDLY)]})
+    assert output["outcome"] == "answered"
+    assert output["support"]["answerable"] < 0.05
+
+
+async def test_T8_the_retrieval_graph_refuses_the_same_evidence(tmp_path):
+    settings = {"knowledge_base": {"file": str(await base(tmp_path))}, "retrieval": {"score_threshold": 0.0}}
+    graph = retrieval_graph(load_settings(settings))
+    found = await graph.ainvoke({"question": HARDLY})
+    assert (found["outcome"], found["evidence"], found["context"]) == ("insufficient", [], "")
+    assert found["provenance"]["answerable"] < 0.05
+    await graph.resources.close()
+
+
+async def test_S5_general_knowledge_may_answer_what_the_evidence_does_not(tmp_path):
+    model = ScriptedChatModel("The railway museum.")
+    output = await asked(HARDLY, await base(tmp_path), model, synthesis={"allow_parametric": True})
+    assert output["outcome"] == "insufficient"
+    assert "The railway museum." in output["answer"]
+    [call] = model.calls
+    assert not any("Penguins" in message.text for message in call.prompt.messages)
