@@ -20,20 +20,21 @@ import importlib
 import sys
 
 from benchmarks.effort import FULL, QUICK
-from benchmarks.limits import LIMITS
+from benchmarks.limits import BY_NAME_ONLY, LIMITS
 from benchmarks.report import Row, as_json, as_markdown, show
 
 
 def main(arguments: list[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
-    unknown = sorted(set(given.limits) - set(LIMITS))
+    modules = {**LIMITS, **BY_NAME_ONLY}
+    unknown = sorted(set(given.limits) - set(modules))
     if unknown:
-        print(f"There is no benchmark for {', '.join(unknown)}. Known: {', '.join(LIMITS)}.", file=sys.stderr)
+        print(f"There is no benchmark for {', '.join(unknown)}. Known: {', '.join(modules)}.", file=sys.stderr)
         return 2
     rows: list[Row] = []
     for limit in given.limits or LIMITS:
         print(f"measuring {limit} ...", file=sys.stderr, flush=True)
-        rows += importlib.import_module(f"benchmarks.{LIMITS[limit]}").run(QUICK if given.quick else FULL)
+        rows += importlib.import_module(f"benchmarks.{modules[limit]}").run(QUICK if given.quick else FULL)
     if given.json:
         print(as_json(rows))
     elif given.markdown:
@@ -43,9 +44,17 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+_LIMITS_HELP = f"any of {', '.join(LIMITS)}; default all these. Only when named: {', '.join(BY_NAME_ONLY)}"
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0])
-    parser.add_argument("limits", nargs="*", metavar="LIMIT", help=f"any of {', '.join(LIMITS)}; default all")
+    parser.add_argument(
+        "limits",
+        nargs="*",
+        metavar="LIMIT",
+        help=f"any of {', '.join(LIMITS)}; default all these. Only when named: {', '.join(BY_NAME_ONLY)}",
+    )
     parser.add_argument("--quick", action="store_true", help="few repetitions: shows that it runs, not how fast")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON in place of the table")
     parser.add_argument("--markdown", action="store_true", help="print the table for README.md")

@@ -18,6 +18,8 @@ class Effort:
         waits: repetitions of what takes long because something waits, such as a hanging source.
         long_thread: turns of the long thread.
         processes: processes started per subject.
+        chunks: chunks of the large knowledge base.
+        questions: questions to it.
     """
 
     rounds: int
@@ -25,6 +27,8 @@ class Effort:
     waits: int
     long_thread: int
     processes: int
+    chunks: int = 100_000
+    questions: int = 150
 
     @property
     def unseen(self) -> range:
@@ -33,4 +37,4 @@ class Effort:
 
 
 FULL = Effort(rounds=12, turns=20, waits=7, long_thread=200, processes=7)
-QUICK = Effort(rounds=2, turns=3, waits=1, long_thread=20, processes=1)
+QUICK = Effort(rounds=2, turns=3, waits=1, long_thread=20, processes=1, chunks=2_000, questions=10)

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from readme_parts import with_parts
 
-from groundgraph import load_settings
-from groundgraph.graph.resources import Resources
+from groundgraph import load_settings, turn_graph
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -65,7 +64,10 @@ def test_the_python_code_runs(code: str, tmp_path: Path) -> None:
 def test_the_configuration_loads_and_builds(text: str, tmp_path: Path) -> None:
     path = tmp_path / "groundgraph.yaml"
     path.write_text(text)
-    assert set(Resources.build(load_settings(path)).sources) == {"docs", "cases"}
+    settings = load_settings(path)
+    assert not settings.notices, "everything that it asks for is used"
+    named = {entry.name for entry in settings.sources} or {"knowledge_base"}
+    assert set(turn_graph(settings).resources.sources) == named
 
 
 def test_the_picture_is_the_graph() -> None:

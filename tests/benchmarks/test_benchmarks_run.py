@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+# Every benchmark in its quick form takes more than a minute.
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
-LIMITS = ["L1", "L2", "L3", "L4", "L8", "L9", "L10", "L13", "L16"]
+LIMITS = ["L1", "L2", "L3", "L4", "L5", "L6", "L8", "L9", "L10", "L11", "L12", "L13", "L15", "L16"]
 
 
 def benchmarks(*arguments):

@@ -18,14 +18,14 @@ def test_u6_a_right_file_is_said_to_be_right(call, tmp_path):
 
 
 def test_fault_09_every_problem_is_a_line_with_file_line_and_column(call, tmp_path):
-    (tmp_path / "a.yaml").write_text("retrieval:\n  top_kk: 3\n  top_k: 0\nreranker: {enabled: true}\n")
+    (tmp_path / "a.yaml").write_text("retrieval:\n  top_kk: 3\n  top_k: 0\ncategory_router: {enabled: true}\n")
     ran = call("config", "check", "a.yaml")
     assert ran.code == 2
     places = [line.split(": ")[:2] for line in ran.out.splitlines()]
     assert places == [
         ["a.yaml:2:3", "retrieval.top_kk"],
         ["a.yaml:3:3", "retrieval.top_k"],
-        ["a.yaml:4:12", "reranker.enabled"],
+        ["a.yaml:4:19", "category_router.enabled"],
     ]
     ran = call("config", "check", "a.yaml", "--json")
     assert ran.code == 2
@@ -51,6 +51,8 @@ def test_fault_09_every_problem_is_a_line_with_file_line_and_column(call, tmp_pa
         ("synthesis:\n  template: '{{ open '\n", "synthesis.template", 2),
         ("llm:\n  provider: opnai\n  model: m\n", "llm", 1),
         ("reasoning:\n  intent:\n    mode: template\n", "intent.template", 2),
+        ("intent:\n  extraction_config:\n    provider: opnai\n    model: m\n", "intent.extraction_config", 2),
+        ("intent:\n  output_style_hint: h\n", "intent.output_style_hint", 2),
     ],
 )
 def test_u6_what_only_building_finds_is_found_and_placed(call, tmp_path, text, key, line):
@@ -74,13 +76,41 @@ def test_u6_mistakes_in_several_sources_and_in_a_template_are_found_at_once(call
     ]
 
 
+@pytest.mark.parametrize("section", ["chains", "bindings"])
+def test_k7_bad_chains_are_found_with_their_places_beside_bad_sources(call, tmp_path, section):
+    (tmp_path / "a.yaml").write_text(
+        f"{section}:\n  documents:\n    chunker: documnt\n    matching_text: {{name: questions, at_most: 0}}\n"
+        "  query:\n    reranker:\n      name: judge\n      prompt: nope\nsources:\n- type: vectr_kb\n"
+    )
+    ran = call("config", "check", "a.yaml", "--json")
+    assert ran.code == 2
+    assert [(found["line"], found["column"], found["key"]) for found in ran.json["errors"]] == [
+        (3, 5, "chains.documents.chunker"),
+        (4, 38, "chains.documents.matching_text.at_most"),
+        (8, 7, "chains.query.reranker.prompt"),
+        (10, 3, "sources[0].type"),
+    ]
+
+
+def test_k5_chains_that_need_a_model_are_a_notice_where_none_is_configured(call, tmp_path):
+    (tmp_path / "a.yaml").write_text("chains: {documents: {matching_text: questions}}\n")
+    [notice] = call("config", "check", "a.yaml", "--json").json["notices"]
+    assert notice.startswith("chains.documents.matching_text: 'questions' needs a model")
+    (tmp_path / "a.yaml").write_text(
+        "llm: {provider: ollama, model: m}\nchains: {documents: {matching_text: questions}}\n"
+    )
+    [notice] = call("config", "check", "a.yaml", "--json").json["notices"]
+    assert notice.startswith("llm: ")
+
+
 def test_u6_the_minimal_configuration_is_right_with_notices(call):
     ran = call("config", "check", str(CONFIGS / "minimal_config.yaml"))
     assert ran.code == 0
-    assert "Notice: knowledge_base.embeddings: this version does not use embeddings yet" in ran.err
+    assert "Notice: knowledge_base.embeddings: cannot be used on this machine as it is: " in ran.err
+    assert "langchain-ollama" in ran.err
     ran = call("config", "check", str(CONFIGS / "minimal_config.yaml"), "--json")
     assert ran.json["ok"] is True
-    assert ran.json["notices"][0].startswith("knowledge_base.embeddings: ")
+    assert [notice.split(":")[0] for notice in ran.json["notices"]] == ["llm", "knowledge_base.embeddings"]
 
 
 def test_fault_14_a_missing_key_is_a_notice_that_names_the_variable(call, tmp_path, monkeypatch):
@@ -119,3 +149,12 @@ def test_u6_the_schema_is_json(call):
     assert schema["$schema"].startswith("https://json-schema.org/")
     assert {"retrieval", "reasoning", "reranker"} <= set(schema["properties"])
     assert call("config", "schema", "--json").json == schema
+
+
+def test_i2_an_extraction_model_without_its_key_is_a_matter_of_this_machine(call, tmp_path, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (tmp_path / "a.yaml").write_text("intent:\n  extraction_config: {provider: openai, model: m}\n")
+    ran = call("config", "check", "a.yaml", "--json")
+    assert ran.code == 0
+    [notice] = ran.json["notices"]
+    assert notice.startswith("intent.extraction_config: cannot be used on this machine as it is")

@@ -77,10 +77,21 @@ def test_fault_14_a_key_that_is_there_is_not_shown(filled, tmp_path):
 
 
 def test_u6_notices_of_the_configuration_are_warnings(call, tmp_path):
-    (tmp_path / "groundgraph.yaml").write_text("knowledge_base: {embeddings: {model: m}}\n")
+    (tmp_path / "groundgraph.yaml").write_text("chains: {documents: {matching_text: questions}}\n")
     ran = call("doctor", "--json")
     assert ran.code == 0
     assert states(ran)["configuration"] == "warn"
+    assert "'content' takes its place" in ran.out
+
+
+def test_fault_14_an_embedding_model_without_its_key_or_provider_fails(call, tmp_path, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for model, told in (("{provider: openai, model: m}", "OPENAI_API_KEY"), ("{model: m}", "name the `provider`")):
+        (tmp_path / "groundgraph.yaml").write_text(f"embeddings: {model}\n")
+        ran = call("doctor", "--json")
+        assert ran.code == 1
+        assert states(ran)["embeddings"] == "fail"
+        assert told in ran.out
 
 
 def test_u5_another_python_fails(monkeypatch):

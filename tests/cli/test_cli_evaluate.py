@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import log2
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from groundgraph.evals import corpus_base, run_queries
@@ -106,8 +107,8 @@ def test_with_turns_the_last_line_is_asked(call, folder):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["--vectors", "x"], "not available yet"),
-        (["--measure", "citations"], "not available yet"),
+        (["--vectors", "x"], "there is no folder 'x'"),
+        (["--measure", "citations"], "citations need queries with `passage` and `answers`"),
         (["--measure", "other"], "other"),
         (["--queries", "none.jsonl"], "there is no file 'none.jsonl'"),
         (["--save", "nowhere/run.json"], "there is no folder 'nowhere'"),
@@ -140,7 +141,7 @@ def test_without_ir_measures_the_command_that_installs_it_is_told(call, folder, 
 
 
 def test_fault_32_when_every_query_fails_there_are_no_figures(call, folder, monkeypatch):
-    async def gone(corpus, folder, on_progress=None):
+    async def gone(corpus, folder, on_progress=None, embedder=None, **options):
         return folder / "gone.sqlite"
 
     monkeypatch.setattr(corpus_base, "corpus_base", gone)
@@ -171,6 +172,49 @@ def test_a_query_model_that_fails_is_a_failure(call, folder, tmp_path):
     ran = call("evaluate", "small", "--config", "m.yaml", GROUNDGRAPH_QUERY_LLM__API_KEY="key")
     assert ran.code == 3
     assert "Every query failed, so nothing was measured. Query 'q1': model none: " in ran.err
+
+
+def test_u5_vectors_from_files_take_the_place_of_a_model(call, folder, tmp_path):
+    vectors = tmp_path / "vectors"
+    vectors.mkdir()
+    np.save(vectors / "small.corpus.npy", np.eye(3, dtype=np.float16))
+    np.save(vectors / "small.queries.npy", np.eye(3, dtype=np.float16)[[2, 1, 0]])
+    (tmp_path / "near.yaml").write_text("knowledge_base: {vector_weight: 1}\n")
+    by_words = call("evaluate", "small", "--config", "near.yaml", "--json").json["measures"]["MRR"]
+    ran = call("evaluate", "small", "--config", "near.yaml", "--vectors", "vectors", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.json["measures"]["MRR"] < by_words == 1.0
+
+
+def test_vectors_of_a_language_that_the_model_does_not_know_are_not_used(call, folder, tmp_path):
+    vectors = tmp_path / "vectors"
+    vectors.mkdir()
+    np.save(vectors / "small.corpus.npy", np.eye(3, dtype=np.float16))
+    np.save(vectors / "small.queries.npy", np.eye(3, dtype=np.float16)[[2, 1, 0]])
+    settings = "knowledge_base: {vector_weight: 1}\nembeddings: {provider: openai, model: m, languages: [ru]}\n"
+    (tmp_path / "russian.yaml").write_text(settings)
+    ran = call("evaluate", "small", "--config", "russian.yaml", "--vectors", "vectors", "--json")
+    assert ran.json["measures"]["MRR"] == 1.0
+
+
+def test_u5_citations_by_hand(call, folder):
+    text = "An access token expires after one hour. A scope limits what an application may do."
+    sentences = ["An access token expires after one hour.", "A scope limits what an application may do."]
+    (folder / "corpus.jsonl").write_text(lines([{"_id": "p", "text": text, "sentences": sentences}]))
+    answers = [{"answer": "The access token expires after an hour.", "selected_sentences": sentences}]
+    (folder / "queries.jsonl").write_text(lines([{"_id": "q", "text": "when?", "passage": "p", "answers": answers}]))
+    (folder / "qrels.tsv").unlink()
+    ran = call("evaluate", "small", "--measure", "citations", "--json", "--save", "cited.json")
+    assert (ran.code, ran.json["n"], ran.json["measures"]) == (0, 1, {"precision": 1.0, "recall": 0.5})
+    again = call("evaluate", "small", "--measure", "citations", "--compare", "cited.json")
+    assert "recall    +0.0000  [+0.0000, +0.0000]  no difference shown" in again.out
+
+
+def test_l14_clapnq_with_stored_vectors_reaches_its_figure(call, data):
+    found = call("evaluate", str(data / "clapnq"), "--vectors", str(data / "vectors"), "--json").json
+    print(found)
+    assert found["failed"] == []
+    assert found["measures"]["nDCG@10"] >= 0.986
 
 
 def test_l14_clapnq_through_the_graph_reaches_its_figure(call, data):

@@ -45,15 +45,50 @@ def test_u5_it_says_what_was_removed_and_the_second_time_that_there_is_nothing(a
     assert ran.code == 0
     assert ran.out.startswith("Removed of 'b': ")
     assert "1 provenance record" in ran.out
+    assert "0 texts of evidence" in ran.out
     ran = asked("forget", "b")
     assert (ran.code, ran.out) == (1, "")
     assert "There is no conversation 'b'" in ran.err
 
 
+def bodies(tmp_path) -> int:
+    return rows(tmp_path, "evidence.sqlite", "SELECT count(*) FROM store WHERE prefix = 'groundgraph.evidence'")[0][0]
+
+
+def test_k12_texts_that_no_other_thread_refers_to_go_with_the_last_thread_that_does(asked, tmp_path):
+    assert asked("ask", "What does a scope limit?", "--thread", "own").code == 0
+    before = bodies(tmp_path)
+    assert asked("forget", "own", "--json").json["bodies"] == 1
+    assert bodies(tmp_path) == before - 1
+    for thread in ("a", "a1"):
+        assert asked("forget", thread, "--json").json["bodies"] == 0
+    ran = asked("forget", "b", "--json")
+    assert ran.json["bodies"] == before - 1
+    assert bodies(tmp_path) == 0
+
+
+async def test_k12_without_provenance_the_checkpoints_of_others_tell_what_is_referred_to():
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    from groundgraph import load_settings, turn_graph
+
+    store = InMemoryStore()
+    settings = load_settings({"intent": {"mode": "static"}, "store_provenance": False})
+    sources = [InMemorySource(["Pump 17 is serviced every 90 days.", "Valve 3 is red."], name="plant")]
+    graph = turn_graph(settings, sources=sources, store=store, checkpointer=InMemorySaver())
+    for thread, question in (("a", "pump 17"), ("b", "pump 17"), ("b", "valve 3")):
+        await graph.ainvoke({"question": question}, {"configurable": {"thread_id": thread}})
+    assert (await forget_thread(graph, "a")).bodies == 0
+    assert (await forget_thread(graph, "b")).bodies == 2
+    again = await graph.ainvoke({"question": "pump 17"}, {"configurable": {"thread_id": "c"}})
+    assert again["outcome"] == "answered"
+    assert len(await store.asearch(("groundgraph", "evidence"))) == 1
+
+
 def test_u5_an_unknown_thread_in_an_empty_folder_makes_no_files(call, tmp_path):
     ran = call("forget", "x", "--json")
     assert ran.code == 1
-    assert ran.json == {"thread_id": "x", "checkpoints": 0, "records": 0, "messages": 0}
+    assert ran.json == {"thread_id": "x", "checkpoints": 0, "records": 0, "messages": 0, "bodies": 0}
     assert list(tmp_path.iterdir()) == []
 
 

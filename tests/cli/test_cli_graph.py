@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 
 def test_u5_the_turn_is_shown_as_mermaid_text(call, tmp_path):
     ran = call("graph")
@@ -27,8 +25,22 @@ def test_u5_no_package_or_key_of_a_model_is_needed(call, tmp_path):
     assert call("graph").code == 0
 
 
-@pytest.mark.parametrize("name", ["ingest", "nonsense"])
-def test_u5_another_graph_is_wrong_use(call, name):
-    ran = call("graph", name)
+def test_u5_the_ingest_graph_shows_its_steps_and_embeds_when_a_model_is_configured(call, tmp_path):
+    plain = call("graph", "ingest")
+    assert plain.code == 0
+    assert "write_documents" in plain.out
+    assert "embed_texts" not in plain.out
+    (tmp_path / "groundgraph.yaml").write_text(
+        "embeddings: {model: nobody:has-this}\nsources:\n- {type: knowledge_base, name: a, path: a}\n"
+        "- {type: knowledge_base, name: b, path: b}\n"
+    )
+    ran = call("graph", "ingest", "--json")
+    assert (ran.code, ran.json["graph"]) == (0, "ingest")
+    assert "embed_texts" in ran.json["mermaid"]
+    assert [path.name for path in tmp_path.iterdir()] == ["groundgraph.yaml"]
+
+
+def test_u5_another_graph_is_wrong_use(call):
+    ran = call("graph", "nonsense")
     assert (ran.code, ran.out) == (2, "")
     assert "retrieval" in ran.err

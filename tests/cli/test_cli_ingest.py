@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+from document_files import pdf
+
+from groundgraph.graph import ingest_resources
+from groundgraph.nodes.ingest.load_documents import BatchSize
+from groundgraph.testing import openai_stub
 
 KEYS = ["documents", "chunks", "written", "unchanged", "deleted", "failed", "seconds"]
 
@@ -17,20 +27,22 @@ def test_fault_50_a_second_ingest_writes_nothing(run, docs):
 
 
 def test_fault_48_a_bad_document_is_listed_and_the_others_are_in(call, docs):
-    (docs / "broken.md").write_bytes(b"\xff\xfe\x00\x01" * 50)
+    (docs / "broken.md").write_bytes(bytes(range(128, 256)) * 9)
     (docs / "scan.pdf").write_bytes(b"%PDF")
+    (docs / "old.doc").write_bytes(b"?")
     ran = call("ingest", "docs", "missing.md", "--json")
     assert ran.code == 1
     assert ran.json["documents"] == 2
     assert {failure["document"] for failure in ran.json["failed"]} == {
         "docs/broken.md",
         "docs/scan.pdf",
+        "docs/old.doc",
         "missing.md",
     }
     assert all(failure["reason"] for failure in ran.json["failed"])
     text = call("ingest", "docs")
     assert text.code == 1
-    assert "Failed: docs/scan.pdf: .pdf files are not supported" in text.out
+    assert "Failed: docs/old.doc: .doc files are not supported" in text.out
 
 
 def test_the_summary_names_the_counts_and_the_file(run, docs):
@@ -72,10 +84,75 @@ def test_nothing_to_ingest_is_wrong_use(call):
     assert "knowledge_base.path" in ran.err
 
 
-def test_an_address_is_reported(call, docs):
-    ran = call("ingest", "docs", "https://example.org/page", "--json")
+def test_fault_61_an_address_on_this_machine_is_reported_and_the_files_are_taken_in(call, docs):
+    ran = call("ingest", "docs", "http://127.0.0.1:9/page", "--json")
     assert (ran.code, ran.json["documents"]) == (1, 2)
-    assert ran.json["failed"][0]["document"] == "https://example.org/page"
+    [failed] = ran.json["failed"]
+    assert failed["document"] == "http://127.0.0.1:9/page"
+    assert "loopback" in failed["reason"]
+
+
+def test_k2_a_web_page_is_taken_in_by_its_address(call, tmp_path):
+    page = b"<html><head><title>Pumps</title></head><body><main><h1>Pump 17</h1><p>It is serviced daily.</p></main>"
+    with served({"/pump": page}) as address:
+        (tmp_path / "groundgraph.yaml").write_text("knowledge_base: {web: {allow_private: true}}\n")
+        ran = call("ingest", f"{address}/pump", f"{address}/missing", "--json")
+        assert (ran.code, ran.json["written"]) == (1, 1)
+        assert "404" in ran.json["failed"][0]["reason"]
+        again = call("ingest", f"{address}/pump", "--json")
+        assert (again.code, again.json["unchanged"]) == (0, 1)
+    [row] = call("documents", "--json").json["documents"]
+    assert (row["kind"], row["title"], row["document"]) == ("web_pages", "Pumps", f"{address}/pump")
+
+
+@contextmanager
+def served(pages: dict[str, bytes], asked: list[str] | None = None) -> Iterator[str]:
+    """A web server on loopback with `pages` by their path; what it is asked for is added to `asked`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = pages.get(self.path)
+            if asked is not None:
+                asked.append(self.path)
+            self.send_response(200 if body else 404)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(body or b"")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def test_k1_a_dry_run_tells_what_would_happen_and_makes_no_file(call, docs, tmp_path):
+    ran = call("ingest", "docs", "--dry-run", "--json")
+    assert (ran.code, ran.json["dry_run"]) == (0, True)
+    assert ran.json["changed"] == ["docs/tokens.md", "docs/пароли.txt"]
+    assert not (tmp_path / ".groundgraph").exists()
+    text = call("ingest", "docs", "--dry-run")
+    assert "Would write: docs/tokens.md" in text.out
+    assert "2 written" in text.out
+    assert call("ingest", "docs", "--dry-run", "--rebuild").code == 2
+
+
+def test_k1_another_embedding_model_needs_a_rebuild(call, docs, tmp_path):
+    with openai_stub() as stub:
+        config = tmp_path / "groundgraph.yaml"
+        model = "embeddings: {{provider: openai, model: {}, base_url: '{}', check_embedding_ctx_length: false}}\n"
+        config.write_text(model.format("small", stub.base_url))
+        assert call("ingest", "docs", "--json", OPENAI_API_KEY="k").code == 0
+        config.write_text(model.format("large", stub.base_url))
+        refused = call("ingest", "docs", OPENAI_API_KEY="k")
+        assert refused.code == 2
+        assert "--rebuild" in refused.err
+        ran = call("ingest", "--rebuild", "--json", OPENAI_API_KEY="k")
+        assert (ran.code, ran.json["written"]) == (0, 2)
 
 
 def test_of_several_knowledge_bases_one_must_be_named(call, docs, tmp_path):
@@ -118,9 +195,62 @@ def test_k2_web_pages_of_a_folder_are_taken_in_and_one_without_text_is_reported(
     assert stored[citation["start"] : citation["end"]] == citation["quote"]
 
 
-def test_k2_the_minimal_configuration_takes_in_its_folder_and_is_searched_without_the_package_of_its_model(call, docs):
+def test_k2_the_minimal_configuration_needs_the_package_of_its_embeddings_and_not_that_of_its_model(call, docs):
     minimal = Path(__file__).parent.parent / "core" / "configs" / "minimal_config.yaml"
-    (docs.parent / "groundgraph.yaml").write_text(minimal.read_text("utf-8"))
+    text = minimal.read_text("utf-8")
+    (docs.parent / "groundgraph.yaml").write_text(text)
+    refused = call("ingest")
+    assert refused.code == 2
+    assert "knowledge_base.embeddings: models of 'ollama' need the package langchain-ollama" in refused.err
+    bare = text.replace("  embeddings:\n    provider: ollama\n    model: mxbai-embed-large\n", "")
+    (docs.parent / "groundgraph.yaml").write_text(bare)
     ran = call("ingest", "--json")
     assert (ran.code, ran.json["documents"]) == (0, 2)
     assert call("inspect", "access token", "--json").json["results"][0]["document"] == "docs/tokens.md"
+
+
+def test_k2_pages_of_many_batches_ask_for_robots_txt_once_and_keep_its_pause(call, tmp_path, monkeypatch):
+    monkeypatch.setattr(ingest_resources, "BatchSize", lambda: BatchSize(pages=2))
+    asked: list[str] = []
+    pages = {f"/{n}": f"<html><body><main><p>Pump {n} is serviced daily.</p></main>".encode() for n in range(5)}
+    pages["/robots.txt"] = b"User-agent: *\nDisallow: /3\n"
+    with served(pages, asked) as address:
+        (tmp_path / "groundgraph.yaml").write_text("knowledge_base: {web: {allow_private: true}}\n")
+        ran = call("ingest", *(f"{address}/{n}" for n in range(5)), "--json")
+    assert (ran.code, ran.json["written"]) == (1, 4)
+    assert asked.count("/robots.txt") == 1
+    [failed] = ran.json["failed"]
+    assert failed["document"] == f"{address}/3"
+    assert failed["reason"].startswith(f"{address}/robots.txt does not allow")
+
+
+def test_fault_61_a_password_in_an_address_is_not_repeated(call):
+    ran = call("ingest", "http://reader:hunter2@127.0.0.1:9/page", "--json")
+    assert (ran.code, ran.json["failed"][0]["document"]) == (1, "http://***@127.0.0.1:9/page")
+    assert "hunter2" not in ran.out + ran.err
+
+
+def test_k1_what_was_passed_over_is_told_beside_the_json(call, docs):
+    (docs / "photo.png").write_bytes(b"?")
+    ran = call("ingest", "docs", "--json")
+    assert ran.code == 0
+    assert "Passed over, being no documents: .png (1)" in ran.err
+
+
+def test_k5_an_ingest_tells_which_chains_do_without_their_model(call, docs, tmp_path):
+    (tmp_path / "groundgraph.yaml").write_text("chains: {documents: {matching_text: questions}}\n")
+    ran = call("ingest", "docs", "--json")
+    assert ran.code == 0
+    assert "Notice: chains.documents.matching_text: 'questions' needs a model" in ran.err
+
+
+def test_k2_a_password_from_the_environment_opens_a_pdf_and_is_never_shown(call, tmp_path):
+    pdf(tmp_path / "locked.pdf", ["Pumps are serviced every Monday."], encrypt="test")
+    told = call("ingest", "locked.pdf", "--json").json["failed"][0]["reason"]
+    variable = "GROUNDGRAPH_KNOWLEDGE_BASE__PASSWORDS"
+    assert variable in told
+    ran = call("ingest", "locked.pdf", "--json", **{variable: '{"*.pdf": "test"}'})
+    assert (ran.code, ran.json["written"]) == (0, 1)
+    wrong = call("ingest", "locked.pdf", "--rebuild", **{variable: "hunter2"})
+    assert wrong.code == 2
+    assert "hunter2" not in wrong.out + wrong.err

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from groundgraph import register_chain
+from groundgraph.chains.chain_registries import REGISTRIES
 from groundgraph.cli.matches import find_matches
 from groundgraph.core.load_settings import load_settings
 
@@ -30,7 +34,7 @@ def test_u5_every_match_is_listed_and_what_is_dropped_is_marked(filled_run):
         ("docs/tokens.md", "Scopes", False),
     ]
     assert rows[1]["relevance"] < 0.3
-    assert rows[0]["rerank_score"] is None
+    assert rows[0]["rerank_score"] == 1.0, "no reranker is the identity one (K4)"
 
 
 def test_the_number_of_matches(filled):
@@ -104,3 +108,33 @@ async def test_a_source_that_needs_a_filter_is_not_searched_without_it():
     matches = await find_matches(load_settings({"sources": [needs, SOURCES[1]]}), "red", 10)
     assert {row["source_name"] for row in matches.results} == {"b"}
     assert matches.failed == [{"source": "a", "reason": "it needs a filter on tenant"}]
+
+
+@pytest.fixture
+def judged(call, docs, tmp_path, monkeypatch):
+    """A base whose reranker says what share of its words a text has in common with this list."""
+    reranker = REGISTRIES["reranker"]
+    monkeypatch.setattr(reranker, "_entries", dict(reranker._entries))
+    register_chain(
+        "reranker", "likes_scopes", lambda query, found: [0.9 if "scope" in one.content else 0.1 for one in found]
+    )
+    (tmp_path / "groundgraph.yaml").write_text("chains: {query: {reranker: likes_scopes}}\n")
+    assert call("ingest", "docs").code == 0
+    return call
+
+
+def test_k7_match_and_rerank_score_stand_beside_each_match_and_what_the_filter_drops_is_marked(judged):
+    rows = judged("inspect", "token scope", "--json").json["results"]
+    assert [(row["section"], row["rerank_score"], row["kept"]) for row in rows] == [
+        ("Scopes", 0.9, True),
+        ("Tokens", 0.1, False),
+    ]
+    assert all(0 < row["match_score"] <= 1 for row in rows)
+    assert rows[0]["relevance"] == 0.9
+    assert "rerank score 0.90" in judged("inspect", "token scope").out
+
+
+def test_k7_identity_chains_can_be_asked_for_on_one_query(judged):
+    rows = judged("inspect", "token scope", "--chains", "identity", "--json").json["results"]
+    assert {row["rerank_score"] for row in rows} == {1.0}
+    assert all(row["kept"] for row in rows)

@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -52,11 +53,10 @@ def server_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("server") / "log"
 
 
-@pytest.fixture(scope="session")
-def server(server_log: Path) -> Iterator[str]:
-    """The address of a running `langgraph dev`, without a key and without a network."""
-    folder, log = server_log.parent, server_log
-    (folder / "groundgraph.yaml").write_text(CONFIG)
+@contextmanager
+def serving(folder: Path, config: str, log: Path) -> Iterator[str]:
+    """The address of a running `langgraph dev` over `config`, without a key and without a network."""
+    (folder / "groundgraph.yaml").write_text(config)
     port = _free_port()
     environment = {
         **os.environ,
@@ -76,3 +76,19 @@ def server(server_log: Path) -> Iterator[str]:
         finally:
             process.terminate()
             process.wait(20)
+
+
+@pytest.fixture(scope="session")
+def server(server_log: Path) -> Iterator[str]:
+    """The address of a server whose sources are in memory."""
+    with serving(server_log.parent, CONFIG, server_log) as url:
+        yield url
+
+
+@pytest.fixture
+def filling_server(tmp_path: Path) -> Iterator[str]:
+    """The address of a server with a knowledge base; its documents are in `docs` below `tmp_path`."""
+    with serving(
+        tmp_path, "intent: {mode: static}\nknowledge_base: {path: docs, file: kb.sqlite}\n", tmp_path / "log"
+    ) as url:
+        yield url

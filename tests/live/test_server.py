@@ -109,3 +109,25 @@ async def test_the_server_is_current_and_logs_no_error(server: str, server_log: 
     assert (major, minor) >= (0, 16)
     lines = server_log.read_text("utf-8", "replace").splitlines()
     assert not [line for line in lines if "error    " in line or "Traceback" in line]
+
+
+async def test_U2_k1_the_ingest_graph_fills_the_base_that_a_turn_then_searches(
+    filling_server: str, tmp_path: Path
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "pumps.md").write_text("# Pumps\n\nPump 17 is serviced every 90 days.\n")
+    async with get_client(url=filling_server) as client:
+        thread = (await client.threads.create())["thread_id"]
+        given = {"paths": [], "documents": [{"name": "valve", "text": "Valve 3 is red."}]}
+        first = await client.runs.wait(thread, "ingest", input={})
+        assert (first["report"]["written"], first["report"]["failed"]) == (1, [])
+        again = await client.runs.wait(thread, "ingest", input={})
+        assert (again["report"]["written"], again["report"]["unchanged"]) == (0, 1)
+        assert (await client.runs.wait(thread, "ingest", input=given))["report"]["written"] == 1
+        outside = await client.runs.wait(thread, "ingest", input={"paths": ["groundgraph.yaml", "/etc/hosts"]})
+        assert [entry["document"] for entry in outside["report"]["failed"]] == ["groundgraph.yaml", "/etc/hosts"]
+        asked = {"question": "How often is pump 17 serviced?"}
+        turn = await client.runs.wait((await client.threads.create())["thread_id"], "turn", input=asked)
+    assert "90 days" in turn["answer"]
+    lines = (tmp_path / "log").read_text("utf-8", "replace").splitlines()
+    assert not [line for line in lines if "error    " in line or "Traceback" in line]

@@ -1,7 +1,8 @@
 """Runs turns in child processes that are killed, and goes on with them in others; prints what was found as JSON.
 
-Started by the tests of resuming: `python killed_turn.py FOLDER`. The children are forked, so that
-LangGraph is imported once.
+Started by the tests of resuming: `python killed_turn.py FOLDER`, and for PostgreSQL
+`python killed_turn.py FOLDER URL POINT...`; each point then has a schema of its own there. The children are
+forked, so that LangGraph is imported once.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import json
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -71,14 +74,14 @@ class LoggedSource(FaultySource):
         return await super().query(intent, **options)
 
 
-class MortalSaver(AsyncSqliteSaver):
+class Mortal:
     """Kills its process right after the checkpoint of the step called `point`."""
 
     point = ""
     written = 0
 
     async def aput(self, *args: Any, **kwargs: Any) -> Any:
-        """As the SQLite saver's."""
+        """As the saver's that this is mixed into."""
         config = await super().aput(*args, **kwargs)
         self.written += 1
         if self.point in CHECKPOINTS and CHECKPOINTS.index(self.point) + 1 == self.written:
@@ -86,16 +89,45 @@ class MortalSaver(AsyncSqliteSaver):
         return config
 
 
-async def with_graph(folder: Path, use: Any, point: str = "") -> Any:
-    """What `use` gives for a graph over the SQLite files in `folder`."""
-    model = LoggedModel("Four types [1], clients [2].", folder=folder, deadly=point == "inside_model")
-    sources = [LoggedSource(docs(), folder, deadly=point == "inside_source"), LoggedSource(notes(), folder)]
-    settings = load_settings({"intent": {"mode": "static"}})
+class MortalSaver(Mortal, AsyncSqliteSaver):
+    """A SQLite saver that kills its process."""
+
+
+@asynccontextmanager
+async def sqlite_storage(folder: Path, point: str) -> AsyncIterator[tuple[Any, Any]]:
+    """A saver and a store in SQLite files in `folder`."""
     saver = MortalSaver.from_conn_string(str(folder / "threads.sqlite"))
     store = AsyncSqliteStore.from_conn_string(str(folder / "store.sqlite"))
     async with saver as checkpointer, store as opened:
         await opened.setup()
         checkpointer.point = point
+        yield checkpointer, opened
+
+
+@asynccontextmanager
+async def postgres_storage(url: str, folder: Path, point: str) -> AsyncIterator[tuple[Any, Any]]:
+    """A saver and a store in PostgreSQL, in a schema called as `folder`."""
+    import psycopg
+
+    from groundgraph.graph import postgres_storage as module
+
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        await connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{folder.name}"')
+    own = f"{url}?options=-c%20search_path%3D{folder.name}"
+    saver_class = type("MortalPostgresSaver", (Mortal, module.PooledPostgresSaver), {"point": point})
+    module.PooledPostgresSaver = saver_class  # type: ignore[misc]
+    async with AsyncExitStack() as stack:
+        storage = module.PostgresStorage(stack)
+        yield await storage.saver(own, 4), await storage.store(own, 4)
+
+
+async def with_graph(folder: Path, use: Any, point: str = "", url: str = "") -> Any:
+    """What `use` gives for a graph over the SQLite files in `folder`, or over the server at `url`."""
+    model = LoggedModel("Four types [1], clients [2].", folder=folder, deadly=point == "inside_model")
+    sources = [LoggedSource(docs(), folder, deadly=point == "inside_source"), LoggedSource(notes(), folder)]
+    settings = load_settings({"intent": {"mode": "static"}})
+    storage = postgres_storage(url, folder, point) if url else sqlite_storage(folder, point)
+    async with storage as (checkpointer, opened):
         graph = turn_graph(settings, sources=sources, chat_model=model, checkpointer=checkpointer, store=opened)
         return await use(graph)
 
@@ -161,15 +193,15 @@ def lines(folder: Path, name: str) -> list[str]:
     return path.read_text("utf-8").splitlines() if path.exists() else []
 
 
-def main(root: Path) -> dict[str, Any]:
+def main(root: Path, url: str = "", points: list[str] = KILL_POINTS) -> dict[str, Any]:
     """The uninterrupted turn, every killed one, and the replays."""
     found: dict[str, Any] = {}
-    for point in ["nowhere", *KILL_POINTS]:
+    for point in ["nowhere", *points]:
         folder = root / point
         folder.mkdir()
-        killed, _ = in_child(lambda: with_graph(folder, run, point))  # noqa: B023
+        killed, _ = in_child(lambda: with_graph(folder, run, point, url))  # noqa: B023
         asked_before = len(lines(folder, "queries"))
-        _, result = in_child(lambda: with_graph(folder, finish))  # noqa: B023
+        _, result = in_child(lambda: with_graph(folder, finish, url=url))  # noqa: B023
         queries = lines(folder, "queries")
         found[point] = {
             "killed": killed,
@@ -179,10 +211,10 @@ def main(root: Path) -> dict[str, Any]:
             "queries": len(queries),
         }
     folder = root / "nowhere"
-    _, answers = in_child(lambda: with_graph(folder, replay))
+    _, answers = in_child(lambda: with_graph(folder, replay, url=url))
     found["replay"] = {"answers": answers, "prompts": lines(folder, "prompts")}
     return found
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]))))
+    print(json.dumps(main(Path(sys.argv[1]), *sys.argv[2:3], *([sys.argv[3:]] if sys.argv[3:] else []))))

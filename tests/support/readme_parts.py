@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from groundgraph import InMemorySource, load_settings, retrieval_graph, turn_graph
+from groundgraph import InMemorySource, ingest_graph, load_settings, retrieval_graph, turn_graph
+from groundgraph.testing import NgramEmbeddings
 
 README = Path(__file__).parent.parent.parent / "README.md"
 END = "<!-- end -->"
-GRAPHS = {"turn": turn_graph, "retrieval": retrieval_graph}
+# With an embedding model, so that the step that calls it is in the picture.
+INGEST = {"embeddings": NgramEmbeddings()}
+SEARCH = {"sources": [InMemorySource([])]}
+GRAPHS = {"turn": (turn_graph, SEARCH), "retrieval": (retrieval_graph, SEARCH), "ingest": (ingest_graph, INGEST)}
 
 
 def picture(name: str) -> str:
     """A graph as a Mermaid block."""
-    graph = GRAPHS[name](load_settings({}), sources=[InMemorySource([])])
+    build, given = GRAPHS[name]
+    graph = build(load_settings({}), **given)
     return f"```mermaid\n{graph.get_graph().draw_mermaid().strip()}\n```"
 
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
+from groundgraph.chains.build_chains import chains_without_model, check_chains
 from groundgraph.chains.structured_answer import AnswerTemplates
 from groundgraph.cli.problem_places import placed
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.load_settings import load_settings
-from groundgraph.core.settings import Settings
-from groundgraph.graph.configured_model import model_problem
-from groundgraph.graph.resources import Resources
+from groundgraph.core.result_settings import RerankerSettings, ResultProcessingSettings
+from groundgraph.core.settings import ChainSettings, PromptSettings, Settings
+from groundgraph.graph.configured_clustering import configured_clustering
+from groundgraph.graph.configured_embedder import configured_embedder, embedding_key, embedding_problem
+from groundgraph.graph.configured_extractor import extraction_problems
+from groundgraph.graph.configured_model import ModelProblem, model_problem
+from groundgraph.graph.configured_reranker import configured_rerankers
+from groundgraph.graph.configured_topics import topic_problems
+from groundgraph.graph.resources import Resources, configured_models
+from groundgraph.graph.unusable import Unusable
 from groundgraph.prompts import Prompts
-
-MODELS = ("llm", "query_llm")
 
 
 @dataclass
@@ -37,12 +45,18 @@ def check_config(path: Path) -> Checked:
     except ConfigurationError as error:
         return Checked(error.problems)
     checked = Checked(notices=list(settings.notices))
-    for key in MODELS:
-        _check_model(settings, key, checked)
-    # Models aside: a missing key or package is a matter of this machine, not of the file.
-    without_models = settings.model_copy(update=dict.fromkeys(MODELS))
-    # The templates once more by themselves: a build ends at the sources when those are wrong already.
-    for build in (Resources.build, _templates):
+    for key, model in settings.chat_models.items():
+        _note_model(key, model_problem(model, key), checked)
+    checked.problems += extraction_problems(settings)
+    key = embedding_key(settings)
+    _note_model(key, embedding_problem(settings.embedding_model, key), checked)
+    if not settings.llm and not settings.query_llm:
+        checked.notices += chains_without_model(settings)
+    _note_results(settings, checked)
+    # A missing key or package is a matter of this machine, not of the file.
+    without_models = settings.without_models()
+    # One by one: a build ends at the first of them that is wrong.
+    for build in (_chains, partial(_sources, with_models=settings), _templates):
         try:
             build(without_models)
         except ConfigurationError as error:
@@ -54,12 +68,51 @@ def check_config(path: Path) -> Checked:
 
 
 def _templates(settings: Settings) -> AnswerTemplates:
-    folder = settings.prompts.path
-    return AnswerTemplates.compile(settings.synthesis, Prompts(settings.at(folder) if folder else None))
+    return AnswerTemplates.compile(settings.synthesis, Prompts.of(settings))
 
 
-def _check_model(settings: Settings, key: str, checked: Checked) -> None:
-    problem = model_problem(getattr(settings, key), key)
+def _chains(settings: Settings) -> None:
+    problems = check_chains(settings, Prompts.of(settings))
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def _sources(settings: Settings, with_models: Settings) -> None:
+    plain = {
+        "chains": ChainSettings(),
+        "prompts": PromptSettings(),
+        "reranker": RerankerSettings(),
+        "result_processing": ResultProcessingSettings(),
+    }
+    resources = Resources.build(settings.model_copy(update=plain))
+    problems = topic_problems(with_models, resources.sources)
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def _note_results(settings: Settings, checked: Checked) -> None:
+    """Rerankers and clustering, with the models that they are to use."""
+    try:
+        _, model = configured_models(settings)
+        embedder = configured_embedder(settings)
+        prompts = Prompts.of(settings)
+    except ConfigurationError:
+        return  # It is told by what looks at models and prompts.
+    builds: list[Callable[[], object]] = [
+        lambda: configured_rerankers(settings, prompts, model),
+        lambda: configured_clustering(settings, embedder),
+    ]
+    for build in builds:
+        try:
+            build()
+        except Unusable as error:
+            [problem] = error.problems
+            _note_model(problem.key, ModelProblem(problem.message, error.of_this_machine), checked)
+        except ConfigurationError as error:
+            checked.problems += error.problems
+
+
+def _note_model(key: str, problem: ModelProblem | None, checked: Checked) -> None:
     if problem is None:
         return
     if problem.of_this_machine:

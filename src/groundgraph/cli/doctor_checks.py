@@ -16,12 +16,14 @@ from typing import Literal
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from groundgraph.cli.knowledge_base_file import knowledge_base_files
+from groundgraph.chains.build_chains import chains_without_model
 from groundgraph.cli.probe_sources import ProbedSource, probe_sources
 from groundgraph.core.blocking import run_blocking
 from groundgraph.core.errors import GroundGraphError
 from groundgraph.core.settings import Settings
+from groundgraph.graph.configured_embedder import embedding_key, embedding_problem
 from groundgraph.graph.configured_model import model_problem
+from groundgraph.graph.knowledge_base_files import knowledge_base_files
 from groundgraph.sources.knowledge_base.schema import open_for_reading, version_of
 
 PACKAGE = "groundgraph"
@@ -46,12 +48,14 @@ async def examine(settings: Settings) -> list[Finding]:
         ConfigurationError: the settings cannot work.
     """
     found = [python_version(), *package_versions(), sqlite_features()]
-    found += [Finding("configuration", "warn", notice) for notice in settings.notices]
+    found += [Finding("configuration", "warn", notice) for notice in (*settings.notices, *unmodelled(settings))]
     found += writable_folders(settings)
     bases = list(knowledge_bases(settings))
     found += bases
     unfilled = {finding.check for finding in bases if finding.state != "ok"}
-    found += [source_answers(probed) for probed in await probe_sources(settings) if _base(probed.name) not in unfilled]
+    probed = [one for one in await probe_sources(settings) if _base(one.name) not in unfilled]
+    found += [source_answers(one) for one in probed]
+    found += [Finding(f"source {one.name}", "warn", advice) for one in probed for advice in one.advice]
     found += models(settings)
     found.append(await run_blocking(server_packages))
     return found
@@ -98,10 +102,15 @@ def sqlite_features() -> Finding:
     return Finding("SQLite", "ok", f"{sqlite3.sqlite_version} with FTS5")
 
 
+def unmodelled(settings: Settings) -> list[str]:
+    """What the chains of the configuration cannot do because it names no model."""
+    return [] if settings.llm or settings.query_llm else chains_without_model(settings)
+
+
 def writable_folders(settings: Settings) -> Iterator[Finding]:
     """Whether the folders of threads, evidence and knowledge bases can be written."""
     kept = [settings.at(saver.path) for saver in (settings.checkpointer, settings.store) if saver.type == "sqlite"]
-    bases = [settings.at(path) for path in knowledge_base_files(settings).values()]
+    bases = [base.path for base in knowledge_base_files(settings).values() if base.place is None]
     for folder in dict.fromkeys(path.parent for path in (*kept, *bases)):
         existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
         if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
@@ -113,8 +122,10 @@ def writable_folders(settings: Settings) -> Iterator[Finding]:
 
 def knowledge_bases(settings: Settings) -> Iterator[Finding]:
     """Whether each knowledge base is there, readable and of a known schema version."""
-    for name, path in knowledge_base_files(settings).items():
-        yield _knowledge_base(_base(name), settings.at(path))
+    for name, base in knowledge_base_files(settings).items():
+        # Whether one in Weaviate can be searched, the check of its source tells.
+        if base.place is None:
+            yield _knowledge_base(_base(name), base.path)
 
 
 def _base(name: str) -> str:
@@ -150,15 +161,18 @@ def source_answers(probed: ProbedSource) -> Finding:
 
 def models(settings: Settings) -> Iterator[Finding]:
     """Whether the configured models can be built; their keys are looked for and neither shown nor used."""
-    configured = {key: getattr(settings, key) for key in ("llm", "query_llm") if getattr(settings, key) is not None}
-    for key, model in configured.items():
+    chat = settings.chat_models
+    found = {key: (model, model_problem(model, key)) for key, model in chat.items()}
+    if settings.embedding_model:
+        key = embedding_key(settings)
+        found[key] = (settings.embedding_model, embedding_problem(settings.embedding_model, key))
+    for key, (model, problem) in found.items():
         name = f"{model.provider or ''} {model.model}".strip()
-        problem = model_problem(model, key)
         if problem:
             yield Finding(key, "fail", f"{name}: {problem.message}")
         else:
             yield Finding(key, "ok", f"{name}: its package is here and so is its key, if it needs one")
-    if not configured:
+    if not chat:
         yield Finding("models", "ok", "none is configured; answers are structured, from the evidence alone")
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from groundgraph.core.errors import (
     ConfigurationError,
+    EmbeddingModelChanged,
     FilterInvalid,
     GroundGraphError,
+    InputInvalid,
     IntentInvalid,
     NothingToResume,
     SchemaVersionUnsupported,
@@ -26,7 +28,15 @@ Exit codes:
   130  interrupted
 """
 
-_WRONG_USE = (ConfigurationError, IntentInvalid, FilterInvalid, NothingToResume, SchemaVersionUnsupported)
+_WRONG_USE = (
+    ConfigurationError,
+    EmbeddingModelChanged,
+    FilterInvalid,
+    InputInvalid,
+    IntentInvalid,
+    NothingToResume,
+    SchemaVersionUnsupported,
+)
 
 
 def code_of(error: GroundGraphError | OSError) -> int:

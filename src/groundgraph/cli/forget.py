@@ -26,8 +26,8 @@ def forget(
 ) -> None:
     """Remove a conversation: its checkpoints, its messages and the records of how each turn was answered.
 
-    Documents, and the texts of evidence that other conversations may refer to, stay. Ends with 1 when there is no
-    such conversation.
+    The texts of evidence that no other conversation refers to go too; documents stay. Do it while no other process
+    answers. Ends with 1 when there is no such conversation.
     """
     settings = find_settings(config)
     with problems_placed(settings):
@@ -37,7 +37,8 @@ def forget(
     elif forgotten:
         say(
             f"Removed of '{thread}': {counted(forgotten.checkpoints, 'checkpoint')}, "
-            f"{counted(forgotten.records, 'provenance record')}, {counted(forgotten.messages, 'older message')}."
+            f"{counted(forgotten.records, 'provenance record')}, {counted(forgotten.messages, 'older message')}, "
+            f"{counted(forgotten.bodies, 'text')} of evidence that nothing else refers to."
         )
     if not forgotten:
         note(f"There is no conversation '{thread}' in {settings.at(settings.checkpointer.path)}.")
@@ -52,5 +53,5 @@ async def _forget(settings: Settings, thread: str) -> Forgotten:
     if not any(saver.type == "sqlite" and settings.at(saver.path).is_file() for saver in kept):
         return Forgotten()
     # No model is needed to forget, so none has to be installed.
-    async with open_graph(settings.model_copy(update={"llm": None, "query_llm": None})) as graph:
+    async with open_graph(settings.without_models()) as graph:
         return await forget_thread(graph, thread)

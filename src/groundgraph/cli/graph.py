@@ -29,8 +29,6 @@ def graph(
 
     Nothing is opened and no model is needed.
     """
-    if which == "ingest":
-        raise typer.BadParameter("ingesting is not a graph in this version; there are: turn, retrieval")
     settings = find_settings(config)
     with problems_placed(settings):
         mermaid = _compiled(settings, which).get_graph().draw_mermaid().strip()
@@ -47,7 +45,10 @@ def _compiled(settings: Settings, which: GraphName) -> Any:
     # Stand for the configured models, whose packages and keys need not be here for a picture.
     chat_model = ScriptedChatModel("") if settings.llm else None
     query_model = ScriptedChatModel("") if settings.query_llm else None
-    bare = settings.model_copy(update={"llm": None, "query_llm": None})
+    bare = settings.without_models()
+    embeddings = _stand_in() if settings.embedding_model else None
+    if which == "ingest":
+        return _ingest(bare, chat_model, embeddings)
     if which == "retrieval":
         from groundgraph.graph.retrieval import retrieval_graph
 
@@ -55,3 +56,18 @@ def _compiled(settings: Settings, which: GraphName) -> Any:
     from groundgraph.graph.turn import turn_graph
 
     return turn_graph(bare, chat_model=chat_model, query_model=query_model)
+
+
+def _stand_in() -> Any:
+    from groundgraph.testing.ngram_embeddings import NgramEmbeddings
+
+    return NgramEmbeddings()
+
+
+def _ingest(settings: Settings, chat_model: Any, embeddings: Any) -> Any:
+    from groundgraph.graph.ingest import ingest_graph
+    from groundgraph.graph.knowledge_base_files import knowledge_base_files
+
+    # All knowledge bases of a configuration are filled in the same way.
+    source = next(iter(knowledge_base_files(settings)), None)
+    return ingest_graph(settings, chat_model=chat_model, embeddings=embeddings, source=source)

@@ -10,96 +10,118 @@ import typer
 
 from groundgraph.cli.exit_codes import DONE, DONE_WITH_FAILURES
 from groundgraph.cli.find_settings import find_settings
-from groundgraph.cli.knowledge_base_file import keep_out_of_git, knowledge_base_file
-from groundgraph.cli.options import AsJson, ConfigFile
+from groundgraph.cli.knowledge_base_file import keep_out_of_git
+from groundgraph.cli.options import AsJson, BaseName, ConfigFile
 from groundgraph.cli.output import counted, note, say, write_json
-from groundgraph.cli.progress import shown_progress
+from groundgraph.cli.problem_places import problems_placed
+from groundgraph.cli.progress import shown_ingest
+from groundgraph.cli.verify_base import verify_base
 
 if TYPE_CHECKING:
+    from groundgraph.core.ingest_report import IngestReport
     from groundgraph.core.settings import Settings
-    from groundgraph.graph.ingest import IngestReport
 
 
 def ingest(
     paths: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="PATH...",
-            help="Files and folders. Default: knowledge_base.path of the configuration.",
+            metavar="PATH_OR_URL...",
+            help="Files, folders and web pages. Default: knowledge_base.path of the configuration.",
             show_default=False,
         ),
     ] = None,
-    source: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The knowledge base to fill, when there are several."),
-    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Tell what would be written and taken out, and change nothing.")
+    ] = False,
+    rebuild: Annotated[
+        bool,
+        typer.Option(
+            "--rebuild",
+            help="Process everything that the base holds anew where chains or embedding model changed; this is how "
+            "another embedding model is taken. Questions are answered meanwhile.",
+        ),
+    ] = False,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="Take nothing in: look for every chunk of a base in Weaviate as a search would, and repair what is "
+            "not found, for example after the server was killed.",
+        ),
+    ] = False,
+    source: BaseName = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Take documents into the knowledge base; what did not change since the last time is left as it is.
 
     Documents of a given folder that are gone are taken out. A document that cannot be read is listed, and the
-    others are taken in.
+    others are taken in. An ingest that was interrupted goes on where it stopped when it is run again.
     """
+    if dry_run and rebuild:
+        raise typer.BadParameter("a rebuild cannot be tried out", param_hint="--dry-run")
+    if verify:
+        if paths or dry_run or rebuild:
+            raise typer.BadParameter("takes nothing in, so it stands alone", param_hint="--verify")
+        raise typer.Exit(verify_base(config, source, as_json=as_json))
     settings = find_settings(config)
-    file = knowledge_base_file(settings, source)
-    pages, files = _sorted_paths(paths or [], settings)
-    keep_out_of_git(file)
-    with shown_progress("Ingesting", quiet=as_json) as on_progress:
-        report = asyncio.run(_ingest(file, files, settings, on_progress))
-    for page in pages:
-        report.fail(page, "web pages cannot be taken in yet; save the page as an HTML file")
-    _show(report, file, as_json=as_json)
+    given: dict[str, Any] = {"paths": _paths(paths or []), "dry_run": dry_run, "rebuild": rebuild}
+    if not given["paths"] and not rebuild and (settings.knowledge_base is None or settings.knowledge_base.path is None):
+        raise typer.BadParameter(
+            "name files or folders, or set knowledge_base.path in the configuration", param_hint="PATH_OR_URL"
+        )
+    with problems_placed(settings):
+        report, file = _run(settings, source, given, quiet=as_json)
+    _show(report, file, as_json=as_json, dry_run=dry_run)
     raise typer.Exit(DONE_WITH_FAILURES if report.failed else DONE)
 
 
-def _sorted_paths(given: list[str], settings: Settings) -> tuple[list[str], list[Path]]:
-    """Web addresses, and the paths of files and folders: those given from here, those configured from the file."""
-    knowledge_base = settings.knowledge_base
-    if not given and (knowledge_base is None or knowledge_base.path is None):
-        raise typer.BadParameter(
-            "name files or folders, or set knowledge_base.path in the configuration", param_hint="PATH"
-        )
-    if not given and knowledge_base is not None and knowledge_base.path is not None:
-        return [], [settings.at(knowledge_base.path)]
-    pages = [path for path in given if "://" in path]
-    return pages, [Path.cwd() / path for path in given if path not in pages]
+def _paths(given: list[str]) -> list[str]:
+    """Web addresses as they are; files and folders start from here, not from the configuration."""
+    return [path if "://" in path else str(Path.cwd() / path) for path in given]
 
 
-async def _ingest(file: Path, paths: list[Path], settings: Settings, on_progress: Any) -> IngestReport:
-    from groundgraph.core.settings import ChunkerSettings
-    from groundgraph.graph.ingest import ingest_paths
+def _run(settings: Settings, source: str | None, given: dict[str, Any], *, quiet: bool) -> tuple[IngestReport, str]:
+    from groundgraph.chains.build_chains import chains_without_model
+    from groundgraph.graph.ingest import ingest_graph
+    from groundgraph.graph.ingest_documents import run_ingest
+    from groundgraph.graph.knowledge_base_files import knowledge_base_file
 
-    knowledge_base = settings.knowledge_base
-    chunker = knowledge_base.chunker if knowledge_base else ChunkerSettings()
-    return await ingest_paths(
-        file,
-        paths,
-        base_dir=settings.base_dir,
-        max_chunk_size=chunker.max_chunk_size,
-        on_progress=on_progress,
-    )
+    base = knowledge_base_file(settings, source)
+    graph = ingest_graph(settings, source=source)
+    if not settings.llm and not settings.query_llm:
+        for notice in chains_without_model(settings):
+            note(f"Notice: {notice}")
+    if not given["dry_run"] and base.place is None:
+        keep_out_of_git(base.path)
+    with shown_ingest("Ingesting", quiet=quiet) as on_event:
+        return asyncio.run(run_ingest(graph, given, on_event=on_event)), base.told
 
 
-def _show(report: IngestReport, file: Path, *, as_json: bool) -> None:
+def _show(report: IngestReport, file: str, *, as_json: bool, dry_run: bool) -> None:
     if as_json:
-        write_json(report.to_dict())
+        more = {"dry_run": True, "changed": report.changed, "gone": report.gone} if dry_run else {}
+        write_json({**report.to_dict(), **more})
     else:
-        say(_summary(report, file))
+        say(_summary(report, file, dry_run=dry_run))
+    tell = note if as_json else say
+    if report.ignored:
+        kinds = ", ".join(f"{suffix} ({number})" for suffix, number in report.ignored.most_common(10))
+        tell(f"Passed over, being no documents: {kinds}")
     for warning in report.warnings:
         note(f"Warning: {warning['document']}: {warning['reason']}")
     for failure in report.failed:
-        (note if as_json else say)(f"Failed: {failure['document']}: {failure['reason']}")
+        tell(f"Failed: {failure['document']}: {failure['reason']}")
 
 
-def _summary(report: IngestReport, file: Path) -> str:
-    lines = [
-        f"{counted(report.documents, 'document')} in {counted(report.chunks, 'chunk')}: "
+def _summary(report: IngestReport, file: str, *, dry_run: bool) -> str:
+    lines = [f"Would write: {name}" for name in report.changed] + [f"Would take out: {name}" for name in report.gone]
+    chunks = "" if dry_run else f" in {counted(report.chunks, 'chunk')}"
+    lines += [
+        f"{'Would be: ' if dry_run else ''}{counted(report.documents, 'document')}{chunks}: "
         f"{report.written} written, {report.unchanged} unchanged, {report.deleted} deleted, "
         f"{len(report.failed)} failed, in {report.seconds:.1f} s.",
         f"Knowledge base: {file}",
     ]
-    if report.ignored:
-        kinds = ", ".join(f"{suffix} ({number})" for suffix, number in report.ignored.most_common(10))
-        lines.append(f"Passed over, being no documents: {kinds}")
     return "\n".join(lines)

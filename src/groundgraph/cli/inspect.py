@@ -43,7 +43,8 @@ def inspect(
 ) -> None:
     """Show every match of a query, also those that an answer would not use.
 
-    `kept` says whether the configured score_threshold and top_k keep a match. Default filters hold here too.
+    `kept` says whether the filter, the configured score_threshold and top_k keep a match. Default filters hold here
+    too.
     """
     if chains not in (None, "identity"):
         raise typer.BadParameter("the only chains that can be asked for are 'identity'", param_hint="--chains")
@@ -52,7 +53,7 @@ def inspect(
 
     shown = top_k or max(_MIN_SHOWN, 2 * settings.retrieval.top_k)
     with problems_placed(settings):
-        matches = asyncio.run(find_matches(settings, query, shown))
+        matches = asyncio.run(find_matches(settings, query, shown, identity=chains == "identity"))
     _show(matches, as_json=as_json)
     raise typer.Exit(_code(matches))
 
@@ -67,7 +68,8 @@ def _show(matches: Matches, *, as_json: bool) -> None:
     if as_json:
         write_json({"results": matches.results, "failed": matches.failed})
     elif not matches.results:
-        say("Nothing matches.")
+        if matches.answered:
+            say("Nothing matches.")
     else:
         say(f"{sum(row['kept'] for row in matches.results)} of {len(matches.results)} matches would be used:")
         for row in matches.results:
@@ -81,6 +83,10 @@ def _as_text(row: dict[str, Any]) -> str:
     place = " > ".join(part for part in (row["document"], row["section"]) if part) or row["source_id"]
     return (
         f"\n{row['rank']:>3} {mark} {row['source_name']}: {place}\n"
-        f"      relevance {row['relevance']:.2f}, match score {row['match_score']:.2f}\n"
+        f"      relevance {row['relevance']:.2f}, match score {row['match_score']:.2f}{_rerank(row)}\n"
         f"      {shortened(row['content'], 200)}"
     )
+
+
+def _rerank(row: dict[str, Any]) -> str:
+    return "" if row["rerank_score"] is None else f", rerank score {row['rerank_score']:.2f}"

@@ -14,12 +14,14 @@ from groundgraph.cli.chat import chat
 from groundgraph.cli.config import config_app
 from groundgraph.cli.demo import demo
 from groundgraph.cli.doctor import doctor
+from groundgraph.cli.documents import documents_app
 from groundgraph.cli.evaluate import evaluate
 from groundgraph.cli.exit_codes import DONE, EPILOG, INTERRUPTED, UNAVAILABLE, WRONG_USE, code_of
 from groundgraph.cli.forget import forget
 from groundgraph.cli.graph import graph
 from groundgraph.cli.ingest import ingest
 from groundgraph.cli.inspect import inspect
+from groundgraph.cli.move import move
 from groundgraph.cli.output import note, prepare_streams, say
 from groundgraph.cli.report_error import report_error
 from groundgraph.cli.sources import sources
@@ -34,8 +36,9 @@ app = typer.Typer(
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, ingest, ask, chat, inspect, evaluate, sources, forget, graph, doctor):
+for command in (demo, ingest, move, ask, chat, inspect, evaluate, sources, forget, graph, doctor):
     app.command(epilog=EPILOG)(command)
+app.add_typer(documents_app)
 app.add_typer(config_app)
 
 

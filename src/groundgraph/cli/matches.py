@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from groundgraph.chains.merge import STRATEGIES, Hit
+from groundgraph.core.chain import IDENTITY, Match
 from groundgraph.core.deadline import within
-from groundgraph.core.evidence import SourceResult
+from groundgraph.core.degraded import collect_degradations
 from groundgraph.core.intent import IntentState, RetrievalIntent
 from groundgraph.core.settings import Settings
 from groundgraph.graph.resources import Resources
 from groundgraph.nodes.resolve_intent import enforce_filters
 from groundgraph.sources.ask import ask
 from groundgraph.sources.contract import GroundedSource
+from groundgraph.sources.knowledge_base.chained_source import ChainedSource
 
-Found = dict[str, list[SourceResult]]
+Found = dict[str, list[Match]]
+# Query chains that call no model.
+_PLAIN = {"identity", "basic"}
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,7 @@ class Matches:
 
     Attributes:
         results: rows as `groundgraph inspect --json` prints them, the best first.
-        failed: `{source, reason}` of each source that could not be searched.
+        failed: `{source, reason}` of each source that could not be searched, or not in full.
         answered: how many sources answered.
     """
 
@@ -35,30 +39,41 @@ class Matches:
     answered: int
 
 
-async def find_matches(settings: Settings, query: str, top_k: int) -> Matches:
+async def find_matches(settings: Settings, query: str, top_k: int, *, identity: bool = False) -> Matches:
     """At most `top_k` matches of each source, merged as a turn merges them.
 
-    The default filters are in force, since they are a security boundary; score_threshold is not.
+    The default filters are in force, since they are a security boundary; score_threshold is not, and what the filter
+    of a knowledge base would drop is marked. With `identity` its query chains are left out (K7).
 
     Raises:
         ConfigurationError: the settings cannot work.
     """
-    # Nothing is written, so the packages and keys of models need not be here.
-    resources = Resources.build(settings.model_copy(update={"llm": None, "query_llm": None}))
+    resources = Resources.build(_needed(settings, identity=identity))
     try:
         intent, skipped = enforce_filters(_intent(query), resources.schemas, settings.intent.default_filters)
         asked = {name: source for name, source in resources.sources.items() if name not in skipped}
-        answers = await asyncio.gather(*(_answer(source, intent, settings, top_k) for source in asked.values()))
+        searches = (_answer(source, intent, settings, top_k, identity=identity) for source in asked.values())
+        answers = await asyncio.gather(*searches)
     finally:
         await resources.close()
     found: Found = {}
     failed = [{"source": name, "reason": entry["error"]} for name, entry in skipped.items()]
-    for name, answer in zip(asked, answers, strict=True):
-        if isinstance(answer, str):
-            failed.append({"source": name, "reason": answer})
-        else:
+    for name, (answer, reasons) in zip(asked, answers, strict=True):
+        failed += [{"source": name, "reason": reason} for reason in reasons]
+        if answer is not None:
             found[name] = answer
     return Matches(_rows(found, settings), failed, len(found))
+
+
+def _needed(settings: Settings, *, identity: bool) -> Settings:
+    """The settings with the models that a search calls; nothing is written, so others need not be here."""
+    query = settings.chains.query
+    choices = (query.transformer, query.reranker, query.filter)
+    names = {choice if isinstance(choice, str) else str(choice.get("name", "")) for choice in choices}
+    if not identity and not names <= _PLAIN:
+        return settings
+    bare = settings.without_models()
+    return settings.model_copy(update={"llm": None, "query_llm": None, "intent": bare.intent})
 
 
 def _intent(query: str) -> IntentState:
@@ -74,25 +89,42 @@ def _intent(query: str) -> IntentState:
 
 
 async def _answer(
-    source: GroundedSource, intent: IntentState, settings: Settings, top_k: int
-) -> list[SourceResult] | str:
-    """What `source` finds, or why it could not be searched."""
+    source: GroundedSource, intent: IntentState, settings: Settings, top_k: int, *, identity: bool
+) -> tuple[list[Match] | None, list[str]]:
+    """What `source` finds, None when it could not be searched, and the reasons for what is missing."""
     limits = {entry.name: entry.timeout for entry in settings.sources if entry.timeout}
     limit = limits.get(source.name, settings.deadlines.source)
+    with collect_degradations() as without:
+        try:
+            found = await within(limit, _found(source, intent, top_k, identity=identity))
+        except TimeoutError:
+            return None, [f"it did not answer within {limit:g} seconds"]
+        except Exception as error:  # any exception is a failure of the source, by contract
+            return None, [str(error).strip() or type(error).__name__]
+    if isinstance(source, ChainedSource) and all(entry["part"] != "reranker" for entry in without):
+        found = [_with_rerank_score(match) for match in found]
+    return found[:top_k], [f"it answered without its {entry['part']}: {entry['reason']}" for entry in without]
+
+
+def _with_rerank_score(match: Match) -> Match:
+    """`match` with the score of the identity reranker (K4), which takes the place of none."""
+    return match if match.rerank_score is not None else replace(match, rerank_score=1.0)
+
+
+async def _found(source: GroundedSource, intent: IntentState, top_k: int, *, identity: bool) -> list[Match]:
+    if isinstance(source, ChainedSource):
+        filters = intent["filters"].get(source.name, {})
+        chains = IDENTITY if identity else None
+        return await source.matches(intent["text_queries"][0], top_k=top_k, chains=chains, filters=filters)
     asked = RetrievalIntent(intent["text_queries"], intent["filters"], intent["scope"])
-    try:
-        answer = await within(limit, ask(source, asked, top_k=top_k, score_threshold=0.0))
-    except TimeoutError:
-        return f"it did not answer within {limit:g} seconds"
-    except Exception as error:  # any exception is a failure of the source, by contract
-        return str(error).strip() or type(error).__name__
-    return list(answer[:top_k])
+    results = await ask(source, asked, top_k=top_k, score_threshold=0.0)
+    return [Match(result, result.relevance if result.score is None else result.score) for result in results]
 
 
 def _rows(found: Found, settings: Settings) -> list[dict[str, Any]]:
-    kept = {name: _kept(results, settings) for name, results in found.items()}
+    kept = {name: _kept(matches, settings) for name, matches in found.items()}
     weights = {entry.name: entry.weight for entry in settings.sources}
-    by_source = {name: _hits(name, results) for name, results in found.items()}
+    by_source = {name: _hits(name, matches) for name, matches in found.items()}
     merged = STRATEGIES[settings.retrieval.merge](by_source, weights)
     return [
         _row(rank, found[hit.source_name][int(hit.key)], int(hit.key) in kept[hit.source_name])
@@ -100,23 +132,29 @@ def _rows(found: Found, settings: Settings) -> list[dict[str, Any]]:
     ]
 
 
-def _kept(results: Sequence[SourceResult], settings: Settings) -> set[int]:
-    """The positions of the results that a turn would keep."""
+def _kept(matches: Sequence[Match], settings: Settings) -> set[int]:
+    """The positions of the matches that a turn would keep."""
     retrieval = settings.retrieval
-    passing = [n for n, result in enumerate(results) if result.relevance >= retrieval.score_threshold]
+    passing = [
+        n for n, match in enumerate(matches) if match.kept and match.result.relevance >= retrieval.score_threshold
+    ]
     return set(passing[: retrieval.top_k])
 
 
-def _hits(name: str, results: Sequence[SourceResult]) -> list[Hit]:
-    """The results as the merge takes them; the key is the position."""
-    return [Hit(str(n), name, result.source_id, result.relevance, _score(result)) for n, result in enumerate(results)]
+def _hits(name: str, matches: Sequence[Match]) -> list[Hit]:
+    """The matches as the merge takes them; the key is the position."""
+    return [
+        Hit(str(n), name, match.result.source_id, match.result.relevance, _score(match))
+        for n, match in enumerate(matches)
+    ]
 
 
-def _score(result: SourceResult) -> float:
-    return result.relevance if result.score is None else result.score
+def _score(match: Match) -> float:
+    return match.result.relevance if match.result.score is None else match.result.score
 
 
-def _row(rank: int, result: SourceResult, kept: bool) -> dict[str, Any]:
+def _row(rank: int, match: Match, kept: bool) -> dict[str, Any]:
+    result = match.result
     return {
         "rank": rank,
         "source_name": result.source_name,
@@ -124,8 +162,8 @@ def _row(rank: int, result: SourceResult, kept: bool) -> dict[str, Any]:
         "document": _text(result.metadata, "document"),
         "section": _text(result.metadata, "section"),
         "relevance": round(result.relevance, 4),
-        "match_score": round(_score(result), 4),
-        "rerank_score": None,
+        "match_score": round(match.match_score, 4),
+        "rerank_score": None if match.rerank_score is None else round(match.rerank_score, 4),
         "kept": kept,
         "content": result.content,
     }

@@ -21,3 +21,8 @@ AsJson = Annotated[
     bool,
     typer.Option("--json", help="One JSON document on standard output, everything else on standard error."),
 ]
+
+BaseName = Annotated[
+    str | None,
+    typer.Option("--source", metavar="NAME", help="The knowledge base, when there are several."),
+]

@@ -32,6 +32,7 @@ class ProbedSource:
         answers: whether it answered a query within `LIMIT` seconds.
         milliseconds: how long that took.
         reason: why it did not answer.
+        advice: what the owner of what it searches should change.
     """
 
     name: str
@@ -43,10 +44,13 @@ class ProbedSource:
     answers: bool
     milliseconds: float
     reason: str = ""
+    advice: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The source as `groundgraph sources --json` prints it."""
-        return asdict(self)
+        """The source as `groundgraph sources --json` prints it; advice is for `groundgraph doctor`."""
+        shown = asdict(self)
+        del shown["advice"]
+        return shown
 
 
 async def probe_sources(settings: Settings) -> list[ProbedSource]:
@@ -55,7 +59,7 @@ async def probe_sources(settings: Settings) -> list[ProbedSource]:
     Raises:
         ConfigurationError: the settings cannot work.
     """
-    resources = Resources.build(settings.model_copy(update={"llm": None, "query_llm": None}))
+    resources = Resources.build(settings.without_models())
     weights = {entry.name: entry.weight for entry in settings.sources}
     try:
         probes = (_probed(source, weights.get(name, 1)) for name, source in resources.sources.items())
@@ -65,6 +69,7 @@ async def probe_sources(settings: Settings) -> list[ProbedSource]:
 
 
 async def _probed(source: GroundedSource, weight: int) -> ProbedSource:
+    await _loaded(source)
     started = time.perf_counter()
     reason = await _why_silent(source)
     elapsed = (time.perf_counter() - started) * 1000
@@ -81,7 +86,23 @@ async def _probed(source: GroundedSource, weight: int) -> ProbedSource:
         not reason,
         round(elapsed, 1),
         reason,
+        () if reason else await _advice(source),
     )
+
+
+async def _advice(source: GroundedSource) -> tuple[str, ...]:
+    """What the source advises; nothing when it cannot tell in time."""
+    try:
+        return tuple(await within(LIMIT, source.advice()))
+    except Exception:
+        return ()
+
+
+async def _loaded(source: GroundedSource) -> None:
+    """Load the client library of a source that has one; `load` is no part of the contract, nor of an answer's time."""
+    load = getattr(source, "load", None)
+    if load:
+        await load()
 
 
 async def _why_silent(source: GroundedSource) -> str:

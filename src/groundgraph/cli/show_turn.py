@@ -57,14 +57,16 @@ def _outcome(output: Mapping[str, Any], seconds: float) -> str:
     text = f"Outcome: {output['outcome']} ({seconds * 1000:.0f} ms)"
     held = output["support"]["answerable"]
     # An answer may rest on one word of the question: a reader must be able to see that.
-    partly = output["outcome"] == "answered" and held < 1
-    return f"{text}; no piece of evidence holds more than {held:.0%} of the question's words" if partly else text
+    doubtful = output["outcome"] == "answered" and held < 0.5
+    return f"{text}; by its words the evidence answers the question with a chance of {held:.0%}" if doubtful else text
 
 
 def _cited(citation: Mapping[str, Any]) -> tuple[str, str]:
     """Where a citation leads to, and its quote."""
     places = [citation["title"] or citation["url"] or citation["source_id"], citation["section"]]
-    offsets = [f"characters {citation['start']} to {citation['end']}"] if citation["start"] is not None else []
+    written = "written by a model from " if citation.get("derived") else ""
+    span = f"{written}characters {citation['start']} to {citation['end']}"
+    offsets = [span] if citation["start"] is not None else []
     where = ", ".join([" > ".join(_distinct(places)), *offsets])
     return f"[{citation['label']}] {citation['source_name']}: {where}", f'"{_quote(citation)}"'
 
