@@ -21,7 +21,6 @@ from groundgraph.graph.configured_embedder import configured_embedder
 from groundgraph.graph.knowledge_base_files import KnowledgeBaseFile, knowledge_base_file
 from groundgraph.graph.resources import configured_models
 from groundgraph.graph.shared_store import SharedStore
-from groundgraph.graph.weaviate_store import weaviate_store
 from groundgraph.nodes.ingest.load_documents import BatchSize
 from groundgraph.prompts import Prompts
 from groundgraph.sources.knowledge_base.store import EmbeddedStore
@@ -118,5 +117,8 @@ def _store(settings: Settings, file: KnowledgeBaseFile | None, passed: Knowledge
     if file is None:
         raise ValueError("a store needs a file")
     if file.place is not None:
+        # Not loaded by those who have no Weaviate.
+        from groundgraph.graph.weaviate_store import weaviate_store
+
         return SharedStore(lambda: weaviate_store(settings, file))
     return SharedStore(lambda: EmbeddedStore(file.path), file.path)

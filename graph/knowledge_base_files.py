@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from groundgraph.core.base_fields import base_fields
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.settings import KnowledgeBaseSettings, Settings
 from groundgraph.sources.contract import SourceOptions
-from groundgraph.sources.knowledge_base.options import declared_fields
-from groundgraph.sources.knowledge_base.source import DEFAULT_PATH
-from groundgraph.sources.weaviate_base.place import BasePlace
+
+if TYPE_CHECKING:
+    # Loaded only by those who keep a base in Weaviate.
+    from groundgraph.sources.weaviate_base.place import BasePlace
 
 # The types of sources that an ingest fills.
 KNOWLEDGE_BASES = ("knowledge_base", "vector_kb")
@@ -48,7 +49,7 @@ def knowledge_base_files(settings: Settings) -> dict[str, KnowledgeBaseFile]:
         return {entry.name: _of_entry(settings, number) for number, entry in entries}
     if settings.knowledge_base is not None:
         return _only(settings.at(settings.knowledge_base.file), settings)
-    return {} if settings.sources else _only(settings.at(DEFAULT_PATH), settings)
+    return {} if settings.sources else _only(settings.at(KnowledgeBaseSettings().file), settings)
 
 
 def knowledge_base_file(settings: Settings, source: str | None = None) -> KnowledgeBaseFile:
@@ -88,6 +89,8 @@ def weaviate_place(settings: Settings, number: int | None = None) -> BasePlace |
     base = settings.knowledge_base
     if base is None or base.backend != "weaviate":
         return None
+    from groundgraph.sources.weaviate_base.place import BasePlace
+
     if number is None:
         return BasePlace.of(base.weaviate)
     entries = [entry for entry in settings.sources if entry.type in KNOWLEDGE_BASES and not entry.options.get("path")]
@@ -110,11 +113,16 @@ def with_base_fields(options: SourceOptions, settings: Settings) -> SourceOption
     Raises:
         ConfigurationError: a custom schema cannot work, or the entry's fields are none.
     """
+    from groundgraph.sources.knowledge_base.options import declared_fields
+
     fields = {**base_fields(settings.knowledge_base or KnowledgeBaseSettings()), **declared_fields(options)}
     return replace(options, options={**options.options, "fields": fields}) if fields else options
 
 
 def _of_entry(settings: Settings, number: int) -> KnowledgeBaseFile:
+    from groundgraph.sources.knowledge_base.options import declared_fields
+    from groundgraph.sources.knowledge_base.source import DEFAULT_PATH
+
     entry = settings.sources[number]
     options = SourceOptions(entry.name, entry.options, settings.base_dir, f"sources[{number}]")
     path = settings.at(Path(str(entry.options.get("path") or DEFAULT_PATH)))

@@ -6,8 +6,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import yaml
 from langchain_core.language_models import BaseChatModel
+
+from groundgraph.core.data_file import read_data
 
 
 def without_thinking(model: BaseChatModel | None) -> BaseChatModel | None:
@@ -25,5 +26,5 @@ def without_thinking(model: BaseChatModel | None) -> BaseChatModel | None:
 def thinking_switches() -> dict[str, dict[str, Any]]:
     """The switches by provider, from `thinking_switches.yaml`."""
     text = (files("groundgraph.core") / "thinking_switches.yaml").read_text("utf-8")
-    found: dict[str, dict[str, Any]] = yaml.safe_load(text)
+    found: dict[str, dict[str, Any]] = read_data(text)
     return found

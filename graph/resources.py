@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import BaseDocumentCompressor
 from langchain_core.embeddings import Embeddings
@@ -12,8 +12,6 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
 from groundgraph.chains.ask_extractor import AskExtractor, Extractor
-from groundgraph.chains.build_chains import query_chains
-from groundgraph.chains.rerank import Rerank
 from groundgraph.chains.structured_answer import AnswerTemplates
 from groundgraph.core.base_fields import base_fields
 from groundgraph.core.chain import IDENTITY, QueryChains, Reranker
@@ -25,21 +23,18 @@ from groundgraph.core.filters import check_filters
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.scope import scope_problems
-from groundgraph.core.settings import KnowledgeBaseSettings, Settings
-from groundgraph.graph.configured_clustering import configured_clustering
+from groundgraph.core.settings import ChainSettings, KnowledgeBaseSettings, Settings
 from groundgraph.graph.configured_embedder import configured_embedder
 from groundgraph.graph.configured_extractor import configured_extractor
 from groundgraph.graph.configured_model import configured_model
-from groundgraph.graph.configured_reranker import configured_rerankers
-from groundgraph.graph.configured_topics import with_topic_indices
 from groundgraph.graph.knowledge_base_files import KNOWLEDGE_BASES, weaviate_place, with_base_fields
 from groundgraph.graph.quiet_model import without_thinking
-from groundgraph.nodes.arrange_results import ClusterMethod
 from groundgraph.prompts import Prompts
 from groundgraph.sources.contract import GroundedSource, SourceOptions, source_types
-from groundgraph.sources.knowledge_base import KnowledgeBaseSource
-from groundgraph.sources.weaviate_base import WeaviateBaseSource
-from groundgraph.sources.weaviate_base.options import weaviate_base_from_options
+
+if TYPE_CHECKING:
+    from groundgraph.chains.rerank import Rerank
+    from groundgraph.nodes.arrange_results import ClusterMethod
 
 
 @dataclass(frozen=True)
@@ -83,9 +78,9 @@ class Resources:
         prompts = Prompts.of(settings)
         chat, queries = configured_models(settings, chat_model, query_model)
         embedder = configured_embedder(settings, embeddings)
-        chains = query_chains(settings, prompts, queries)
+        chains = _query_chains(settings, prompts, queries)
         bare = _configured_sources(settings, embedder, chains, from_python=sources)
-        configured = with_topic_indices(bare, settings, prompts, queries)
+        configured = _with_topic_indices(bare, settings, prompts, queries)
         by_name = _by_name([*configured, *(sources or ())])
         schemas = {name: source.get_schema() for name, source in by_name.items()}
         _check(settings, schemas)
@@ -105,8 +100,8 @@ class Resources:
             extractor=configured_extractor(settings, schemas, extractor),
             embedder=embedder,
             query_chains=chains,
-            rerankers=configured_rerankers(settings, prompts, queries, reranker),
-            clustering=configured_clustering(settings, embedder),
+            rerankers=_rerankers(settings, prompts, queries, reranker),
+            clustering=_clustering(settings, embedder),
             owned=tuple(configured),
         )
 
@@ -114,6 +109,48 @@ class Resources:
         """Close the sources that were built from the configuration; those passed in belong to whoever made them."""
         for source in self.owned:
             await source.close()
+
+
+# What follows is loaded by those who configure it only: a process is to give its first answer soon (L10).
+
+
+def _query_chains(settings: Settings, prompts: Prompts, model: BaseChatModel | None) -> QueryChains:
+    if settings.chains == ChainSettings():
+        return IDENTITY
+    from groundgraph.chains.build_chains import query_chains
+
+    return query_chains(settings, prompts, model)
+
+
+def _with_topic_indices(
+    sources: list[GroundedSource], settings: Settings, prompts: Prompts, model: BaseChatModel | None
+) -> list[GroundedSource]:
+    if not settings.topic_indices:
+        return sources
+    from groundgraph.graph.configured_topics import with_topic_indices
+
+    return with_topic_indices(sources, settings, prompts, model)
+
+
+def _rerankers(
+    settings: Settings,
+    prompts: Prompts,
+    model: BaseChatModel | None,
+    passed: Reranker | BaseDocumentCompressor | None,
+) -> dict[str, Rerank]:
+    if passed is None and not settings.reranker.enabled:
+        return {}
+    from groundgraph.graph.configured_reranker import configured_rerankers
+
+    return configured_rerankers(settings, prompts, model, passed)
+
+
+def _clustering(settings: Settings, embedder: Embedder | None) -> list[ClusterMethod]:
+    if not settings.result_processing.cluster_steps:
+        return []
+    from groundgraph.graph.configured_clustering import configured_clustering
+
+    return configured_clustering(settings, embedder)
 
 
 def configured_models(
@@ -147,6 +184,9 @@ def _configured_sources(
             if entry.type in KNOWLEDGE_BASES:
                 options = with_base_fields(options, settings)
                 if place := weaviate_place(settings, number):
+                    # Not loaded by those who have no Weaviate.
+                    from groundgraph.sources.weaviate_base.options import weaviate_base_from_options
+
                     built.append(weaviate_base_from_options(options, place))
                     continue
             built.append(source_types.get(entry.type, key=f"{key}.type")(options))
@@ -181,7 +221,13 @@ def _knowledge_base(settings: Settings, embedder: Embedder | None, chains: Query
         "vector_weight": kb.vector_weight,
     }
     place = weaviate_place(settings)
-    return WeaviateBaseSource(place, **shared) if place else KnowledgeBaseSource(settings.at(kb.file), **shared)
+    if place is None:
+        from groundgraph.sources.knowledge_base import KnowledgeBaseSource
+
+        return KnowledgeBaseSource(settings.at(kb.file), **shared)
+    from groundgraph.sources.weaviate_base import WeaviateBaseSource
+
+    return WeaviateBaseSource(place, **shared)
 
 
 def _by_name(sources: Sequence[GroundedSource]) -> dict[str, GroundedSource]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from langchain_core.messages import AnyMessage
@@ -17,14 +18,9 @@ from groundgraph.core.intent import IntentState
 from groundgraph.core.turn_values import RetrievalTask, Turn
 from groundgraph.graph.resources import Resources
 from groundgraph.nodes.answer_choice import AnswerChoice
-from groundgraph.nodes.arrange_results import arrange_results
-from groundgraph.nodes.fit_budget import fit_budget
-from groundgraph.nodes.join_neighbours import join_neighbours
 from groundgraph.nodes.merge_results import merge_results
 from groundgraph.nodes.node import Node
-from groundgraph.nodes.process_results import process_results
 from groundgraph.nodes.ranking_step import RankingInput, RankingUpdate
-from groundgraph.nodes.rerank_results import rerank_results
 from groundgraph.nodes.resolve_intent import resolve_intent
 from groundgraph.nodes.retrieve_source import RetrieveSourceInput, retrieve_source
 from groundgraph.sources.contract import GroundedSource
@@ -76,27 +72,33 @@ def ranking_steps(resources: Resources) -> dict[str, Callable[..., Node[RankingI
     settings, evidence, prompts = resources.settings, resources.evidence, resources.prompts
     processing = settings.result_processing
     joinable = any(type(one).texts_between is not GroundedSource.texts_between for one in resources.sources.values())
-    steps = {
+    steps: dict[str, tuple[bool, tuple[Any, ...]]] = {
         "join_neighbours": (
             settings.retrieval.merge_adjacent and joinable,
-            partial(join_neighbours, settings, resources.sources, evidence),
+            (settings, resources.sources, evidence),
         ),
-        "process_results": (processing.scores, partial(process_results, settings, evidence, prompts)),
+        "process_results": (processing.scores, (settings, evidence, prompts)),
         "rerank_results": (
             bool(resources.rerankers),
-            partial(rerank_results, settings, resources.rerankers, evidence, prompts),
+            (settings, resources.rerankers, evidence, prompts),
         ),
         "fit_budget": (
             # The prompt's own limit cuts from the end, where a zigzag puts the second best result.
             processing.selects or bool(processing.reorder and resources.chat_model),
-            partial(fit_budget, settings, resources.chat_model, evidence, prompts),
+            (settings, resources.chat_model, evidence, prompts),
         ),
         "arrange_results": (
             processing.arranges,
-            partial(arrange_results, settings, resources.clustering, evidence, prompts),
+            (settings, resources.clustering, evidence, prompts),
         ),
     }
-    return {name: make for name, (wanted, make) in steps.items() if wanted}
+    return {name: partial(_step(name), *arguments) for name, (wanted, arguments) in steps.items() if wanted}
+
+
+def _step(name: str) -> Callable[..., Node[RankingInput, RankingUpdate]]:
+    """The function of the file that is called like the step; a step that nobody configured is not loaded (L10)."""
+    made: Callable[..., Node[RankingInput, RankingUpdate]] = getattr(import_module(f"groundgraph.nodes.{name}"), name)
+    return made
 
 
 def fan_out_to(whole_topics: frozenset[str]) -> Callable[[FanOutInput], Awaitable[list[Send] | str]]:

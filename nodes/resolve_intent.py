@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Template
 from langchain_core.language_models import BaseChatModel
@@ -15,9 +15,7 @@ from typing_extensions import TypedDict
 from groundgraph.chains.answer_prompt import recent_conversation
 from groundgraph.chains.ask_extractor import AskExtractor
 from groundgraph.chains.expand_ambiguous import expanded, is_ambiguous
-from groundgraph.chains.extract_intent import ExtractIntent
 from groundgraph.chains.generate_queries import generate_queries
-from groundgraph.chains.ground_fields import UserWords
 from groundgraph.core.context import Context, options_in_force
 from groundgraph.core.errors import FilterInvalid, ModelError, Problem, UnknownName
 from groundgraph.core.filters import check_filters
@@ -29,9 +27,11 @@ from groundgraph.core.schema import SourceSchema
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import ModelCall, Retrieval, Turn
 from groundgraph.nodes.enforced import enforced_filters, signed_in
-from groundgraph.nodes.extracted_intent import extracted_intent, held_fields
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
+
+if TYPE_CHECKING:
+    from groundgraph.chains.extract_intent import ExtractIntent
 
 
 class ResolveIntentInput(TypedDict, total=False):
@@ -66,7 +66,7 @@ def resolve_intent(
         extractor: fills in the whole intent in mode `extract`, in place of the query model.
     """
     template = compile_intent_template(settings.intent.template) if settings.intent.template else None
-    extract = ExtractIntent(settings, prompts, extractor) if extractor else None
+    extract = _extracting(settings, prompts, extractor) if extractor else None
 
     async def resolve_intent(state: ResolveIntentInput, runtime: Runtime[Context]) -> ResolveIntentUpdate:
         started = time.perf_counter()
@@ -158,12 +158,22 @@ async def _with_queries(
     return _intent("extract", queries, settings, {})
 
 
+def _extracting(settings: Settings, prompts: Prompts, extractor: AskExtractor) -> ExtractIntent:
+    # Not loaded by those who configure none (L10).
+    from groundgraph.chains.extract_intent import ExtractIntent
+
+    return ExtractIntent(settings, prompts, extractor)
+
+
 async def _extracted(
     state: ResolveIntentInput,
     extract: ExtractIntent,
     schemas: Mapping[str, SourceSchema | None],
     calls: list[ModelCall],
 ) -> IntentState:
+    from groundgraph.chains.ground_fields import UserWords
+    from groundgraph.nodes.extracted_intent import extracted_intent, held_fields
+
     turn, messages, settings, prompts = state["turn"], state.get("messages", []), extract.settings, extract.prompts
     held = held_fields(settings)
     try:

@@ -132,3 +132,14 @@ class SourceFactory(Protocol):
 
 
 source_types: Registry[SourceFactory] = Registry("source type", "groundgraph.sources")
+# A type is imported when a configuration names it: most need none of the others.
+for _name, _place in {
+    "memory": "in_memory:memory_from_options",
+    "knowledge_base": "knowledge_base.options:knowledge_base_from_options",
+    "vector_kb": "knowledge_base.options:knowledge_base_from_options",
+    "sql": "sql.options:sql_from_options",
+    "database": "sql.options:database_from_options",
+    "langchain": "langchain_adapter.options:langchain_from_options",
+    "weaviate": "weaviate.options:weaviate_from_options",
+}.items():
+    source_types.provide(_name, f"groundgraph.sources.{_place}")

@@ -13,7 +13,7 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.lexical import bm25, idf
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.text import query_stems, stems
-from groundgraph.sources.contract import GroundedSource, SourceOptions, source_types
+from groundgraph.sources.contract import GroundedSource, SourceOptions
 
 Record = str | Mapping[str, Any] | SourceResult
 
@@ -142,7 +142,7 @@ def _scored(result: SourceResult, relevance: float, score: float) -> SourceResul
     )
 
 
-def _from_options(entry: SourceOptions) -> InMemorySource:
+def memory_from_options(entry: SourceOptions) -> InMemorySource:
     """`type: memory` with `records:`, a list of texts or mappings, and optionally `schema: {fields: {...}}`."""
     unknown = sorted(set(entry.options) - {"records", "schema", "description"})
     if unknown:
@@ -162,6 +162,3 @@ def _from_options(entry: SourceOptions) -> InMemorySource:
         if schema
         else None,
     )
-
-
-source_types.register("memory", _from_options)

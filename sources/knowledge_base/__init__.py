@@ -1,6 +1,5 @@
 """A knowledge base in one SQLite file: the source that searches it and the writer that fills it."""
 
-from groundgraph.sources.knowledge_base import options  # noqa: F401 - registers the source types
 from groundgraph.sources.knowledge_base.source import DEFAULT_PATH, KnowledgeBaseSource
 from groundgraph.sources.knowledge_base.store import EmbeddedStore
 from groundgraph.sources.knowledge_base.writer import KnowledgeBaseWriter

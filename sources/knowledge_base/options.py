@@ -7,7 +7,7 @@ from typing import Any
 
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
-from groundgraph.sources.contract import SourceOptions, source_types
+from groundgraph.sources.contract import SourceOptions
 from groundgraph.sources.knowledge_base.source import DEFAULT_PATH, KnowledgeBaseSource
 
 _OPTIONS = ("path", "fields", "description", "vector_weight")
@@ -73,12 +73,3 @@ def vector_weight(entry: SourceOptions) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
         raise ConfigurationError([Problem(f"{entry.key}.vector_weight", f"must be from 0 to 1, not {given!r}")])
     return float(given)
-
-
-def register_knowledge_base() -> None:
-    """Make the types `knowledge_base` and `vector_kb` known."""
-    source_types.register("knowledge_base", knowledge_base_from_options)
-    source_types.register("vector_kb", knowledge_base_from_options)
-
-
-register_knowledge_base()

@@ -14,7 +14,7 @@ from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.secret_values import without_secrets
-from groundgraph.sources.contract import SourceOptions, source_types
+from groundgraph.sources.contract import SourceOptions
 from groundgraph.sources.langchain_adapter.source import LangChainSource
 from groundgraph.sources.sql.declared_fields import declared_fields
 
@@ -142,6 +142,3 @@ def _make(maker: Callable[..., Any], options: dict[str, Any], key: str) -> Any:
     except Exception as error:
         text = without_secrets(f"{type(error).__name__}: {error}", options)
     raise ConfigurationError([Problem(key, f"{getattr(maker, '__qualname__', maker)} does not take them ({text})")])
-
-
-source_types.register("langchain", langchain_from_options)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-import yaml
-
+from groundgraph.core.data_file import read_data
 from groundgraph.core.text import detect_language, fold, stem, stems, words
 
 
@@ -56,7 +55,7 @@ class Cue:
 @cache
 def _language(code: str) -> Language:
     text = (files("groundgraph.sources.sql") / "cues" / f"{code}.yaml").read_text("utf-8")
-    data = yaml.safe_load(text)
+    data = read_data(text)
     return Language(
         {name: re.compile(pattern) for name, pattern in data["not_offered"].items()},
         {name: re.compile(pattern) for name, pattern in data["functions"].items()},

@@ -6,7 +6,7 @@ from typing import Any
 
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
-from groundgraph.sources.contract import SourceOptions, source_types
+from groundgraph.sources.contract import SourceOptions
 from groundgraph.sources.sql.location import is_server
 from groundgraph.sources.sql.postgres.options import OPTIONS, PostgresOptions
 from groundgraph.sources.sql.source import SqlSource
@@ -108,12 +108,3 @@ def _bad_values(entry: SourceOptions, options: dict[str, Any]) -> list[Problem]:
         if option == "max_tables" and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
             problems.append(Problem(f"{entry.key}.{option}", "must be a number, 1 or more"))
     return problems
-
-
-def register_sql() -> None:
-    """Make the types `sql` and `database` known."""
-    source_types.register("sql", sql_from_options)
-    source_types.register("database", database_from_options)
-
-
-register_sql()

@@ -1,6 +1,5 @@
 """Collections of a Weaviate server as sources. Importing this package does not load the client library."""
 
-from groundgraph.sources.weaviate import options  # noqa: F401 - registers the source type
 from groundgraph.sources.weaviate.address import Address, address_of
 from groundgraph.sources.weaviate.mapping import PropertyMapping
 from groundgraph.sources.weaviate.source import WeaviateSource

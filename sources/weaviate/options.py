@@ -7,7 +7,7 @@ from typing import Any
 
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
-from groundgraph.sources.contract import SourceOptions, source_types
+from groundgraph.sources.contract import SourceOptions
 from groundgraph.sources.sql.declared_fields import declared_fields
 from groundgraph.sources.weaviate.address import DEFAULT_GRPC_PORT, DEFAULT_URL, address_of
 from groundgraph.sources.weaviate.mapping import mapping_of
@@ -87,6 +87,3 @@ def _wrong(option: str, value: Any) -> str:
         is_list = isinstance(value, list) and all(isinstance(name, str) for name in value)
         return "" if is_list else "must be a list of properties"
     return ""
-
-
-source_types.register("weaviate", weaviate_from_options)

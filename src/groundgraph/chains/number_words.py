@@ -6,16 +6,14 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-import yaml
-
+from groundgraph.core.data_file import read_data
 from groundgraph.core.text import fold
 
 
 @cache
 def _data() -> dict[str, Any]:
     text = (files("groundgraph.chains") / "number_words.yaml").read_text("utf-8")
-    data: dict[str, Any] = yaml.safe_load(text)
-    return data
+    return read_data(text)
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Generic, TypeVar
 
@@ -32,6 +33,11 @@ class Registry(Generic[T]):
         self.group = group
         self._entries: dict[str, T] = {}
         self._reserved: set[str] = set()
+        self._places: dict[str, str] = {}
+
+    def provide(self, name: str, place: str) -> None:
+        """Register what stands at `place`, `module:attribute`, under `name`; it is imported when first asked for."""
+        self._places[name] = place
 
     def register(self, name: str, entry: T, *, reserved: bool = False) -> T:
         """Register `entry` under `name`; a `reserved` one is groundgraph's own, and entry points cannot claim its name.
@@ -41,7 +47,7 @@ class Registry(Generic[T]):
         """
         if name in self._reserved:
             raise ConfigurationError([Problem(name, f"the {self.kind} '{name}' is groundgraph's own: {_RESERVED}")])
-        if name in self._entries:
+        if name in self._entries or name in self._places:
             raise ConfigurationError([Problem(name, f"the {self.kind} '{name}' is registered already")])
         self._entries[name] = entry
         if reserved:
@@ -55,7 +61,7 @@ class Registry(Generic[T]):
             ConfigurationError: a third party claims a reserved name.
         """
         self._refuse_impostors()
-        return sorted({*self._entries, *(point.name for point in entry_points(group=self.group))})
+        return sorted({*self._entries, *self._places, *(point.name for point in entry_points(group=self.group))})
 
     def get(self, name: str, *, key: str = "") -> T:
         """The entry called `name`.
@@ -67,6 +73,10 @@ class Registry(Generic[T]):
         """
         if name in self._entries:
             return self._entries[name]
+        if name in self._places:
+            module, _, attribute = self._places[name].partition(":")
+            provided: T = getattr(import_module(module), attribute)
+            return self._entries.setdefault(name, provided)
         self._refuse_impostors()
         for point in entry_points(group=self.group, name=name):
             entry: T = point.load()

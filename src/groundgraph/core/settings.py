@@ -444,6 +444,12 @@ class Settings(BaseSettings):
         return (init_settings,)
 
     @property
+    def topic_indices(self) -> bool:
+        """Whether any source has a topic index."""
+        shared = self.knowledge_base.topic_index if self.knowledge_base else None
+        return bool(shared) or any(entry.topic_index for entry in self.sources)
+
+    @property
     def embedding_model(self) -> EmbeddingSettings | None:
         """The embedding model of the knowledge base."""
         own = self.knowledge_base.embeddings if self.knowledge_base else None

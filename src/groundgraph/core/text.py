@@ -16,7 +16,8 @@ from importlib.resources import files
 from typing import Any
 
 import Stemmer
-import yaml
+
+from groundgraph.core.data_file import read_data
 
 WORD = re.compile(r"[^\W_]+")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
@@ -35,7 +36,7 @@ LANGUAGES = tuple(sorted(file.name.removesuffix(".yaml") for file in _FOLDER.ite
 def language_data(language: str) -> dict[str, Any]:
     """The data file of `language`, with `stop_words` as a set of folded words."""
     text = (_FOLDER / f"{language}.yaml").read_text("utf-8")
-    data: dict[str, Any] = yaml.safe_load(text)
+    data = read_data(text)
     data["stop_words"] = frozenset(fold(data["stop_words"]).split())
     return data
 
