@@ -29,7 +29,6 @@ from groundgraph.nodes.begin_turn import BeginTurnUpdate, begin_turn
 from groundgraph.nodes.check_citations import check_citations
 from groundgraph.nodes.record_turn import record_turn
 from groundgraph.nodes.refuse_answer import RefuseAnswerInput, refuse_answer
-from groundgraph.nodes.repair_answer import repair_answer
 from groundgraph.nodes.report_absence import report_absence
 from groundgraph.sources.contract import GroundedSource
 
@@ -154,6 +153,8 @@ def _add_policies(builder: StateGraph[Any, Any, Any, Any], resources: Resources)
     policies = set(resources.settings.citation_check.model_dump().values())
     after: dict[Hashable, str] = {"pass": "record_turn"}
     if "repair" in policies:
+        from groundgraph.nodes.repair_answer import repair_answer
+
         repair = repair_answer(resources.settings, resources.templates, resources.evidence, resources.chat_model)
         builder.add_node("repair_answer", repair)
         builder.add_edge("repair_answer", "check_citations")

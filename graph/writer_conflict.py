@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from groundgraph.core.errors import ThreadConflict
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 
 @dataclass
@@ -127,10 +129,11 @@ class _PostgresLook:
 
 
 def _look_for(saver: BaseCheckpointSaver[Any], thread_id: str) -> Look | None:
-    if isinstance(saver, AsyncSqliteSaver):
-        return _SqliteLook(saver, thread_id)
     # Not imported for this: whoever has such a saver has loaded its package.
-    module = sys.modules.get("langgraph.checkpoint.postgres.aio")
-    if module is not None and isinstance(saver, module.AsyncPostgresSaver):
+    sqlite = sys.modules.get("langgraph.checkpoint.sqlite.aio")
+    if sqlite is not None and isinstance(saver, sqlite.AsyncSqliteSaver):
+        return _SqliteLook(saver, thread_id)
+    postgres = sys.modules.get("langgraph.checkpoint.postgres.aio")
+    if postgres is not None and isinstance(saver, postgres.AsyncPostgresSaver):
         return _PostgresLook(saver, thread_id)
     return None

@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from groundgraph.chains.answer_prompt import recent_conversation
-from groundgraph.chains.write_answer import Assignment
+from groundgraph.chains.assignment import Assignment
 from groundgraph.core.context import Context, Options, options_in_force
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.evidence_store import EvidenceStore

@@ -9,7 +9,6 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from groundgraph.chains.check_answer import check_answer, verdict_of
-from groundgraph.chains.check_support import lexical_support
 from groundgraph.chains.claims import CheckedAnswer
 from groundgraph.core.blocking import run_blocking
 from groundgraph.core.context import Context, Options, options_in_force
@@ -85,7 +84,7 @@ def _check(answer: CheckedAnswer, draft: Draft, settings: Settings, options: Opt
     policies = settings.citation_check
     flags, quotes = check_answer(answer, draft, policies, require_citations=options.require_citations)
     # What no model wrote stands in the evidence word for word.
-    score = lexical_support(answer) if answer.written else float(answer.cited > 0)
+    score = _support(answer) if answer.written else float(answer.cited > 0)
     return {
         "score": round(score, 4),
         "flags": flags + _finish_flags(draft),
@@ -104,3 +103,10 @@ def _finish_flags(draft: Draft) -> list[Flag]:
         return []
     kind, detail = kinds[draft["finish"]]
     return [{"kind": kind, "sentence": "", "detail": detail}]
+
+
+def _support(answer: CheckedAnswer) -> float:
+    # Loaded with the first answer that a model wrote (L10).
+    from groundgraph.chains.check_support import lexical_support
+
+    return lexical_support(answer)

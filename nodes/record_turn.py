@@ -11,9 +11,9 @@ from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from groundgraph.chains.answer_prompt import BODY_CHARS
+from groundgraph.chains.assignment import answer_id
 from groundgraph.chains.full_record import full_record, record_keys
 from groundgraph.chains.rotation import RECENTLY_USED, with_turn
-from groundgraph.chains.write_answer import answer_id
 from groundgraph.core.blocking import run_blocking
 from groundgraph.core.context import Context
 from groundgraph.core.evidence import EvidenceRecord

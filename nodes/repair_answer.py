@@ -8,9 +8,10 @@ from dataclasses import replace
 from langchain_core.language_models import BaseChatModel
 from langgraph.runtime import Runtime
 
+from groundgraph.chains.assignment import Assignment, Correction
 from groundgraph.chains.label_gate import at_their_places
 from groundgraph.chains.structured_answer import AnswerTemplates
-from groundgraph.chains.write_answer import Assignment, Correction, write_answer
+from groundgraph.chains.write_answer import write_answer
 from groundgraph.core.context import Context
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.settings import Settings

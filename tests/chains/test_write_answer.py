@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from langchain_core.runnables import RunnableLambda
 
+from groundgraph.chains.assignment import Assignment, answer_id
 from groundgraph.chains.structured_answer import AnswerTemplates
-from groundgraph.chains.write_answer import Assignment, answer_id, write_answer
+from groundgraph.chains.write_answer import write_answer
 from groundgraph.core.context import options_in_force
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.load_settings import load_settings

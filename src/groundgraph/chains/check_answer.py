@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
 
 from groundgraph.chains.check_labels import check_labels
 from groundgraph.chains.check_links import check_links
-from groundgraph.chains.check_names import check_names
-from groundgraph.chains.check_numbers import check_numbers
-from groundgraph.chains.check_quotes import check_quotes
-from groundgraph.chains.check_support import check_support
-from groundgraph.chains.check_uncited import check_uncited
 from groundgraph.chains.claims import CheckedAnswer
 from groundgraph.core.settings import CitationCheckSettings
 from groundgraph.core.turn_values import Draft, Flag, FoundQuote, Verdict
@@ -31,13 +25,6 @@ CHECK_OF = {
 }
 """Which check raises a kind of flag."""
 
-_ON_EVIDENCE: Mapping[str, Callable[[CheckedAnswer], list[Flag]]] = {
-    "numbers": check_numbers,
-    "names": check_names,
-    "uncited": check_uncited,
-    "support": check_support,
-}
-
 
 def check_answer(
     answer: CheckedAnswer, draft: Draft, settings: CitationCheckSettings, *, require_citations: bool
@@ -50,12 +37,12 @@ def check_answer(
     flags += check_links(draft.get("removed_links", [])) if settings.links != "off" else []
     quotes: list[FoundQuote] = []
     if answer.written and answer.evidence:
-        if settings.quotes != "off":
-            unfound, quotes = check_quotes(answer)
-            flags += unfound
-        for name, check in _ON_EVIDENCE.items():
-            wanted = name != "uncited" or (require_citations and draft["finish"] == "stop")
-            flags += check(answer) if wanted and getattr(settings, name) != "off" else []
+        # Loaded with the first answer that a model wrote: structured ones come sooner (L10).
+        from groundgraph.chains.check_prose import check_prose
+
+        asked = require_citations and draft["finish"] == "stop"
+        found, quotes = check_prose(answer, settings, asked_for_citations=asked)
+        flags += found
     return _fairly(flags), quotes[:MAX_FOUND_QUOTES]
 
 

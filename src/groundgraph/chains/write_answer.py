@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -13,61 +10,17 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from groundgraph.chains.answer_gate import AnswerGate
 from groundgraph.chains.answer_prompt import answer_messages
+from groundgraph.chains.assignment import Assignment, answer_id
 from groundgraph.chains.call_model import call_record, call_with_retries, tokens_left, tokens_of
 from groundgraph.chains.gated_model import GatedChatModel, Written, unstreamed
-from groundgraph.chains.result_rows import template_variables
 from groundgraph.chains.structured_answer import AnswerTemplates, structured_draft
-from groundgraph.core.context import Options
 from groundgraph.core.errors import ModelBudgetSpent, ModelError
-from groundgraph.core.evidence import SourceResult
 from groundgraph.core.settings import Settings
-from groundgraph.core.turn_values import ClusterValue, Draft, Flag, ModelCall, Turn
+from groundgraph.core.turn_values import Draft, ModelCall
 from groundgraph.prompts import Prompts
 
 # What a turn keeps for the answer itself when the evidence would use up all of its tokens.
 ANSWER_RESERVE = 1024
-
-
-def answer_id(turn: Turn) -> str:
-    """The id of the turn's answer message."""
-    return f"answer-{turn['id']}"
-
-
-@dataclass(frozen=True)
-class Correction:
-    """What a model wrote before, with the labels that it knows, and what is wrong with it."""
-
-    earlier: str
-    faults: Sequence[Flag]
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """What is to be written: everything but the model."""
-
-    turn: Turn
-    options: Options
-    evidence: Sequence[SourceResult]
-    conversation: Sequence[BaseMessage]
-    metadata: Mapping[str, Any]
-    intent: Mapping[str, Any]
-    calls: Sequence[ModelCall]
-    prefix: str = ""
-    suffix: str = ""
-    clusters: Sequence[ClusterValue] = ()
-    correction: Correction | None = None
-
-    @cached_property
-    def variables(self) -> dict[str, Any]:
-        """What answer templates are given; made when it is first asked for, which a model's answer may never do."""
-        return template_variables(
-            self.evidence,
-            message=self.turn["question"],
-            metadata=self.metadata,
-            intent=self.intent,
-            citation_format=self.options.citation_format,
-            clusters=self.clusters,
-        )
 
 
 async def write_answer(

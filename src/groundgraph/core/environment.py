@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from pydantic_settings import EnvSettingsSource, SettingsError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.planned_keys import planned_below
@@ -151,6 +149,10 @@ def _set(values: dict[str, Any], names: list[str], value: Any) -> None:
 
 
 def _parsed(value: str) -> Any:
+    # Loaded only where a variable is set (L10).
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
     try:
         return YAML(typ="safe", pure=True).load(StringIO(value))
     except YAMLError:

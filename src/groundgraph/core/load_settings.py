@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from ruamel.yaml.scalarbool import ScalarBoolean
 
 from groundgraph.core.chain_conflicts import chain_conflicts
 from groundgraph.core.environment import DEFAULT_NAME, Environment, merged_sections, read_environment, variable_of
@@ -17,7 +17,6 @@ from groundgraph.core.secret_values import written_secrets
 from groundgraph.core.settings import INTERNAL, Settings
 from groundgraph.core.settings_keys import unknown_key, unknown_planned_keys
 from groundgraph.core.settings_problems import merged_problems, message_of
-from groundgraph.core.yaml_file import place_of, read_yaml
 
 DEFAULT_FILE = "groundgraph.yaml"
 
@@ -34,7 +33,7 @@ def load_settings(source: str | Path | Mapping[str, Any] | None = None) -> Setti
             in the file; lists all problems, those of a file with line and column.
     """
     path = Path(source) if isinstance(source, str | Path) else None
-    given = read_yaml(path) if path else source
+    given = _read(path) if path else source
     return _Reading(given if isinstance(given, Mapping) else {}, path).settings()
 
 
@@ -159,6 +158,8 @@ class _Reading:
         if self._path is None:
             self._problems.append(Problem(key, message))
             return
+        from groundgraph.core.yaml_file import place_of
+
         line, column = place_of(self._raw, location) or (1, 1)  # type: ignore[arg-type]
         self._problems.append(Problem(key, message, str(self._path), line, column))
 
@@ -190,13 +191,26 @@ def _written(location: Location, wanted: Mapping[str, Any], *, missing: bool) ->
     return location[: max(1, _depth(wanted, location))]
 
 
+def _read(path: Path) -> Mapping[str, Any]:
+    # The reader that remembers lines is loaded for a file only: a process is to give its first answer soon (L10).
+    from groundgraph.core.yaml_file import read_yaml
+
+    return read_yaml(path)
+
+
+def _is_ruamel_boolean(value: Any) -> bool:
+    # Nobody holds one who has not loaded its module.
+    module = sys.modules.get("ruamel.yaml.scalarbool")
+    return module is not None and isinstance(value, module.ScalarBoolean)
+
+
 def _plain(value: Any) -> Any:
     """`value` without ruamel's classes, which neither JSON nor msgpack writes."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    if isinstance(value, ScalarBoolean):
+    if _is_ruamel_boolean(value):
         return bool(value)
     if isinstance(value, bool):
         # It is an integer to Python, and would become one below.

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from io import StringIO
 from typing import Any
 
-from ruamel.yaml import YAML
+from groundgraph.core.data_file import read_data
 
 Location = tuple[str | int, ...]
 
@@ -52,9 +51,9 @@ class PlannedValue:
 def planned_keys() -> tuple[PlannedKey, ...]:
     """All planned keys."""
     text = files("groundgraph.core").joinpath("planned_keys.yaml").read_text("utf-8")
-    entries: dict[str, dict[str, Any]] = YAML(typ="safe", pure=True).load(StringIO(text))
+    entries: dict[str, dict[str, Any]] = read_data(text)
     return tuple(
-        PlannedKey(key, entry["feature"], tuple(entry.get("off", ())), entry.get("tolerated", ""))
+        PlannedKey(key, entry["feature"], tuple(entry.get("neutral", ())), entry.get("tolerated", ""))
         for key, entry in entries.items()
     )
 
