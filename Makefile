@@ -12,8 +12,9 @@ demo: .venv/ready
 test: .venv/ready
 	$(BIN)/pytest -q -n auto --dist loadfile
 
+# Real servers on a busy machine: what failed is tried once more, alone, and must pass then.
 test-live: .venv/ready
-	$(BIN)/pytest -q -m "live and not slow"
+	$(BIN)/pytest -q -m "live and not slow" || $(BIN)/pytest -q -m "live and not slow" --last-failed
 
 test-slow: .venv/ready
 	$(BIN)/pytest -q -m slow

@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import date
 from typing import Any
 
@@ -219,11 +219,13 @@ class PostgresDatabase:
         running = current.get()
         with typed_errors(self._source, self._address.shown, todo), self._pool().connect() as connection:
             driver = connection.connection.driver_connection
-            if running is None:
-                yield connection
-                return
-            with running.using(driver):
-                yield connection
+            try:
+                with running.using(driver) if running else nullcontext():
+                    yield connection
+            finally:
+                if self._closed:
+                    # Its pool is gone already, and nobody else would close it.
+                    connection.invalidate()
 
     def close(self) -> None:
         """Close all connections; one that is in use is closed when its work ends."""
