@@ -113,6 +113,7 @@ async def test_key_extraction_config():
 
 
 async def test_key_output_style_hint():
+    """I4: the hint stands in place of the built-in description of the styles."""
     for hint in (None, "Always conversational unless the user says 'raw text'."):
         model = scripted(extraction())
         await resolved(extractor=model, output_style_hint=hint)
