@@ -12,9 +12,8 @@ demo: .venv/ready
 test: .venv/ready
 	$(BIN)/pytest -q -n auto --dist loadfile
 
-# Real servers on a busy machine: what failed is tried once more, alone, and must pass then.
 test-live: .venv/ready
-	$(BIN)/pytest -q -m "live and not slow" || $(BIN)/pytest -q -m "live and not slow" --last-failed
+	$(BIN)/pytest -q -m "live and not slow"
 
 test-slow: .venv/ready
 	$(BIN)/pytest -q -m slow

@@ -20,7 +20,9 @@ KEPT_SECONDS = 600.0
 _KEPT_TERMS = 50_000
 # Objects from which the average length of a text and the average cosine are estimated.
 SAMPLE = 256
-_EXPLAINED = re.compile(r"_frequency:(?P<frequency>[\d.]+).*?_propLength:(?P<length>[\d.]+)", re.DOTALL)
+# Weaviate writes the parts of an explanation in any order.
+_FREQUENCY = re.compile(r"_frequency:([\d.]+)")
+_LENGTH = re.compile(r"_propLength:([\d.]+)")
 
 
 @dataclass(frozen=True)
@@ -129,10 +131,11 @@ class Statistics:
 
 
 def _best(metadata: Any) -> _Best | None:
-    explained = _EXPLAINED.search(metadata.explain_score or "")
-    if not explained or not metadata.score:
+    explanation = metadata.explain_score or ""
+    frequency, length = _FREQUENCY.search(explanation), _LENGTH.search(explanation)
+    if not frequency or not length or not metadata.score:
         return None
-    return _Best(metadata.score, float(explained["frequency"]), float(explained["length"]))
+    return _Best(metadata.score, float(frequency[1]), float(length[1]))
 
 
 def _length(value: Any) -> int:
