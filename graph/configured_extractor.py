@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 
-from groundgraph.chains.ask_extractor import AskExtractor, Extractor
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.extraction_annotation import annotations_of
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.settings import Settings
 from groundgraph.graph.configured_model import configured_model
+
+if TYPE_CHECKING:
+    from groundgraph.chains.ask_extractor import AskExtractor, Extractor
 
 EXTRACTION = "intent.extraction_config"
 
@@ -33,7 +35,7 @@ def configured_extractor(
     """
     problems = extraction_problems(settings, has_extractor=passed is not None)
     given: object = passed
-    if given is not None and not (isinstance(given, BaseChatModel | Runnable) or callable(given)):
+    if given is not None and not (isinstance(given, Runnable) or callable(given)):
         told = f"takes a chat model, a Runnable or a function of the messages, not {type(passed).__name__}"
         problems.append(Problem("extractor", told))
     if problems:
@@ -42,7 +44,12 @@ def configured_extractor(
         if schema is not None:
             annotations_of(schema)
     chosen = passed or configured_model(settings.intent.extraction_config, EXTRACTION)
-    return AskExtractor(chosen) if chosen is not None else None
+    if chosen is None:
+        return None
+    # Loaded by those who extract only, as chat models are (L10).
+    from groundgraph.chains.ask_extractor import AskExtractor
+
+    return AskExtractor(chosen)
 
 
 def extraction_problems(settings: Settings, *, has_extractor: bool = False) -> list[Problem]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from langchain_core.language_models import BaseChatModel
 from pydantic import ValidationError
 
 from groundgraph.core.environment import variable_of
@@ -15,6 +14,9 @@ from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
 from groundgraph.core.secret_values import without_secrets
 from groundgraph.core.settings import ModelSettings
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 
 @dataclass(frozen=True)

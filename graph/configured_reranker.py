@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import BaseDocumentCompressor
-from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr, ValidationError
 
 from groundgraph.chains.builtin_chains import WITHOUT_MODEL
@@ -25,6 +24,9 @@ from groundgraph.core.result_settings import RerankStep
 from groundgraph.core.settings import Settings
 from groundgraph.graph.unusable import Unusable
 from groundgraph.prompts import Prompts
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 COHERE_KEY = "CO_API_KEY"
 _SERVICES = ("cohere", "langchain")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-
-from langchain_core.language_models import BaseChatModel
+from typing import TYPE_CHECKING
 
 from groundgraph.chains.chain_model import ChainModel
 from groundgraph.chains.choose_headings import ChooseHeadings
@@ -15,6 +14,9 @@ from groundgraph.graph.knowledge_base_files import KNOWLEDGE_BASES
 from groundgraph.prompts import Prompts
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.sources.topic_index import TopicIndexSource, index_problems
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 # A model that chooses headings must leave time for the search without it.
 _SHARE_OF_LIMIT = 0.6

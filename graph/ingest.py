@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import BaseChatModel
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 
@@ -17,6 +16,7 @@ from groundgraph.core.settings import Settings
 from groundgraph.graph.ingest_resources import IngestResources
 from groundgraph.graph.ingest_runner import IngestRunner
 from groundgraph.graph.ingest_state import SHOWN, IngestInput, IngestOutput, IngestState
+from groundgraph.graph.tracing import state_graph, traced_runs
 from groundgraph.graph.turn import refuse_planned
 from groundgraph.nodes.ingest.cut_chunks import cut_chunks
 from groundgraph.nodes.ingest.embed_texts import embed_texts
@@ -26,6 +26,9 @@ from groundgraph.nodes.ingest.load_documents import load_documents
 from groundgraph.nodes.ingest.write_documents import write_documents
 from groundgraph.nodes.ingest.write_matching_texts import write_matching_texts
 from groundgraph.nodes.ingest.write_qualifying_texts import write_qualifying_texts
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 
 def ingest_graph(
@@ -84,16 +87,14 @@ def compiled_ingest(
     compiled = _builder(resources, within).compile(checkpointer=checkpointer, store=store, name="ingest")
     # Streams show the state without the documents that are under way.
     compiled.stream_channels = SHOWN
-    return IngestRunner.adopt(compiled, resources.store)
+    return traced_runs(IngestRunner.adopt(compiled, resources.store), resources.settings.tracing)
 
 
 def _builder(resources: IngestResources, within: Path | None) -> StateGraph[Any, Any, Any, Any]:
     settings, base, store = resources.settings, resources.base, resources.store
     chains_of, embedder, at_once = resources.chains_of, resources.embedder, base.concurrency
     model = embedder.name if embedder else ""
-    builder: StateGraph[Any, Any, Any, Any] = StateGraph(
-        IngestState, input_schema=IngestInput, output_schema=IngestOutput
-    )
+    builder = state_graph(settings.tracing)(IngestState, input_schema=IngestInput, output_schema=IngestOutput)
     steps = {
         "find_documents": find_documents(settings, store, resources.chain_names, embedder, within=within),
         "load_documents": load_documents(

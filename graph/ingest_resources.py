@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import BaseChatModel
 
 from groundgraph.chains.build_chains import check_chains, ingest_chains
 from groundgraph.core.base_fields import base_fields
@@ -24,6 +24,9 @@ from groundgraph.graph.shared_store import SharedStore
 from groundgraph.nodes.ingest.load_documents import BatchSize
 from groundgraph.prompts import Prompts
 from groundgraph.sources.knowledge_base.store import EmbeddedStore
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 # What is lost when the process is killed is one batch: the dearer a document, the smaller it is.
 _WITH_VECTORS = BatchSize(documents=64, chars=250_000, pages=16)

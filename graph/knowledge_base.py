@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import BaseChatModel
 
 from groundgraph.core.blocking import run_blocking
 from groundgraph.core.clean_text import clean_text
@@ -24,6 +23,9 @@ from groundgraph.graph.background_loop import run_in_background
 from groundgraph.graph.ingest import compiled_ingest
 from groundgraph.graph.ingest_documents import run_ingest
 from groundgraph.graph.ingest_resources import IngestResources
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import Any
-
-from langchain_core.language_models import BaseChatModel
+from typing import TYPE_CHECKING, Any
 
 from groundgraph.core.data_file import read_data
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 
 def without_thinking(model: BaseChatModel | None) -> BaseChatModel | None:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from langchain_core.documents import BaseDocumentCompressor
 from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.channels import UntrackedValue
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 from langgraph.store.base import BaseStore
 from typing_extensions import TypedDict
 
-from groundgraph.chains.ask_extractor import Extractor
 from groundgraph.core.chain import Reranker
 from groundgraph.core.context import Context
 from groundgraph.core.embedder import Embedder
@@ -26,11 +23,18 @@ from groundgraph.graph.background_loop import run_in_background
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.retrieval_part import add_retrieval
 from groundgraph.graph.state import Lifetime, TurnInput, TurnState
+from groundgraph.graph.tracing import state_graph, traced_runs
 from groundgraph.graph.turn import RECURSION_LIMIT, needs_retrieval, with_long_threads
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.nodes.begin_turn import begin_turn
 from groundgraph.nodes.give_context import give_context
 from groundgraph.sources.contract import GroundedSource
+
+if TYPE_CHECKING:
+    from langchain_core.documents import BaseDocumentCompressor
+    from langchain_core.language_models import BaseChatModel
+
+    from groundgraph.chains.ask_extractor import Extractor
 
 
 class RetrievalState(TurnState, total=False):
@@ -95,7 +99,7 @@ def retrieval_graph(
 
 def _compiled(resources: Resources, checkpointer: Any, store: BaseStore | None) -> TurnRunner:
     settings, prompts, evidence = resources.settings, resources.prompts, resources.evidence
-    builder: StateGraph[Any, Any, Any, Any] = StateGraph(
+    builder = state_graph(settings.tracing, evidence)(
         RetrievalState, context_schema=Context, input_schema=TurnInput, output_schema=RetrievalOutput
     )
     builder.add_node("begin_turn", begin_turn(settings, prompts))
@@ -110,7 +114,7 @@ def _compiled(resources: Resources, checkpointer: Any, store: BaseStore | None) 
     compiled = builder.compile(checkpointer=with_long_threads(checkpointer), store=store, name="retrieval")
     runner = TurnRunner.adopt(compiled, resources)
     runner.config = {"recursion_limit": RECURSION_LIMIT}
-    return runner
+    return traced_runs(runner, settings.tracing)
 
 
 async def retrieve_context(

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from langchain_core.documents import BaseDocumentCompressor
 from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import BaseChatModel
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 
-from groundgraph.chains.ask_extractor import Extractor
 from groundgraph.core.chain import Reranker
 from groundgraph.core.context import Context
 from groundgraph.core.embedder import Embedder
@@ -20,6 +17,7 @@ from groundgraph.core.settings import Settings
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.retrieval_part import add_retrieval
 from groundgraph.graph.state import TurnInput, TurnOutput, TurnState
+from groundgraph.graph.tracing import state_graph, traced_runs
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.nodes.answer_conversational import answer_conversational
 from groundgraph.nodes.answer_hybrid import answer_hybrid
@@ -31,6 +29,12 @@ from groundgraph.nodes.record_turn import record_turn
 from groundgraph.nodes.refuse_answer import RefuseAnswerInput, refuse_answer
 from groundgraph.nodes.report_absence import report_absence
 from groundgraph.sources.contract import GroundedSource
+
+if TYPE_CHECKING:
+    from langchain_core.documents import BaseDocumentCompressor
+    from langchain_core.language_models import BaseChatModel
+
+    from groundgraph.chains.ask_extractor import Extractor
 
 RECURSION_LIMIT = 50
 ANSWERS = ["answer_structured", "answer_conversational", "answer_hybrid", "report_absence"]
@@ -82,7 +86,7 @@ def turn_graph(
     compiled = _builder(resources).compile(checkpointer=with_long_threads(checkpointer), store=store, name="turn")
     runner = TurnRunner.adopt(compiled, resources)
     runner.config = {"recursion_limit": RECURSION_LIMIT}
-    return runner
+    return traced_runs(runner, settings.tracing)
 
 
 def _check_policies(resources: Resources) -> None:
@@ -126,7 +130,7 @@ def with_long_threads(checkpointer: Any) -> Any:
 def _builder(resources: Resources) -> StateGraph[Any, Any, Any, Any]:
     settings, prompts, evidence = resources.settings, resources.prompts, resources.evidence
     templates, model = resources.templates, resources.chat_model
-    builder: StateGraph[Any, Any, Any, Any] = StateGraph(
+    builder = state_graph(settings.tracing, evidence)(
         TurnState, context_schema=Context, input_schema=TurnInput, output_schema=TurnOutput
     )
     builder.add_node("begin_turn", begin_turn(settings, prompts))

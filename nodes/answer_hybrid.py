@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from langchain_core.language_models import BaseChatModel
 from langgraph.runtime import Runtime
 
 from groundgraph.chains.structured_answer import AnswerTemplates
@@ -15,6 +15,9 @@ from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.settings import Settings
 from groundgraph.nodes.answer_state import AnswerInput, AnswerUpdate, assignment, style_asked_for
 from groundgraph.nodes.node import Node
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 
 def answer_hybrid(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from langchain_core.language_models import BaseChatModel
 from langgraph.runtime import Runtime
 
 from groundgraph.chains.budget import Budget, cut_to, fit
@@ -23,6 +23,9 @@ from groundgraph.core.turn_values import Ranking, Ref
 from groundgraph.nodes.node import Node
 from groundgraph.nodes.ranking_step import Ending, RankingInput, RankingUpdate, changed, ended, with_issue
 from groundgraph.prompts import Prompts
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 
 def fit_budget(

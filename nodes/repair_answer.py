@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from langchain_core.language_models import BaseChatModel
 from langgraph.runtime import Runtime
 
 from groundgraph.chains.assignment import Assignment, Correction
@@ -18,6 +18,9 @@ from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Check, Draft
 from groundgraph.nodes.answer_state import AnswerInput, AnswerUpdate, assignment
 from groundgraph.nodes.node import Node
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 
 class RepairAnswerInput(AnswerInput, total=False):

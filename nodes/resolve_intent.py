@@ -7,15 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Template
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from groundgraph.chains.answer_prompt import recent_conversation
-from groundgraph.chains.ask_extractor import AskExtractor
-from groundgraph.chains.expand_ambiguous import expanded, is_ambiguous
-from groundgraph.chains.generate_queries import generate_queries
 from groundgraph.core.context import Context, options_in_force
 from groundgraph.core.errors import FilterInvalid, ModelError, Problem, UnknownName
 from groundgraph.core.filters import check_filters
@@ -31,6 +27,9 @@ from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 
 if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+    from groundgraph.chains.ask_extractor import AskExtractor
     from groundgraph.chains.extract_intent import ExtractIntent
 
 
@@ -136,7 +135,11 @@ def _message_queries(state: ResolveIntentInput, settings: Settings) -> list[str]
 def _enriched(state: ResolveIntentInput, settings: Settings) -> str:
     """The message, behind keywords of the conversation when it is vague and the settings ask for that (I5)."""
     message, intent = state["turn"]["question"], settings.intent
-    if not intent.expand_ambiguous_queries or not is_ambiguous(message):
+    if not intent.expand_ambiguous_queries:
+        return message
+    from groundgraph.chains.expand_ambiguous import expanded, is_ambiguous
+
+    if not is_ambiguous(message):
         return message
     earlier = recent_conversation(state.get("messages", []), state["turn"], intent.max_context_turns)
     return expanded(message, earlier, include_assistant=intent.include_assistant_context)
@@ -149,6 +152,8 @@ async def _with_queries(
     prompts: Prompts,
     calls: list[ModelCall],
 ) -> IntentState:
+    from groundgraph.chains.generate_queries import generate_queries
+
     turn, messages = state["turn"], state.get("messages", [])
     message = _enriched(state, settings)
     try:

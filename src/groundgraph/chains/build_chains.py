@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-from langchain_core.language_models import BaseChatModel
+from typing import TYPE_CHECKING, Any
 
 from groundgraph.chains.builtin_chains import WITHOUT_MODEL
 from groundgraph.chains.chain_options import ChainOptions
@@ -16,6 +14,9 @@ from groundgraph.core.chain_conflicts import chain_name
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.settings import ChainChoice, Settings
 from groundgraph.prompts import Prompts
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 INGEST = ("chunker", "qualifying_text", "matching_text")
 QUERY = ("transformer", "reranker", "filter")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from tenacity import RetryCallState
@@ -19,6 +18,9 @@ from groundgraph.core.model_reply import is_transient, retry_after, status_code
 from groundgraph.core.retry import with_retries
 from groundgraph.core.settings import LimitSettings
 from groundgraph.core.turn_values import ModelCall
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 T = TypeVar("T")
 

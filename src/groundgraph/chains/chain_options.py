@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from langchain_core.language_models import BaseChatModel
 from pydantic import ValidationError
 
 from groundgraph.chains.chain_model import ChainModel
@@ -15,6 +14,9 @@ from groundgraph.core.registry import nearest
 from groundgraph.core.settings import Section, Settings
 from groundgraph.core.settings_problems import message_of
 from groundgraph.prompts import Prompts
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 S = TypeVar("S", bound=Section)
 

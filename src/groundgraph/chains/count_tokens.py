@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.base import BaseLanguageModel
 
 from groundgraph.chains.call_model import WIDE
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 
 def estimated_tokens(text: str) -> int:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 
 from groundgraph.chains.chain_model import ChainModel, Passage, without_thoughts
@@ -14,6 +13,9 @@ from groundgraph.chains.judge_replies import EVEN_ODDS, graded_scores, probabili
 from groundgraph.core.errors import ModelError
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.model_reply import status_code
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 Method = Literal["auto", "probabilities", "grades"]
 # As many as OpenAI's and compatible servers give; "yes" and "no" in their spellings are among them.
