@@ -1,0 +1,51 @@
+"""The blocks of code in the documentation, and what runs them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from groundgraph import load_settings, turn_graph
+
+ROOT = Path(__file__).parent.parent.parent
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def all_blocks(document: Path) -> list[tuple[str, str]]:
+    """Kind and text of each block of `document`, in order."""
+    return _BLOCK.findall(document.read_text("utf-8"))
+
+
+def blocks(document: Path, kind: str) -> list[str]:
+    """The blocks of one kind."""
+    return [text for found, text in all_blocks(document) if found == kind]
+
+
+def run_commands(lines: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """`lines` as one script in `folder`, with the commands of this environment on the path."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return _run(["bash", "-euo", "pipefail", "-c", "\n".join(lines)], folder, PATH=path)
+
+
+def run_python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """`code` in a process of its own, where warnings are errors."""
+    return _run([sys.executable, "-W", "error", "-c", code], folder)
+
+
+def build_configuration(text: str, folder: Path) -> None:
+    """Loads and builds a configuration; fails where a key of it is not used, or names a source that is not there."""
+    path = folder / "groundgraph.yaml"
+    path.write_text(text)
+    settings = load_settings(path)
+    assert not settings.notices, "everything that it asks for is used"
+    named = {entry.name for entry in settings.sources} or {"knowledge_base"}
+    assert set(turn_graph(settings).resources.sources) == named
+
+
+def _run(command: list[str], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )

@@ -1,0 +1,55 @@
+"""The pages of docs/ are true: their code and configurations run, their links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from documented import ROOT, all_blocks, blocks, build_configuration, run_commands, run_python
+
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+# A block without a kind is a drawing; `yml` is YAML that is no configuration, `console` what a server is needed for.
+KINDS = {"", "bash", "python", "yaml", "yml", "json", "sql", "console"}
+
+
+def _each(kind: str) -> list[object]:
+    return [
+        pytest.param(text, id=f"{page.stem}-{number}")
+        for page in PAGES
+        for number, text in enumerate(blocks(page, kind), 1)
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_block_is_of_a_known_kind(page: Path) -> None:
+    assert {kind for kind, _ in all_blocks(page)} <= KINDS
+
+
+@pytest.mark.parametrize("code", _each("python"))
+def test_the_python_code_runs(code: str, tmp_path: Path) -> None:
+    run = run_python(code, tmp_path)
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("text", _each("yaml"))
+def test_the_configuration_loads_and_builds(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
+    build_configuration(text, tmp_path)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_commands_run(page: Path, tmp_path: Path) -> None:
+    run = run_commands([line for text in blocks(page, "bash") for line in text.splitlines()], tmp_path)
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_links_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\((?!https?://)([^)#]+)\)", page.read_text("utf-8")):
+        assert (page.parent / link).exists(), link
+
+
+def test_every_page_is_found_from_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert [page.name for page in PAGES if f"](docs/{page.name})" not in readme] == []
