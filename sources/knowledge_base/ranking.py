@@ -53,9 +53,15 @@ class Question:
 
 
 class Ranking:
-    """Scores the candidates for one question."""
+    """Scores the candidates for one question.
 
-    def __init__(self, question: Question) -> None:
+    Args:
+        question: the question.
+        heading_weight: how often a word of the headings counts in the term frequency.
+    """
+
+    def __init__(self, question: Question, heading_weight: int = HEADING_WEIGHT) -> None:
+        self._heading_weight = heading_weight
         self._weights = question.ranking_weights()
         self._relevance_weights = question.relevance_weights()
         self._pairs = list(pairwise(question.stems))
@@ -72,7 +78,7 @@ class Ranking:
         length = len(body) + len(headings)
         score = self._proximity(positions)
         for stem in {*positions, *in_headings}:
-            frequency = len(positions.get(stem, ())) + HEADING_WEIGHT * in_headings[stem]
+            frequency = len(positions.get(stem, ())) + self._heading_weight * in_headings[stem]
             score += self._weights[stem] * bm25(frequency, length, self._average_length, k1=K1)
         return score
 

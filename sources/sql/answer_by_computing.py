@@ -11,7 +11,7 @@ from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.evidence import SourceResult, jsonable
 from groundgraph.core.registry import nearest
 from groundgraph.core.text import stem, stems, words
-from groundgraph.sources.sql.any_database import AnyDatabase
+from groundgraph.sources.sql.any_database import ComputingDatabase
 from groundgraph.sources.sql.computation_cues import find_cue
 from groundgraph.sources.sql.compute import FUNCTIONS, Computation, Computed, check_field, compute
 from groundgraph.sources.sql.conditions import may_match
@@ -35,12 +35,14 @@ class Computer:
     """Computes for one source. Its methods block.
 
     Args:
-        database: the user's database.
+        database: the user's database; None for one that computes nothing, and then it is only said what is needed.
         named: the name and the type of the source.
         enums: by field, the values that the user declares.
     """
 
-    def __init__(self, database: AnyDatabase, named: tuple[str, str], enums: Mapping[str, Sequence[Any]]) -> None:
+    def __init__(
+        self, database: ComputingDatabase | None, named: tuple[str, str], enums: Mapping[str, Sequence[Any]]
+    ) -> None:
         self._enums = enums
         self._database = database
         self._named = named
@@ -63,11 +65,11 @@ class Computer:
         function, field = wanted.get("function"), str(wanted.get("field") or "")
         if not isinstance(function, str):
             raise FilterInvalid(f"A computation needs a function, one of {', '.join(FUNCTIONS)}, not {function!r}.")
-        if function not in FUNCTIONS:
+        if function not in FUNCTIONS or self._database is None:
             return self._unstated(function, shapes, offered=False)
         shape = _table(wanted.get("table"), [field, *filters] if field else list(filters), shapes)
         check_field(shape, function, field)
-        return self._stated(Computation(function, shape, field, (filters,) if filters else ()))
+        return self._stated(self._database, Computation(function, shape, field, (filters,) if filters else ()))
 
     def by_rule(
         self, question: str, shapes: Sequence[TableShape], filters: Mapping[str, Any], version: Version, best: str
@@ -84,20 +86,21 @@ class Computer:
         cue = find_cue(question)
         if cue is None or not shapes or (not cue.offered and cue.asking and cue.asking <= set(map(stem, words(best)))):
             return None
-        vocabularies = [self._vocabulary(shape, filters, version) for shape in shapes] if cue.offered else []
+        database = self._database if cue.offered else None
+        vocabularies = [self._vocabulary(database, shape, filters, version) for shape in shapes] if database else []
         known = list(zip(shapes, vocabularies, strict=False))
         if any(is_named_so(cue, shape) for shape in shapes):
             return None
         for shape, vocabulary in known if cue.function else ():
             found = read_computation(cue, shape, vocabulary, filters, alone=len(shapes) == 1)
-            if found and may_match(shape, filters):
-                return self._stated(found)
+            if found and database and may_match(shape, filters):
+                return self._stated(database, found)
         if any(is_lookup(cue, *table) for table in known) or not any(is_about(question, shape) for shape in shapes):
             return None
-        return self._unstated(cue.needs, shapes, offered=cue.offered)
+        return self._unstated(cue.needs, shapes, offered=database is not None)
 
-    def _stated(self, computation: Computation) -> SourceResult:
-        computed = compute(self._database, computation)
+    def _stated(self, database: ComputingDatabase, computation: Computation) -> SourceResult:
+        computed = compute(database, computation)
         metadata = {
             "computed": True,
             "function": computation.function,
@@ -120,7 +123,9 @@ class Computer:
         metadata = {"needs_computation": True, "needs": needs, "tables": tables, "section": "computation"}
         return SourceResult(content, f"needs_computation:{needs}", *self._named, 1.0, metadata)
 
-    def _vocabulary(self, shape: TableShape, filters: Mapping[str, Any], version: Version) -> Vocabulary:
+    def _vocabulary(
+        self, database: ComputingDatabase, shape: TableShape, filters: Mapping[str, Any], version: Version
+    ) -> Vocabulary:
         key = (shape.name, repr(sorted(filters.items())), version)
         with self._guard:
             if key in self._vocabularies:
@@ -130,7 +135,7 @@ class Computer:
         found: dict[tuple[str, ...], dict[str, list[Any]]] = {}
         for column in shape.columns:
             if column.kind in ("string", "text", "integer", "date"):
-                stored = self._database.values(shape, column.name, filters, _MOST_VALUES)
+                stored = database.values(shape, column.name, filters, _MOST_VALUES)
                 for value in (*stored, *self._enums.get(column.name, ())):
                     name = tuple(stems(str(value)))
                     if name and len(name) <= LONGEST_VALUE:

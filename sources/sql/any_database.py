@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from groundgraph.core.errors import SourceUnavailable
 from groundgraph.sources.sql.shape import Column, TableShape
 from groundgraph.sources.sql.version import Version
 
@@ -24,6 +25,9 @@ class AnyDatabase(Protocol):
     @property
     def where(self) -> str:
         """What the database is called in messages, and its identity for an index beside it."""
+
+    def computing(self) -> ComputingDatabase | None:
+        """The same database where it can be trusted to compute over the rows that a filter keeps (R15)."""
 
     def version(self) -> Version:
         """The state of the data."""
@@ -45,6 +49,16 @@ class AnyDatabase(Protocol):
     def keys(self, shape: TableShape, filters: Mapping[str, Any], base: int) -> str:
         """The keys of the rows that satisfy checked `filters`, as a JSON array; `base` is added to row numbers."""
 
+    def has_changed(self, error: SourceUnavailable) -> bool:
+        """Whether `error` says that the tables are not those that were looked at last; they are looked at anew then."""
+
+    def close(self) -> None:
+        """Close all connections; one that is in use is closed when its work ends."""
+
+
+class ComputingDatabase(AnyDatabase, Protocol):
+    """One that decides in SQL what `core.filters.matches` decides, so that it can count rows, and compute over them."""
+
     def values(self, shape: TableShape, field: str, filters: Mapping[str, Any], most: int) -> list[Any]:
         """The different values of a column in the rows that satisfy `filters`; none when there are more than `most`."""
 
@@ -56,6 +70,3 @@ class AnyDatabase(Protocol):
 
     def one(self, statement: Any) -> tuple[Any, ...]:
         """The only row of `statement`."""
-
-    def close(self) -> None:
-        """Close all connections; one that is in use is closed when its work ends."""

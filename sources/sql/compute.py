@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Integer, and_, case, column, func, select,
 
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.registry import nearest
-from groundgraph.sources.sql.any_database import AnyDatabase
+from groundgraph.sources.sql.any_database import ComputingDatabase
 from groundgraph.sources.sql.from_clause import from_clause
 from groundgraph.sources.sql.shape import Column, TableShape
 
@@ -101,7 +101,7 @@ def check_field(shape: TableShape, function: str, name: str) -> None:
         )
 
 
-def compute(database: AnyDatabase, computation: Computation) -> Computed:
+def compute(database: ComputingDatabase, computation: Computation) -> Computed:
     """The outcome of `computation`, computed by the database.
 
     Raises:

@@ -15,6 +15,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
 from groundgraph.core.errors import FilterInvalid, SourceUnavailable
+from groundgraph.sources.sql import introspect_sqlite
+from groundgraph.sources.sql.all_rows import by_key, once_each
+from groundgraph.sources.sql.any_database import ComputingDatabase
 from groundgraph.sources.sql.conditions import MATCHES, value_matches, where
 from groundgraph.sources.sql.from_clause import from_clause
 from groundgraph.sources.sql.introspect import Wanted, read_shapes
@@ -26,8 +29,6 @@ NUMBER = "groundgraph_number"
 # The pool keeps this many connections between queries; one more opens when they are all in use.
 _KEPT = 8
 _KEY = "\0key"
-# Rows that are read under one lock.
-_PIECE = 2_000
 
 
 class SqliteDatabase:
@@ -53,6 +54,10 @@ class SqliteDatabase:
         """What the database is called in messages, and its identity for an index beside it."""
         return f"'{self._path.absolute()}'" if self._path else "in memory"
 
+    def computing(self) -> ComputingDatabase:
+        """This one."""
+        return self
+
     def version(self) -> Version:
         """The present `Version`: two `stat` calls and a pragma.
 
@@ -75,33 +80,24 @@ class SqliteDatabase:
     def shapes(self, wanted: Wanted) -> list[TableShape]:
         """The shapes of the wanted tables; see `read_shapes` for the errors."""
         with self.reading() as connection:
-            return read_shapes(connection, wanted, source=self._source, where=self.where)
+            return read_shapes(connection, wanted, source=self._source, where=self.where, dialect=introspect_sqlite)
 
     def rows(self, shape: TableShape, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Every row as its key and the values of `fields`, read in pieces.
+        """Every row as its key and the values of `fields`; rows of one key are given once.
 
-        Between the pieces no lock is held where there is a key to go on from: whoever writes to the database must
-        not wait for an index. What changes meanwhile makes another `Version`. Rows of one key are given once.
+        They are read in pieces where there is a key to go on from. What changes meanwhile makes another `Version`.
         """
         here = _key(shape)
         statement = select(here, *(column(name) for name in fields)).select_from(from_clause(shape))
-        if not shape.rowid:
-            with self.reading() as connection:
-                seen: set[Any] = set()
-                for row in connection.execution_options(stream_results=True).execute(statement):
-                    if row[0] not in seen:
-                        seen.add(row[0])
-                        yield tuple(row)
+        if shape.rowid:
+            yield from by_key(statement, here, self._fetched)
             return
-        piece = statement.order_by(here).limit(_PIECE)
-        after = None
-        while True:
-            with self.reading() as connection:
-                rows = connection.execute(piece if after is None else piece.where(here > after)).fetchall()
-            yield from map(tuple, rows)
-            if len(rows) < _PIECE:
-                return
-            after = rows[-1][0]
+        with self.reading() as connection:
+            yield from once_each(connection.execution_options(stream_results=True).execute(statement))
+
+    def _fetched(self, statement: Any) -> Sequence[Any]:
+        with self.reading() as connection:
+            return connection.execute(statement).fetchall()
 
     def read(self, found: Column, value: Any) -> Any:
         """A value of `rows`, decoded as the field is declared."""
@@ -170,6 +166,10 @@ class SqliteDatabase:
             engine = self._engine
         with self._typed_errors(), engine.connect() as connection:
             yield connection
+
+    def has_changed(self, error: SourceUnavailable) -> bool:  # noqa: ARG002 - every query looks at the tables
+        """See `AnyDatabase`."""
+        return False
 
     def close(self) -> None:
         """Close all connections; one that is in use is closed when its work ends."""

@@ -14,6 +14,7 @@ from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
+from groundgraph.core.take_turns import take_turns
 from groundgraph.sources.sql.answer_by_computing import Computer
 from groundgraph.sources.sql.any_database import AnyDatabase
 from groundgraph.sources.sql.declared_fields import Fields
@@ -37,12 +38,14 @@ class Tables:
 
 @dataclass(frozen=True)
 class Asked:
-    """One text query: its words, the checked filters, how many results at most, and the vector of the words."""
+    """One text query: its words, the checked filters, how many results at most, the vector of the words, and the least
+    relevance of a result."""
 
     text: str
     filters: Filters
     top_k: int
     vector: Vector = None
+    least: float = 0.0
 
 
 class SqlEngine(ABC):
@@ -64,7 +67,9 @@ class SqlEngine(ABC):
         # Every column that the schema ever offered: one that is gone is an error, not an unknown name.
         self._offered: set[str] = set()
         self._computer = Computer(
-            database, named, {name: spec["enum"] for name, spec in wanted.fields.items() if spec.get("enum")}
+            database.computing(),
+            named,
+            {name: spec["enum"] for name, spec in wanted.fields.items() if spec.get("enum")},
         )
         self._guard = threading.Lock()
 
@@ -78,7 +83,7 @@ class SqlEngine(ABC):
 
     @abstractmethod
     def _search(self, tables: Tables, asked: Asked) -> tuple[list[TableShape], list[SourceResult]]:
-        """The tables that were searched, the best first, and what was found, in any order."""
+        """The tables that were searched, and what was found; the best of both first."""
 
     def schema_fields(self) -> Fields:
         """The columns of all tables as fields for filters; none when the database cannot be read."""
@@ -118,7 +123,7 @@ class SqlEngine(ABC):
         """The best `limit` rows for the words of `text`, the best first; nothing is computed."""
         tables = self._checked()
         asked = Asked(text, self.checked_filters(given, tables.shapes), limit)
-        return sorted(self._search(tables, asked)[1], key=self._place)[:limit]
+        return sorted(self._search(tables, asked)[1], key=_is_empty)[:limit]
 
     def shown(self, shape: TableShape, values: Mapping[str, Any]) -> SourceResult:
         """A row as a result that no search found."""
@@ -140,17 +145,14 @@ class SqlEngine(ABC):
         wanted = intent.raw_data.get("aggregate")
         if isinstance(wanted, Mapping) and wanted.get("source", self._name) == self._name:
             return [self._computer.explicit(wanted, self._routed(intent.text_queries, tables), filters)]
-        found: dict[str, SourceResult] = {}
-        for text in intent.text_queries:
-            for result in self._answer_one(
-                tables, Asked(text, filters, top_k, (vectors or {}).get(text)), score_threshold
-            ):
-                known = found.setdefault(result.source_id, result)
-                if known.relevance < result.relevance:
-                    found[result.source_id] = result
-        return sorted(found.values(), key=self._place)
+        asked = [
+            Asked(text, filters, top_k, (vectors or {}).get(text), score_threshold) for text in intent.text_queries
+        ]
+        # Scores of different questions are on different scales.
+        found = take_turns([self._answer_one(tables, one) for one in asked])
+        return sorted(found, key=_is_empty)
 
-    def _answer_one(self, tables: Tables, asked: Asked, score_threshold: float) -> list[SourceResult]:
+    def _answer_one(self, tables: Tables, asked: Asked) -> list[SourceResult]:
         if not tables.shapes:
             return []
         # Rows without content are dropped by whoever asked, so twice as many are looked for.
@@ -159,8 +161,7 @@ class SqlEngine(ABC):
         note = self._computer.by_rule(asked.text, routed, asked.filters, tables.version, best)
         if note is not None and note.metadata.get("computed"):
             return [note]
-        kept = [result for result in results if result.relevance >= score_threshold]
-        return [*([note] if note else []), *sorted(kept, key=self._place)][: asked.top_k]
+        return [*([note] if note else []), *sorted(results, key=_is_empty)][: asked.top_k]
 
     def _result(
         self, shape: TableShape, values: Mapping[str, Any], *, relevance: float, score: float, fresh: bool = True
@@ -223,10 +224,6 @@ class SqlEngine(ABC):
                 self._known = (version, shapes)
             return self._known
 
-    def _place(self, result: SourceResult) -> tuple[bool, float]:
-        """Rows without content come last, where they only use up what room there is; then by relevance."""
-        return not result.content.strip(), -result.relevance
-
     def advice(self) -> list[str]:
         """What the owner of the database should change; nothing for a file."""
         return []
@@ -234,6 +231,11 @@ class SqlEngine(ABC):
     def close(self) -> None:
         """Close the database."""
         self._database.close()
+
+
+def _is_empty(result: SourceResult) -> bool:
+    """Rows without content come last, where they only use up what room there is."""
+    return not result.content.strip()
 
 
 def _fields(shapes: Sequence[TableShape]) -> Fields:

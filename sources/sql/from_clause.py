@@ -38,7 +38,8 @@ def from_clause(shape: TableShape) -> Any:
 def _table(shape: TableShape) -> Any:
     added = {label for join in shape.joins for label, _ in join.columns}
     names = [item.name for item in shape.columns if item.name not in added]
-    # Quoted in any case: PostgreSQL would fold a name that needs no quotes elsewhere.
-    columns: list[Any] = [column(quoted_name(name, True)) for name in (*names, *shape.vector_fields)]
-    space: Any = quoted_name(shape.namespace, True) if shape.namespace else None
-    return table_clause(quoted_name(shape.relation or shape.name, True), *columns, schema=space)
+    # Quoted where that is right: PostgreSQL would fold a name that needs no quotes elsewhere.
+    quote = True if shape.quoted else None
+    columns: list[Any] = [column(quoted_name(name, quote)) for name in (*names, *shape.vector_fields)]
+    space: Any = quoted_name(shape.namespace, quote) if shape.namespace else None
+    return table_clause(quoted_name(shape.relation or shape.name, quote), *columns, schema=space)

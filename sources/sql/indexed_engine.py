@@ -81,7 +81,7 @@ class IndexedEngine(SqlEngine):
     def _search(self, tables: Tables, asked: Asked) -> tuple[list[TableShape], list[SourceResult]]:
         if self._fts is not None and isinstance(self._database, SqliteDatabase):
             shape = tables.shapes[0]
-            hits = search_user_fts(self._database, shape, self._fts, asked.text, asked.filters, top_k=asked.top_k)
+            hits = search_user_fts(self._database, shape, self._fts, asked)
             return [shape], self._results({0: shape}, hits, fresh=True)
         return self._search_index(tables, asked)
 
@@ -98,7 +98,9 @@ class IndexedEngine(SqlEngine):
                 return [], []
             allowed = self._allowed_rows(index, {slot: slots[slot] for slot in searched}, asked.filters, tables.version)
             narrowed = searched if len(searched) < len(slots) and allowed is None else ()
-            hits = search_rows(index, question, slots=narrowed, allowed=allowed, top_k=asked.top_k)
+            hits = search_rows(
+                index, question, slots=narrowed, allowed=allowed, top_k=asked.top_k, score_threshold=asked.least
+            )
         return [slots[slot] for slot in searched], self._results(slots, hits, fresh=fresh)
 
     @contextmanager

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
-from sqlalchemy import Connection, inspect, types
+from sqlalchemy import Connection, Inspector, inspect, types
 
 from groundgraph.core.errors import ConfigurationError, SchemaChanged
 from groundgraph.core.registry import nearest
@@ -15,7 +15,6 @@ from groundgraph.sources.sql.shape import CONTENT_NAMES, Column, TableShape
 
 # An index row's number is the table's slot and the row number in one; see `index_file`.
 ROWID_BITS = 40
-_ROWIDS = ("rowid", "_rowid_", "oid")
 _KINDS: tuple[tuple[type[Any], str], ...] = (
     (types.Boolean, "boolean"),
     (types.DateTime, "datetime"),
@@ -53,7 +52,19 @@ class Wanted:
         return list(dict.fromkeys([*content, *self.search_fields, *self.fields]))
 
 
-def read_shapes(connection: Connection, wanted: Wanted, *, source: str, where: str) -> list[TableShape]:
+class Dialect(Protocol):
+    """How one kind of database tells of its tables."""
+
+    def is_internal(self, connection: Connection, name: str, /) -> bool:
+        """Whether `name` is a table that is none of the user's."""
+
+    def shape_of(self, connection: Connection, name: str, is_view: bool, /) -> TableShape:
+        """The table alone, with what its columns are declared as."""
+
+
+def read_shapes(
+    connection: Connection, wanted: Wanted, *, source: str, where: str, dialect: Dialect
+) -> list[TableShape]:
     """The shapes of the wanted tables.
 
     Args:
@@ -61,33 +72,26 @@ def read_shapes(connection: Connection, wanted: Wanted, *, source: str, where: s
         wanted: what the configuration says.
         source: the name of the source, for messages.
         where: what the database is called in messages.
+        dialect: the module that asks this kind of database.
 
     Raises:
         ConfigurationError: a table is not there, or there is none at all.
     """
     found = inspect(connection)
     views = found.get_view_names()
-    known = [name for name in [*found.get_table_names(), *views] if not _is_internal(connection, name)]
+    known = [name for name in [*found.get_table_names(), *views] if not dialect.is_internal(connection, name)]
     missing = [name for name in wanted.tables if name not in [*known, *found.get_table_names()]]
     if missing or not (known or wanted.tables):
         listed = ", ".join(known[:20]) or "none"
         names = ", ".join(repr(name) for name in missing)
         what = f"has no table {names}.{nearest(missing[0], known)}" if missing else "has no tables."
         raise ConfigurationError(f"The source '{source}': the database {where} {what} Tables: {listed}.")
-    shapes = {name: _shape(connection, name, name in views) for name in wanted.tables or known}
+    shapes = {name: dialect.shape_of(connection, name, name in views) for name in wanted.tables or known}
 
     def shape_of(name: str) -> TableShape | None:
-        return shapes.get(name) or (_shape(connection, name, name in views) if name in known else None)
+        return shapes.get(name) or (dialect.shape_of(connection, name, name in views) if name in known else None)
 
     return [described(with_relations(shape, wanted.relations, shape_of, source), wanted) for shape in shapes.values()]
-
-
-def _is_internal(connection: Connection, name: str) -> bool:
-    """Whether `name` is an FTS table or one of its parts, or the list of tables that some tools keep."""
-    kind = connection.exec_driver_sql(
-        "SELECT type FROM pragma_table_list WHERE schema = 'main' AND name = :name", {"name": name}
-    ).scalar()
-    return name.startswith("_") or kind in ("virtual", "shadow")
 
 
 def check_columns(shapes: Sequence[TableShape], named: Sequence[str], source: str, where: str) -> None:
@@ -105,18 +109,6 @@ def check_columns(shapes: Sequence[TableShape], named: Sequence[str], source: st
                 f"has any more.{nearest(name, present)} Columns: {', '.join(dict.fromkeys(present))}.",
                 field=name,
             )
-
-
-def _shape(connection: Connection, name: str, is_view: bool) -> TableShape:
-    """The table alone, with what its columns are declared as."""
-    found = inspect(connection)
-    texts = _declared_as_string(connection, name)
-    columns = tuple(_column(item, texts) for item in found.get_columns(name))
-    names = [column.name for column in columns]
-    key = tuple(found.get_pk_constraint(name)["constrained_columns"] or ()) if not is_view else ()
-    others = [item["column_names"] for item in found.get_unique_constraints(name)] if not is_view else []
-    unique = tuple(tuple(column or "" for column in columns) for columns in ([key] if key else []) + others)
-    return TableShape(name, columns, key, "" if is_view else _rowid(connection, name, names), None, (), unique)
 
 
 def described(shape: TableShape, wanted: Wanted) -> TableShape:
@@ -144,29 +136,14 @@ def _content_field(wanted: Wanted, columns: Sequence[Column]) -> str | None:
     return next((texts[name] for name in CONTENT_NAMES if name in texts), None)
 
 
-def _declared_as_string(connection: Connection, table: str) -> set[str]:
-    """The columns declared STRING, which SQLite takes for a number's type and which hold texts all the same."""
-    found = connection.exec_driver_sql("SELECT name FROM pragma_table_info(?) WHERE type LIKE '%STRING%'", (table,))
-    return {row[0] for row in found}
-
-
-def _column(item: Mapping[str, Any], texts: set[str]) -> Column:
+def column_of(item: Mapping[str, Any]) -> Column:
+    """A column as SQLAlchemy's inspector describes it."""
     stored = next((kind for type_, kind in _KINDS if isinstance(item["type"], type_)), "any")
-    if item["name"] in texts:
-        stored = "any"
     return Column(item["name"], stored, stored)
 
 
-def _rowid(connection: Connection, table: str, columns: Sequence[str]) -> str:
-    """The name of the row number; empty without one, or when one is beyond what an index row's number can hold."""
-    taken = {name.casefold() for name in columns}
-    quoted = connection.dialect.identifier_preparer.quote_identifier(table)
-    without = connection.exec_driver_sql(
-        "SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ?", (table,)
-    ).scalar()
-    name = next((name for name in _ROWIDS if name not in taken), "")
-    if without or not name:
-        return ""
-    lowest, highest = connection.exec_driver_sql(f"SELECT min({name}), max({name}) FROM {quoted}").one()
-    fits = lowest is None or (lowest >= 0 and highest < 1 << ROWID_BITS)
-    return name if fits else ""
+def unique_columns(found: Inspector, table: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """The columns of the primary key of `table`, and every set of columns that no two rows share."""
+    key = tuple(found.get_pk_constraint(table)["constrained_columns"] or ())
+    others = [item["column_names"] for item in found.get_unique_constraints(table)]
+    return key, tuple(tuple(column or "" for column in columns) for columns in ([key] if key else []) + others)

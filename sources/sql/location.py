@@ -15,8 +15,8 @@ _DRIVER = "postgresql+psycopg"
 
 
 @dataclass(frozen=True)
-class ServerAddress:
-    """A database on a PostgreSQL server.
+class Address:
+    """A database that is reached by a URL.
 
     Attributes:
         url: the address as SQLAlchemy wants it, password and all.
@@ -31,7 +31,17 @@ class ServerAddress:
         return rest or "localhost"
 
     def __repr__(self) -> str:
-        return f"ServerAddress({self.shown})"
+        return f"{type(self).__name__}({self.shown})"
+
+
+@dataclass(frozen=True, repr=False)
+class ServerAddress(Address):
+    """A database on a PostgreSQL server."""
+
+
+@dataclass(frozen=True, repr=False)
+class OtherAddress(Address):
+    """A database of which nothing is known but that SQLAlchemy has a dialect for it."""
 
 
 def is_server(url: str | Path) -> bool:
@@ -40,7 +50,13 @@ def is_server(url: str | Path) -> bool:
     return bool(rest) and scheme in _SERVERS
 
 
-def locate(url: str | Path, base_dir: Path, source: str) -> Path | ServerAddress:
+def is_other(url: str | Path) -> bool:
+    """Whether `url` is an address of neither a SQLite file nor a PostgreSQL server."""
+    text = str(url)
+    return "://" in text and not is_server(text) and not text.startswith((*_PREFIXES, "file:"))
+
+
+def locate(url: str | Path, base_dir: Path, source: str) -> Path | Address:
     """The file or the server that `url` names.
 
     Raises:
@@ -48,32 +64,49 @@ def locate(url: str | Path, base_dir: Path, source: str) -> Path | ServerAddress
     """
     if is_server(url):
         return ServerAddress(f"{_DRIVER}://{str(url).partition('://')[2]}")
+    if is_other(url):
+        return other_address(str(url), source)
     return database_file(url, base_dir, source)
+
+
+def other_address(url: str, source: str) -> OtherAddress:
+    """The database at `url`, for which SQLAlchemy must have a dialect and the environment its driver.
+
+    Raises:
+        ConfigurationError: one of them is missing, or `url` is no URL.
+    """
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+    try:
+        make_url(url).get_dialect().import_dbapi()
+    except NoSuchModuleError:
+        told = (
+            f"'{_without_password(url)}' is no database that groundgraph reads: it knows SQLite (sqlite:///file.db), "
+            "PostgreSQL (postgresql://user@host/database), and others that have a dialect for SQLAlchemy, which is not "
+            "installed for this one. Or export the rows and name them as `records`"
+        )
+        raise ConfigurationError([Problem(f"{source}.url", told)]) from None
+    except ImportError as error:
+        told = f"'{_without_password(url)}' needs a driver that is not installed: {error}"
+        raise ConfigurationError([Problem(f"{source}.url", told)]) from error
+    except ArgumentError as error:
+        raise ConfigurationError([Problem(f"{source}.url", f"'{_without_password(url)}': {error}")]) from error
+    return OtherAddress(url)
 
 
 def database_file(url: str | Path, base_dir: Path, source: str) -> Path:
     """The file that `url` names: `sqlite:///relative.db`, `sqlite:////absolute.db` or a plain path.
 
     Raises:
-        ConfigurationError: the URL is of another database, or names no file.
+        ConfigurationError: the URL names no file.
     """
     text = str(url)
     prefix = next((prefix for prefix in _PREFIXES if text.startswith(prefix)), "")
-    if prefix:
-        path = unquote(text[len(prefix) :].split("?", maxsplit=1)[0]).removeprefix("/")
-    elif "://" in text or text.startswith("file:"):
-        raise ConfigurationError(
-            [
-                Problem(
-                    f"{source}.url",
-                    f"'{_without_password(text)}' is no database that groundgraph reads: it knows SQLite "
-                    "(sqlite:///file.db) and PostgreSQL (postgresql://user@host/database), whose text indexes it "
-                    "searches. For another one write a `GroundedSource`, or export the rows and name them as `records`",
-                )
-            ]
-        )
-    else:
-        path = text
+    path = unquote(text[len(prefix) :].split("?", maxsplit=1)[0]).removeprefix("/") if prefix else text
+    if text.startswith("file:"):
+        told = "is a URI of SQLite's own; write sqlite:///file.db, or the path alone"
+        raise ConfigurationError([Problem(f"{source}.url", f"'{text}' {told}")])
     if not path or path == ":memory:":
         raise ConfigurationError(
             [Problem(f"{source}.url", "names no file; a table in memory is `backend: memory` with `records`")]

@@ -15,7 +15,7 @@ from groundgraph.sources.sql.index_file import IndexFile
 from groundgraph.sources.sql.indexed_engine import IndexedEngine
 from groundgraph.sources.sql.introspect import Wanted
 from groundgraph.sources.sql.keep_index import IndexKeeper
-from groundgraph.sources.sql.location import ServerAddress
+from groundgraph.sources.sql.location import Address, OtherAddress, ServerAddress
 from groundgraph.sources.sql.postgres.options import PostgresOptions
 from groundgraph.sources.sql.records import MemoryTable
 
@@ -36,7 +36,7 @@ class EngineOptions:
     """
 
     named: tuple[str, str]
-    location: str | Path | ServerAddress
+    location: str | Path | Address
     index: str | Path
     wanted: Wanted
     max_tables: int
@@ -57,6 +57,13 @@ def open_engine(options: EngineOptions, *, closed: bool) -> SqlEngine:
         from groundgraph.sources.sql.postgres.open_postgres import open_postgres
 
         return open_postgres(options)
+    if isinstance(options.location, OtherAddress):
+        from groundgraph.sources.sql.portable.database import PortableDatabase
+
+        return indexed_engine(
+            options, PortableDatabase(options.location, source=options.named[0], wanted=options.wanted)
+        )
+    assert not isinstance(options.location, Address)
     if options.records is not None:
         options.records.fill()
     database = SqliteDatabase(options.location, source=options.named[0])

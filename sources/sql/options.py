@@ -7,7 +7,7 @@ from typing import Any
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
 from groundgraph.sources.contract import SourceOptions
-from groundgraph.sources.sql.location import is_server
+from groundgraph.sources.sql.location import is_other, is_server
 from groundgraph.sources.sql.postgres.options import OPTIONS, PostgresOptions
 from groundgraph.sources.sql.source import SqlSource
 from groundgraph.sources.sql.topic_columns import option_problems, table_problems
@@ -81,9 +81,15 @@ def _problems(entry: SourceOptions, options: dict[str, Any]) -> list[Problem]:
         )
     elif not _in_memory(options) and not (options.get("url") or options.get("path")):
         problems.append(Problem(f"{entry.key}.url", "is missing: the database, such as sqlite:///data.db"))
-    if backend is not None and options.get("url") and is_server(options["url"]) is not (backend == "postgresql"):
+    if backend in _BACKENDS and options.get("url") and backend != _backend_of(options["url"]):
         problems.append(Problem(f"{entry.key}.backend", f"is '{backend}', but the url names another database"))
     return [*problems, *_bad_values(entry, options), *_topic_problems(entry, options)]
+
+
+def _backend_of(url: str) -> str:
+    if is_other(url):
+        return "another"
+    return "postgresql" if is_server(url) else "sqlite"
 
 
 def _topic_problems(entry: SourceOptions, options: dict[str, Any]) -> list[Problem]:

@@ -12,16 +12,15 @@ from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.text import query_stems, stems, stop_words, words
 from groundgraph.sources.sql.conditions import where
 from groundgraph.sources.sql.database import SqliteDatabase
+from groundgraph.sources.sql.engine import Asked
 from groundgraph.sources.sql.search_rows import CANDIDATES, RowHit, relevance
 from groundgraph.sources.sql.shape import TableShape
 
 _MOST_WORDS = 64
 
 
-def search_user_fts(
-    database: SqliteDatabase, shape: TableShape, fts: str, question: str, filters: Mapping[str, Any], *, top_k: int
-) -> list[RowHit]:
-    """The best rows for `question`, the most relevant first.
+def search_user_fts(database: SqliteDatabase, shape: TableShape, fts: str, query: Asked) -> list[RowHit]:
+    """The best rows for `query`, in the order of the table's BM25.
 
     The words go in as they are, since the tokenizer of the table is the user's. What it does to them (its stemming, if
     any) decides which rows are found; the relevance is by stems as everywhere.
@@ -35,7 +34,7 @@ def search_user_fts(
             f"The table '{shape.name}' has no row numbers, so the FTS5 table '{fts}' cannot name its rows."
         )
     skip = stop_words()
-    asked = list(dict.fromkeys(word for word in words(question) if word not in skip)) or list(words(question))
+    asked = list(dict.fromkeys(word for word in words(query.text) if word not in skip)) or list(words(query.text))
     if not asked:
         return []
     with database.reading() as connection:
@@ -45,17 +44,18 @@ def search_user_fts(
             .select_from(table_clause(fts))
             .where(literal_column(quoted).op("MATCH")(bindparam("question")))
             .order_by(text("score"), literal_column("rowid"))
-            .limit(max(CANDIDATES, top_k))
+            .limit(max(CANDIDATES, query.top_k))
         )
-        if filters:
+        if query.filters:
             kept: Any = select(literal_column(shape.rowid)).select_from(
                 table_clause(shape.name, *(column(item.name) for item in shape.columns))
             )
             # The unary plus keeps SQLite from searching the text index once for each row number.
-            statement = statement.where(literal_column("+rowid").in_(kept.where(where(shape, filters))))
+            statement = statement.where(literal_column("+rowid").in_(kept.where(where(shape, query.filters))))
         match = " OR ".join(f'"{word}"' for word in asked[:_MOST_WORDS])
         found = {row[0]: -row[1] for row in connection.execute(statement, {"question": match})}
-    return _ranked(shape, question, found, database.fetch(shape, list(found)))[:top_k]
+    hits = _ranked(shape, query.text, found, database.fetch(shape, list(found)))
+    return [hit for hit in hits if hit.relevance >= query.least][: query.top_k]
 
 
 def _ranked(
@@ -71,4 +71,4 @@ def _ranked(
             if value is not None:
                 (content if shape.holds_in_content(field) else other).update(stems(str(value)))
         hits.append(RowHit(0, key, relevance(asked, content, other), scores[key]))
-    return sorted(hits, key=lambda hit: (-hit.relevance, -hit.score, str(hit.key)))
+    return sorted(hits, key=lambda hit: (-hit.score, -hit.relevance, str(hit.key)))

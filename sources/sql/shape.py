@@ -73,6 +73,7 @@ class TableShape:
         text_config: PostgreSQL's name of the language rules of that index.
         vector_fields: the columns of vectors (pgvector) that can be compared with questions.
         estimated_rows: about how many rows it has; -1 when that is not known.
+        quoted: whether the database knows the names exactly as they are here; else its own rules for names hold.
     """
 
     name: str
@@ -89,6 +90,7 @@ class TableShape:
     text_config: str = ""
     estimated_rows: int = -1
     vector_fields: tuple[str, ...] = ()
+    quoted: bool = True
 
     @property
     def key_columns(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.sources.sql.declared_fields import as_source_schema, declared_fields
-from groundgraph.sources.sql.location import ServerAddress, default_index, is_server, locate
+from groundgraph.sources.sql.location import ServerAddress, default_index, is_other, is_server, locate
 from groundgraph.sources.sql.postgres.options import PostgresOptions
 from groundgraph.sources.sql.postgres.question_vectors import question_vectors
 from groundgraph.sources.sql.postgres.running import Running, current
@@ -34,7 +34,7 @@ MAX_TABLES = 3
 
 
 class SqlSource(GroundedSource):
-    """Rows of the tables of a SQLite or PostgreSQL database, found by the words of whole questions.
+    """Rows of the tables of a SQL database, found by the words of whole questions.
 
     The database is opened read-only. Where every table has a full-text index of PostgreSQL (GIN over a `tsvector`),
     that one is searched, and nothing is kept here. Otherwise the words are looked up in a full-text index that
@@ -45,11 +45,19 @@ class SqlSource(GroundedSource):
     metadata. The first build is always waited for (about 10 seconds for 100 000 rows of 100 words); `refresh` makes
     it happen beforehand.
 
+    Any other database that SQLAlchemy has a dialect for is read by plain selects in transactions that are rolled back;
+    give it a role that may only read. Rows that are new or gone are seen within a second, rows that changed in place
+    within a minute. A filter of texts by `not` or `contains` reads the column of each row, when the data changed.
+    Nothing is computed there (R15), since what it takes for equal is not known; a question for a count is told so.
+
     The relevance of a row is the mean, over the content words of the question by stem, of the best field that holds
     the word: 1.0 for the content field (or any field, when rows are shown as a whole), 0.5 for another, at least 0.05.
+    Thresholds are compared with it. It knows nothing of how rare a word is, so rows come in the order of their `score`,
+    the BM25 of the knowledge base; among equal scores the more relevant row is first.
 
     Args:
-        url: `sqlite:///file.db`, the path of the file, or `postgresql://user@host/database`.
+        url: `sqlite:///file.db`, the path of the file, `postgresql://user@host/database`, or an address for another
+            dialect of SQLAlchemy whose driver is installed, asynchronous or not, such as `mysql+aiomysql://...`.
         table: the table or view to search.
         tables: several of them; without either, all tables of the database.
         name: the name of the source.
@@ -195,8 +203,8 @@ class SqlSource(GroundedSource):
             FilterInvalid: a filter or a computation names a field or value that is not declared.
         """
         vectors = await question_vectors(self._postgres, intent.text_queries) if self._postgres else None
-        return await self._cancellable(
-            lambda: self._opened().answer(intent, top_k=top_k, score_threshold=score_threshold, vectors=vectors)
+        return await self.with_engine(
+            lambda engine: engine.answer(intent, top_k=top_k, score_threshold=score_threshold, vectors=vectors)
         )
 
     def topic_store(self) -> SqlTopicStore | None:
@@ -215,7 +223,7 @@ class SqlSource(GroundedSource):
         Raises:
             SourceUnavailable, SchemaChanged, ConfigurationError: as `query`.
         """
-        return await self._cancellable(lambda: work(self._opened()))
+        return await self._cancellable(lambda: self._on_present_tables(work))
 
     async def route(self, question: str, *, limit: int | None = None) -> list[str]:
         """The names of the tables that `question` would be searched in, the best first (R14)."""
@@ -244,6 +252,16 @@ class SqlSource(GroundedSource):
             engine, self._engine = self._engine, None
         if engine is not None:
             await run_blocking(engine.close)
+
+    def _on_present_tables(self, work: Callable[[SqlEngine], T]) -> T:
+        """The result of `work`; once more when the tables turn out to have changed since they were looked at."""
+        engine = self._opened()
+        try:
+            return work(engine)
+        except SourceUnavailable as error:
+            if not engine.database.has_changed(error):
+                raise
+            return work(engine)
 
     def _opened(self) -> SqlEngine:
         # SQLAlchemy loads here, in a worker thread and not with `import groundgraph.sources`.
@@ -323,10 +341,12 @@ class SqlSource(GroundedSource):
 
     @staticmethod
     def _check_server(name: str, url: str | Path, fts: str | None, postgres: PostgresOptions | None) -> None:
-        on_server = is_server(url)
+        on_server, elsewhere = is_server(url), is_other(url)
         problems = [Problem(f"{name}.{option}", reason) for option, reason in (postgres.problems() if postgres else ())]
         if on_server and fts:
             problems.append(Problem(f"{name}.fts", "names an FTS5 table of SQLite; PostgreSQL's own indexes are found"))
+        if elsewhere and fts:
+            problems.append(Problem(f"{name}.fts", "names an FTS5 table of SQLite, which this database has none of"))
         if postgres is not None and not on_server:
             problems.append(Problem(f"{name}.url", "the options of a server need postgresql://user@host/database"))
         if problems:

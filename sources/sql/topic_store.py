@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from groundgraph.core.degraded import degraded
 from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.topic_store import Outline, PassageVectors, Place
@@ -84,11 +83,14 @@ class SqlTopicStore:
         return await self._source.with_engine(read)
 
     async def seeds(
-        self, question: str, *, limit: int, filters: Mapping[str, Any], by_vector: bool
+        self,
+        question: str,
+        *,
+        limit: int,
+        filters: Mapping[str, Any],
+        by_vector: bool,  # noqa: ARG002 - of the contract
     ) -> list[SourceResult]:
-        """See `TopicStore.seeds`; by words in any case, which is told when it was asked for vectors."""
-        if by_vector:
-            degraded(self._source.name, "topic_index", "its rows have no vectors; the words were searched for")
+        """See `TopicStore.seeds`; by words in any case, since the rows have no vectors."""
 
         def read(engine: SqlEngine) -> list[SourceResult]:
             return engine.found(question, filters, limit)

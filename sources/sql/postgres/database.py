@@ -14,11 +14,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Text, cast, column, func, literal_column, select, text
 
 from groundgraph.core.errors import SourceUnavailable
+from groundgraph.sources.sql.all_rows import by_key, once_each
+from groundgraph.sources.sql.any_database import ComputingDatabase
 from groundgraph.sources.sql.from_clause import from_clause
 from groundgraph.sources.sql.introspect import Wanted
 from groundgraph.sources.sql.location import ServerAddress
 from groundgraph.sources.sql.postgres.conditions import as_number, where
-from groundgraph.sources.sql.postgres.connect import make_engine, typed_errors
+from groundgraph.sources.sql.postgres.connect import CHANGED, make_engine, state_of, typed_errors
 from groundgraph.sources.sql.postgres.introspect import read_shapes
 from groundgraph.sources.sql.postgres.options import PostgresOptions
 from groundgraph.sources.sql.postgres.running import current
@@ -27,7 +29,6 @@ from groundgraph.sources.sql.shape import Column, TableShape
 from groundgraph.sources.sql.version import Version
 
 _KEY = "\0key"
-_PIECE = 2_000
 _INTEGERS = ("int2", "int4", "int8")
 # With writers on the server all the time, a look at all rows that takes longer than this many seconds may take a tenth
 # of the time.
@@ -74,6 +75,10 @@ class PostgresDatabase:
         """What the database is called in messages, and its identity for an index of our own."""
         return f"'{self._address.shown}'"
 
+    def computing(self) -> ComputingDatabase:
+        """This one."""
+        return self
+
     def version(self) -> Version:
         """The present `Version`.
 
@@ -89,9 +94,16 @@ class PostgresDatabase:
             return self._look().version
 
     def look_again(self) -> None:
-        """Forget the tables as they were, after the server said that they are others now."""
+        """Forget the tables as they were."""
         with self._looking:
             self._seen = None
+
+    def has_changed(self, error: SourceUnavailable) -> bool:
+        """See `AnyDatabase`."""
+        if state_of(error) not in CHANGED:
+            return False
+        self.look_again()
+        return True
 
     def shapes(self, wanted: Wanted) -> list[TableShape]:  # noqa: ARG002 - the same as at construction
         """The shapes of the wanted tables."""
@@ -139,27 +151,15 @@ class PostgresDatabase:
         here = _key(shape)
         columns = [found for name in fields if (found := shape.column(name))]
         statement = select(here, *(selected(item) for item in columns)).select_from(from_clause(shape))
-        only = _only_key(shape)
-        if only is not None:
-            yield from self._rows_in_order(statement, here)
+        if _only_key(shape) is not None:
+            yield from by_key(statement, here, self._fetched)
             return
         with self.reading() as connection:
-            seen: set[Any] = set()
-            for row in connection.execution_options(stream_results=True).execute(statement):
-                if row[0] not in seen:
-                    seen.add(row[0])
-                    yield tuple(row)
+            yield from once_each(connection.execution_options(stream_results=True).execute(statement))
 
-    def _rows_in_order(self, statement: Any, here: ColumnElement[Any]) -> Iterator[tuple[Any, ...]]:
-        piece = statement.order_by(here).limit(_PIECE)
-        after = None
-        while True:
-            with self.reading() as connection:
-                rows = connection.execute(piece if after is None else piece.where(here > after)).fetchall()
-            yield from map(tuple, rows)
-            if len(rows) < _PIECE:
-                return
-            after = rows[-1][0]
+    def _fetched(self, statement: Any) -> Sequence[Any]:
+        with self.reading() as connection:
+            return connection.execute(statement).fetchall()
 
     def read(self, found: Column, value: Any) -> Any:
         """A value of `rows`, decoded as the field is declared."""
@@ -217,15 +217,18 @@ class PostgresDatabase:
             SourceTimeout: a statement ran into its limit.
         """
         running = current.get()
-        with typed_errors(self._source, self._address.shown, todo), self._pool().connect() as connection:
-            driver = connection.connection.driver_connection
-            try:
+        engine = self._pool()
+        before = engine.pool
+        try:
+            with typed_errors(self._source, self._address.shown, todo), engine.connect() as connection:
+                driver = connection.connection.driver_connection
                 with running.using(driver) if running else nullcontext():
                     yield connection
-            finally:
-                if self._closed:
-                    # Its pool is gone already, and nobody else would close it.
-                    connection.invalidate()
+        finally:
+            if self._closed:
+                # Its pool may have been emptied before it came back, and nobody else would close it.
+                for pool in (before, engine.pool):
+                    pool.dispose()
 
     def close(self) -> None:
         """Close all connections; one that is in use is closed when its work ends."""

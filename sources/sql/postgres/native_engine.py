@@ -12,7 +12,6 @@ from typing import Any
 
 from sqlalchemy import Connection, func, literal_column, select
 
-from groundgraph.core.errors import SchemaChanged, SourceUnavailable
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.lexical import idf
 from groundgraph.core.text import stems
@@ -24,7 +23,6 @@ from groundgraph.sources.sql.engine import Asked, SqlEngine, Tables
 from groundgraph.sources.sql.from_clause import from_clause
 from groundgraph.sources.sql.introspect import Wanted
 from groundgraph.sources.sql.postgres.advice import advice, create_index
-from groundgraph.sources.sql.postgres.connect import CHANGED, state_of
 from groundgraph.sources.sql.postgres.database import PostgresDatabase
 from groundgraph.sources.sql.postgres.lexemes import Lexemes, Term
 from groundgraph.sources.sql.postgres.options import PostgresOptions
@@ -38,7 +36,7 @@ from groundgraph.sources.sql.postgres.search_statement import (
     some_rows,
 )
 from groundgraph.sources.sql.postgres.values import read_row, shown_values
-from groundgraph.sources.sql.search_rows import CANDIDATES, relevance
+from groundgraph.sources.sql.search_rows import OTHER_WEIGHT, relevance
 from groundgraph.sources.sql.shape import TableShape, row_key
 
 # Rows that PostgreSQL hands over for one search; BM25 over their texts chooses among them.
@@ -120,17 +118,6 @@ class NativeEngine(SqlEngine):
         return [by_name[name] for name in order]
 
     def _search(self, tables: Tables, asked: Asked) -> tuple[list[TableShape], list[SourceResult]]:
-        try:
-            return self._searched(tables, asked)
-        except SourceUnavailable as error:
-            if state_of(error) not in CHANGED:
-                raise
-            # The tables changed since they were looked at; the next look says how.
-            self._server.look_again()
-            self._checked()
-            raise SchemaChanged(f"The source '{self._name}': its tables changed while they were searched.") from error
-
-    def _searched(self, tables: Tables, asked: Asked) -> tuple[list[TableShape], list[SourceResult]]:
         todo = "".join(f" Its index may be missing: {create_index(shape)}" for shape in tables.shapes[:1])
         with self._server.reading(todo) as connection:
             searched = tables.shapes
@@ -138,18 +125,9 @@ class NativeEngine(SqlEngine):
                 searched = self._routed_shapes(connection, tables, asked.text)
                 searched = [shape for shape in searched if may_match(shape, asked.filters)][: self._max_tables]
             hits = [hit for shape in searched for hit in self._hits(connection, shape, tables, asked)]
-        hits.sort(key=lambda hit: -hit.score)
-        best = hits[: max(CANDIDATES, asked.top_k)]
-        if asked.vector is None or not self._options.vector_field:
-            best = sorted(best, key=lambda hit: (-hit.relevance, -hit.score))
-        return searched, [
-            self._result(hit.shape, hit.row, relevance=hit.relevance, score=hit.score) for hit in best[: asked.top_k]
-        ]
-
-    def _place(self, result: SourceResult) -> tuple[bool, float]:
-        if not self._options.vector_field or result.score is None:
-            return super()._place(result)
-        return not result.content.strip(), -result.score
+        kept = [hit for hit in hits if hit.relevance >= asked.least]
+        best = sorted(kept, key=lambda hit: (-hit.score, -hit.relevance))[: asked.top_k]
+        return searched, [self._result(hit.shape, hit.row, relevance=hit.relevance, score=hit.score) for hit in best]
 
     def _hits(self, connection: Connection, shape: TableShape, tables: Tables, asked: Asked) -> list[_Hit]:
         terms = self._terms(connection, shape, asked.text, tables)
@@ -169,7 +147,7 @@ class NativeEngine(SqlEngine):
                 found = self._candidates(connection, shape, terms, question, list(df), asked, near)
         if near is not None:
             found += self._nearest(connection, shape, near, asked)
-        ranking = Ranking(question)
+        ranking = Ranking(question, OTHER_WEIGHT)
         hits = [_hit(shape, row.values, question, ranking) for row in found]
         if near is None:
             return hits

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from groundgraph.core.errors import ConfigurationError
+from groundgraph.sources.sql.all_rows import MOST_ROWS_HERE
 from groundgraph.sources.sql.engine import SqlEngine
 from groundgraph.sources.sql.location import ServerAddress
 from groundgraph.sources.sql.open_engine import EngineOptions, indexed_engine
@@ -10,9 +11,6 @@ from groundgraph.sources.sql.postgres.advice import advice, create_index
 from groundgraph.sources.sql.postgres.database import PostgresDatabase
 from groundgraph.sources.sql.postgres.native_engine import NativeEngine
 from groundgraph.sources.sql.postgres.options import PostgresOptions
-
-# Beyond this many rows reading them all into an index here is no good idea any more.
-MOST_ROWS_HERE = 1_000_000
 
 
 def open_postgres(options: EngineOptions) -> SqlEngine:

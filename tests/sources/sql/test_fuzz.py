@@ -134,7 +134,8 @@ def test_r3_relevance_and_order_are_as_defined_for_any_rows(rows, question):
 
     found = asyncio.run(ask())
     assert {r.source_id: r.relevance for r in found} == {name: max(0.05, value) for name, value in expected.items()}
-    assert [r.relevance for r in found] == sorted((r.relevance for r in found), reverse=True)
+    places = [(r.score, r.relevance) for r in found]
+    assert places == sorted(places, reverse=True)
 
 
 @QUICK

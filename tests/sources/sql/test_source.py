@@ -61,7 +61,31 @@ async def test_r3_relevance_is_the_mean_over_the_questions_words_of_the_best_fie
         if any(held):
             expected[f"incidents/{row[0]}"] = max(0.05, sum(held) / len(words))
     assert {result.source_id: result.relevance for result in results} == pytest.approx(expected)
-    assert [r.relevance for r in results] == sorted((r.relevance for r in results), reverse=True)
+    places = [(result.score, result.relevance) for result in results]
+    assert places == sorted(places, reverse=True)
+
+
+async def test_r3_bm25_orders_and_relevance_is_what_thresholds_are_compared_with():
+    common = [{"id": f"c{n}", "text": "The pump of hall one was looked at."} for n in range(20)]
+    rare = {"id": "rare", "text": "A cavitation was heard."}
+    source = SqlSource.from_records([*common, rare], name="plant")
+    best, *others = await asked(source, "cavitation at the pump of hall one", top_k=3)
+    assert ids([best]) == ["plant/rare"]
+    assert best.score > others[0].score
+    assert (best.relevance, others[0].relevance) == (0.25, 0.75)
+    # A row that is good enough is not crowded out by better ones that are not relevant enough.
+    kept = await asked(source, "cavitation at the pump of hall one", top_k=1, score_threshold=0.5)
+    assert [result.relevance for result in kept] == [0.75]
+    await source.close()
+
+
+async def test_r3_several_questions_take_turns_and_what_two_find_keeps_its_best_relevance():
+    records = [{"id": "a", "text": "pump seal leak"}, {"id": "b", "text": "alarm"}, {"id": "c", "text": "pump alarm"}]
+    source = SqlSource.from_records(records, name="plant")
+    found = await asked(source, "pump seal leak", "alarm")
+    assert ids(found) == ["plant/a", "plant/b", "plant/c"]
+    assert [result.relevance for result in found] == [1.0, 1.0, 1.0]
+    await source.close()
 
 
 @pytest.mark.parametrize("options", [{"table": "pumps"}, {"table": "incidents", "content_field": "body"}, {}])

@@ -23,6 +23,7 @@ from groundgraph.core.topic_settings import TopicIndexSettings
 from groundgraph.sources.conformance import check_source
 from groundgraph.sources.contract import SourceOptions, source_types
 from groundgraph.sources.sql import SqlSource, topic_store
+from groundgraph.sources.sql.postgres import database as postgres_database
 from groundgraph.sources.sql.topic_columns import heading_path
 from groundgraph.sources.topic_index import TopicIndexSource, index_problems
 
@@ -263,7 +264,8 @@ async def test_x5_vectors_that_an_intent_asks_for_give_way_to_words_and_it_is_to
     with collect_degradations() as told:
         found = await ask(indexed(source(table)), "sprinkler", raw_data={"topic_index": {"entry_strategy": "vector"}})
     assert last(found) == ["Halls"]
-    assert told == [{"part": "topic_index", "reason": "its rows have no vectors; the words were searched for"}]
+    reason = "entry_strategy 'vector' needs an embedding model; words were searched for"
+    assert told == [{"part": "topic_options", "reason": reason}]
 
 
 async def test_x1_too_many_rows_are_refused_and_not_read_again(table, monkeypatch):
@@ -348,6 +350,23 @@ def on_server(
             cast = "translate(path, '[]', '{}')::text[]"
         postgres.execute(f"ALTER TABLE parts ALTER path TYPE {request.param} USING {cast}", "topics")
     return postgres, url
+
+
+@pytest.mark.live
+async def test_fault_35_a_column_that_was_renamed_before_the_next_look_is_named(on_server, monkeypatch):
+    server, url = on_server
+    # After a look that took longer than this, the next one is put off for so many times as long.
+    monkeypatch.setattr(postgres_database, "_QUICK", 0.0)
+    monkeypatch.setattr(postgres_database, "_SHARE", 1e6)
+    inner = source(url)
+    index = indexed(inner)
+    try:
+        assert await ask(index, "safety")
+        server.execute("ALTER TABLE parts RENAME doc TO book", "topics")
+        with pytest.raises(SchemaChanged, match="the field 'doc'"):
+            await ask(index, "safety")
+    finally:
+        await index.close()
 
 
 @pytest.mark.live

@@ -1,0 +1,283 @@
+"""The source over a database of which nothing is known but its dialect for SQLAlchemy (R3)."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from contextlib import asynccontextmanager, closing
+
+import pytest
+from plant_database import fill
+from portable_dialect import NAME
+from sqlalchemy import event, text
+from sqlalchemy.engine import Engine
+
+from groundgraph import load_settings, retrieval_graph
+from groundgraph.core.errors import ConfigurationError, FilterInvalid, SchemaChanged, SourceTimeout, SourceUnavailable
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.core.topic_settings import TopicIndexSettings
+from groundgraph.sources.conformance import check_source
+from groundgraph.sources.sql import SqlSource
+from groundgraph.sources.sql.introspect import Wanted
+from groundgraph.sources.sql.location import OtherAddress
+from groundgraph.sources.sql.portable import connect, database
+from groundgraph.sources.topic_index import TopicIndexSource
+
+DRIVERS = ("", "+aiosqlite")
+NOTES = """
+CREATE TABLE notes (id INTEGER PRIMARY KEY, tenant TEXT COLLATE NOCASE, body TEXT, weight REAL, day DATE,
+    seen DATETIME, done BOOLEAN, tags JSON);
+CREATE TABLE pairs (left_id INTEGER, day DATE, body TEXT, PRIMARY KEY (left_id, day));
+CREATE VIEW recent AS SELECT tenant, body, day FROM notes;
+CREATE TABLE halls (code TEXT PRIMARY KEY, place TEXT);
+CREATE TABLE pumps (id INTEGER PRIMARY KEY, "Order" TEXT, hall TEXT REFERENCES halls (code));
+"""
+ROWS = {
+    "notes": [
+        (1, "acme", "The pump of hall one leaks.", 0.1, "2026-03-01", "2026-03-01 10:00:00", 1, '["seal", "pump"]'),
+        (2, "ACME", "The pump of hall two is dry.", 2.5, "2026-04-01", "2026-04-01 10:00:00", 0, "[]"),
+        (3, "acme ", "A pump was painted.", None, None, None, None, None),
+        (4, "other", "Ein Überdruckventil klemmt.", 7, "2026-05-01", "2026-05-01 23:59:59", 1, None),
+    ],
+    "pairs": [(1, "2026-01-01", "A valve was opened."), (1, "2026-01-02", "A valve was closed.")],
+    "halls": [("h1", "beside the river"), ("h2", "on the hill")],
+    "pumps": [(1, "first pump", "h1"), (2, "second pump", "h2")],
+}
+
+
+@pytest.fixture(params=DRIVERS)
+def url(request, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return f"{NAME}{request.param}:///{fill(tmp_path / 'some.db', NOTES, **ROWS)}"
+
+
+@asynccontextmanager
+async def opened(url, **options):
+    source = SqlSource(url, **{"name": "some", "table": "notes", **options})
+    try:
+        yield source
+    finally:
+        await source.close()
+
+
+async def ask(source, text, top_k=10, **filters):
+    return await source.query(RetrievalIntent([text], {"some": filters} if filters else {}), top_k=top_k)
+
+
+def ids(results):
+    return [result.source_id for result in results]
+
+
+@pytest.mark.parametrize("table", ["notes", "pairs", "recent"])
+async def test_r3_any_dialect_keeps_the_contract(url, table):
+    (await check_source(SqlSource(url, name="some", table=table), query="pump valve hall")).raise_for_failures()
+
+
+async def test_r3_what_is_found_is_what_sqlite_finds(url, tmp_path):
+    async with opened(url) as portable, opened(tmp_path / "some.db", index=":memory:") as known:
+        for question in ("Which pump leaks in hall one?", "Überdruckventile", "painted pumps"):
+            there, here = await ask(portable, question), await ask(known, question)
+            assert [(r.source_id, r.content, r.relevance, r.score) for r in there] == [
+                (r.source_id, r.content, r.relevance, r.score) for r in here
+            ]
+        # JSON null and dates are those of the dialect, and not of SQLite.
+        assert {r.metadata["day"] for r in await ask(portable, "pump")} == {"2026-03-01", "2026-04-01", None}
+        assert portable.get_schema().fields.keys() == known.get_schema().fields.keys()
+
+
+@pytest.mark.parametrize(
+    ("filters", "kept"),
+    [
+        ({"tenant": "acme"}, [1]),
+        ({"tenant": ["ACME", "acme "]}, [2, 3]),
+        ({"tenant": {"not": "acme"}}, [2, 3]),
+        ({"body": {"contains": "HALL"}}, [1, 2]),
+        ({"weight": 0.1}, [1]),
+        ({"weight": {"gt": 0.1}}, [2]),
+        ({"day": {"gte": "2026-03-02"}}, [2]),
+        ({"day": "2026-04-01"}, [2]),
+        ({"seen": {"lte": "2026-03-01"}}, [1]),
+        ({"seen": "2026-04-01T10:00:00"}, [2]),
+        ({"done": True}, [1]),
+        ({"tags": "seal"}, [1]),
+    ],
+)
+async def test_i8_filters_are_exact_though_the_database_folds_case(url, filters, kept):
+    async with opened(url) as source:
+        assert sorted(r.metadata["id"] for r in await ask(source, "pump", **filters)) == kept
+
+
+async def test_i10_a_filter_on_no_column_is_refused(url):
+    async with opened(url) as source:
+        with pytest.raises(FilterInvalid, match="has no field 'tenent'"):
+            await ask(source, "pump", tenent="acme")
+
+
+async def test_r3_keys_of_several_columns_and_rows_without_a_key(url):
+    async with opened(url, table="pairs") as source:
+        found = await ask(source, "valve")
+        assert sorted(ids(found)) == ["pairs/1,2026-01-01", "pairs/1,2026-01-02"]
+        assert ids(await ask(source, "valve", day="2026-01-02")) == ["pairs/1,2026-01-02"]
+    async with opened(url, table="recent") as source:
+        assert len(await ask(source, "pump")) == 3
+        assert [r.metadata["tenant"] for r in await ask(source, "pump", tenant="ACME")] == ["ACME"]
+
+
+async def test_r3_relations_and_names_that_need_quotes(url):
+    async with opened(url, table="pumps", relations=["pumps.hall = halls.code"]) as source:
+        (found, *_) = await ask(source, "pump on the hill")
+        assert found.source_id == "pumps/2"
+        assert found.metadata["halls.place"] == "on the hill"
+        assert ids(await ask(source, "pump", **{"halls.place": "beside the river"})) == ["pumps/1"]
+
+
+async def test_r14_a_question_is_routed_among_all_tables(url):
+    async with opened(url, table=None) as source:
+        assert (await source.route("a valve"))[0] == "pairs"
+
+
+async def test_r15_a_computation_is_said_to_be_needed(url):
+    async with opened(url) as source:
+        first, *_ = await ask(source, "How many notes are there about the pump?")
+        assert first.metadata["needs_computation"]
+        intent = RetrievalIntent(["x"], raw_data={"aggregate": {"function": "count"}})
+        (told,) = await source.query(intent)
+        assert told.metadata["needs_computation"]
+        assert "is not offered" in told.content
+
+
+async def test_l5_only_selects_with_bound_values_and_no_row_is_read_for_a_question(url):
+    said = []
+
+    def listen(connection, cursor, statement, parameters, context, many):
+        said.append((statement, parameters))
+
+    event.listen(Engine, "before_cursor_execute", listen)
+    try:
+        async with opened(url) as source:
+            await source.refresh()
+            built = len(said)
+            found = await ask(source, "leaks", tenant="acme")
+    finally:
+        event.remove(Engine, "before_cursor_execute", listen)
+    assert ids(found) == ["notes/1"]
+    assert {statement.split()[0].upper() for statement, _ in said} <= {"SELECT", "PRAGMA"}
+    asked = [one for one in said[built:] if "body" in one[0]]
+    # The row that is shown, and no other; the filter and the key are values and no SQL.
+    assert ["WHERE" in statement and "acme" not in statement for statement, _ in asked] == [True]
+
+
+async def test_r3_new_rows_are_seen_at_once_and_changed_ones_in_time(url, tmp_path, monkeypatch):
+    monkeypatch.setattr(database, "_LOOK_SECONDS", 0.0)
+    async with opened(url) as source:
+        assert ids(await ask(source, "gasket")) == []
+        with closing(sqlite3.connect(tmp_path / "some.db")) as writer:
+            writer.execute("INSERT INTO notes (id, body) VALUES (9, 'A gasket broke.')")
+            writer.commit()
+            assert ids(await ask(source, "gasket")) == ["notes/9"]
+            writer.execute("UPDATE notes SET body = 'A flange broke.' WHERE id = 9")
+            writer.commit()
+        monkeypatch.setattr(database, "REREAD_SECONDS", 1e-6)
+        assert ids(await ask(source, "flange")) == ["notes/9"]
+
+
+async def test_r3_many_rows_are_read_in_pieces_with_a_key_and_without(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(database, "PIECE", 7)
+    rows = [(f"k{n:02}", f"word{n}") for n in range(30)]
+    script = "CREATE TABLE t (id TEXT PRIMARY KEY, body TEXT); CREATE VIEW v AS SELECT id, body FROM t;"
+    path = fill(tmp_path / "many.db", script, t=rows)
+    for table in ("t", "v"):
+        async with opened(f"{NAME}:///{path}", table=table, index=":memory:") as source:
+            assert [len(await ask(source, f"word{n}")) for n in (0, 6, 7, 29)] == [1, 1, 1, 1]
+
+
+async def test_r3_a_table_that_is_too_large_for_an_index_here_is_refused(url, monkeypatch):
+    monkeypatch.setattr(database, "MOST_ROWS_HERE", 3)
+    async with opened(url) as source:
+        with pytest.raises(ConfigurationError, match="'notes' has 4 rows, and at most 3"):
+            await ask(source, "pump")
+
+
+async def test_fault_34_a_column_that_is_gone_and_a_database_that_is_gone_are_told(url, tmp_path, monkeypatch):
+    monkeypatch.setattr(database, "_LOOK_SECONDS", 0.0)
+    async with opened(url, content_field="body") as source:
+        await ask(source, "pump")
+        with closing(sqlite3.connect(tmp_path / "some.db")) as writer:
+            writer.execute("DROP VIEW recent")
+            writer.execute("ALTER TABLE notes RENAME COLUMN body TO words")
+            writer.execute("DELETE FROM notes WHERE id = 4")
+            writer.commit()
+        with pytest.raises(SchemaChanged, match="body"):
+            await ask(source, "pump")
+    async with opened(url.replace("some.db", "gone/none.db")) as source:
+        with pytest.raises(SourceUnavailable, match="cannot be read"):
+            await ask(source, "pump")
+    with pytest.raises(SourceUnavailable, match="is closed"):
+        await ask(source, "pump")
+
+
+async def test_fault_31_an_asynchronous_database_that_hangs_ends_in_time(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(connect, "STATEMENT_SECONDS", 0.0)
+    path = fill(tmp_path / "some.db", NOTES, **ROWS)
+    async with opened(f"{NAME}+aiosqlite:///{path}") as source:
+        with pytest.raises(SourceTimeout, match="did not answer within"):
+            await ask(source, "pump")
+
+
+def test_r11_what_only_sqlite_or_postgresql_has_is_refused(tmp_path):
+    url = f"{NAME}:///{tmp_path}/x.db"
+    with pytest.raises(ConfigurationError, match="FTS5 table of SQLite"):
+        SqlSource(url, name="some", table="notes", fts="words")
+
+
+async def test_r3_a_turn_answers_from_any_database_through_the_configuration(url):
+    entry = {"type": "sql", "name": "some", "url": url, "tables": ["notes", "pairs"]}
+    graph = retrieval_graph(load_settings({"sources": [entry], "retrieval": {"score_threshold": 0.3}}))
+    found = await graph.ainvoke({"messages": "Which pump leaks?"})
+    assert [row["source_id"] for row in found["evidence"]][:1] == ["notes/1"]
+    assert found["provenance"]["sources"]["some"]["status"] == "ok"
+    await graph.resources.close()
+
+
+async def test_x1_a_topic_index_works_over_any_database(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        (n, "guide", n, path, text)
+        for n, (path, text) in enumerate(
+            [("Install", "intro"), ("Safety", "be careful"), ("Safety > Fire", "smoke"), ("Safety > Water", "flood")]
+        )
+    ]
+    script = "CREATE TABLE parts (id INTEGER PRIMARY KEY, doc TEXT, place INTEGER, path TEXT, body TEXT)"
+    path = fill(tmp_path / "parts.db", script, parts=rows)
+    columns = {"document": "doc", "order": "place", "headings": "path"}
+    inner = SqlSource(f"{NAME}:///{path}", name="some", table="parts", topic_columns=columns)
+    index = TopicIndexSource(inner, TopicIndexSettings(type="heading_tree"))
+    found = await index.query(RetrievalIntent(["Tell me about safety"]))
+    assert [one.content.rpartition("body: ")[2] for one in found] == ["be careful", "smoke", "flood"]
+    await index.close()
+
+
+def test_fault_45_a_source_that_is_closed_ends_what_is_being_read(tmp_path):
+    path = fill(tmp_path / "some.db", NOTES, **ROWS)
+    address = OtherAddress(f"{NAME}+aiosqlite:///{path}")
+    reading = database.PortableDatabase(address, source="some", wanted=Wanted(["notes"]))
+    numbers = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 4000000) SELECT max(x) FROM n"
+    told: list[str] = []
+
+    def ask() -> None:
+        try:
+            reading._rows(text(numbers))
+        except SourceUnavailable as error:
+            told.append(str(error))
+
+    reading.shapes(Wanted(["notes"]))
+    waiting = threading.Thread(target=ask)
+    waiting.start()
+    time.sleep(0.1)
+    reading.close()
+    waiting.join(30)
+    assert not waiting.is_alive()
+    assert told[0].startswith("The source 'some' was closed while")
