@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from groundgraph.core.blocking import run_blocking
-from groundgraph.core.chain import Match
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.query_vector import query_vector, wants_vector
 from groundgraph.core.topic_store import Outline, PassageVectors, Place
 from groundgraph.sources.knowledge_base.allowed import AllowedChunks
+from groundgraph.sources.knowledge_base.chained_topic_store import ChainedTopicStore
 from groundgraph.sources.knowledge_base.found import Found
 from groundgraph.sources.knowledge_base.results import matches_of
 from groundgraph.sources.knowledge_base.revision import Revision
@@ -38,7 +36,7 @@ _ROWS = (
 _IDS = "SELECT chunks.id, name || '#' || position FROM chunks JOIN documents ON documents.id = document_id"
 
 
-class FileTopicStore:
+class FileTopicStore(ChainedTopicStore):
     """A `TopicStore`; see there for the methods.
 
     Args:
@@ -47,13 +45,8 @@ class FileTopicStore:
     """
 
     def __init__(self, source: ChainedSource, searcher: Searcher) -> None:
-        self._source = source
+        super().__init__(source)
         self._searcher = searcher
-
-    @property
-    def embeds(self) -> bool:
-        """Whether the source has an embedding model."""
-        return self._source.embedder is not None
 
     async def revision(self) -> Revision:
         """See `TopicStore.revision`."""
@@ -66,21 +59,6 @@ class FileTopicStore:
     async def kept(self, filters: Mapping[str, Any]) -> frozenset[str]:
         """See `TopicStore.kept`."""
         return await run_blocking(self._searcher.read_allowed, filters, _kept)
-
-    async def seeds(
-        self, question: str, *, limit: int, filters: Mapping[str, Any], by_vector: bool
-    ) -> list[SourceResult]:
-        """See `TopicStore.seeds`; the query chains of the source run here as well."""
-        weight = 1.0 if by_vector else None
-        matches = await self._source.matches(question, top_k=limit, filters=filters, vector_weight=weight)
-        return [_by_cosine(match) if by_vector else match.result for match in matches if match.kept]
-
-    async def question_vector(self, question: str) -> Any:
-        """See `TopicStore.question_vector`."""
-        embedder = self._source.embedder
-        if embedder is None or not wants_vector(embedder, question):
-            return None
-        return await query_vector(embedder, question, self._source.name)
 
     async def vectors(self) -> PassageVectors | None:
         """See `TopicStore.vectors`; that of a chunk with several matching texts is their mean.
@@ -100,11 +78,6 @@ class FileTopicStore:
         if not filters:
             return await run_blocking(self._searcher.read, read)
         return await run_blocking(self._searcher.read_allowed, filters, read)
-
-
-def _by_cosine(match: Match) -> SourceResult:
-    score = match.match_score if match.rerank_score is None else match.rerank_score
-    return replace(match.result, relevance=score)
 
 
 def _outline(connection: sqlite3.Connection, revision: Revision) -> Outline:

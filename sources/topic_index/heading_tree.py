@@ -89,7 +89,7 @@ class HeadingTreeIndex:
         if not asked.filters:
             return None
         ids = await self._store.kept(asked.filters)
-        return frozenset(tree.at[one] for one in ids if one in tree.at)
+        return await run_blocking(lambda: frozenset(tree.at[one] for one in ids if one in tree.at))
 
     async def _start(self, index: HeadingIndex, asked: Asked, kept: frozenset[int] | None) -> _Start:
         options = asked.options
@@ -120,14 +120,15 @@ class HeadingTreeIndex:
         found: Sequence[Region],
     ) -> list[Region]:
         """The regions that a model chooses; none when it fails, which is told."""
-        offered = offered_headings(
-            tree, asked.options.min_heading_depth, asked.options.max_headings_for_llm, kept, found
+        options = asked.options
+        offered = await run_blocking(
+            offered_headings, tree, options.min_heading_depth, options.max_headings_for_llm, kept, found
         )
         if not offered:
             return []
         paths = [tree.titles(number) for number in offered]
         try:
-            places = await choose(asked.options.resolution_prompt or "", asked.question, paths)
+            places = await choose(options.resolution_prompt or "", asked.question, paths)
         except ModelError as error:
             degraded(self._name, "heading_choice", str(error).strip()[:300])
             return []

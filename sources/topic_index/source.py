@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
-from groundgraph.core.topic_settings import HEADING_TREE, TopicIndexSettings
+from groundgraph.core.topic_settings import HEADING_TREE, TopicIndexOptions, TopicIndexSettings
 from groundgraph.core.topic_store import PartedTopicStore, TopicStore
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.sources.topic_index.asked import Asked, Topic, TopicIndex
@@ -23,6 +23,7 @@ from groundgraph.sources.topic_index.heading_tree import ChooseHeadings, Heading
 # In the metadata of a result: what its topic is about. Not `topic`, which may well be a field of the documents.
 FOUND_UNDER = "found_under"
 _ATTEMPTS = 3
+_NO_MODEL = "works with vectors, and there is no embedding model; set `embeddings`"
 # Tenants whose index is kept.
 _KEPT_PARTS = 16
 
@@ -105,7 +106,7 @@ class TopicIndexSource(GroundedSource):
         """
         filters = check_filters(self.get_schema(), intent.filters.get(self.name, {}), source=self.name)
         options, wrong = self._settings.in_force(intent.scope, intent.raw_data.get("topic_index"))
-        for reason in wrong:
+        for reason in (*wrong, *self._lacking(options)):
             degraded(self.name, "topic_options", reason)
         found: dict[str, SourceResult] = {}
         for question in intent.text_queries:
@@ -128,6 +129,13 @@ class TopicIndexSource(GroundedSource):
     async def close(self) -> None:
         """Close the source inside."""
         await self._inner.close()
+
+    def _lacking(self, options: TopicIndexOptions) -> Iterator[str]:
+        """What `options` ask for and is not there. Only an intent can: a configuration that does is refused."""
+        if options.entry_strategy == "vector" and not self._store.embeds:
+            yield "entry_strategy 'vector' needs an embedding model; words were searched for"
+        if options.resolution_prompt and self._choose is None:
+            yield "resolution_prompt needs a model, and there is none"
 
     async def _answer(self, asked: Asked) -> list[SourceResult]:
         store, index = self._part(asked.filters)
@@ -196,18 +204,32 @@ def index_problems(
         embeds: whether there is an embedding model.
         chooses: whether there is a model that chooses among headings.
     """
-    problems: list[Problem] = []
-    refusal = inner.topic_refusal(headings=settings.type == HEADING_TREE, vectors=settings.needs_vectors)
     if inner.topic_store() is None:
+        refusal = inner.topic_refusal(headings=settings.type == HEADING_TREE, vectors=settings.needs_vectors)
         told = f"sources of the type '{inner.source_type}' have neither headings nor vectors to make a topic index of"
-        problems.append(Problem(key, refusal or told))
-    elif settings.needs_vectors and (refusal or not embeds):
+        return [Problem(key, refusal or told)]
+    return [*_type_problems(inner, settings, key, embeds), *_layer_problems(inner, settings, key, embeds, chooses)]
+
+
+def _type_problems(inner: GroundedSource, settings: TopicIndexSettings, key: str, embeds: bool) -> Iterator[Problem]:
+    refusal = inner.topic_refusal(headings=settings.type == HEADING_TREE, vectors=settings.needs_vectors)
+    if settings.needs_vectors and (refusal or not embeds):
         option = "type" if settings.type != HEADING_TREE else "entry_strategy"
-        told = "works with vectors, and there is no embedding model; set `embeddings`"
-        problems.append(Problem(f"{key}.{option}", f"'{getattr(settings, option)}' {refusal or told}"))
+        yield Problem(f"{key}.{option}", f"'{getattr(settings, option)}' {refusal or _NO_MODEL}")
     elif refusal:
-        problems.append(Problem(f"{key}.type", f"'{settings.type}' {refusal}"))
-    if settings.resolution_prompt and not chooses:
-        told = "asks a model to choose among headings, and there is none; set `llm` or `query_llm`"
-        problems.append(Problem(f"{key}.resolution_prompt", told))
-    return problems
+        yield Problem(f"{key}.type", f"'{settings.type}' {refusal}")
+
+
+def _layer_problems(
+    inner: GroundedSource, settings: TopicIndexSettings, key: str, embeds: bool, chooses: bool
+) -> Iterator[Problem]:
+    """What a profile asks for and is not there; and a model that chooses, wherever that is asked for."""
+    profiles = {f"{key}.scope_profiles.{scope}": profile for scope, profile in settings.scope_profiles.items()}
+    without = inner.topic_refusal(headings=False, vectors=True) or ("" if embeds else _NO_MODEL)
+    for where, profile in profiles.items():
+        if profile.entry_strategy == "vector" and without:
+            yield Problem(f"{where}.entry_strategy", f"'vector' {without}")
+    for where, layer in {key: settings, **profiles}.items():
+        if layer.resolution_prompt and not chooses:
+            told = "asks a model to choose among headings, and there is none; set `llm` or `query_llm`"
+            yield Problem(f"{where}.resolution_prompt", told)

@@ -19,6 +19,8 @@ from groundgraph.sources.weaviate.client_library import queries
 _DAY_CHARS = len("2026-11-21")
 # Weaviate takes numbers as 64-bit floating point; beyond this not every whole number is one.
 _LARGEST = 2.0**53
+# Weaviate compares times as 64-bit nanoseconds since 1970; what lies beyond would come out at the other end.
+_EARLIEST, _LATEST = datetime(1677, 9, 22, tzinfo=UTC), datetime(2262, 4, 11, tzinfo=UTC)
 _NO_OBJECT = "00000000-0000-0000-0000-000000000000"
 
 
@@ -108,6 +110,7 @@ def _compared_text(property_: FilteredProperty, operator: str, operand: str) -> 
     first, after = _span(operand)
     # A day includes every time on it, so what is compared with is its beginning or that of the next day.
     bound = {"gte": first, "lt": first, "gt": after, "lte": after}[operator]
+    bound = max(_EARLIEST, min(bound, _LATEST)) if property_.type == "date" else bound
     if len(operand) == _DAY_CHARS:
         operator = {"gt": "gte", "lte": "lt"}.get(operator, operator)
     return _COMPARE[operator](by, _moment(property_, bound))
@@ -126,7 +129,8 @@ def _span(value: str) -> tuple[datetime, datetime]:
     """The first moment of an ISO day and that of the next; twice the same for a moment. Without a zone it is UTC."""
     if len(value) == _DAY_CHARS:
         first = datetime.combine(date.fromisoformat(value), datetime.min.time(), UTC)
-        return first, first + timedelta(days=1)
+        # "For ever" is often written as the last day that there is, behind which there is no other.
+        return first, first + timedelta(days=1) if first.date() < date.max else datetime.max.replace(tzinfo=UTC)
     moment = datetime.fromisoformat(value)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return moment, moment

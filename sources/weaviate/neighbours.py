@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from groundgraph.sources.weaviate.client_library import queries
@@ -15,8 +16,27 @@ if TYPE_CHECKING:
 Place = tuple[str, int]
 
 
+@dataclass(frozen=True)
+class Allowed:
+    """What a neighbour must satisfy.
+
+    Attributes:
+        filter: that of the search; None for none. It may keep a little more than the conditions say.
+        properties: those that the conditions are about.
+        holds: whether the conditions themselves hold for an object.
+    """
+
+    filter: Any
+    properties: Sequence[str]
+    holds: Callable[[Any], bool]
+
+
 async def neighbours_of(
-    collection: CollectionAsync[Any, Any], found: Sequence[Found], mapping: PropertyMapping, reach: int, only: Any
+    collection: CollectionAsync[Any, Any],
+    found: Sequence[Found],
+    mapping: PropertyMapping,
+    reach: int,
+    allowed: Allowed,
 ) -> dict[str, tuple[str, str]]:
     """For the UUID of each of `found` the text before and after it, up to `reach` chunks each way.
 
@@ -27,14 +47,14 @@ async def neighbours_of(
         found: the results, the best first.
         mapping: of its properties; `document` and `order` are there.
         reach: how many chunks.
-        only: the filter of the search, which holds for neighbours too.
+        allowed: the conditions of the search, which hold for neighbours too.
     """
     places = {str(one.object.uuid): _place(one.object.properties, mapping) for one in found}
     own = {place for place in places.values() if place}
     wanted = {beside for place in own for beside in _around(place, reach)} - own
     if not wanted:
         return {}
-    texts = await _texts(collection, wanted, mapping, only)
+    texts = await _texts(collection, wanted, mapping, allowed)
     taken: set[Place] = set()
     around: dict[str, tuple[str, str]] = {}
     for uuid, place in places.items():
@@ -54,7 +74,7 @@ def _around(place: Place, reach: int) -> list[Place]:
 
 
 async def _texts(
-    collection: CollectionAsync[Any, Any], wanted: set[Place], mapping: PropertyMapping, only: Any
+    collection: CollectionAsync[Any, Any], wanted: set[Place], mapping: PropertyMapping, allowed: Allowed
 ) -> dict[Place, str]:
     by = queries().Filter.by_property
     orders: dict[str, list[int]] = {}
@@ -67,10 +87,11 @@ async def _texts(
     anywhere = near[0] if len(near) == 1 else queries().Filter.any_of(near)
     given: Any = await collection.query.fetch_objects(
         limit=len(wanted),
-        filters=anywhere if only is None else queries().Filter.all_of([only, anywhere]),
-        return_properties=[mapping.text, mapping.document, mapping.order],
+        filters=anywhere if allowed.filter is None else queries().Filter.all_of([allowed.filter, anywhere]),
+        return_properties=list(dict.fromkeys([mapping.text, mapping.document, mapping.order, *allowed.properties])),
     )
-    places = ((_place(one.properties, mapping), as_text(one.properties.get(mapping.text))) for one in given.objects)
+    objects = (one for one in given.objects if allowed.holds(one))
+    places = ((_place(one.properties, mapping), as_text(one.properties.get(mapping.text))) for one in objects)
     return {place: text for place, text in places if place and text.strip()}
 
 

@@ -23,7 +23,7 @@ from groundgraph.sources.weaviate.client_library import load_client_library
 from groundgraph.sources.weaviate.errors import Fault, Place, typed_error
 from groundgraph.sources.weaviate.filters import as_filter
 from groundgraph.sources.weaviate.mapping import PropertyMapping, mapping_of
-from groundgraph.sources.weaviate.neighbours import neighbours_of
+from groundgraph.sources.weaviate.neighbours import Allowed, neighbours_of
 from groundgraph.sources.weaviate.reader import Checked, CollectionReader, Consistency
 from groundgraph.sources.weaviate.results import SOURCE_TYPE, metadata_names, result_of
 from groundgraph.sources.weaviate.search import Found, Search, together
@@ -310,7 +310,8 @@ class WeaviateSource(GroundedSource):
         self.check_dimension(statistics.dimension, next((len(row) for _, row in asked if row is not None), 0))
         kept = [self._kept(one, call) for one in found]
         if self._neighbours:
-            return list(await together(*(self._surrounded(collection, one, only) for one in kept)))
+            allowed = self._allowed(call.conditions, only)
+            return list(await together(*(self._surrounded(collection, one, allowed) for one in kept)))
         return [[result for _, result in one] for one in kept]
 
     def check_dimension(self, stored: int, asked: int) -> None:
@@ -348,11 +349,17 @@ class WeaviateSource(GroundedSource):
         documents[document] += 1
         return documents[document] <= self._per_document
 
+    def _allowed(self, conditions: Mapping[str, Any], only: Any) -> Allowed:
+        def holds(one: Any) -> bool:
+            return matches(conditions, result_of(Found(one, 0.0, 0.0, 0.0, {}), self._wanted, None).metadata)
+
+        return Allowed(only, [self._wanted.properties[field] for field in conditions], holds)
+
     async def _surrounded(
-        self, collection: Any, kept: Sequence[tuple[Found, SourceResult]], only: Any
+        self, collection: Any, kept: Sequence[tuple[Found, SourceResult]], allowed: Allowed
     ) -> list[SourceResult]:
         around = await neighbours_of(
-            collection, [found for found, _ in kept], self._wanted.mapping, self._neighbours, only
+            collection, [found for found, _ in kept], self._wanted.mapping, self._neighbours, allowed
         )
         results = []
         for found, result in kept:

@@ -7,7 +7,6 @@ anew, with the filters of the turn: what was kept only decides which objects are
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import math
 import time
@@ -28,6 +27,7 @@ from groundgraph.sources.weaviate.filters import as_filter
 from groundgraph.sources.weaviate.reader import Checked
 from groundgraph.sources.weaviate.results import heading_path, result_of
 from groundgraph.sources.weaviate.search import Found, together
+from groundgraph.sources.weaviate.shared_readings import SharedReadings
 from groundgraph.sources.weaviate.statistics import KEPT_SECONDS
 
 if TYPE_CHECKING:
@@ -59,7 +59,6 @@ class _State:
         outline, vectors: None before they are read.
         has_vectors: False when the collection turned out to have none.
         uuids: by `source_id`.
-        tasks: the readings under way or done, by event loop and what they read.
     """
 
     number: int
@@ -71,7 +70,6 @@ class _State:
     vectors: PassageVectors | None = None
     has_vectors: bool = True
     uuids: dict[str, str] = field(default_factory=dict)
-    tasks: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Task[None]] = field(default_factory=dict)
 
 
 class WeaviateTopicStore:
@@ -86,7 +84,7 @@ class WeaviateTopicStore:
         self._source = source
         self._tenant = tenant
         self._parts: OrderedDict[str, WeaviateTopicStore] = OrderedDict()
-        self._running: set[asyncio.Task[None]] = set()
+        self._readings = SharedReadings()
         self._numbers = itertools.count(1)
         self._state: _State | None = None
 
@@ -105,7 +103,8 @@ class WeaviateTopicStore:
         if tenant is None:
             return self
         found = self._parts.pop(tenant, None) or WeaviateTopicStore(self._source, tenant)
-        found._running = self._running
+        # Numbers are shared as well: a store that is made anew must not wait for what its predecessor reads.
+        found._readings, found._numbers = self._readings, self._numbers
         self._parts[tenant] = found
         if len(self._parts) > _KEPT_TENANTS:
             self._parts.popitem(last=False)
@@ -185,11 +184,7 @@ class WeaviateTopicStore:
 
     async def close(self) -> None:
         """End what is being read on this event loop."""
-        here = asyncio.get_running_loop()
-        own = [task for task in self._running if task.get_loop() is here]
-        for task in own:
-            task.cancel()
-        await asyncio.gather(*own, return_exceptions=True)
+        await self._readings.close()
 
     async def _current(self) -> _State:
         state, started = self._state, time.monotonic()
@@ -205,20 +200,7 @@ class WeaviateTopicStore:
         return state
 
     async def _once(self, state: _State, what: str, read: Callable[[_State], Awaitable[None]]) -> None:
-        """Read in a task of its own: a turn whose time is over does not throw away what the next one needs."""
-        key = (asyncio.get_running_loop(), what)
-        task = state.tasks.get(key)
-        if task is None or task.done():
-            task = state.tasks[key] = asyncio.ensure_future(_timed(state, read))
-            self._running.add(task)
-            task.add_done_callback(self._done)
-        await asyncio.shield(task)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._running.discard(task)
-        if not task.cancelled():
-            # Taken note of, so that asyncio does not report it when nobody waits any more.
-            task.exception()
+        await self._readings.once((self._tenant, state.number, what), lambda: _timed(state, read))
 
     async def _read_outline(self, state: _State) -> None:
         self._check_count(state.count, MAX_OBJECTS, "read for headings")

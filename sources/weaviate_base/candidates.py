@@ -57,6 +57,6 @@ def candidate_of(found: Any, documents: Mapping[str, LedgerRow]) -> Candidate | 
         row,
         position,
         json.loads(values["metadata"]),
-        values["stems"] or [""],
-        values["heading_stems"] or "",
+        values.get("stems") or [""],
+        values.get("heading_stems") or "",
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from groundgraph.core.document import Chunk, Document
 from groundgraph.core.knowledge_store import PreparedChunk, StoredDocument
 from groundgraph.sources.knowledge_base.ledger import document_of, prepared_of
+from groundgraph.sources.knowledge_base.rows import CHUNK_COLUMNS, DOCUMENT_COLUMNS
 from groundgraph.sources.weaviate.search import together
 from groundgraph.sources.weaviate_base.objects import chunk_id, document_id
 from groundgraph.sources.weaviate_base.server import BaseServer
@@ -19,33 +20,11 @@ if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient
 
 _SLICE = 200
-_ROW = [
-    "name",
-    "title",
-    "hash",
-    "kind",
-    "from_file",
-    "chunks",
-    "written_at",
-    "metadata",
-    "version",
-    "tenant",
-    "rebuilt",
-]
 _TEXT = ["text", "media_type", "body_start", "parts", "marked_headings"]
-_CHUNK = [
-    "position",
-    "start",
-    "end",
-    "origin",
-    "derived",
-    "headings",
-    "heading_levels",
-    "metadata",
-    "qualifying_text",
-    "text",
-    "matching_texts",
-]
+# What only the writer needs.
+_WRITTEN = ("content_hash", "chunk_fields")
+_ROW = [*(name for name in DOCUMENT_COLUMNS if name not in (*_TEXT, *_WRITTEN)), "version", "tenant", "rebuilt"]
+_CHUNK = [*CHUNK_COLUMNS, "matching_texts"]
 
 
 @dataclass(frozen=True)

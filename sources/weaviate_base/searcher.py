@@ -10,12 +10,14 @@ from groundgraph.core.chain import Match
 from groundgraph.core.errors import FilterInvalid, SchemaChanged, TenantUnknown
 from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.sources.knowledge_base.base_searcher import Search
+from groundgraph.sources.knowledge_base.found import Found
 from groundgraph.sources.knowledge_base.identity import check_model
+from groundgraph.sources.knowledge_base.rows import CHUNK_COLUMNS
 from groundgraph.sources.knowledge_base.stored_chunk import OWN_METADATA, StoredChunk, match_of
 from groundgraph.sources.weaviate.client_library import load_client_library
 from groundgraph.sources.weaviate.search import together
-from groundgraph.sources.weaviate_base.candidates import Candidate
-from groundgraph.sources.weaviate_base.ledger import rows_by_id
+from groundgraph.sources.weaviate_base.candidates import Candidate, candidate_of
+from groundgraph.sources.weaviate_base.ledger import rows_by_id, slices
 from groundgraph.sources.weaviate_base.objects import chunk_id, document_id
 from groundgraph.sources.weaviate_base.place import BasePlace
 from groundgraph.sources.weaviate_base.search import ChunkSearch, Part
@@ -25,7 +27,8 @@ from groundgraph.sources.weaviate_base.state import BaseState
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient
 
-_SHOWN = ["start", "end", "origin", "derived", "headings", "heading_levels", "metadata", "qualifying_text", "text"]
+_FETCHED = 200
+_SHOWN = ["document_id", "version", *CHUNK_COLUMNS]
 
 
 class WeaviateSearcher:
@@ -103,6 +106,20 @@ class WeaviateSearcher:
 
         return await self.server.call(fetched)
 
+    async def fetch(self, ids: Sequence[str], tenant: str) -> list[tuple[dict[str, Any], Match]]:
+        """Those of the chunks `ids` that belong to `tenant`, each with the values that filters are about.
+
+        Args:
+            ids: as results name them, `document#position`.
+            tenant: a value of the tenant's field; empty for what is everybody's.
+        """
+        await load_client_library()
+        state = await self.server.state()
+        try:
+            return await self.server.call(lambda client: self._fetched(client, state, ids, tenant))
+        except TenantUnknown:
+            return []
+
     async def recovered(self) -> bool:
         """Whether a server that failed is ready again."""
         return await self.server.connection.recovered()
@@ -115,7 +132,7 @@ class WeaviateSearcher:
         for search in searches:
             if search.vector is not None and state.filled:
                 check_model(self.place, state.identity, search.model, len(search.vector))
-        parts = [_part(state, search.filters) for search in searches]
+        parts = [part_of(state, search.filters) for search in searches]
 
         async def searched(client: WeaviateAsyncClient) -> list[list[Match]]:
             return list(await together(*(self._one(client, *pair) for pair in zip(parts, searches, strict=True))))
@@ -127,6 +144,27 @@ class WeaviateSearcher:
                 # Nothing was written for this tenant yet.
                 return [[]]
             return [(await self._run(state, [search]))[0] for search in searches]
+
+    async def _fetched(
+        self, client: WeaviateAsyncClient, state: BaseState, ids: Sequence[str], tenant: str
+    ) -> list[tuple[dict[str, Any], Match]]:
+        wanted = [(document_id(name), position) for name, _, position in (one.rpartition("#") for one in ids)]
+        rows = await rows_by_id(self.server, client, state, [document for document, _ in wanted])
+        own = {document: row for document, row in rows.items() if row.tenant == tenant}
+        names = [chunk_id(own[document].version, int(position)) for document, position in wanted if document in own]
+        query = self.server.chunks(client, state.number, tenant).query
+        pages = await together(
+            *(
+                query.fetch_objects_by_ids(some, limit=len(some), return_properties=_SHOWN)
+                for some in slices(names, _FETCHED)
+            )
+        )
+        found = [(candidate_of(one, own), one.properties) for page in pages for one in page.objects]
+        return [
+            (one.filter_values, match_of(Found(one.key, 0.0, 0.0, 0.0, {}), _chunk(one, values), self._source_name))
+            for one, values in found
+            if one is not None
+        ]
 
     async def _one(self, client: WeaviateAsyncClient, part: Part, search: Search) -> list[Match]:
         found = await self._search.find(client, part, search)
@@ -145,7 +183,7 @@ class WeaviateSearcher:
         ]
 
 
-def _part(state: BaseState, conditions: Mapping[str, Any]) -> Part:
+def part_of(state: BaseState, conditions: Mapping[str, Any]) -> Part:
     """What is searched under `conditions`: what belongs to the tenant that they name, else what is everybody's."""
     condition = conditions.get(state.tenant_from) if state.tenant_from else None
     if condition is None:

@@ -10,6 +10,7 @@ from groundgraph.sources.knowledge_base.chained_source import ChainedSource
 from groundgraph.sources.weaviate.client_library import load_client_library
 from groundgraph.sources.weaviate_base.place import BasePlace
 from groundgraph.sources.weaviate_base.searcher import WeaviateSearcher
+from groundgraph.sources.weaviate_base.topic_store import BaseTopicStore
 
 if TYPE_CHECKING:
     from groundgraph.core.embedder import Embedder
@@ -46,6 +47,11 @@ class WeaviateBaseSource(ChainedSource):
             query_chains=query_chains,
             vector_weight=vector_weight,
         )
+        self._topics = BaseTopicStore(self, self._weaviate)
+
+    def topic_store(self) -> BaseTopicStore:
+        """The headings and vectors of the base."""
+        return self._topics
 
     async def load(self) -> None:
         """Load the client library, which takes a second and is no part of the server's answer."""
@@ -54,3 +60,8 @@ class WeaviateBaseSource(ChainedSource):
     async def recovered(self) -> bool:
         """See `GroundedSource.recovered`: whether the server says that it is ready."""
         return await self._weaviate.recovered()
+
+    async def close(self) -> None:
+        """Close the connection; what a topic index reads of the base is given up."""
+        await self._topics.close()
+        await super().close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,9 +13,12 @@ from topic_bases import GUIDE, ask, base, headings, indexed
 from groundgraph.core.degraded import collect_degradations
 from groundgraph.core.document import MARKDOWN, Document, Part
 from groundgraph.core.errors import ConfigurationError, ModelError, SourceUnavailable
+from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.topic_settings import TopicIndexSettings
+from groundgraph.core.topic_store import Outline, Place
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.sources.topic_index import TopicIndexSource
+from groundgraph.sources.topic_index.asked import Asked
 
 SAFETY = ["Safety", "Fire", "Water", "Pumps", "Power"]
 WORDS = ["linux", "windows", "smoke", "flood", "impeller", "shock", "thanks"]
@@ -200,6 +204,50 @@ async def test_r12_a_base_without_headings_is_refused_with_the_reason(tmp_path):
 async def test_x1_vectors_need_a_model(guide):
     with pytest.raises(ConfigurationError, match="entry_strategy: 'vector' works with vectors"):
         indexed(guide, entry_strategy="vector")
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ({"entry_strategy": "vector"}, "scope_profiles.broad.entry_strategy: 'vector' works with vectors"),
+        ({"resolution_prompt": "Choose."}, "scope_profiles.broad.resolution_prompt: asks a model"),
+    ],
+)
+async def test_x5_a_profile_that_cannot_work_is_refused_and_such_an_override_is_told(guide, option, told):
+    with pytest.raises(ConfigurationError, match=told):
+        indexed(guide, scope_profiles={"broad": option})
+    intent = RetrievalIntent(["What about safety?"], raw_data={"topic_index": option})
+    with collect_degradations() as degradations:
+        assert headings(await indexed(guide).query(intent)) == SAFETY
+    assert [(one["part"], next(iter(option)) in one["reason"]) for one in degradations] == [("topic_options", True)]
+
+
+async def test_fault_77_many_headings_are_gone_through_beside_the_event_loop(monkeypatch):
+    from groundgraph.sources.topic_index import heading_tree
+
+    places = [Place(f"p{n}", "d", ("All", f"Part {n}")) for n in range(3)]
+    here, seen = threading.get_ident(), []
+    offered = heading_tree.offered_headings
+    monkeypatch.setattr(
+        heading_tree, "offered_headings", lambda *given: seen.append(threading.get_ident()) or offered(*given)
+    )
+
+    class Store:
+        async def revision(self):
+            return 1
+
+        async def outline(self):
+            return Outline(1, places)
+
+    async def choose(instruction, question, paths):
+        return [0]
+
+    index = heading_tree.HeadingTreeIndex(Store(), "docs", choose)
+    options = TopicIndexSettings(type="heading_tree", entry_strategy="heading_match", resolution_prompt="Choose.")
+    [topic] = await index.resolve(Asked("part", options, 0.0))
+    assert [one.id for one in topic.passages] == ["p0"]
+    assert seen
+    assert here not in seen
 
 
 TENANTS = {"a": {"tenant": "a"}, "b": {"tenant": "b"}}

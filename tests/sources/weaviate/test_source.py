@@ -188,6 +188,19 @@ FILTERS = [
     ({"day": {"gt": "2024-03-31"}}, 3),
     ({"day": {"gte": "2024-03-31"}}, 5),
     ({"day": {"not": "2024-03-31"}}, 4),
+    ({"day": {"lte": "9999-12-31"}}, 6),
+    ({"day": {"lt": "9999-12-31"}}, 6),
+    ({"day": {"gte": "0001-01-01"}}, 6),
+    ({"day": {"lt": "0001-01-01"}}, 0),
+    ({"day": {"lte": "2262-04-12"}}, 6),
+    ({"day": {"gte": "1677-09-01"}}, 6),
+    ({"day": {"not": "9999-12-31"}}, 6),
+    ({"day": "0001-01-01"}, 0),
+    ({"seen": {"lte": "9999-12-31T23:59:59"}}, 6),
+    ({"seen": {"gt": "0001-01-01T00:00:00"}}, 6),
+    ({"seen": "9999-12-31T23:59:59"}, 0),
+    ({"day": {"gt": "9999-12-31"}}, 0),
+    ({"day": "9999-12-31"}, 0),
     ({"seen": {"gte": "2024-03-31T17:00:00", "lt": "2025-01-01"}}, 2),
     ({"seen": {"gt": "2024-03-31T17:00:00"}}, 3),
     ({"seen": "2024-03-31T17:00:00"}, 2),
@@ -372,6 +385,16 @@ async def test_R4_neighbours_are_put_around_a_result(server: WeaviateServer) -> 
     assert "\n".join(one.content for one in both).count(ARTICLES[2][4]) == 1, "no chunk stands in two results"
     apart = await source.query(asked("pump whose seal leaks", year=2024), top_k=1)
     assert ARTICLES[2][4] not in apart[0].content, "what the filter leaves out stays out"
+
+
+async def test_R13_fault_60_no_neighbour_escapes_a_filter_by_white_space(server: WeaviateServer) -> None:
+    rows = [{**article(n), "slug": str(n), "customer": name} for n, name in enumerate(["Acme ", "Acme", " Acme"])]
+    await make(server, "Spaced", objects=rows)
+    source = articles_closed(server, "Spaced", neighbours=2)
+    [found] = await source.query(asked(PUMP, "pump", owner="Acme"), top_k=9)
+    assert found.content == ARTICLES[1][4]
+    [other] = await source.query(asked(PUMP, "pump", owner="Acme "), top_k=9)
+    assert other.content == ARTICLES[0][4]
 
 
 async def test_R4_each_consistency_level_answers(server: WeaviateServer) -> None:

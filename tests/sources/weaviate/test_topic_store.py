@@ -306,7 +306,7 @@ async def test_x1_a_cancelled_turn_does_not_throw_away_what_is_being_read(source
     await store.revision()
     asked = asyncio.ensure_future(store.outline())
     await asyncio.sleep(0)
-    reading = list(store._running)
+    reading = list(store._readings._running.values())
     asked.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asked
