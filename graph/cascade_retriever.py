@@ -1,0 +1,276 @@
+"""The cascade from Python: document 004's four methods, each plain and asynchronous, and a source as well (C2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.filters import check_filters
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.core.lemmatizer import configured_lemmatizer
+from groundgraph.core.schema import SourceSchema
+from groundgraph.core.scope import scope_values
+from groundgraph.core.settings import Settings
+from groundgraph.graph.background_loop import run_in_background
+from groundgraph.graph.configured_cascade import with_retriever_defaults
+from groundgraph.graph.configured_embedder import configured_embedder
+from groundgraph.prompts import Prompts
+from groundgraph.sources.cascade import CascadeSource, SearchResult
+from groundgraph.sources.cascade.options import cascade_from_options, search_settings
+from groundgraph.sources.cascade.source import DEFAULT_VECTORS
+from groundgraph.sources.contract import GroundedSource, SourceOptions
+
+if TYPE_CHECKING:
+    from langchain_core.documents import BaseDocumentCompressor
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.language_models import BaseChatModel
+
+    from groundgraph.core.chain import Reranker
+    from groundgraph.core.embedder import Embedder
+    from groundgraph.graph.cascade_reranking import Reranking
+
+
+DEFAULT_NAME = "cascade"
+
+
+class CascadeRetriever(GroundedSource):
+    """Knowledge in YAML files by category (docs/cascade.md), searched from Python or as a source of a graph.
+
+    ::
+
+        retriever = CascadeRetriever("knowledge/")
+        text, urls = retriever.retrieve_with_urls("what are the rates?", categories=["pricing"])
+
+    Every method has an asynchronous twin with an `a` before its name. The plain ones work in threads and beside a
+    running event loop as well, since they run on a loop of their own.
+
+    Args:
+        source: the source to ask, or the path of its files: a folder, a file, or several of both.
+        name: the name of the source.
+        embeddings: the embedding model of the semantic stage, which does not run without one.
+        vectors: the file that keeps the vectors of sections.
+        description: what the source holds, in a sentence.
+        options: any other key of the section `retriever`, such as `thresholds`, `default_top_k` or `stages`.
+
+    Raises:
+        ConfigurationError: an option is unknown, has a bad value or lacks what it needs.
+    """
+
+    def __init__(
+        self,
+        source: CascadeSource | str | Path | Sequence[str | Path],
+        *,
+        name: str = DEFAULT_NAME,
+        embeddings: Embeddings | Embedder | None = None,
+        vectors: str | Path = DEFAULT_VECTORS,
+        description: str = "",
+        **options: Any,
+    ) -> None:
+        if isinstance(source, CascadeSource):
+            given = (name, Path(vectors), description) != (DEFAULT_NAME, DEFAULT_VECTORS, "")
+            if options or given or embeddings is not None:
+                told = "a source that is built already takes no name, no options and no embedding model"
+                raise ConfigurationError([Problem("source", told)])
+            self._source = source
+        else:
+            if options.get("embedder_model") is not None:
+                raise ConfigurationError([Problem("embedder_model", "pass the model itself as `embeddings`")])
+            settings = search_settings({"use_embeddings": embeddings is not None, **options}, "")
+            self._source = CascadeSource(
+                source,
+                name=name,
+                embedder=_embedder(settings.use_embeddings, embeddings),
+                settings=settings,
+                lemmatizer=configured_lemmatizer(settings.lemmatizer, settings.languages, ""),
+                vectors=vectors,
+                description=description,
+            )
+        self._prompts = Prompts()
+        self._enforced: Mapping[str, Any] = {}
+        self._reranking: Reranking | None = None
+
+    @classmethod
+    def open(
+        cls,
+        settings: Settings,
+        *,
+        source: str | None = None,
+        embeddings: Embeddings | Embedder | None = None,
+        reranker: Reranker | BaseDocumentCompressor | None = None,
+        chat_model: BaseChatModel | None = None,
+        scope: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """The cascade source of a configuration, with its default and scope filters and its reranker.
+
+        Args:
+            settings: from `load_settings`.
+            source: the name of the source, needed when there are several of type `cascade`.
+            embeddings: in place of the models of the settings.
+            reranker: in place of that of the settings.
+            chat_model: the model of a reranker that needs one, in place of those of the settings.
+            scope: the values of scope filters, as `Context.scope`.
+
+        Raises:
+            ConfigurationError: the settings cannot work, or name no such source.
+            ScopeMissing: a scope filter has no value.
+        """
+        number = _entry(settings, source)
+        entry = settings.sources[number]
+        embedder = configured_embedder(settings, embeddings)
+        options = SourceOptions(entry.name, entry.options, settings.base_dir, f"sources[{number}]", embedder)
+        options = with_retriever_defaults(options, settings, passed=embeddings is not None)
+        retriever = cls(cascade_from_options(options))
+        retriever._prompts = Prompts.of(settings)
+        retriever._reranking = _reranking(settings, retriever._prompts, reranker, chat_model)
+        scoped = scope_values({entry.name: settings.retrieval.scope_filters.get(entry.name, {})}, scope or {}, None)
+        enforced = {**settings.intent.default_filters.get(entry.name, {}), **scoped.get(entry.name, {})}
+        retriever._enforced = check_filters(retriever.get_schema(), enforced, source=entry.name)
+        return retriever
+
+    async def asearch_with_stats(
+        self,
+        query: str,
+        *,
+        categories: Sequence[str] = (),
+        top_k: int | None = None,
+        filters: Mapping[str, Any] | None = None,
+    ) -> tuple[list[SearchResult], dict[str, Any]]:
+        """The best sections for `query`, and how each stage went: time, candidates and hits, under the same filter.
+
+        Args:
+            query: the question.
+            categories: to search in; all when empty or when none of them exists, which `unknown_categories` tells.
+            top_k: most results; `default_top_k` when not given.
+            filters: conditions on `category`, `key` and `priority`.
+
+        Returns:
+            The results, the best first, and `SearchReport.to_dict()` with the number of `results`, and with `rerank`
+            when they were reranked.
+
+        Raises:
+            SourceUnavailable: there are no knowledge files.
+            KnowledgeFileInvalid: a file is wrong, and no earlier state of it is known.
+            FilterInvalid: a filter names no declared field, or has a bad value.
+        """
+        checked = check_filters(self.get_schema(), {**(filters or {}), **self._enforced}, source=self.name)
+        results, report = await self._source.run(query, categories, checked)
+        stats = report.to_dict()
+        if self._reranking is not None:
+            results, stats["rerank"] = await self._reranking.apply(query, results, self.name)
+        results = results[: max(0, self._source.settings.default_top_k if top_k is None else top_k)]
+        return results, {**stats, "results": len(results)}
+
+    async def asearch(self, query: str, **options: Any) -> list[SearchResult]:
+        """The best sections for `query`, the best first; see `asearch_with_stats`."""
+        results, _ = await self.asearch_with_stats(query, **options)
+        return results
+
+    async def aretrieve_with_urls(self, query: str, **options: Any) -> tuple[str, list[dict[str, str]]]:
+        """The facts of the best sections as one text (the prompt `cascade_facts`), empty when there are none, and their
+        addresses as `{title, url}`, each once; see `asearch_with_stats`."""
+        sections = [result.section for result in await self.asearch(query, **options)]
+        text = self._prompts.render("cascade_facts", sections=sections).strip()
+        links: dict[str, dict[str, str]] = {}
+        for link in (link for section in sections for link in section.urls):
+            links.setdefault(link.url, link.to_dict())
+        return text, list(links.values())
+
+    async def aretrieve(self, query: str, **options: Any) -> str:
+        """The facts of the best sections as one text; see `aretrieve_with_urls`."""
+        text, _ = await self.aretrieve_with_urls(query, **options)
+        return text
+
+    def search_with_stats(self, query: str, **options: Any) -> tuple[list[SearchResult], dict[str, Any]]:
+        """See `asearch_with_stats`."""
+        return run_in_background(self.asearch_with_stats(query, **options))
+
+    def search(self, query: str, **options: Any) -> list[SearchResult]:
+        """See `asearch`."""
+        return run_in_background(self.asearch(query, **options))
+
+    def retrieve_with_urls(self, query: str, **options: Any) -> tuple[str, list[dict[str, str]]]:
+        """See `aretrieve_with_urls`."""
+        return run_in_background(self.aretrieve_with_urls(query, **options))
+
+    def retrieve(self, query: str, **options: Any) -> str:
+        """See `aretrieve`."""
+        return run_in_background(self.aretrieve(query, **options))
+
+    @property
+    def name(self) -> str:
+        """The name of the source."""
+        return self._source.name
+
+    @property
+    def source_type(self) -> str:
+        """`cascade`."""
+        return self._source.source_type
+
+    def get_schema(self) -> SourceSchema:
+        """See `CascadeSource.get_schema`."""
+        return self._source.get_schema()
+
+    async def query(
+        self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
+    ) -> list[SourceResult]:
+        """See `CascadeSource.query`; what a graph asks. A graph reranks by itself."""
+        own = {**intent.filters.get(self.name, {}), **self._enforced}
+        filtered = RetrievalIntent(**{**vars(intent), "filters": {**intent.filters, self.name: own}})
+        return await self._source.query(filtered, top_k=top_k, score_threshold=score_threshold)
+
+    async def metadata_fields(self) -> set[str]:
+        """See `CascadeSource.metadata_fields`."""
+        return await self._source.metadata_fields()
+
+    async def categories(self, filters: Mapping[str, Any] | None = None) -> dict[str, str]:
+        """See `CascadeSource.categories`; the filters of the configuration hold too."""
+        return await self._source.categories({**(filters or {}), **self._enforced})
+
+    async def counts(self) -> dict[str, int]:
+        """See `CascadeSource.counts`."""
+        return await self._source.counts()
+
+    async def close(self) -> None:
+        """See `CascadeSource.close`."""
+        await self._source.close()
+
+
+def _embedder(wanted: bool, embeddings: Embeddings | Embedder | None) -> Embedder | None:
+    if not wanted:
+        return None
+    if embeddings is None:
+        raise ConfigurationError([Problem("use_embeddings", "needs an embedding model: pass `embeddings`")])
+    return configured_embedder(Settings(), embeddings)
+
+
+def _entry(settings: Settings, source: str | None) -> int:
+    """The place of the entry of `sources:` that is meant."""
+    named = {entry.name: number for number, entry in enumerate(settings.sources) if entry.type == "cascade"}
+    known = ", ".join(named) or "none"
+    if source is not None and source not in named:
+        raise ConfigurationError([Problem("sources", f"there is no cascade source '{source}'; known: {known}")])
+    if source is None and len(named) != 1:
+        raise ConfigurationError([Problem("sources", f"name one of the sources of type 'cascade': {known}")])
+    return named[source] if source is not None else next(iter(named.values()))
+
+
+def _reranking(
+    settings: Settings,
+    prompts: Prompts,
+    passed: Reranker | BaseDocumentCompressor | None,
+    chat_model: BaseChatModel | None,
+) -> Reranking | None:
+    if passed is None and not settings.reranker.enabled:
+        return None
+    # Loaded by those who rerank only.
+    from groundgraph.graph.cascade_reranking import Reranking
+    from groundgraph.graph.configured_reranker import configured_rerankers
+    from groundgraph.graph.resources import configured_models
+
+    _, model = configured_models(settings, chat_model) if passed is None else (None, None)
+    rerankers = configured_rerankers(settings, prompts, model, passed)
+    wanted = settings.reranker
+    return Reranking(rerankers, wanted.threshold, wanted.candidates_count, settings.deadlines.model)

@@ -1,0 +1,443 @@
+"""`CascadeRetriever` (C2): document 004's four methods, plain and asynchronous, alone, configured, and in a turn."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.embeddings import Embeddings
+from langchain_core.messages import HumanMessage
+
+from groundgraph import CascadeRetriever, load_settings, turn_graph
+from groundgraph.cli.check_config import check_config
+from groundgraph.cli.probe_sources import probe_sources
+from groundgraph.core.degraded import collect_degradations
+from groundgraph.core.errors import ConfigurationError, FilterInvalid, ScopeMissing, SourceUnavailable
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.graph.resources import Resources
+from groundgraph.sources.cascade import CascadeSource
+from groundgraph.sources.conformance import check_source
+from groundgraph.testing import NgramEmbeddings
+
+PRICING = """\
+title: Pricing
+sections:
+  monthly_rate:
+    title: Monthly rates
+    keywords: [rate]
+    facts: [The monthly rate is 990 roubles., "Paid for a year, it is 790."]
+    urls: [{title: Prices, url: "https://example.org/p"}, "https://example.org/q"]
+  discount:
+    facts: [A discount on the monthly rate is ten percent.]
+    urls: ["https://example.org/q", {title: Offers, url: "https://example.org/o"}]
+  margin: {facts: [Our margin on the rate is sixty percent.], sensitive: true}
+"""
+FAQ = "sections:\n  support: {facts: [Support tells every rate within an hour.]}\n"
+
+
+@pytest.fixture
+def knowledge(tmp_path: Path) -> Path:
+    folder = tmp_path / "knowledge"
+    folder.mkdir()
+    (folder / "pricing.yaml").write_text(PRICING)
+    (folder / "faq.yaml").write_text(FAQ)
+    return folder
+
+
+@pytest.fixture
+def retriever(knowledge: Path) -> CascadeRetriever:
+    return CascadeRetriever(knowledge)
+
+
+def settings(knowledge: Path, **sections: Any) -> Any:
+    entry = {"type": "cascade", "name": "sales", "path": str(knowledge), "vectors": str(knowledge / "v.sqlite")}
+    return load_settings({"sources": [entry], **sections})
+
+
+def keys(results: Any) -> list[str]:
+    return [result.key for result in results]
+
+
+def test_C2_search_gives_the_best_sections_as_many_as_the_default_says(retriever, knowledge):
+    results = retriever.search("what is the monthly rate?")
+    assert keys(results) == ["monthly_rate", "discount"]
+    assert [result.rank for result in results] == [1, 2]
+    assert (results[0].stage, results[0].score) == ("exact", 1.0)
+    assert len(retriever.search("rate", top_k=3)) == 3
+    assert len(CascadeRetriever(knowledge, default_top_k=1).search("rate")) == 1
+    assert retriever.search("rate", top_k=0) == []
+
+
+def test_C2_retrieve_gives_the_facts_as_one_text(retriever):
+    assert retriever.retrieve("what is the monthly rate?") == (
+        "## Pricing > Monthly rates\n- The monthly rate is 990 roubles.\n- Paid for a year, it is 790.\n\n"
+        "## Pricing\n- A discount on the monthly rate is ten percent."
+    )
+    assert retriever.retrieve("zeppelin") == ""
+
+
+def test_C2_retrieve_with_urls_gives_each_address_once_in_the_order_of_the_sections(retriever):
+    text, urls = retriever.retrieve_with_urls("what is the monthly rate?")
+    assert text == retriever.retrieve("what is the monthly rate?")
+    assert urls == [
+        {"title": "Prices", "url": "https://example.org/p"},
+        {"title": "", "url": "https://example.org/q"},
+        {"title": "Offers", "url": "https://example.org/o"},
+    ]
+
+
+def test_C2_an_address_that_comes_again_keeps_its_first_place_and_title(tmp_path):
+    urls = {"a": "[{title: First, url: 'https://a'}]", "b": "['https://b']", "c": "['https://a', 'https://c']"}
+    sections = [
+        f"  {key}: {{facts: [rate], priority: {9 - n}, urls: {given}}}" for n, (key, given) in enumerate(urls.items())
+    ]
+    (tmp_path / "k.yaml").write_text("\n".join(["sections:", *sections]))
+    _, found = CascadeRetriever(tmp_path).retrieve_with_urls("rate", top_k=3)
+    assert [(link["url"], link["title"]) for link in found] == [
+        ("https://a", "First"),
+        ("https://b", ""),
+        ("https://c", ""),
+    ]
+
+
+def test_C2_search_with_stats_tells_time_candidates_and_hits_under_the_same_filter(retriever):
+    results, stats = retriever.search_with_stats("rate", categories=["faq", "nonsense"], top_k=10)
+    assert keys(results) == ["support"]
+    assert (stats["query"], stats["categories"], stats["unknown_categories"]) == ("rate", ["faq"], ["nonsense"])
+    assert (stats["sections"], stats["results"]) == (1, 1)
+    assert stats["elapsed_ms"] > 0
+    shown = {name: (stage["ran"], stage["candidates"], stage["hits"]) for name, stage in stats["stages"].items()}
+    assert shown == {"exact": (True, 0, 0), "lemma": (True, 1, 1), "semantic": (False, 0, 0)}
+    assert stats["stages"]["semantic"]["reason"] == "embeddings are off"
+    assert all(stage["elapsed_ms"] >= 0 for stage in stats["stages"].values())
+    _, everywhere = retriever.search_with_stats("rate")
+    assert everywhere["stages"]["lemma"]["candidates"] == 3
+
+
+async def test_C2_the_asynchronous_twins_give_the_same(retriever):
+    question = "what is the monthly rate?"
+    assert await retriever.asearch(question) == await asyncio.to_thread(retriever.search, question)
+    assert await retriever.aretrieve(question) == await asyncio.to_thread(retriever.retrieve, question)
+    assert await retriever.aretrieve_with_urls(question) == await asyncio.to_thread(
+        retriever.retrieve_with_urls, question
+    )
+    results, stats = await retriever.asearch_with_stats(question)
+    assert (keys(results), stats["results"]) == (["monthly_rate", "discount"], 2)
+
+
+async def test_C2_the_plain_methods_work_beside_a_running_loop(knowledge):
+    retriever = CascadeRetriever(knowledge, embeddings=NgramEmbeddings(), vectors=knowledge / "v.sqlite")
+    assert keys(retriever.search("rate")) == keys(await retriever.asearch("rate"))
+
+
+def test_C2_filters_narrow_and_wrong_ones_are_refused(retriever):
+    assert keys(retriever.search("rate", filters={"key": "discount"})) == ["discount"]
+    with pytest.raises(FilterInvalid):
+        retriever.search("rate", filters={"titel": "x"})
+    with pytest.raises(SourceUnavailable):
+        CascadeRetriever("nowhere").search("rate")
+
+
+def test_C2_embeddings_switch_the_semantic_stage_on(knowledge):
+    retriever = CascadeRetriever(knowledge, embeddings=NgramEmbeddings(), vectors=knowledge / "v.sqlite")
+    _, stats = retriever.search_with_stats("monthly rates")
+    assert stats["stages"]["semantic"]["ran"]
+    off = CascadeRetriever(knowledge, embeddings=NgramEmbeddings(), use_embeddings=False)
+    assert not off.search_with_stats("monthly rates")[1]["stages"]["semantic"]["ran"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"tresholds": {}}, "Did you mean 'thresholds'?"),
+        ({"use_embeddings": True}, "pass `embeddings`"),
+        ({"embedder_model": "openai:x"}, "pass the model itself as `embeddings`"),
+        ({"thresholds": {"lemma": 2}}, "thresholds.lemma"),
+    ],
+)
+def test_fault_09_an_option_that_cannot_work_is_refused(knowledge, options, told):
+    with pytest.raises(ConfigurationError, match=told.replace("?", r"\?")):
+        CascadeRetriever(knowledge, **options)
+
+
+def test_C2_a_source_that_is_built_already_takes_no_options(knowledge):
+    assert keys(CascadeRetriever(CascadeSource(knowledge)).search("rate"))
+    for given in ({"stages": ["exact"]}, {"name": "sales"}, {"description": "x"}, {"vectors": "v.sqlite"}):
+        with pytest.raises(ConfigurationError, match="takes no name, no options"):
+            CascadeRetriever(CascadeSource(knowledge), **given)
+
+
+async def test_C2_the_retriever_keeps_the_contract_of_a_source(retriever):
+    (await check_source(retriever, query="the monthly rate")).raise_for_failures()
+
+
+async def test_C2_the_retriever_is_a_source_of_a_turn(retriever):
+    graph = turn_graph(load_settings({}), sources=[retriever])
+    output = await graph.ainvoke({"messages": [HumanMessage("What is the monthly rate?")]})
+    assert output["outcome"] == "answered"
+    [citation, *_] = output["citations"]
+    assert citation["source_id"] == "pricing/monthly_rate"
+    assert citation["url"] == "https://example.org/p"
+    assert citation["section"] == "Pricing > Monthly rates"
+
+
+async def test_C1_a_configured_cascade_answers_a_turn(knowledge):
+    graph = turn_graph(settings(knowledge))
+    output = await graph.ainvoke({"messages": [HumanMessage("What is the monthly rate?")]})
+    assert output["citations"][0]["source_name"] == "sales"
+    assert "sixty percent" not in str(output)
+
+
+class Down(Embeddings):
+    def embed_query(self, text: str) -> list[float]:
+        raise ConnectionError("no route")
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        raise ConnectionError("no route")
+
+
+async def test_R7_an_outage_of_the_embedding_model_is_told_and_never_looks_like_ignorance(knowledge):
+    graph = turn_graph(settings(knowledge, retriever={"use_embeddings": True}), embeddings=Down())
+    output = await graph.ainvoke({"messages": [HumanMessage("What is the monthly rate?")]})
+    assert output["outcome"] == "answered"
+    assert any('"sales" was searched without its vectors' in note for note in output["notes"])
+    lost = await graph.ainvoke({"messages": [HumanMessage("Where do giraffes live?")]})
+    assert lost["outcome"] == "unavailable"
+
+
+TEMPLATE = "text_queries: ['{{ message }}']\ncategories: [nonsense]"
+
+
+@pytest.mark.parametrize(
+    ("question", "outcome"),
+    [("What is the monthly rate?", "answered"), ("Where do giraffes live?", "insufficient")],
+)
+async def test_C1_a_category_that_does_not_exist_is_told_and_is_no_outage(knowledge, question, outcome):
+    graph = turn_graph(settings(knowledge, intent={"mode": "template", "template": TEMPLATE}))
+    output = await graph.ainvoke({"messages": [HumanMessage(question)]})
+    assert output["outcome"] == outcome
+    assert any("there is no category 'nonsense', so all were searched" in note for note in output["notes"])
+
+
+async def test_C1_the_note_is_in_the_language_of_the_question(knowledge):
+    graph = turn_graph(settings(knowledge, intent={"mode": "template", "template": TEMPLATE}))
+    output = await graph.ainvoke({"messages": [HumanMessage("Какая скидка?")]})
+    assert any("без выбранных категорий" in note for note in output["notes"])
+
+
+# What the section `retriever` does
+
+
+def retrieved(knowledge: Path, **sections: Any) -> tuple[list[Any], dict[str, Any]]:
+    retriever = CascadeRetriever.open(settings(knowledge, **sections), embeddings=NgramEmbeddings())
+    return retriever.search_with_stats("what is the monthly rate?")
+
+
+def test_U6_every_key_of_the_section_retriever_does_something(knowledge):
+    plain, stats = retrieved(knowledge)
+    assert len(plain) == 2
+    assert not stats["stages"]["semantic"]["ran"]
+    assert len(retrieved(knowledge, retriever={"default_top_k": 1})[0]) == 1
+    assert retrieved(knowledge, retriever={"use_embeddings": True})[1]["stages"]["semantic"]["ran"]
+    _, strict = retrieved(knowledge, retriever={"thresholds": {"exact": 2, "lemma": 0.99}})
+    thresholds = {name: stage["threshold"] for name, stage in strict["stages"].items()}
+    assert thresholds == {"exact": 2.0, "lemma": 0.99, "semantic": 0.5}
+    assert strict["stages"]["exact"]["hits"] == 0
+    _, exact = retrieved(knowledge, retriever={"stages": ["exact"]})
+    assert list(exact["stages"]) == ["exact"]
+    _, stopped = retrieved(knowledge, retriever={"stop_at_first_hit": True})
+    assert not stopped["stages"]["lemma"]["ran"]
+
+
+def test_U6_null_and_an_empty_section_are_the_defaults(knowledge):
+    for section in (None, {}, {"thresholds": None, "default_top_k": None}, {"thresholds": {"lemma": None}}):
+        assert settings(knowledge, retriever=section).retriever == settings(knowledge).retriever
+
+
+def test_U6_the_environment_sets_the_section_retriever(knowledge, monkeypatch, tmp_path):
+    file = tmp_path / "groundgraph.yaml"
+    file.write_text("sources: [{type: cascade, name: sales, path: knowledge}]")
+    monkeypatch.setenv("GROUNDGRAPH_RETRIEVER__DEFAULT_TOP_K", "1")
+    assert len(CascadeRetriever.open(load_settings(file)).search("rate")) == 1
+
+
+def test_C1_an_entry_overrides_the_section_key_by_key(knowledge):
+    entry = {"type": "cascade", "name": "own", "path": str(knowledge), "thresholds": {"lemma": 0.4}}
+    given = load_settings({"sources": [entry], "retriever": {"thresholds": {"exact": 2}, "default_top_k": 3}})
+    _, stats = CascadeRetriever.open(given).search_with_stats("rate")
+    assert [stage["threshold"] for stage in stats["stages"].values()] == [2.0, 0.4, 0.5]
+    assert stats["results"] == 3
+
+
+def test_C1_the_embedding_model_is_that_of_the_key_or_of_the_section_embeddings(knowledge, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    names: list[str | None] = []
+    for retriever in (
+        {"use_embeddings": True},
+        {"use_embeddings": True, "embedder_model": "openai:own"},
+        {"use_embeddings": True, "embedder_model": {"provider": "openai", "model": "mapped"}},
+        {"use_embeddings": False, "embedder_model": "openai:own"},
+    ):
+        given = settings(knowledge, retriever=retriever, embeddings={"provider": "openai", "model": "shared"})
+        for passed in (None, NgramEmbeddings()):
+            [source] = Resources.build(given, embeddings=passed).sources.values()
+            assert isinstance(source, CascadeSource)
+            names.append(source.embedder.name if source.embedder else None)
+    ngrams = "NgramEmbeddings"
+    assert names == ["openai:shared", ngrams, "openai:own", ngrams, "openai:mapped", ngrams, None, None]
+
+
+@pytest.mark.parametrize(
+    ("section", "key"),
+    [
+        ({"use_embeddings": True, "embedder_model": "nobody:model"}, "retriever.embedder_model"),
+        ({"use_embeddings": True, "embedder_model": {"model": "m", "batch_size": 0}}, "retriever.embedder_model"),
+        ({"use_embeddings": True}, "sources[0].use_embeddings"),
+    ],
+)
+def test_fault_09_a_model_that_cannot_be_built_is_refused_when_the_graph_is_built(knowledge, section, key):
+    with pytest.raises(ConfigurationError) as caught:
+        Resources.build(settings(knowledge, retriever=section))
+    assert caught.value.problems[0].key.startswith(key)
+
+
+@pytest.mark.parametrize(
+    ("retriever", "problem", "notice"),
+    [
+        ("{use_embeddings: false, embedder_model: 'nobody:model'}", "", ""),
+        ("{use_embeddings: true, embedder_model: 'nobody:model'}", "there is no provider of embeddings 'nobody'", ""),
+        ("{use_embeddings: true}", "", "sources[0].use_embeddings: cannot be used"),
+    ],
+)
+def test_U6_the_check_of_a_configuration_looks_at_the_embedding_model_too(tmp_path, retriever, problem, notice):
+    file = tmp_path / "groundgraph.yaml"
+    file.write_text(f"sources:\n  - {{type: cascade, name: sales, path: k}}\nretriever:\n  {retriever}\n")
+    checked = check_config(file)
+    assert [(one.line, problem in one.message) for one in checked.problems] == [(4, True)] * bool(problem)
+    assert [one.startswith(notice) for one in checked.notices] == [True] * bool(notice)
+
+
+async def test_C1_doctor_and_sources_tell_what_is_wrong_with_a_file_and_where(knowledge):
+    [probed] = await probe_sources(settings(knowledge, retriever={"use_embeddings": True}))
+    assert (probed.answers, probed.documents, probed.chunks) == (True, 2, 3)
+    assert probed.fields == {"category": "string", "key": "string", "priority": "integer"}
+    (knowledge / "faq.yaml").write_text("sections:\n  a: {fact: [x]}\n")
+    [probed] = await probe_sources(settings(knowledge))
+    assert not probed.answers
+    assert f"{knowledge / 'faq.yaml'}:2:7: sections.a.fact: is not a known key." in probed.reason
+
+
+async def test_fault_60_the_filters_of_a_configuration_hold_for_its_categories_too(knowledge):
+    scoped = settings(knowledge, intent={"default_filters": {"sales": {"category": "faq"}}})
+    assert list(await CascadeRetriever.open(scoped).categories()) == ["faq"]
+    assert list(await CascadeRetriever.open(scoped).categories({"category": "pricing"})) == ["faq"]
+
+
+async def test_C1_a_turn_tells_nothing_of_a_sensitive_section_that_is_wrong(knowledge):
+    graph = turn_graph(settings(knowledge))
+    asked = {"messages": [HumanMessage("What is the monthly rate?")]}
+    await graph.ainvoke(asked)
+    secret = "sections:\n  boss_pay: {facts: x, sensitive: true, urls: ['intranet/?pw=4711']}\n"
+    for entry in (knowledge / "faq.yaml", knowledge / "pricing.yaml"):
+        entry.write_text(secret)
+        turn = await graph.ainvoke(asked)
+        assert "faq.yaml, line 2, is wrong" in str(turn["notes"])
+        assert not any(word in str(turn) for word in ("boss_pay", "4711"))
+    turn = await turn_graph(settings(knowledge)).ainvoke(asked)
+    assert turn["outcome"] == "unavailable"
+    assert "faq.yaml, line 2, is wrong, and 1 more" in str(turn["notes"])
+    assert not any(word in str(turn) for word in ("boss_pay", "4711", str(knowledge)))
+
+
+def test_U6_settings_without_models_have_a_cascade_without_embeddings(knowledge):
+    entry = {"type": "cascade", "name": "sales", "path": str(knowledge), "use_embeddings": True}
+    for given in (
+        load_settings({"sources": [{**entry, "stages": ["semantic"]}]}),
+        load_settings({"sources": [entry], "retriever": {"use_embeddings": True, "stages": ["semantic"]}}),
+    ):
+        with pytest.raises(ConfigurationError):
+            Resources.build(given)
+        [source] = Resources.build(given.without_models()).sources.values()
+        assert isinstance(source, CascadeSource)
+        assert source.embedder is None
+
+
+# What comes from the rest of a configuration
+
+
+def test_I8_default_filters_of_the_configuration_hold_in_every_call(knowledge):
+    given = settings(knowledge, intent={"default_filters": {"sales": {"category": "faq"}}})
+    retriever = CascadeRetriever.open(given)
+    assert keys(retriever.search("rate")) == ["support"]
+    assert keys(retriever.search("rate", filters={"category": "pricing"})) == ["support"]
+    assert retriever.search("rate", categories=["pricing"]) == []
+    found = asyncio.run(retriever.query(RetrievalIntent(["rate"], {"sales": {"category": "pricing"}})))
+    assert [result.source_id for result in found] == ["faq/support"]
+
+
+def test_R13_scope_filters_of_the_configuration_need_their_value(knowledge):
+    given = settings(knowledge, retrieval={"scope_filters": {"sales": {"category": "context.desk"}}})
+    with pytest.raises(ScopeMissing, match=r"context\.desk"):
+        CascadeRetriever.open(given)
+    assert keys(CascadeRetriever.open(given, scope={"desk": "faq"}).search("rate")) == ["support"]
+
+
+async def test_R13_scope_filters_hold_in_a_turn(knowledge):
+    graph = turn_graph(settings(knowledge, retrieval={"scope_filters": {"sales": {"category": "context.desk"}}}))
+    question = {"messages": [HumanMessage("What is the monthly rate?")]}
+    output = await graph.ainvoke(question, context={"scope": {"desk": "faq"}})
+    assert {citation["source_id"] for citation in output["citations"]} == {"faq/support"}
+
+
+def test_C2_one_of_several_cascades_is_named(knowledge):
+    entries = [{"type": "cascade", "name": name, "path": str(knowledge)} for name in ("one", "two")]
+    given = load_settings({"sources": entries})
+    assert CascadeRetriever.open(given, source="two").name == "two"
+    for source, told in ((None, "name one of"), ("three", "no cascade source 'three'; known: one, two")):
+        with pytest.raises(ConfigurationError, match=told):
+            CascadeRetriever.open(given, source=source)
+
+
+def test_C1_results_are_reranked_and_cut_by_the_threshold_of_the_reranker(knowledge):
+    def judge(query: str, results: Any) -> list[float]:
+        return [
+            0.9 if "hour" in result.content else 0.5 if "ten percent" in result.content else 0.2 for result in results
+        ]
+
+    retriever = CascadeRetriever.open(settings(knowledge), reranker=judge)
+    results, stats = retriever.search_with_stats("what is the monthly rate?", top_k=10)
+    assert keys(results) == ["support", "discount"], "0.5 is not below the threshold of 0.5"
+    assert [result.rank for result in results] == [1, 2]
+    assert [result.relevance for result in results] == [0.9, 0.5]
+    assert (stats["rerank"]["judged"], stats["rerank"]["kept"], stats["results"]) == (3, 2, 2)
+    few = CascadeRetriever.open(settings(knowledge, reranker={"candidates_count": 1, "threshold": 0}), reranker=judge)
+    assert keys(few.search("what is the monthly rate?")) == ["monthly_rate"]
+
+
+async def test_fault_39_a_reranker_that_fails_leaves_the_order_and_is_told(knowledge):
+    asked: list[str] = []
+
+    def failing(query: str, results: Any) -> list[float]:
+        asked.append(query)
+        raise RuntimeError("out of order")
+
+    retriever = CascadeRetriever.open(settings(knowledge), reranker=failing)
+    with collect_degradations() as told:
+        results, stats = await retriever.asearch_with_stats("what is the monthly rate?")
+    assert keys(results) == ["monthly_rate", "discount"]
+    assert "out of order" in stats["rerank"]["reason"]
+    assert [one["part"] for one in told] == ["reranker"]
+    asked.clear()
+    assert await retriever.asearch("zeppelin") == []
+    assert asked == []
+
+
+def test_C2_a_prompt_of_the_users_own_shapes_the_text(knowledge, tmp_path):
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "cascade_facts.jinja2").write_text(
+        "{% for section in sections %}{{ section.key }} {% endfor %}"
+    )
+    given = settings(knowledge, prompts={"path": str(tmp_path / "prompts")})
+    assert CascadeRetriever.open(given).retrieve("what is the monthly rate?") == "monthly_rate discount"
