@@ -25,6 +25,8 @@ class LocalServer(ThreadingHTTPServer):
 
     # The threads are waited for by `close`, which knows how to end them.
     block_on_close = False
+    # Fifty clients at once are no reason to turn one away.
+    request_queue_size = 128
 
     def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
         super().__init__(("127.0.0.1", 0), handler)

@@ -138,6 +138,11 @@ class Reply:
         return found
 
 
+def text_response(text: str, **options: Any) -> Reply:
+    """A reply of plain text, under the name that document 000 has for it; `options` are attributes of `Reply`."""
+    return Reply(text, **options)
+
+
 ReplyLike = str | Reply | AIMessage | BaseException | type[BaseException]
 
 

@@ -1,0 +1,115 @@
+"""What both query bots do; see `QueryBot`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, Literal
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, HumanMessage
+
+from groundgraph.core.errors import ConfigurationError, InputInvalid, Problem
+from groundgraph.core.settings import Settings
+from groundgraph.graph.query_bot_log import QueryLog
+from groundgraph.graph.query_bot_messages import composed_messages
+from groundgraph.graph.query_bot_reply import BotReply
+from groundgraph.graph.query_bot_settings import bot_settings
+from groundgraph.graph.query_bot_source import DOCSTORE, MEMORY
+from groundgraph.graph.query_bot_store import BotStore, bot_store
+from groundgraph.graph.query_bot_stream import produced
+from groundgraph.graph.query_bot_turn import BotTurn, TurnEnd
+from groundgraph.graph.retrieval import retrieve_context
+from groundgraph.graph.turn import turn_graph
+
+LOG_FILE = Path(".groundgraph/query_bot.sqlite")
+N_RESULTS = 20
+MOST_RESULTS = 1000
+
+
+class QueryBotCore:
+    """A turn graph over a document store and a memory, with a log; all of it asynchronous."""
+
+    def __init__(
+        self,
+        system_prompt: str,
+        *,
+        docstore: Any,
+        memory: Any,
+        settings: Settings | None,
+        chat_model: BaseChatModel | None,
+        log: str | Path | Literal[False] | None,
+    ) -> None:
+        chosen = bot_settings(settings, system_prompt, memory=memory is not None)
+        documents = bot_store(docstore, DOCSTORE, chat_model=chat_model)
+        remembered = None if memory is None else _memory(memory, chat_model)
+        self.stores = [store for store in (documents, remembered) if store is not None]
+        # Each call is a turn of its own: within a step of another graph it writes nothing into that graph's threads,
+        # whose saver may belong to another event loop.
+        self.graph = turn_graph(
+            chosen, sources=[store.source for store in self.stores], chat_model=chat_model, checkpointer=False
+        )
+        self.log = None if log is False else QueryLog(chosen.at(Path(log or LOG_FILE)))
+        names = {DOCSTORE.name: documents.source.name}
+        if remembered is not None:
+            names[MEMORY.name] = remembered.source.name
+        self._end = TurnEnd(self.graph.resources, self.log, remembered, names)
+
+    async def reply(self, query: str, n_results: int) -> BotReply:
+        """One turn."""
+        turn = _turn(query, n_results)
+        async with self._end.of(turn):
+            async for _ in self._run(turn, streaming=False):
+                pass
+        return turn.reply
+
+    def stream(self, query: str, n_results: int) -> AsyncGenerator[str, None]:
+        """One turn, its answer piece by piece; log and memory are written before the stream ends."""
+        return produced(self._pieces(_turn(query, n_results)))
+
+    async def compose(self, query: str, n_results: int) -> list[BaseMessage]:
+        """What a model would be shown."""
+        turn = _turn(query, n_results)
+        found = await retrieve_context(self.graph, query, context=turn.context)
+        return composed_messages(self.graph.resources, found.provenance, turn.context)
+
+    async def close(self) -> None:
+        """Close the sources that were made here; the stores belong to whoever made them."""
+        for store in self.stores:
+            if store.owned:
+                await store.source.close()
+
+    async def _pieces(self, turn: BotTurn) -> AsyncGenerator[str, None]:
+        async with self._end.of(turn), aclosing(self._run(turn, streaming=True)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def _run(self, turn: BotTurn, *, streaming: bool) -> AsyncGenerator[str, None]:
+        given = {"messages": [HumanMessage(turn.query)]}
+        modes = ["messages", "values"] if streaming else ["values"]
+        config: Any = {"callbacks": turn.shown.with_callers()}
+        items = self.graph.astream(given, config, context=turn.context, stream_mode=modes)
+        async with aclosing(items) as running:  # type: ignore[type-var]
+            async for mode, item in running:
+                if mode == "values":
+                    turn.output = item
+                elif item[0].text:
+                    turn.text += item[0].text
+                    yield item[0].text
+
+
+def _memory(memory: Any, chat_model: BaseChatModel | None) -> BotStore:
+    store = bot_store(memory, MEMORY, chat_model=chat_model)
+    if store.append is None:
+        kind = type(memory).__name__
+        raise ConfigurationError([Problem("memory", f"a {kind} has no append(text), so nothing can be remembered")])
+    return store
+
+
+def _turn(query: str, n_results: int) -> BotTurn:
+    if not isinstance(query, str):
+        raise InputInvalid(f"'query' must be a text, not a {type(query).__name__}.")
+    if isinstance(n_results, bool) or not isinstance(n_results, int) or not 1 <= n_results <= MOST_RESULTS:
+        raise InputInvalid(f"'n_results' must be a number from 1 to {MOST_RESULTS}, not {n_results!r}.")
+    return BotTurn(query, n_results)

@@ -1,0 +1,91 @@
+"""The file of a recorded run: what went into a turn, what models and sources said, what came out."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+
+from groundgraph.core.errors import InputInvalid, SchemaVersionUnsupported
+from groundgraph.core.secret_values import MASK, is_secret_key, masked
+
+VERSION = 1
+# A shorter value may stand in a text by chance.
+_SHORTEST_SECRET = 8
+
+
+@dataclass
+class RecordedRun:
+    """A run; every value is plain JSON.
+
+    Attributes:
+        messages: of the input, each with `role`, `text` and `id`; the prompts of a turn depend on the ids.
+        metadata: of the input.
+        context: the choices of the run.
+        models: the names of the models by their parts: `chat`, `query`, `extractor`.
+        calls: the calls of models outside of sources and rerankers, in the order in which they ended: `prompt`, and
+            `reply` or `error`.
+        sources: by name, in order: what a source says of itself, and its `answers`.
+        rerankers: by name what a reranker made of which candidates.
+        output: the answer, the outcome, the notes, the citations and the provenance.
+    """
+
+    messages: list[dict[str, str]]
+    metadata: dict[str, Any]
+    context: dict[str, Any]
+    models: dict[str, str] = field(default_factory=dict)
+    calls: list[dict[str, Any]] = field(default_factory=list)
+    sources: dict[str, dict[str, Any]] = field(default_factory=dict)
+    rerankers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    output: dict[str, Any] = field(default_factory=dict)
+
+    def save(self, path: Path, secrets: Mapping[str, Any]) -> None:
+        """Write the file, without any of the secrets among `secrets` and the environment."""
+        text = json.dumps({"format": VERSION, **asdict(self)}, ensure_ascii=False, indent=1)
+        for secret in sorted(set(_secrets(secrets)) | set(_secrets(os.environ)), key=len, reverse=True):
+            # As it stands in JSON.
+            text = text.replace(json.dumps(secret, ensure_ascii=False)[1:-1], MASK)
+        # A character that cannot be encoded becomes its escape in JSON.
+        path.write_bytes((text + "\n").encode("utf-8", "backslashreplace"))
+
+    @classmethod
+    def load(cls, path: Path) -> RecordedRun:
+        """The run in the file.
+
+        Raises:
+            InputInvalid: it is no recording.
+            SchemaVersionUnsupported: another version of groundgraph wrote it in another form.
+        """
+        try:
+            found = dict(json.loads(path.read_text("utf-8")))
+        except (TypeError, ValueError) as error:
+            raise InputInvalid(f"{path} is no recording: {error}") from error
+        version = found.pop("format", None)
+        if version != VERSION:
+            raise SchemaVersionUnsupported(
+                f"{path} has format {version}, this groundgraph reads {VERSION}: record anew."
+            )
+        return cls(**found)
+
+
+def _secrets(given: Any, key: str = "") -> Iterator[str]:
+    if isinstance(given, SecretStr):
+        yield from _secrets(given.get_secret_value(), "secret")
+    elif isinstance(given, Mapping):
+        for name, value in given.items():
+            yield from _secrets(value, str(name))
+    elif isinstance(given, list | tuple):
+        for value in given:
+            yield from _secrets(value, key)
+    elif isinstance(given, str) and len(given) >= _SHORTEST_SECRET:
+        if is_secret_key(key):
+            yield given
+        elif "://" in given and MASK in (shown := masked(given)):
+            # The password in an address, and the address around it.
+            before, _, after = shown.partition(MASK)
+            yield given[len(before) : len(given) - len(after)]

@@ -1,0 +1,47 @@
+"""The tests that docs/testing.md shows run as the tests of somebody who installed groundgraph (U7)."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from documented import ROOT, blocks
+
+PAGE = ROOT / "docs" / "testing.md"
+BLOCKS = blocks(PAGE, "python")
+
+
+def pytest_in(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio", "-W", "error", "-rA"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("code", BLOCKS, ids=range(1, len(BLOCKS) + 1))
+def test_U7_the_tests_of_the_page_pass_in_a_project_of_their_own(code: str, tmp_path: Path) -> None:
+    (tmp_path / "test_mine.py").write_text(code, "utf-8")
+    run = pytest_in(tmp_path)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout.count("PASSED") == len(re.findall(r"^def test_", code, re.MULTILINE)) > 0
+
+
+def test_U7_the_first_one_fails_when_the_answer_cites_something_else(tmp_path: Path) -> None:
+    wrong = BLOCKS[0].replace('["Every 90 days [1]."]', '["Every 90 days [2]."]')
+    assert wrong != BLOCKS[0]
+    (tmp_path / "test_mine.py").write_text(wrong, "utf-8")
+    assert pytest_in(tmp_path).returncode == 1
+
+
+def test_U7_a_test_of_a_turn_takes_at_most_fifteen_lines() -> None:
+    assert len([line for line in BLOCKS[0].splitlines() if line]) <= 15
+
+
+def test_U7_every_name_of_the_kit_that_the_page_tells_of_is_there() -> None:
+    import groundgraph.testing
+
+    table = re.search(r"\| name \|.*?\n\n", PAGE.read_text("utf-8"), re.DOTALL)
+    told = {name for row in table[0].strip().splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert len(told) > 7
+    assert told <= set(groundgraph.testing.__all__)
