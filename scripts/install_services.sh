@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Gets the servers of the live tests, once: scripts/install_services.sh [weaviate] [postgres]; both when none is named.
+# Gets what the live tests drive, once: scripts/install_services.sh [weaviate] [postgres] [chromium]; all when none is
+# named.
 #
 # What is built is kept outside the work tree, in GROUNDGRAPH_CACHE (default ~/.cache/groundgraph-weaviate).
 set -euo pipefail
@@ -52,8 +53,37 @@ install_postgres() {
     echo "PostgreSQL is in $(ls -d /usr/lib/postgresql/*/bin)"
 }
 
+# From the distribution's packages: the browser in which the page of a turn is looked at, with a font for it.
+install_chromium() {
+    local found=${GROUNDGRAPH_CHROMIUM:-}
+    if [ -n "$found" ] && [ ! -x "$found" ]; then
+        echo "GROUNDGRAPH_CHROMIUM names $found, which is not there" >&2
+        return 1
+    fi
+    if [ -n "$found" ] || found=$(command -v chromium || command -v chromium-browser || command -v google-chrome); then
+        echo "Chromium is there already: $found"
+        return
+    fi
+    local as_root=()
+    if [ "$(id -u)" != 0 ]; then
+        if ! sudo -n true 2>/dev/null; then
+            echo "Chromium is missing, and installing it needs root: apt-get install chromium" >&2
+            return 1
+        fi
+        as_root=(sudo -n)
+    fi
+    if ! command -v apt-get >/dev/null; then
+        echo "Chromium is missing and there is no apt-get: install it, or name it in GROUNDGRAPH_CHROMIUM" >&2
+        return 1
+    fi
+    "${as_root[@]}" apt-get update -q
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
+        chromium fonts-liberation
+    echo "Chromium is in $(command -v chromium)"
+}
+
 if [ $# = 0 ]; then
-    set -- weaviate postgres
+    set -- weaviate postgres chromium
 fi
 for service in "$@"; do
     "install_$service"

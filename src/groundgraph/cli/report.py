@@ -1,0 +1,75 @@
+"""`groundgraph report`: a turn that was recorded, as text, as JSON, or as one HTML page."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from groundgraph.cli.exit_codes import DONE
+from groundgraph.cli.find_settings import find_settings
+from groundgraph.cli.options import AsJson, ConfigFile
+from groundgraph.cli.output import note, say, write_json
+from groundgraph.cli.problem_places import problems_placed
+
+if TYPE_CHECKING:
+    from groundgraph.core.settings import Settings
+
+
+def report(
+    thread: Annotated[str, typer.Argument(metavar="THREAD", help="The id of the conversation.", show_default=False)],
+    turn: Annotated[
+        str | None, typer.Option(metavar="ID", help="The turn. Default: the latest one of the conversation.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="FILE", help="Write the turn as one HTML page into FILE."),
+    ] = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how a turn was answered: question, path, queries, evidence, answer and citations.
+
+    Without -o as text, with --json as the full provenance record. The page is one file of at most 300 kB that loads
+    nothing, for screen and paper; what it leaves out of long evidence, it says.
+    """
+    settings = find_settings(config)
+    with problems_placed(settings):
+        record = asyncio.run(_record(settings, thread, turn))
+    if out:
+        size = _write(out, record, settings)
+        note(f"The turn {record['turn_id']} stands in {out} ({size / 1000:.0f} kB).")
+    if as_json:
+        write_json(record)
+    elif not out:
+        from groundgraph.report.turn_text import turn_text
+
+        say(turn_text(record, settings=settings).rstrip())
+    raise typer.Exit(DONE)
+
+
+async def _record(settings: Settings, thread: str, turn: str | None) -> dict[str, Any]:
+    from groundgraph.core.errors import EvidenceMissing, InputInvalid
+    from groundgraph.graph.load_provenance import load_provenance
+    from groundgraph.graph.open_graph import open_graph
+
+    kept = (settings.checkpointer, settings.store)
+    if not all(saver.type != "sqlite" or settings.at(saver.path).is_file() for saver in kept):
+        raise InputInvalid(f"There is no conversation '{thread}': nothing was asked with this configuration yet.")
+    # No model is needed to show a turn, so none has to be installed.
+    async with open_graph(settings.without_models()) as graph:
+        try:
+            return await load_provenance(graph, thread, turn)
+        except EvidenceMissing as error:
+            raise InputInvalid(str(error)) from error
+
+
+def _write(file: Path, record: dict[str, Any], settings: Settings) -> int:
+    from groundgraph.report.turn_page import turn_page
+
+    page = turn_page(record, settings=settings).encode()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(page)
+    return len(page)

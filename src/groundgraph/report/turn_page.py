@@ -1,0 +1,97 @@
+"""A turn as one HTML page that needs nothing else and reaches nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import DictLoader, Environment, StrictUndefined
+from markupsafe import Markup
+
+from groundgraph.core.settings import Settings
+from groundgraph.core.text import detect_language
+from groundgraph.prompts import Prompts
+from groundgraph.report.recorded_turn import RecordedTurn
+from groundgraph.report.room import Room
+from groundgraph.report.turn_view import TurnView
+from groundgraph.report.words import Words
+
+MAX_BYTES = 300_000
+_PAGE, _STYLE, _SCRIPT = "page.html.jinja2", "page.css.jinja2", "page.js.jinja2"
+
+
+def turn_page(record: Mapping[str, Any], *, settings: Settings | None = None, language: str | None = None) -> str:
+    """The page of a turn: question, answer with its citations, evidence, and how it was found (feature V3).
+
+    It is one file of at most 300 kB, for a browser with or without scripts, on a screen or on paper. Everything that
+    stands in the record is shown as text, whatever it holds, and the page's own policy allows no request and no script
+    but its own. Long evidence is cut around its quotes, with a note. The same record gives the same page.
+
+    Args:
+        record: as `load_provenance` gives it, or the `provenance` of a turn's output.
+        settings: of the graph, when its folder of prompts has words of its own for reports.
+        language: of the page's words; that of the turn when absent.
+
+    Raises:
+        TemplateInvalid: the folder of prompts holds a file that cannot be used.
+    """
+    words, turn = words_of(record, settings, language), RecordedTurn(record)
+    page = ""
+    for room in Room.rooms():
+        page = _rendered(TurnView(turn, words, room))
+        if len(page.encode("utf-8", "surrogatepass")) <= MAX_BYTES:
+            break
+    return page
+
+
+def words_of(record: Mapping[str, Any], settings: Settings | None, language: str | None) -> Words:
+    """The words of the language that is asked for, of the turn's, or of its question."""
+    chosen = language or record.get("language") or detect_language(record["question"])
+    return Words.of(Prompts.of(settings) if settings else _shipped_prompts(), chosen)
+
+
+@cache
+def _shipped_prompts() -> Prompts:
+    return Prompts()
+
+
+def _rendered(view: TurnView) -> str:
+    from groundgraph import __version__
+
+    style, script = _static(_STYLE), _static(_SCRIPT)
+    policy = (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    parts = {"style": style, "script": script, "policy": policy, "version": __version__, "limit": MAX_BYTES // 1000}
+    return environment().get_template(_PAGE).render(view=view, word=view.words, **parts)
+
+
+@cache
+def environment() -> Environment:
+    """The templates of reports; those of pages escape what they are given."""
+    folder = files("groundgraph.report")
+    names = [entry.name for entry in folder.iterdir() if entry.name.endswith(".jinja2")]
+    loader = DictLoader({name: (folder / name).read_text("utf-8") for name in names})
+    return Environment(
+        loader=loader,
+        autoescape=lambda name: name == _PAGE,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+@cache
+def _static(name: str) -> Markup:
+    # Part of the package: nothing of a record stands in it.
+    return Markup((files("groundgraph.report") / name).read_text("utf-8"))
+
+
+def _digest(text: str) -> str:
+    """How a policy names an inline style or script by its content."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

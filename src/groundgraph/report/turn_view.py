@@ -1,0 +1,216 @@
+"""What the page of a turn says about question, answer and evidence; the template lays it out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from markupsafe import Markup
+
+from groundgraph.chains.claims import bare
+from groundgraph.core.turn_values import Flag
+from groundgraph.report.answer import AnswerPage
+from groundgraph.report.evidence import Piece
+from groundgraph.report.figures import duration, moment
+from groundgraph.report.process_view import ProcessView
+from groundgraph.report.recorded_turn import RecordedTurn
+from groundgraph.report.room import Room, Shown
+from groundgraph.report.steps import duration_of
+from groundgraph.report.visible_text import plain
+from groundgraph.report.words import Words
+
+# White space before a punctuation mark.
+_GAP = re.compile(r"\s+(?=[.,;:!?…](?:\s|$))")
+_FAILED = ("failed", "timed_out", "schema_changed")
+
+
+@dataclass
+class TurnView:
+    """The template's view of a recorded turn, within the room of one page. Texts of others are HTML already.
+
+    Attributes:
+        turn: what was recorded.
+        words: of the turn's language.
+        room: of the page.
+    """
+
+    turn: RecordedTurn
+    words: Words
+    room: Room
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """The record."""
+        return self.turn.record
+
+    @property
+    def process(self) -> ProcessView:
+        """The rest of the page: how the evidence was found."""
+        return ProcessView(self.turn, self.words, self.room)
+
+    @property
+    def title(self) -> str:
+        """The page's title; plain, since a title holds no elements."""
+        return plain(self.record["question"][:80]) or self.words("no_question")
+
+    @property
+    def question(self) -> Markup | str:
+        """The question."""
+        asked = self.record["question"]
+        return self.room.short(asked, self.room.other) if asked.strip() else self.words("no_question")
+
+    @property
+    def outcome(self) -> tuple[str, Markup, str]:
+        """Its name in the record, what it is called, and what it means."""
+        name = self.record["outcome"]
+        return name, self.room.short(self.words.named("outcome", name)), self.words("outcome_means", name=name)
+
+    @property
+    def facts(self) -> list[tuple[str, Any, bool]]:
+        """What identifies the turn: name, value, and whether it is to be read letter by letter."""
+        used, asked = self.record["style"]["used"], self.record["style"].get("asked")
+        style = self.words.named("style_name", used)
+        if asked and asked != used:
+            style = self.words("style_asked", used=style, asked=self.words.named("style_name", asked))
+        thread = self.record.get("thread_id")
+        return [
+            (self.words("asked_at"), moment(self.record.get("started_at")), False),
+            (self.words("took"), duration(self.words, duration_of(self.turn.path)), False),
+            (self.words("style"), self.room.short(style), False),
+            (self.words("thread"), self.room.short("–" if thread is None else thread), True),
+            (self.words("turn"), self.room.short(self.record["turn_id"]), True),
+        ]
+
+    @property
+    def notes(self) -> Shown[Markup]:
+        """The sentences that a reader must know."""
+        notes = self.room.some(self.record["notes"])
+        return Shown([self.room.short(note) for note in notes], notes.more)
+
+    @property
+    def source_failed(self) -> bool:
+        """Whether a source that was asked could not answer."""
+        return any(report["status"] in _FAILED for report in self.record["sources"].values())
+
+    @cached_property
+    def _answer(self) -> tuple[AnswerPage, Markup]:
+        text, written = self.record["answer"], self.record.get("written", 0)
+        page = AnswerPage(
+            labels=frozenset(piece.label for piece in self._cited if piece.label),
+            targets={(piece.label or 0, key): id for piece in self._cited for key, id in piece.targets.items()},
+            flags=self._flags,
+            written=text[:written].count("\n") + 1 if written else 0,
+            found=self.words("sign_good"),
+            flagged=self.words("sign_warn"),
+        )
+        return page, page.render(self._shown)
+
+    @cached_property
+    def _shown(self) -> str:
+        return self.room.cut(self.record["answer"], self.room.answer)
+
+    @property
+    def answer(self) -> Markup:
+        """The answer."""
+        return self._answer[1]
+
+    @property
+    def answer_cut(self) -> int:
+        """How many characters of the answer are not shown."""
+        return len(self.record["answer"]) - len(self._shown)
+
+    @property
+    def written(self) -> bool:
+        """Whether a model wrote any of the answer."""
+        return bool(self.record.get("written"))
+
+    @cached_property
+    def _flags(self) -> Shown[Flag]:
+        return self.room.some(self.record["citation_check"].get("flags", []))
+
+    @property
+    def findings(self) -> Shown[dict[str, Any]]:
+        """The findings of the citation check; `placed` says whether the answer shows the sentence."""
+        page = self._answer[0]
+        rows = [
+            {
+                "kind": self.room.short(self.words.named("finding", flag["kind"])),
+                "sentence": self.room.short(_without_gaps(flag["sentence"])),
+                "detail": self.room.short(flag["detail"]),
+                "placed": number in page.placed,
+            }
+            for number, flag in enumerate(self._flags, 1)
+        ]
+        return Shown(rows, self._flags.more)
+
+    @cached_property
+    def _cited(self) -> Shown[Piece]:
+        return self.room.some(self.turn.evidence.cited)
+
+    @property
+    def cited(self) -> Shown[dict[str, Any]]:
+        """The passages that the answer cites."""
+        return Shown([self._card(piece, self.room.cited) for piece in self._cited], self._cited.more)
+
+    @property
+    def others(self) -> Shown[dict[str, Any]]:
+        """The passages that it had and does not cite."""
+        pieces = self.room.some(self.turn.evidence.others)
+        return Shown([self._card(piece, self.room.other) for piece in pieces], pieces.more)
+
+    @property
+    def left_out(self) -> Shown[dict[str, Any]]:
+        """What the sources gave and no answer was made from, with why."""
+        pieces = self.room.some(self.turn.evidence.left_out)
+        rows = [
+            {**self._card(piece, self.room.other), "reason": self.words.reasons(piece.reasons, piece.label)}
+            for piece in pieces
+        ]
+        return Shown(rows, pieces.more)
+
+    def _card(self, piece: Piece, limit: int) -> dict[str, Any]:
+        row, metadata, short = piece.row, piece.row["metadata"], self.room.short
+        title = metadata.get("title") or metadata.get("document") or metadata.get("url") or row["source_id"]
+        section = metadata.get("section")
+        numbers = [place.partition("-")[2] for place in self._answer[0].uses.get(piece.label or 0, [])]
+        return {
+            "label": piece.label,
+            "title": short(title),
+            "section": short(section) if section and section != title else "",
+            "relevance": max(0.0, min(1.0, float(row["relevance"]))),
+            "score": row.get("score"),
+            "facts": self._identity(row, metadata),
+            "length": len(row["text"]),
+            "parts": self.room.passage(row["text"], limit, piece.spans),
+            "quote": short(piece.citation["quote"], self.room.other) if piece.citation else "",
+            "where": self._where(piece),
+            "linked": any(span.id == f"q{piece.label}" for span in piece.spans),
+            "uses": self.room.few(numbers),
+        }
+
+    def _identity(self, row: Mapping[str, Any], metadata: Mapping[str, Any]) -> list[tuple[str, Markup]]:
+        """What a passage is called where it came from; addresses are text, so that nothing is one click away."""
+        named = [("id", row["source_id"])]
+        named += [(name, metadata.get(key)) for name, key in (("document", "document"), ("address", "url"))]
+        named += [("page", metadata.get("page"))]
+        seen = [(self.words(name), self.room.short(value)) for name, value in named if value not in (None, "")]
+        return [(self.words("source"), self.room.short(row["source_name"])), *seen]
+
+    def _where(self, piece: Piece) -> str:
+        """Which characters the quote is, in the original or else in the passage."""
+        citation = piece.citation
+        if not citation:
+            return ""
+        if citation.get("start") is not None:
+            kind = "offsets_derived" if citation.get("derived") else "offsets"
+            return self.words(kind, start=citation["start"], end=citation["end"])
+        start = piece.row["text"].find(citation["quote"])
+        return self.words("offsets_here", start=start, end=start + len(citation["quote"])) if start >= 0 else ""
+
+
+def _without_gaps(sentence: str) -> str:
+    """A sentence of a finding as a reader expects it: without a list's sign, and without the gap that a label left."""
+    return _GAP.sub("", bare(sentence))

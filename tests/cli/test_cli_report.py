@@ -1,0 +1,86 @@
+"""`groundgraph report`: a recorded turn as text, as JSON, as one page (V3, U5)."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundgraph import load_settings, turn_page
+
+QUESTION = "When does an access token expire?"
+
+
+@pytest.fixture
+def asked(filled):
+    assert filled("ask", QUESTION, "--thread", "a").code == 0
+    assert filled("ask", "What may an application do within its scope?", "--thread", "a").code == 0
+    return filled
+
+
+def turns(tmp_path) -> list[str]:
+    import sqlite3
+
+    connection = sqlite3.connect(tmp_path / ".groundgraph" / "evidence.sqlite")
+    try:
+        query = "SELECT key FROM store WHERE prefix = 'groundgraph.provenance.a' ORDER BY created_at, rowid"
+        return [row[0] for row in connection.execute(query)]
+    finally:
+        connection.close()
+
+
+def test_V3_u5_the_latest_turn_as_text(asked):
+    ran = asked("report", "a")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines()[2] == "What may an application do within its scope?"
+    assert "A scope limits what an application may do." in ran.out
+    assert "resolve_intent" in ran.out
+
+
+def test_V3_u5_a_turn_as_json_is_the_full_record(asked, tmp_path):
+    first, second = turns(tmp_path)
+    ran = asked("report", "a", "--turn", first, "--json")
+    assert ran.code == 0
+    assert (ran.json["question"], ran.json["turn_id"], ran.json["thread_id"]) == (QUESTION, first, "a")
+    assert ran.json["results"][0]["text"]
+    assert ran.json["citations"][0]["quote"] == "An access token expires after one hour."
+    assert asked("report", "a", "--json").json["turn_id"] == second
+
+
+def test_V3_u5_a_turn_as_one_page_in_a_file(asked, tmp_path):
+    ran = asked("report", "a", "--turn", turns(tmp_path)[0], "-o", "shown/turn.html", "--json")
+    assert ran.code == 0
+    assert "stands in shown/turn.html" in ran.err
+    page = (tmp_path / "shown" / "turn.html").read_text("utf-8")
+    assert page == turn_page(ran.json, settings=load_settings({}))
+    assert '<mark id="q1" tabindex="-1">An access token expires after one hour.</mark>' in page
+    ran = asked("report", "a", "-o", "turn.html")
+    assert (ran.code, ran.out) == (0, "")
+    assert "What may an application do within its scope?" in (tmp_path / "turn.html").read_text("utf-8")
+
+
+def test_u5_what_is_not_there_is_wrong_use_and_makes_no_file(asked, tmp_path):
+    ran = asked("report", "a", "--turn", "nope", "-o", "turn.html")
+    assert (ran.code, ran.out) == (2, "")
+    assert "There is no record of the turn 'nope' on the thread 'a'" in ran.err
+    ran = asked("report", "other", "--json")
+    assert ran.code == 2
+    assert "'other' has no turn" in ran.json["error"]["message"]
+    assert not (tmp_path / "turn.html").exists()
+
+
+def test_u5_an_empty_folder_stays_empty(call, tmp_path):
+    ran = call("report", "x")
+    assert ran.code == 2
+    assert "There is no conversation 'x'" in ran.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_u5_a_page_that_cannot_be_written_is_told(asked):
+    ran = asked("report", "a", "-o", "docs")
+    assert ran.code == 3
+    assert "docs" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_u5_no_model_is_needed_to_show_a_turn(asked, tmp_path):
+    (tmp_path / "groundgraph.yaml").write_text("llm: {provider: nobody_has_this, model: x}\n")
+    assert asked("report", "a").code == 0

@@ -1,0 +1,61 @@
+"""The path of a turn with its times (V3)."""
+
+from __future__ import annotations
+
+from report_turns import english_turn, policies, russian_turn, turn_record
+
+from groundgraph.report.steps import duration_of, path_of
+
+
+async def test_V3_the_path_holds_every_step_in_the_order_of_the_graph():
+    record = await english_turn()
+    steps = path_of(record)
+    assert [step.node for step in steps] == [
+        "begin_turn", "resolve_intent", "retrieve_source", "retrieve_source", "retrieve_source", "merge_results",
+        "process_results", "answer_conversational", "check_citations", "record_turn",
+    ]  # fmt: skip
+    searches = {step.source: step for step in steps if step.node == "retrieve_source"}
+    assert {name: step.status for name, step in searches.items()} == {
+        "policies": "ok", "tickets": "failed", "deletion_register": "ok",
+    }  # fmt: skip
+    assert len({step.start for step in searches.values()}) == 1, "sources are asked at once"
+    merge = next(step for step in steps if step.node == "merge_results")
+    assert merge.start == max(step.start + step.elapsed for step in searches.values())
+    assert duration_of(steps) == steps[-1].start == max(step.start + (step.elapsed or 0) for step in steps)
+
+
+async def test_V3_a_slow_source_holds_up_the_next_step():
+    steps = path_of(await russian_turn())
+    merge = next(step for step in steps if step.node == "merge_results")
+    assert merge.start > 150
+    assert [step.node for step in steps][-3:] == ["answer_structured", "check_citations", "record_turn"]
+
+
+async def test_V3_small_talk_goes_nowhere_else():
+    steps = path_of(await turn_record([policies()], "Hello!"))
+    assert {step.node for step in steps} <= {"begin_turn", "report_absence", "check_citations", "record_turn"}
+    assert "retrieve_source" not in {step.node for step in steps}
+
+
+def test_V3_stages_before_the_search_repairs_and_refusals_have_their_places():
+    record = {
+        "intent": {"mode": "extract", "stages": {"rewrite_question": {"status": "failed"}}},
+        "sources": {},
+        "style": {"used": "fixed"},
+        "repaired": True,
+        "finish": "withheld",
+        "timings_ms": {
+            "check_citations": 1,
+            "own_step": 4,
+            "merge_results": 2,
+            "resolve_intent": 3,
+            "rewrite_question": 5,
+        },
+    }
+    steps = path_of(record)
+    assert [(step.node, step.start, step.elapsed, step.status) for step in steps] == [
+        ("begin_turn", 0, None, "ok"), ("rewrite_question", 0, 5, "failed"), ("resolve_intent", 5, 3, "ok"),
+        ("merge_results", 8, 2, "ok"), ("own_step", 10, 4, "ok"), ("report_absence", 14, None, "ok"),
+        ("check_citations", 14, 1, "ok"), ("repair_answer", 15, None, "ok"), ("refuse_answer", 15, None, "ok"),
+        ("record_turn", 15, None, "ok"),
+    ]  # fmt: skip
