@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langgraph.store.base import BaseStore, Op, PutOp
 
 from groundgraph.core.provenance import messages_namespace, provenance_namespace
+from groundgraph.graph.evidence_references import items_below, referred
+from groundgraph.graph.thread_locks import turns_ended
 from groundgraph.graph.turn_runner import TurnRunner
-
-_PAGE = 500
-# What `evidence_key` makes.
-_KEY = re.compile(r"[A-Za-z0-9_-]{16}")
-_ALL_RECORDS = provenance_namespace("-")[:-1]
 
 
 @dataclass(frozen=True)
@@ -49,60 +44,37 @@ async def forget_thread(graph: TurnRunner, thread_id: str) -> Forgotten:
         thread_id: the thread; when nobody knows it, nothing is removed and the result is false.
     """
     saver, store = graph.checkpointer, graph.store
-    referred = await _referred(saver, store, thread_id)
+    candidates = await referred(saver, store, thread_id)
+    removed = await remove_thread(graph, thread_id)
+    return replace(removed, bodies=await remove_unused(graph, candidates))
+
+
+async def remove_thread(graph: TurnRunner, thread_id: str) -> Forgotten:
+    """Remove the checkpoints of a thread and what the store holds under its name, without the texts."""
+    saver, store = graph.checkpointer, graph.store
     checkpoints = await _forget_checkpoints(saver, thread_id) if saver else 0
     records = await _forget_items(store, provenance_namespace(thread_id)) if store else 0
     messages = await _forget_items(store, messages_namespace(thread_id)) if store else 0
-    unused = referred and referred - await _referred(saver, store, None, among=referred)
-    return Forgotten(checkpoints, records, messages, await graph.resources.evidence.remove(store, unused))
+    return Forgotten(checkpoints, records, messages)
 
 
-async def _referred(
-    saver: Any, store: BaseStore | None, thread_id: str | None, among: set[str] | None = None
-) -> set[str]:
-    """The keys of evidence that a thread refers to, or that any thread does; of `among` when that is given."""
-    found: set[str] = set()
-    async for value in _kept_values(saver, store, thread_id):
-        found.update(_keys(value) if among is None else among.intersection(_keys(value)))
-        if among is not None and len(found) == len(among):
-            break
-    return found
+async def remove_unused(graph: TurnRunner, candidates: set[str]) -> int:
+    """Remove those texts among `candidates` that no thread refers to any more, and count them.
 
+    A turn that is under way may refer to one of them before a checkpoint does: those that began before are waited for,
+    and what the others save stays.
 
-async def _kept_values(saver: Any, store: BaseStore | None, thread_id: str | None) -> AsyncIterator[Any]:
-    """Everything in which a thread, or any thread, refers to evidence."""
-    if store is not None:
-        async for item in _items(store, _ALL_RECORDS if thread_id is None else provenance_namespace(thread_id)):
-            yield item.value
-    if saver:
-        async for point in saver.alist({"configurable": {"thread_id": thread_id}} if thread_id is not None else None):
-            yield point.checkpoint["channel_values"]
-            yield [write[2] for write in point.pending_writes or ()]
-
-
-def _keys(value: Any) -> Iterator[str]:
-    """Everything in a JSON value that looks like the key of a piece of evidence."""
-    if isinstance(value, str):
-        if _KEY.fullmatch(value):
-            yield value
-    elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _keys(key)
-            yield from _keys(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _keys(inner)
-
-
-async def _items(store: BaseStore, namespace: tuple[str, ...]) -> AsyncIterator[Any]:
-    """The items below a namespace."""
-    offset = 0
-    while page := await store.asearch(namespace, limit=_PAGE, offset=offset):
-        for item in page:
-            # Some stores take a prefix by its characters, and give "a1" for "a" as well.
-            if item.namespace[: len(namespace)] == namespace:
-                yield item
-        offset += len(page)
+    Raises:
+        ThreadBusy: a turn of this process took longer than a turn may take.
+    """
+    saver, evidence = graph.checkpointer, graph.resources.evidence
+    if not candidates:
+        return 0
+    with evidence.watched() as saved:
+        if saver:
+            await turns_ended(getattr(saver, "conn", saver), graph.resources.settings.deadlines.turn)
+        used = await referred(saver, graph.store, None, among=candidates)
+        return await evidence.remove(graph.store, candidates - used - saved)
 
 
 async def _forget_checkpoints(saver: Any, thread_id: str) -> int:
@@ -115,7 +87,7 @@ async def _forget_checkpoints(saver: Any, thread_id: str) -> int:
 
 
 async def _forget_items(store: BaseStore, namespace: tuple[str, ...]) -> int:
-    keys = [item.key async for item in _items(store, namespace)]
+    keys = [item.key async for item in items_below(store, namespace)]
     removals: list[Op] = [PutOp(namespace, key, None) for key in keys]
     if removals:
         await store.abatch(removals)

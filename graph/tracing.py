@@ -1,0 +1,166 @@
+"""Spans of OpenTelemetry around the parts of a run; without `tracing.enabled` nothing, at no cost.
+
+OpenTelemetry is not imported here: the modules that need it are loaded by a graph whose settings turn tracing on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+
+from langgraph.graph import StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from groundgraph.core.tracing_settings import TracingSettings
+
+if TYPE_CHECKING:
+    from groundgraph.core.chain import QueryChains
+    from groundgraph.core.embedder import Embedder
+    from groundgraph.core.evidence_store import EvidenceStore
+
+RunnerT = TypeVar("RunnerT", bound=CompiledStateGraph[Any, Any, Any, Any])
+Attribute: TypeAlias = str | bool | int | float | Sequence[str]
+
+
+class Span(Protocol):
+    """What is told about one part of a run."""
+
+    def set(self, attributes: Mapping[str, Attribute]) -> None:
+        """Add `attributes`; a later value of a name wins."""
+
+    def content(self, attributes: Mapping[str, Attribute]) -> None:
+        """Add `attributes` that quote a reader, a document or a model; dropped unless `tracing.content` is on."""
+
+    def failed(self, reason: str) -> None:
+        """The part failed, though it raised nothing. `reason` is the name of an error, no text of one."""
+
+
+class Tracing(Protocol):
+    """What opens spans."""
+
+    def span(
+        self,
+        name: str,
+        kind: str,
+        attributes: Mapping[str, Attribute] | None = None,
+        content: Mapping[str, Attribute] | None = None,
+    ) -> AbstractContextManager[Span]:
+        """A span below the current one, current itself until it is left."""
+
+
+class _NoSpan:
+    """Stands where nothing is traced."""
+
+    def set(self, attributes: Mapping[str, Attribute]) -> None:
+        """Nothing."""
+
+    def content(self, attributes: Mapping[str, Attribute]) -> None:
+        """Nothing."""
+
+    def failed(self, reason: str) -> None:
+        """Nothing."""
+
+
+NO_SPAN: Span = _NoSpan()
+
+current_tracing: ContextVar[Tracing | None] = ContextVar("current_tracing", default=None)
+"""What the graph that is running traces with; None outside of a run and in a graph that traces nothing."""
+
+current_run: ContextVar[Span] = ContextVar("current_run", default=NO_SPAN)
+"""The span of the whole run: of the turn, the retrieval or the ingest."""
+
+
+@contextmanager
+def span(
+    name: str,
+    kind: str = "CHAIN",
+    attributes: Mapping[str, Attribute] | None = None,
+    *,
+    settings: TracingSettings | None = None,
+) -> Iterator[Span]:
+    """A span around a block, below the current one; an error or a cancellation that leaves the block marks it.
+
+    Not across the `yield` of an asynchronous generator, whose steps run in the context of whoever asks for them.
+
+    Args:
+        name: of the span.
+        kind: of OpenInference, for example `RETRIEVER`, `LLM` or `CHAIN`.
+        attributes: those known at the start; more may be set on what is given.
+        settings: outside of a run of a graph, whether there is a span at all; inside, the graph's own settings say.
+    """
+    tracing = current_tracing.get() or _of(settings)
+    if tracing is None:
+        yield NO_SPAN
+        return
+    with tracing.span(name, kind, attributes) as opened:
+        yield opened
+
+
+def on_run(attributes: Mapping[str, Attribute]) -> None:
+    """Add `attributes` to the span of the whole run, for example how many results a part of it gave."""
+    current_run.get().set(attributes)
+
+
+def state_graph(
+    settings: TracingSettings, evidence: EvidenceStore | None = None
+) -> Callable[..., StateGraph[Any, Any, Any, Any]]:
+    """What builds a graph: LangGraph's own builder, or one that puts each step into a span.
+
+    Args:
+        settings: whether there are spans.
+        evidence: where the references in the graph's state lead.
+
+    Raises:
+        ConfigurationError: tracing is on, and a package is missing.
+    """
+    settings.require_packages()
+    if not settings.enabled:
+        return StateGraph
+    from groundgraph.graph.tracing_nodes import TracedStateGraph
+    from groundgraph.graph.tracing_spans import tracing_of
+
+    return partial(TracedStateGraph, tracing_of(settings), evidence)
+
+
+def traced_runs(runner: RunnerT, settings: TracingSettings) -> RunnerT:
+    """`runner`, each of whose runs is a span when `settings` turn tracing on."""
+    if not settings.enabled:
+        return runner
+    from groundgraph.graph.tracing_runner import with_run_spans
+    from groundgraph.graph.tracing_spans import tracing_of
+
+    traced: RunnerT = with_run_spans(runner, tracing_of(settings))
+    return traced
+
+
+def traced_embedder(embedder: Embedder | None, settings: TracingSettings) -> Embedder | None:
+    """`embedder`, whose calls are spans when `settings` turn tracing on."""
+    if embedder is None or not settings.enabled:
+        return embedder
+    settings.require_packages()
+    from groundgraph.graph.tracing_calls import with_embedding_spans
+    from groundgraph.graph.tracing_spans import tracing_of
+
+    return with_embedding_spans(embedder, tracing_of(settings))
+
+
+def traced_chains(chains: QueryChains, settings: TracingSettings) -> QueryChains:
+    """`chains`, whose reranker has spans when `settings` turn tracing on."""
+    if chains.reranker is None or not settings.enabled:
+        return chains
+    settings.require_packages()
+    from groundgraph.graph.tracing_calls import with_reranker_spans
+    from groundgraph.graph.tracing_spans import tracing_of
+
+    return with_reranker_spans(chains, chains.reranker, tracing_of(settings))
+
+
+def _of(settings: TracingSettings | None) -> Tracing | None:
+    if settings is None or not settings.enabled:
+        return None
+    from groundgraph.graph.tracing_spans import tracing_of
+
+    return tracing_of(settings)
