@@ -17,6 +17,7 @@ from groundgraph.graph.ingest import ingest_graph
 from groundgraph.graph.ingest_runner import IngestRunner
 from groundgraph.graph.knowledge_base_files import knowledge_base_files
 from groundgraph.graph.retrieval import retrieval_graph
+from groundgraph.graph.server_ask import ask_graph
 from groundgraph.graph.turn import turn_graph
 from groundgraph.sources.knowledge_base.store import EmbeddedStore
 
@@ -53,3 +54,4 @@ settings = load_settings(os.environ.get("GROUNDGRAPH_CONFIG") or find_settings_f
 turn = turn_graph(settings)
 retrieval = retrieval_graph(settings)
 ingest = served_ingest(settings)
+ask = ask_graph(turn)

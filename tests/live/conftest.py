@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -54,7 +56,9 @@ def server_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def serving(folder: Path, config: str, log: Path) -> Iterator[str]:
+def serving(
+    folder: Path, config: str, log: Path, *, project: Path = ROOT / "langgraph.json", **variables: str
+) -> Iterator[str]:
     """The address of a running `langgraph dev` over `config`, without a key and without a network."""
     (folder / "groundgraph.yaml").write_text(config)
     port = _free_port()
@@ -64,9 +68,10 @@ def serving(folder: Path, config: str, log: Path) -> Iterator[str]:
         "LANGGRAPH_CLI_NO_ANALYTICS": "1",
         "LANGGRAPH_NO_VERSION_CHECK": "true",
         "LANGSMITH_TRACING": "false",
+        **variables,
     }
     command = [str(Path(sys.executable).parent / "langgraph"), "dev", "--no-browser", "--no-reload",
-               "--config", str(ROOT / "langgraph.json"), "--host", "127.0.0.1", "--port", str(port)]  # fmt: skip
+               "--config", str(project), "--host", "127.0.0.1", "--port", str(port)]  # fmt: skip
     with log.open("wb") as output:
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=output)
         try:
@@ -76,6 +81,12 @@ def serving(folder: Path, config: str, log: Path) -> Iterator[str]:
         finally:
             process.terminate()
             process.wait(20)
+
+
+@pytest.fixture(scope="session")
+def serve() -> Callable[..., AbstractContextManager[str]]:
+    """`serving`, for tests with a configuration of their own."""
+    return serving
 
 
 @pytest.fixture(scope="session")
@@ -91,4 +102,18 @@ def filling_server(tmp_path: Path) -> Iterator[str]:
     with serving(
         tmp_path, "intent: {mode: static}\nknowledge_base: {path: docs, file: kb.sqlite}\n", tmp_path / "log"
     ) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def guarded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a copy of `examples/serve`, where users sign in."""
+    folder = tmp_path_factory.mktemp("guarded") / "serve"
+    shutil.copytree(ROOT / "examples" / "serve", folder)
+    project = folder / "langgraph.json"
+    described = json.loads(project.read_text("utf-8"))
+    described["source"]["root"] = os.path.relpath(ROOT, folder)
+    project.write_text(json.dumps(described))
+    config = (folder / "groundgraph.yaml").read_text("utf-8")
+    with serving(folder, config, folder / "log", project=project) as url:
         yield url

@@ -1,0 +1,68 @@
+"""A channel whose value stays in the process, so that a run that stops between two steps goes on with it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, Self
+from uuid import uuid4
+
+from langgraph.channels import UntrackedValue
+from langgraph.channels.base import Value
+
+# Of two threads that are stepped through at once.
+HELD_VALUES = 2
+
+
+class HeldValue(UntrackedValue[Value]):
+    """Like `UntrackedValue`, except that a checkpoint holds a name for the value.
+
+    Under that name the graph keeps the latest values of all its runs, `HELD_VALUES` in number. A run that is resumed in
+    another process, by another graph, or long afterwards finds the channel empty.
+    """
+
+    __slots__ = ("_held", "_name")
+    _nothing = object()
+
+    def __init__(self, typ: type[Value], guard: bool = True, held: OrderedDict[str, Any] | None = None) -> None:
+        super().__init__(typ, guard)
+        self._name: str | None = None
+        self._held: OrderedDict[str, Any] = OrderedDict() if held is None else held
+
+    def copy(self) -> Self:
+        """As LangGraph's."""
+        copied = self._empty()
+        copied.value, copied._name = self.value, self._name
+        return copied
+
+    def update(self, values: Sequence[Value]) -> bool:
+        """As LangGraph's."""
+        changed = super().update(values)
+        if changed:
+            self._name = None
+        return changed
+
+    def checkpoint(self) -> Value | Any:
+        """The name of the value; LangGraph's own mark for nothing when there is none."""
+        if not self.is_available():
+            return super().checkpoint()
+        self._name = self._name or uuid4().hex
+        # Graphs may run on several event loops at once, so nothing here assumes that a name is still there.
+        self._held.pop(self._name, None)
+        self._held[self._name] = self.value
+        while len(self._held) > HELD_VALUES:
+            self._held.popitem(last=False)
+        return self._name
+
+    def from_checkpoint(self, checkpoint: Any) -> Self:
+        """The channel with the value of that name, empty when it is not held any more."""
+        restored = self._empty()
+        held = self._held.get(checkpoint, self._nothing) if isinstance(checkpoint, str) else self._nothing
+        if held is not self._nothing:
+            restored.value, restored._name = held, checkpoint
+        return restored
+
+    def _empty(self) -> Self:
+        empty = self.__class__(self.typ, self.guard, self._held)
+        empty.key = self.key
+        return empty

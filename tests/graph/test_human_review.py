@@ -1,0 +1,218 @@
+"""A person decides about answers with little support (U3); off by default."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command
+from oauth_sources import ask, docs, notes, thread
+
+from groundgraph import Context, Settings, load_provenance, load_settings, open_graph, turn_graph
+from groundgraph.core.errors import ConfigurationError, ReviewImpossible, ScopeMissing
+from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.testing import ScriptedChatModel
+
+WEAK = "The moon orbits a cheese [1]."
+GOOD = "OAuth has four grant types [1]."
+
+
+def settings(**sections: Any) -> Settings:
+    return load_settings({"intent": {"mode": "static"}, "human_review": {"support_below": 0.6}, **sections})
+
+
+def build(answer: str = WEAK, *, saver: Any = None, store: Any = None, **sections: Any) -> TurnRunner:
+    model = ScriptedChatModel(answer)
+    return turn_graph(
+        settings(**sections),
+        sources=[docs(), notes()],
+        chat_model=model,
+        checkpointer=saver or InMemorySaver(),
+        store=store,
+    )
+
+
+async def decide(graph: TurnRunner, **decision: Any) -> dict[str, Any]:
+    result: dict[str, Any] = await graph.ainvoke(Command(resume=decision), thread())
+    return result
+
+
+async def test_U3_without_the_setting_nobody_is_asked() -> None:
+    graph = build(human_review={})
+    assert "review_answer" not in graph.nodes
+    assert (await graph.ainvoke(ask(), thread()))["answer"] == WEAK
+
+
+async def test_U3_an_answer_with_enough_support_goes_out() -> None:
+    result = await build(GOOD).ainvoke(ask(), thread())
+    assert result["answer"] == GOOD
+    assert "__interrupt__" not in result
+    assert "review" not in result["provenance"]
+
+
+async def test_U3_an_answer_with_little_support_waits_and_nobody_reads_it() -> None:
+    graph = build()
+    pieces, custom = "", []
+    async for mode, item in graph.astream(ask(), thread(), stream_mode=["messages", "custom"]):
+        if mode == "messages":
+            pieces += item[0].text
+        else:
+            custom.append(item["stage"])
+    assert pieces == ""
+    assert "answer_released" not in custom
+    state = await graph.aget_state(thread())
+    assert state.next == ("review_answer",)
+    [interrupt] = state.interrupts
+    assert interrupt.value["answer"] == WEAK
+    assert interrupt.value["support"] < interrupt.value["support_below"] == 0.6
+    assert {flag["kind"] for flag in interrupt.value["flags"]} == {"low_support"}
+    assert [one["label"] for one in interrupt.value["evidence"]] == list(range(1, len(interrupt.value["evidence"]) + 1))
+    assert "four grant types" in interrupt.value["evidence"][0]["text"]
+    schema = interrupt.response_schema
+    assert schema["properties"]["decision"]["enum"] == ["approve", "refuse", "replace"]
+    assert schema["required"] == ["decision"]
+    assert schema["additionalProperties"] is False
+
+
+async def test_U3_an_approved_answer_goes_out_as_it_was_written() -> None:
+    graph = build()
+    await graph.ainvoke(ask(), thread())
+    result = await decide(graph, decision="approve", comment="It is a joke.")
+    assert (result["answer"], result["outcome"]) == (WEAK, "answered")
+    assert [one["label"] for one in result["citations"]] == [1]
+    review = result["provenance"]["review"]
+    assert (review["decision"], review["comment"], review["asked"]) == ("approve", "It is a joke.", 1)
+    assert review["score"] < 0.6
+    assert result["messages"][-1].text == WEAK
+    assert len(result["messages"]) == 2
+
+
+async def test_U3_a_refused_answer_is_withheld() -> None:
+    graph = build()
+    await graph.ainvoke(ask(), thread())
+    result = await decide(graph, decision="refuse")
+    assert result["outcome"] == "insufficient"
+    assert "cheese" not in result["answer"]
+    assert result["citations"] == []
+    assert result["provenance"]["review"]["decision"] == "refuse"
+    assert result["provenance"]["finish"] == "withheld"
+
+
+async def test_U3_a_persons_words_pass_the_gate_and_the_check_of_a_models() -> None:
+    graph = build()
+    await graph.ainvoke(ask(), thread())
+    written = "OAuth has 17 grant types [2]. ![x](https://evil.example/x.png)"
+    result = await decide(graph, decision="replace", text=written)
+    assert result["answer"].startswith("OAuth has 17 grant types [1].")
+    assert "evil.example" not in result["answer"]
+    assert [one["label"] for one in result["citations"]] == [1]
+    cited = result["provenance"]["citation_check"]["order"]
+    assert len(cited) == 1
+    assert cited != [1]
+    assert "number_unsupported" in {flag["kind"] for flag in result["support"]["flags"]}
+    assert any("A person wrote this answer" in note for note in result["notes"])
+
+
+@pytest.mark.parametrize(
+    ("invalid", "problem"),
+    [
+        ("yes", "review"),
+        ({"comment": "Hm."}, "decision"),
+        ({"decision": "maybe"}, "decision"),
+        ({"decision": "replace"}, "text belongs to"),
+        ({"decision": "replace", "text": "  "}, "text belongs to"),
+        ({"decision": "approve", "text": "Other."}, "text belongs to"),
+        ({"decision": "approve", "sudo": True}, "sudo"),
+        ({"decision": "replace", "text": "See [99]."}, r"\[99\] refers to no evidence"),
+    ],
+)
+async def test_U3_an_invalid_decision_keeps_the_turn_open_and_asks_again(invalid: Any, problem: str) -> None:
+    graph = build()
+    first = (await graph.ainvoke(ask(), thread()))["__interrupt__"][0]
+    again = (await graph.ainvoke(Command(resume=invalid), thread()))["__interrupt__"][0]
+    assert again.id != first.id
+    assert pytest.approx(first.value["support"]) == again.value["support"]
+    assert again.value["answer"] == WEAK
+    with pytest.raises(AssertionError, match=problem):
+        raise AssertionError(again.value["problem"])
+    result = await decide(graph, decision="approve")
+    assert result["answer"] == WEAK
+    assert result["provenance"]["review"]["asked"] == 2
+
+
+async def test_U3_nothing_at_all_is_no_decision() -> None:
+    graph = build()
+    first = (await graph.ainvoke(ask(), thread()))["__interrupt__"][0]
+    assert (await graph.ainvoke(Command(resume={}), thread()))["__interrupt__"][0].id == first.id
+    assert (await graph.ainvoke(None, thread()))["__interrupt__"][0].id == first.id
+    assert (await decide(graph, decision="approve"))["answer"] == WEAK
+
+
+async def test_U3_a_decision_in_another_process_finds_the_same_evidence(tmp_path: Path) -> None:
+    stored = settings(
+        checkpointer={"type": "sqlite", "path": tmp_path / "t.sqlite"},
+        store={"type": "sqlite", "path": tmp_path / "e.sqlite"},
+    )
+    async with open_graph(stored, sources=[docs()], chat_model=ScriptedChatModel(WEAK)) as graph:
+        await graph.ainvoke(ask(), thread())
+    silent = ScriptedChatModel([])
+    async with open_graph(stored, sources=[docs()], chat_model=silent) as graph:
+        result = await decide(graph, decision="replace", text=GOOD)
+        record = await load_provenance(graph, thread()["configurable"]["thread_id"])
+    assert result["answer"] == GOOD
+    assert "four grant types" in result["citations"][0]["quote"]
+    assert record["review"]["decision"] == "replace"
+    assert silent.calls == []
+
+
+async def test_U3_the_next_turn_of_the_thread_is_not_reviewed_by_the_last_decision() -> None:
+    graph = build(store=InMemoryStore())
+    for _ in range(2):
+        assert "__interrupt__" in await graph.ainvoke(ask(), thread())
+        await decide(graph, decision="approve")
+
+
+async def test_R13_nobody_decides_from_another_scope() -> None:
+    graph = build()
+    await graph.ainvoke(ask(), thread(), context=Context(scope={"tenant": "a"}))
+    with pytest.raises(ScopeMissing, match="another scope"):
+        await graph.ainvoke(Command(resume={"decision": "approve"}), thread(), context=Context(scope={"tenant": "b"}))
+    # The turn stays open for those whom it belongs to; who decides without a context does so in the turn's own.
+    assert (await decide(graph, decision="approve"))["answer"] == WEAK
+
+
+async def test_U3_a_question_in_place_of_a_decision_begins_a_new_turn() -> None:
+    graph = build()
+    await graph.ainvoke(ask(), thread())
+    second = await graph.ainvoke(ask("Who uses the authorization code grant of OAuth?"), thread())
+    assert second["__interrupt__"][0].value["question"] == "Who uses the authorization code grant of OAuth?"
+    assert (await decide(graph, decision="approve"))["answer"] == WEAK
+
+
+async def test_U3_an_answer_that_cannot_wait_is_an_error_that_says_so() -> None:
+    graph = turn_graph(settings(), sources=[docs()], chat_model=ScriptedChatModel(WEAK))
+    with pytest.raises(ReviewImpossible, match="checkpointer and a thread_id"):
+        await graph.ainvoke(ask())
+
+
+async def test_U3_a_policy_of_the_citation_check_comes_first() -> None:
+    graph = build(citation_check={"support": "refuse"})
+    result = await graph.ainvoke(ask(), thread())
+    assert "__interrupt__" not in result
+    assert result["outcome"] == "insufficient"
+
+
+async def test_U3_what_quotes_its_evidence_or_finds_none_does_not_wait() -> None:
+    quoting = build(synthesis={"style": "structured"})
+    assert (await quoting.ainvoke(ask(), thread()))["outcome"] == "answered"
+    nothing = build()
+    assert (await nothing.ainvoke(ask("Where do penguins breed?"), thread()))["outcome"] == "insufficient"
+
+
+@pytest.mark.parametrize("value", [0, 1.2, "low"])
+def test_U3_a_threshold_that_is_none_is_refused(value: Any) -> None:
+    with pytest.raises(ConfigurationError, match="support_below"):
+        load_settings({"human_review": {"support_below": value}})

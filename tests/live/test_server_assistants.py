@@ -1,0 +1,104 @@
+"""The three assistants of `examples/serve`, made by its script on a real LangGraph Server (U2)."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from langgraph_sdk import get_client
+
+from groundgraph.testing import OpenAIStub, openai_stub
+
+pytestmark = pytest.mark.live
+
+SCRIPT = Path(__file__).parent.parent.parent / "examples" / "serve" / "create_assistants.py"
+QUESTION = {"question": "Which grant types does OAuth have?"}
+CONFIG = """
+intent: {{mode: static}}
+llm: {{provider: openai, model: test-model, base_url: "{base_url}"}}
+sources:
+  - type: memory
+    name: docs
+    records: [{{id: oauth, content: "OAuth has four grant types. The implicit grant is one of them.", title: OAuth}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("create_assistants", SCRIPT)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[OpenAIStub]:
+    with openai_stub(default="OAuth has four grant types [1].") as stub:
+        yield stub
+
+
+@pytest.fixture(scope="module")
+def url(serve, model: OpenAIStub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("assistants")
+    with serve(folder, CONFIG.format(base_url=model.base_url), folder / "log", OPENAI_API_KEY="test") as address:
+        yield address
+
+
+async def test_U2_the_script_makes_three_assistants_once(url: str, script: ModuleType) -> None:
+    async with get_client(url=url) as client:
+        first = await script.create_assistants(client)
+        second = await script.create_assistants(client)
+        assert set(first) == {"strict", "hybrid", "sources_only"}
+        assert first == second
+        made = await client.assistants.search(graph_id="turn", limit=100)
+        assert sorted(one["name"] for one in made) == ["hybrid", "sources_only", "strict", "turn"]
+        assert all(one["description"] for one in made)
+
+
+async def test_U2_the_script_brings_an_assistant_up_to_date(url: str, script: ModuleType, monkeypatch) -> None:
+    async with get_client(url=url) as client:
+        ids = await script.create_assistants(client)
+        wanted = {**script.ASSISTANTS["strict"], "context": {"style": "conversational", "score_threshold": 0.5}}
+        monkeypatch.setitem(script.ASSISTANTS, "strict", wanted)
+        assert await script.create_assistants(client) == ids
+        changed = await client.assistants.get(ids["strict"])
+        assert changed["context"]["score_threshold"] == 0.5
+        assert changed["version"] == 2
+        monkeypatch.undo()
+        await script.create_assistants(client)
+
+
+async def answered(client: Any, assistant: str) -> dict[str, Any]:
+    result: dict[str, Any] = await client.runs.wait(None, assistant, input=QUESTION)
+    return result
+
+
+async def test_U2_each_assistant_answers_in_its_way(url: str, script: ModuleType, model: OpenAIStub) -> None:
+    async with get_client(url=url) as client:
+        ids = await script.create_assistants(client)
+        asked = len(model.requests)
+        only = await answered(client, ids["sources_only"])
+        assert len(model.requests) == asked
+        strict = await answered(client, ids["strict"])
+        hybrid = await answered(client, ids["hybrid"])
+        assert len(model.requests) == asked + 2
+    assert "OAuth has four grant types." in only["answer"]
+    assert strict["answer"] == "OAuth has four grant types [1]."
+    assert hybrid["answer"].startswith("OAuth has four grant types [1].\n")
+    assert len(hybrid["answer"]) > len(strict["answer"]) + 20
+    assert "Cite every sentence" in str(model.requests[asked].body)
+    assert only["outcome"] == strict["outcome"] == hybrid["outcome"] == "answered"
+
+
+async def test_U2_an_assistant_with_a_choice_that_there_is_not_is_refused(url: str) -> None:
+    async with get_client(url=url) as client:
+        answer = await client.http.client.post(
+            "/runs/wait", json={"assistant_id": "turn", "input": QUESTION, "context": {"top_k": 0}}
+        )
+    assert "top_k" in answer.json()["__error__"]["message"]

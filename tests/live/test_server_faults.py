@@ -1,0 +1,198 @@
+"""Streams that break, on a real LangGraph Server with a model and a slow source (faults 69 to 72 over the server)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph_sdk import get_client
+from slow_retriever import notes_of
+
+from groundgraph.testing import OpenAIStub, Reply, openai_stub
+from groundgraph.testing.prompt import Prompt
+
+pytestmark = pytest.mark.live
+
+ANSWER = "OAuth has four grant types and the implicit grant is one of them [1]."
+QUESTION = "Which grant types does OAuth have?"
+CONFIG = """
+intent: {{mode: static}}
+llm: {{provider: openai, model: test-model, base_url: "{base_url}"}}
+deadlines: {{turn: 60, source: 40, model: 40}}
+sources:
+  - type: memory
+    name: docs
+    records: [{{id: oauth, content: "OAuth has four grant types. The implicit grant is one of them.", title: OAuth}}]
+  - type: langchain
+    name: slow
+    class: slow_retriever:SlowRetriever
+    options: {{seconds: 30, notes: "{notes}"}}
+"""
+
+
+def reply(prompt: Prompt) -> Reply:
+    """By what is asked: a long answer, one that breaks off, or a short one."""
+    asked = prompt.text
+    if "break off" in asked:
+        return Reply(ANSWER, error_after=8)
+    if "take long" in asked:
+        return Reply("Word after word " * 300, token_delay=0.05)
+    return Reply(ANSWER)
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[OpenAIStub]:
+    with openai_stub(default=reply) as stub:
+        yield stub
+
+
+@pytest.fixture(scope="module")
+def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("notes") / "slow"
+
+
+@pytest.fixture(scope="module")
+def url(serve, tmp_path_factory: pytest.TempPathFactory, model: OpenAIStub, notes: Path) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("faults")
+    support = str(Path(__file__).parent.parent / "support")
+    config = CONFIG.format(base_url=model.base_url, notes=notes)
+    with serve(folder, config, folder / "log", PYTHONPATH=support, OPENAI_API_KEY="test") as address:
+        yield address
+
+
+DOCS = {"sources": ["docs"], "style": "conversational"}
+
+
+async def until(happened: Callable[[], Any], seconds: float = 20) -> float:
+    """Wait for something, and say how many seconds it took."""
+    began = time.time()
+    while not happened():
+        assert time.time() - began < seconds, "it did not happen"
+        await asyncio.sleep(0.02)
+    return time.time() - began
+
+
+@pytest.mark.parametrize("way", ["leaves", "cancels"])
+async def test_fault_69_a_client_that_leaves_or_cancels_ends_the_sources_task(url: str, notes: Path, way: str) -> None:
+    async with get_client(url=url) as client:
+        thread = (await client.threads.create())["thread_id"]
+        begun, cancelled = len(notes_of(notes, "begun")), len(notes_of(notes, "cancelled"))
+        stream = client.runs.stream(
+            thread, "turn", input={"question": QUESTION}, stream_mode="custom", on_disconnect="cancel"
+        )
+        first = await anext(aiter(stream))
+        await until(lambda: len(notes_of(notes, "begun")) > begun)
+        left = time.time()
+        if way == "leaves":
+            await stream.aclose()
+        else:
+            await client.runs.cancel(thread, first.data["run_id"])
+        await until(lambda: len(notes_of(notes, "cancelled")) > cancelled)
+        # One second, and what a busy machine adds; the source itself would go on for thirty.
+        taken = notes_of(notes, "cancelled")[-1] - left
+        print(f"the source was cancelled {taken:.2f} s after the client {way}")
+        assert taken < 3
+        run = (await client.runs.list(thread))[0]
+        assert run["status"] in ("interrupted", "running", "error")
+        again = await client.runs.wait(thread, "turn", input={"question": QUESTION}, context=DOCS)
+        assert again["outcome"] == "answered"
+
+
+async def test_fault_69_a_client_that_leaves_ends_the_models_call(url: str, model: OpenAIStub) -> None:
+    async with get_client(url=url) as client:
+        thread = (await client.threads.create())["thread_id"]
+        aborted = model.aborted
+        stream = client.runs.stream(
+            thread, "turn", input={"question": f"{QUESTION} Please take long."}, context=DOCS,
+            stream_mode="messages-tuple", on_disconnect="cancel",
+        )  # fmt: skip
+        async for part in stream:
+            if part.event.startswith("messages") and part.data[0]["content"]:
+                break
+        await stream.aclose()
+        taken = await until(lambda: model.aborted > aborted)
+        print(f"the model's call ended {taken:.2f} s after the client left")
+        assert taken < 3
+
+
+async def test_fault_70_a_stream_and_a_wait_give_the_same_answer_and_record(url: str) -> None:
+    async with get_client(url=url) as client:
+        waited = await client.runs.wait(None, "turn", input={"question": QUESTION}, context=DOCS)
+        streamed: dict[str, Any] = {}
+        pieces = ""
+        async for part in client.runs.stream(
+            None, "turn", input={"question": QUESTION}, context=DOCS, stream_mode=["values", "messages-tuple"]
+        ):
+            if part.event == "values":
+                streamed = part.data
+            elif part.event.startswith("messages") and part.data[0]["type"] == "AIMessageChunk":
+                pieces += part.data[0]["content"]
+    assert streamed["answer"] == waited["answer"] == ANSWER
+    assert pieces == ANSWER
+    for key in ("outcome", "notes", "citations", "support"):
+        assert streamed[key] == waited[key]
+    assert lasting(streamed["provenance"]) == lasting(waited["provenance"])
+
+
+def lasting(record: Any) -> Any:
+    """A record without its times, the identities of its thread, and the tokens, which no stream of OpenAI's reports."""
+    if isinstance(record, dict):
+        changing = ("thread_id", "turn_id", "started_at", "timings", "input_tokens", "output_tokens", "estimated")
+        return {
+            key: lasting(value)
+            for key, value in record.items()
+            if key not in changing and not key.endswith("_ms") and key != "id"
+        }
+    return [lasting(one) for one in record] if isinstance(record, list) else record
+
+
+async def test_fault_71_as_a_subgraph_tokens_come_once(url: str) -> None:
+    pieces: dict[str, str] = {}
+    async with get_client(url=url) as client:
+        async for part in client.runs.stream(
+            None, "ask", input={"question": QUESTION}, context=DOCS, stream_mode=["messages-tuple", "updates"],
+            stream_subgraphs=True,
+        ):  # fmt: skip
+            if part.event.startswith("messages") and part.data[0]["type"] == "AIMessageChunk":
+                pieces[part.event] = pieces.get(part.event, "") + part.data[0]["content"]
+    assert list(pieces.values()) == [ANSWER]
+    assert next(iter(pieces)).startswith("messages|turn:")
+
+
+async def test_fault_72_a_model_that_breaks_off_leaves_a_marked_part(url: str) -> None:
+    pieces, last = "", {}
+    async with get_client(url=url) as client:
+        async for part in client.runs.stream(
+            None, "turn", input={"question": f"{QUESTION} Then break off."}, context=DOCS,
+            stream_mode=["values", "messages-tuple"],
+        ):  # fmt: skip
+            if part.event == "values":
+                last = part.data
+            elif part.event.startswith("messages") and part.data[0]["type"] == "AIMessageChunk":
+                pieces += part.data[0]["content"]
+    assert pieces
+    assert last["answer"].startswith(pieces)
+    assert "one of them" not in last["answer"]
+    assert [flag["kind"] for flag in last["support"]["flags"]] == ["incomplete"]
+    assert any("incomplete" in note for note in last["notes"])
+
+
+async def test_fault_72_a_run_that_fails_ends_its_stream_with_an_error_event(url: str) -> None:
+    async with get_client(url=url) as client:
+        thread = (await client.threads.create())["thread_id"]
+        events = [
+            part
+            async for part in client.runs.stream(
+                thread, "turn", input={"messages": [{"role": "tool", "content": "x"}]}, stream_mode="values"
+            )
+        ]
+        assert events[-1].event == "error"
+        assert events[-1].data["error"] == "InputInvalid"
+        assert "message" in events[-1].data["message"]
+        assert "Traceback" not in str(events[-1].data)
+        again = await client.runs.wait(thread, "turn", input={"question": QUESTION}, context=DOCS)
+    assert again["outcome"] == "answered"

@@ -1,0 +1,101 @@
+"""A turn that waits for a person, on a real LangGraph Server: interrupt and resume (U2, U3)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from langgraph_sdk import get_client
+from langgraph_sdk.client import LangGraphClient
+
+from groundgraph.testing import OpenAIStub, openai_stub
+
+pytestmark = pytest.mark.live
+
+WEAK = "The moon orbits a cheese [1]."
+QUESTION = {"question": "Which grant types does OAuth have?"}
+CONFIG = """
+intent: {{mode: static}}
+llm: {{provider: openai, model: test-model, base_url: "{base_url}"}}
+human_review: {{support_below: 0.6}}
+sources:
+  - type: memory
+    name: docs
+    records: [{{id: oauth, content: "OAuth has four grant types. The implicit grant is one of them.", title: OAuth}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[OpenAIStub]:
+    with openai_stub(default=WEAK) as stub:
+        yield stub
+
+
+@pytest.fixture(scope="module")
+def url(serve, model: OpenAIStub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("review")
+    with serve(folder, CONFIG.format(base_url=model.base_url), folder / "log", OPENAI_API_KEY="test") as address:
+        yield address
+
+
+@pytest.fixture
+async def client(url: str) -> AsyncIterator[LangGraphClient]:
+    async with get_client(url=url) as opened:
+        yield opened
+
+
+async def waiting(client: LangGraphClient, graph: str) -> tuple[str, dict[str, Any]]:
+    """A thread whose turn waits, and what the person is asked."""
+    thread = (await client.threads.create())["thread_id"]
+    await client.runs.wait(thread, graph, input=QUESTION)
+    found = await client.threads.get(thread)
+    assert found["status"] == "interrupted"
+    [[asked]] = found["interrupts"].values()
+    return thread, dict(asked)
+
+
+async def test_U3_a_person_is_asked_by_a_form_and_an_invalid_reply_keeps_the_turn_open(client, model) -> None:
+    thread, asked = await waiting(client, "turn")
+    assert asked["value"]["answer"] == WEAK
+    assert asked["value"]["evidence"][0]["source_id"] == "oauth"
+    assert asked["response_schema"]["properties"]["decision"]["enum"] == ["approve", "refuse", "replace"]
+    calls = len(model.requests)
+    await client.runs.wait(thread, "turn", command={"resume": {"decision": "perhaps"}})
+    state = await client.threads.get_state(thread)
+    assert state["next"] == ["review_answer"]
+    [again] = state["interrupts"]
+    assert "decision" in again["value"]["problem"]
+    text = "OAuth has four grant types [1]."
+    result = await client.runs.wait(thread, "turn", command={"resume": {"decision": "replace", "text": text}})
+    assert result["answer"] == text
+    assert result["citations"][0]["source_id"] == "oauth"
+    review = result["provenance"]["review"]
+    assert (review["decision"], review["asked"]) == ("replace", 2)
+    assert len(model.requests) == calls
+    assert (await client.threads.get(thread))["status"] == "idle"
+
+
+async def test_U3_nothing_is_streamed_before_the_decision_and_the_answer_after_it(client) -> None:
+    thread = (await client.threads.create())["thread_id"]
+    pieces: dict[str, str] = {"before": "", "after": ""}
+    for when, given in (("before", {"input": QUESTION}), ("after", {"command": {"resume": {"decision": "approve"}}})):
+        async for part in client.runs.stream(thread, "turn", stream_mode="messages-tuple", **given):
+            if part.event.startswith("messages") and part.data[0]["type"].startswith(("AI", "ai")):
+                pieces[when] += part.data[0]["content"]
+    assert pieces == {"before": "", "after": WEAK}
+
+
+async def test_U3_a_refusal_over_the_narrow_graph_withholds_the_answer(client) -> None:
+    thread, _ = await waiting(client, "ask")
+    result = await client.runs.wait(thread, "ask", command={"resume": {"decision": "refuse"}})
+    assert set(result) == {"answer", "outcome", "notes", "citations"}
+    assert result["outcome"] == "insufficient"
+    assert "cheese" not in result["answer"]
+
+
+async def test_U3_the_step_is_in_the_picture_with_its_branches(client) -> None:
+    turn = (await client.assistants.search(graph_id="turn"))[0]["assistant_id"]
+    drawn = await client.assistants.get_graph(turn)
+    ways = {edge["target"]: edge["data"] for edge in drawn["edges"] if edge["source"] == "review_answer"}
+    assert ways == {"record_turn": "approve", "refuse_answer": "refuse", "check_citations": "replace"}
