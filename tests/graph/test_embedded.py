@@ -1,0 +1,442 @@
+"""A turn as a node of a larger graph (U4): state, namespaces, time travel, interrupts, context, cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import warnings
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from langchain_core._api import LangChainBetaWarning
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.errors import NodeTimeoutError
+from langgraph.func import entrypoint, task
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command, interrupt
+from oauth_sources import QUESTION, ask, docs, notes, thread
+from parents import ANSWER, Desk, asked_by, in_a_row, streamed, turn
+
+from groundgraph import Context, InMemorySource, SourceSchema, load_provenance
+from groundgraph.core.errors import ConfigurationError, EvidenceMissing, ScopeMissing
+from groundgraph.testing import FaultySource, Reply
+
+# The state of the parent
+
+
+async def test_U4_the_private_state_of_a_turn_stays_out_of_a_parent_whose_channels_are_called_alike() -> None:
+    class Crowded(Desk, total=False):
+        turn: int
+        draft: str
+        ranking: list[str]
+        intent: str
+        bodies: str
+
+    parent = in_a_row(Crowded, turn_node=turn()).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
+    own = {"turn": 7, "draft": "mine", "ranking": ["mine"], "intent": "mine", "bodies": "mine"}
+    result = await parent.ainvoke({**ask(), **own}, thread())
+    assert {name: result[name] for name in own} == own
+    assert set(result) == {*own, "messages", "metadata"}
+    assert result["messages"][-1].text == ANSWER
+
+
+async def test_U4_a_parent_takes_the_outputs_that_its_state_names_and_no_others() -> None:
+    class Wanting(MessagesState):
+        outcome: str
+        citations: list[dict[str, Any]]
+
+    parent = in_a_row(Wanting, turn=turn()).compile()
+    result = await parent.ainvoke(ask())
+    assert set(result) == {"messages", "outcome", "citations"}
+    assert (result["outcome"], [one["source_name"] for one in result["citations"]]) == ("answered", ["docs", "notes"])
+
+
+async def test_U4_a_parent_with_messages_and_metadata_has_a_conversation() -> None:
+    inner = turn(["Four [1].", "Clients [1]."])
+    parent = in_a_row(turn=inner).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
+    await parent.ainvoke(ask(), thread())
+    result = await parent.ainvoke(ask("And its clients?"), thread())
+    assert [message.text for message in asked_by(inner)[1].messages][1:3] == [QUESTION, "Four."]
+    assert len(result["metadata"]["retrieval_provenance_history"]) == 2
+
+
+async def test_U4_what_an_agent_did_behind_the_question_is_no_answer_to_it() -> None:
+    inner = turn()
+    called = AIMessage("One moment.", tool_calls=[{"name": "clock", "args": {}, "id": "1", "type": "tool_call"}])
+    given = [HumanMessage(QUESTION), called, ToolMessage("noon", tool_call_id="1")]
+    result = await in_a_row(turn=inner).compile().ainvoke({"messages": given})
+    assert [message.type for message in result["messages"]] == ["human", "ai", "tool", "ai"]
+    assert [(message.type, message.name) for message in asked_by(inner)[0].messages] == [
+        ("system", None),
+        ("human", "evidence"),
+        ("human", None),
+    ]
+
+
+async def test_U4_a_question_that_the_parent_keeps_beside_its_message_is_asked_once() -> None:
+    class Both(MessagesState):
+        question: str
+
+    result = await in_a_row(Both, turn=turn()).compile().ainvoke({**ask(), "question": QUESTION})
+    assert [message.type for message in result["messages"]] == ["human", "ai"]
+
+
+@pytest.mark.parametrize("configurable", [None, {"language": "en"}])
+async def test_U4_a_call_inside_a_node_belongs_to_the_parent_whatever_it_configures(configurable: Any) -> None:
+    inner = turn()
+
+    async def call(state: Desk) -> Any:
+        return await inner.ainvoke(state, {"configurable": configurable} if configurable else None)
+
+    saver = InMemorySaver()
+    parent = in_a_row(call=call).compile(checkpointer=saver, store=InMemoryStore())
+    await parent.ainvoke(ask(), thread())
+    result = await parent.ainvoke(ask("And its clients?"), thread())
+    assert len(result["metadata"]["retrieval_provenance_history"]) == 2
+    assert {space.split(":")[0] for space in saver.storage["t"]} == {"", "call"}
+
+
+# Bounds
+
+
+@pytest.mark.parametrize("limit", [2, None])
+async def test_T9_the_steps_of_a_turn_are_bounded_by_its_own_limit_and_not_by_the_parents(limit: int | None) -> None:
+    seen = []
+
+    class Looking(FaultySource):
+        async def query(self, *args: Any, **options: Any) -> Any:
+            from langgraph.config import get_config
+
+            seen.append(get_config()["recursion_limit"])
+            return await super().query(*args, **options)
+
+    parent = in_a_row(turn=turn(sources=[Looking(docs())])).compile(checkpointer=InMemorySaver())
+    bound = {"recursion_limit": limit} if limit else {}
+    result = await parent.ainvoke(ask(), {**thread(), **bound})
+    assert result["messages"][-1].type == "ai"
+    assert seen == [50]
+
+
+async def test_fault_75_a_parents_saver_without_asynchronous_methods_is_an_error_that_says_what_to_do() -> None:
+    def run(**options: Any) -> Any:
+        with SqliteSaver.from_conn_string(":memory:") as saver:
+            return in_a_row(turn=turn(**options)).compile(checkpointer=saver).invoke(ask(), thread())
+
+    with pytest.raises(ConfigurationError, match="checkpointer=False"):
+        await asyncio.to_thread(run)
+    assert (await asyncio.to_thread(lambda: run(checkpointer=False)))["messages"][-1].text == ANSWER
+
+
+# Streams
+
+
+async def test_fault_71_events_of_versions_2_and_3_have_the_tokens_of_a_parent_once() -> None:
+    parent = in_a_row(turn=turn()).compile(checkpointer=InMemorySaver())
+    events = [e async for e in parent.astream_events(ask(), thread("2"), version="v2")]
+    assert "".join(e["data"]["chunk"].text for e in events if e["event"] == "on_chat_model_stream") == ANSWER
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LangChainBetaWarning)
+        run = await parent.astream_events(ask(), thread("3"), version="v3")
+        pieces = [
+            text async for inner in run.subgraphs async for message in inner.messages async for text in message.text
+        ]
+    assert "".join(pieces) == ANSWER
+
+
+async def test_fault_71_a_parent_that_is_not_asynchronous_streams_the_tokens_once() -> None:
+    parent = in_a_row(turn=turn()).compile(checkpointer=InMemorySaver())
+
+    def run() -> list[Any]:
+        return list(parent.stream(ask(), thread(), stream_mode="messages", subgraphs=True))
+
+    items = await asyncio.to_thread(run)
+    assert "".join(chunk.text for _, (chunk, _) in items) == ANSWER
+    assert {space[0].split(":")[0] for space, _ in items} == {"turn"}
+
+
+async def test_U4_the_stages_and_steps_of_a_turn_come_under_the_name_of_its_node() -> None:
+    parent = in_a_row(answer=turn()).compile(checkpointer=InMemorySaver())
+    stages, steps = [], []
+    async for space, mode, item in parent.astream(ask(), thread(), stream_mode=["custom", "updates"], subgraphs=True):
+        named = [part.split(":")[0] for part in space]
+        if mode == "custom":
+            stages.append((named, item["stage"]))
+        else:
+            steps += [(named, name) for name in item]
+    assert stages[-1] == (["answer"], "record_turn")
+    assert steps[0] == (["answer"], "begin_turn")
+    assert steps[-1] == ([], "answer")
+
+
+async def test_U4_as_a_task_of_the_functional_api() -> None:
+    inner = turn()
+
+    @task
+    async def answer(question: str) -> str:
+        return (await inner.ainvoke({"question": question}))["answer"]
+
+    @entrypoint(checkpointer=InMemorySaver())
+    async def flow(question: str) -> list[str]:
+        return list(await asyncio.gather(answer(question), answer("pump 17")))
+
+    assert (await flow.ainvoke(QUESTION, thread())) == [ANSWER, "Four types [1], clients."]
+
+
+# Several turns
+
+
+async def test_U4_turns_in_parallel_branches_are_two_answers_with_a_record_each() -> None:
+    store = InMemoryStore()
+    builder = StateGraph(Desk)
+    builder.add_node("manual", turn("Manual [1].", sources=[docs()]))
+    builder.add_node("memos", turn("Memos [1].", sources=[notes()]))
+    builder.add_edge(START, "manual")
+    builder.add_edge(START, "memos")
+    parent = builder.compile(checkpointer=InMemorySaver(), store=store)
+    assert await streamed(parent, ask(), thread()) == {("manual",): "Manual [1].", ("memos",): "Memos [1]."}
+    answers = (await parent.aget_state(thread())).values["messages"][1:]
+    assert sorted(message.text for message in answers) == ["Manual [1].", "Memos [1]."]
+    records = await store.asearch(("groundgraph", "provenance"))
+    assert {item.key: item.value["answer"] for item in records} == {
+        message.response_metadata["turn_id"]: message.text for message in answers
+    }
+
+
+async def test_U4_one_turn_graph_called_twice_at_once_in_a_node_keeps_the_two_apart() -> None:
+    inner, saver = turn(None), InMemorySaver()
+
+    async def both(_state: Desk) -> Any:
+        first, second = await asyncio.gather(*(inner.ainvoke({"question": one}) for one in (QUESTION, "pump 17")))
+        return {"messages": [AIMessage(first["answer"]), AIMessage(second["answer"])]}
+
+    result = await in_a_row(both=both).compile(checkpointer=saver).ainvoke(ask(), thread())
+    assert "four grant types" in result["messages"][1].text
+    assert "every 90 days" in result["messages"][2].text
+    assert len(saver.storage["t"]) == 3
+
+
+async def test_U4_a_turn_with_a_memory_of_its_own_remembers_what_the_parent_does_not_keep() -> None:
+    inner = turn(["Four [1].", "Clients [1]."], checkpointer=True)
+
+    async def call(state: MessagesState) -> Any:
+        await inner.ainvoke({"question": state["messages"][-1].text})
+        return {}
+
+    parent = in_a_row(MessagesState, call=call).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
+    await parent.ainvoke(ask(), thread())
+    await parent.ainvoke(ask("And its clients?"), thread())
+    await parent.ainvoke(ask("And its clients?"), thread("other"))
+    shown = [[message.text for message in call.messages if message.type == "ai"] for call in asked_by(inner)]
+    assert shown == [[], ["Four."], []]
+
+
+async def test_U4_a_call_that_names_a_thread_of_its_own_is_a_run_by_itself() -> None:
+    own, parents = InMemorySaver(), InMemorySaver()
+    inner = turn(["Four [1].", "Clients [1]."], checkpointer=own, store=InMemoryStore())
+
+    async def call(state: MessagesState) -> Any:
+        result = await inner.ainvoke({"question": state["messages"][-1].text}, thread("inner"))
+        return {"messages": result["messages"][-1:]}
+
+    parent = in_a_row(MessagesState, call=call).compile(checkpointer=parents)
+    assert await streamed(parent, ask(), thread()) == {(): "Four [1]."}
+    await parent.ainvoke(ask("And its clients?"), thread("another"))
+    assert len((await inner.aget_state(thread("inner"))).values["messages"]) == 4
+    assert list(parents.storage["t"]) == [""]
+
+
+# Time travel
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def saver(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
+    async with AsyncSqliteSaver.from_conn_string(":memory:") as sqlite:
+        yield InMemorySaver() if request.param == "memory" else sqlite
+
+
+async def close_desk(_state: Desk) -> Any:
+    return {"messages": [AIMessage("Anything else?")]}
+
+
+async def test_U4_a_replay_of_the_parent_runs_the_turn_again_with_the_same_prompt(saver: Any) -> None:
+    inner = turn(["one [1].", "two [1].", "three [1]."])
+    parent = in_a_row(turn=inner, close=close_desk).compile(checkpointer=saver, store=InMemoryStore())
+    await parent.ainvoke(ask(), thread())
+    points = {point.next[0]: point async for point in parent.aget_state_history(thread()) if point.next}
+    again = await parent.ainvoke(None, points["turn"].config)
+    assert [message.text for message in again["messages"][1:]] == ["two [1].", "Anything else?"]
+    assert asked_by(inner)[0].text == asked_by(inner)[1].text, "byte for byte"
+    kept = await parent.ainvoke(None, points["close"].config)
+    assert [message.text for message in kept["messages"][1:]] == ["one [1].", "Anything else?"]
+    assert len(asked_by(inner)) == 2, "the turn was over at that point"
+
+
+async def test_U4_the_steps_of_a_turn_stand_in_the_history_of_the_parents_thread(saver: Any) -> None:
+    parent = in_a_row(turn=turn()).compile(checkpointer=saver, store=InMemoryStore())
+    await parent.ainvoke(ask(), thread())
+    [before] = [point async for point in parent.aget_state_history(thread()) if point.next == ("turn",)]
+    inside = [point async for point in parent.aget_state_history(before.tasks[0].state)]
+    assert [point.next[0] for point in inside if point.next] == [
+        *("record_turn", "check_citations", "answer_conversational", "merge_results", "retrieve_source"),
+        *("resolve_intent", "begin_turn", "__start__"),
+    ]
+    assert inside[3].values["ranking"]["refs"]
+    assert all(len(ref[0]) == 16 for ref in inside[3].values["ranking"]["refs"]), "evidence is referred to"
+
+
+async def test_U4_a_turn_that_stopped_inside_a_parent_is_edited_there_and_goes_on(saver: Any) -> None:
+    inner = turn([Reply("never", delay=30), "Clients [1]."])
+    parent = in_a_row(turn=inner, close=close_desk).compile(checkpointer=saver, store=InMemoryStore())
+    run = asyncio.create_task(parent.ainvoke(ask(), thread(), durability="sync"))
+    while not asked_by(inner):
+        await asyncio.sleep(0.01)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    stopped = (await parent.aget_state(thread(), subgraphs=True)).tasks[0].state
+    assert stopped.next == ("answer_conversational",)
+    ranking = {**stopped.values["ranking"], "refs": stopped.values["ranking"]["refs"][1:]}
+    await parent.aupdate_state(stopped.config, {"ranking": ranking}, as_node="merge_results")
+    result = await parent.ainvoke(None, thread())
+    assert [message.text for message in result["messages"][1:]] == ["Clients [1].", "Anything else?"]
+    assert "authorization code" in asked_by(inner)[0].text
+    assert "authorization code" not in asked_by(inner)[1].text
+
+
+# Interrupts
+
+
+async def test_U4_an_interrupt_of_the_parent_asks_nothing_of_the_turn_again() -> None:
+    inner = turn()
+
+    async def review(state: Desk) -> Any:
+        return {"messages": [AIMessage(interrupt(state["messages"][-1].text))]}
+
+    parent = in_a_row(turn=inner, review=review).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
+    stopped = await parent.ainvoke(ask(), thread())
+    assert [one.value for one in stopped["__interrupt__"]] == [ANSWER]
+    result = await parent.ainvoke(Command(resume="Fine."), thread())
+    assert [message.text for message in result["messages"][1:]] == [ANSWER, "Fine."]
+    assert len(asked_by(inner)) == 1
+
+
+async def test_U4_an_interrupt_of_the_turn_is_answered_at_the_parent() -> None:
+    inner = turn("Bananas are yellow all year round [1].", settings={"human_review": {"support_below": 0.9}})
+    parent = in_a_row(turn=inner).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
+    stopped = await parent.ainvoke(ask(), thread())
+    assert stopped["__interrupt__"][0].value["answer"] == "Bananas are yellow all year round [1]."
+    result = await parent.ainvoke(Command(resume={"decision": "refuse"}), thread())
+    assert "Bananas" not in result["messages"][-1].text
+    assert len(asked_by(inner)) == 1
+
+
+# Context
+
+
+class AgentContext(Context):
+    """The choices of a turn, and something of the parent's own that no checkpoint can hold."""
+
+    connection: Any = None
+
+
+def tenants() -> InMemorySource:
+    schema = SourceSchema("docs", {"tenant": {"type": "string"}})
+    rows = [
+        {"id": name, "content": f"OAuth at {name} has {number} grant types.", "tenant": name}
+        for name, number in (("acme", "four"), ("globex", "two"))
+    ]
+    return InMemorySource(rows, name="docs", schema=schema)
+
+
+async def test_U4_a_parent_hands_scope_and_choices_down_in_a_context_that_has_more() -> None:
+    scoped = {"retrieval": {"scope_filters": {"docs": {"tenant": "context.tenant"}}}}
+    inner = turn(None, sources=[tenants()], settings=scoped)
+    parent = in_a_row(turn=inner, context_schema=AgentContext).compile(checkpointer=InMemorySaver())
+    for name, number in (("acme", "four"), ("globex", "two")):
+        context = AgentContext(scope={"tenant": name}, top_k=1, connection=object())
+        result = await parent.ainvoke(ask(), thread(name), context=context)
+        assert f"OAuth at {name} has {number} grant types." in result["messages"][-1].text
+    with pytest.raises(ScopeMissing):
+        await parent.ainvoke(ask(), thread("none"), context=AgentContext())
+
+
+async def test_U4_session_metadata_of_the_parent_reaches_the_template_and_the_style_of_a_turn() -> None:
+    template = "text_queries: ['{{ message }}']\nfilters: {docs: {tenant: '{{ metadata.customer }}'}}"
+    settings = {"intent": {"mode": "template", "template": template}}
+    parent = in_a_row(turn=turn("never", sources=[tenants()], settings=settings)).compile()
+    result = await parent.ainvoke({**ask(), "metadata": {"customer": "globex", "synthesis_style": "structured"}})
+    assert "OAuth at globex has two grant types." in result["messages"][-1].text
+    assert "acme" not in result["messages"][-1].text
+
+
+# Records
+
+
+async def test_V2_the_record_of_a_turn_inside_a_parent_is_found_by_its_id() -> None:
+    store = InMemoryStore()
+    inner = turn(store=store)
+    parent = in_a_row(MessagesState, turn=inner).compile(checkpointer=InMemorySaver(), store=store)
+    answer = (await parent.ainvoke(ask(), thread()))["messages"][-1]
+    record = await load_provenance(inner, "t", answer.response_metadata["turn_id"])
+    assert (record["answer"], record["results"][0]["source_name"]) == (ANSWER, "docs")
+    with pytest.raises(EvidenceMissing, match="turn_id"):
+        await load_provenance(inner, "t")
+
+
+# Cancellation
+
+
+async def cancelled_after(slow: FaultySource, leave: Any) -> float:
+    """Seconds from leaving until the source was cancelled; 1 when it was not."""
+    while not slow.calls:
+        await asyncio.sleep(0.01)
+    started = time.perf_counter()
+    await leave()
+    while not slow.cancellations and time.perf_counter() - started < 1:
+        await asyncio.sleep(0.01)
+    return time.perf_counter() - started
+
+
+@pytest.mark.parametrize("deaf", [False, True])
+async def test_fault_69_cancelling_the_parent_reaches_the_sources_within_a_second(deaf: bool) -> None:
+    slow = FaultySource(docs(), delay=30, swallow_cancellation=deaf)
+    parent = in_a_row(turn=turn(sources=[slow, notes()])).compile(checkpointer=InMemorySaver())
+    run = asyncio.create_task(parent.ainvoke(ask(), thread()))
+
+    async def leave() -> None:
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+
+    assert await cancelled_after(slow, leave) < 1
+    slow.release()
+    await asyncio.sleep(0.05)
+
+
+async def test_fault_69_a_client_that_leaves_the_stream_of_a_parent_cancels_the_sources() -> None:
+    slow = FaultySource(docs(), delay=30)
+    stream = in_a_row(turn=turn(sources=[slow])).compile().astream(ask(), stream_mode="updates", subgraphs=True)
+    async for space, update in stream:
+        assert space
+        if "resolve_intent" in update:
+            break
+    assert await cancelled_after(slow, stream.aclose) < 1
+
+
+async def test_fault_69_a_timeout_of_the_parents_node_cancels_the_sources() -> None:
+    slow = FaultySource(docs(), delay=30)
+    builder = StateGraph(Desk)
+    builder.add_node("turn", turn(sources=[slow]), timeout=0.3)
+    builder.add_edge(START, "turn")
+    with pytest.raises(NodeTimeoutError):
+        await builder.compile().ainvoke(ask())
+
+    async def nothing() -> None:
+        """It is over already."""
+
+    assert await cancelled_after(slow, nothing) < 1
