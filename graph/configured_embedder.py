@@ -15,6 +15,7 @@ from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
 from groundgraph.core.settings import EmbeddingSettings, Settings
 from groundgraph.graph.configured_model import ModelProblem, explained
+from groundgraph.graph.tracing import traced_embedder
 
 # Providers whose models run in this process: building one reads it from disk, or even from the network.
 _LOCAL = {"huggingface": "langchain_huggingface"}
@@ -29,6 +30,10 @@ def configured_embedder(settings: Settings, passed: Embeddings | Embedder | None
     Raises:
         ConfigurationError: it cannot be built; the message names the missing package or variable.
     """
+    return traced_embedder(_chosen(settings, passed), settings.tracing)
+
+
+def _chosen(settings: Settings, passed: Embeddings | Embedder | None) -> Embedder | None:
     section = settings.embedding_model
     if isinstance(passed, Embedder):
         return passed

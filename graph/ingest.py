@@ -11,13 +11,13 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 
 from groundgraph.core.embedder import Embedder
+from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.knowledge_store import KnowledgeStore
 from groundgraph.core.settings import Settings
 from groundgraph.graph.ingest_resources import IngestResources
 from groundgraph.graph.ingest_runner import IngestRunner
 from groundgraph.graph.ingest_state import SHOWN, IngestInput, IngestOutput, IngestState
 from groundgraph.graph.tracing import state_graph, traced_runs
-from groundgraph.graph.turn import refuse_planned
 from groundgraph.nodes.ingest.cut_chunks import cut_chunks
 from groundgraph.nodes.ingest.embed_texts import embed_texts
 from groundgraph.nodes.ingest.find_documents import find_documents
@@ -53,7 +53,7 @@ def ingest_graph(
         chat_model: for chains that call a model, in place of `settings.llm`.
         query_model: the same in place of `settings.query_llm`, which comes first.
         embeddings: the embedding model, in place of `settings.embeddings`.
-        extractor: not available in this version; anything but None is refused.
+        extractor: an ingest reads no question; anything but None is refused.
         checkpointer: any LangGraph saver with asynchronous methods. The base keeps a ledger, so an ingest that was
             cut short goes on without one as well.
         store: of a larger graph; an ingest does not use it.
@@ -64,7 +64,7 @@ def ingest_graph(
     Raises:
         ConfigurationError: the settings cannot work; every problem is listed.
     """
-    refuse_planned(sources=sources, extractor=extractor)
+    _refuse(sources=sources, extractor=extractor)
     resources = IngestResources.build(
         settings,
         source=source,
@@ -74,6 +74,16 @@ def ingest_graph(
         knowledge_store=knowledge_store,
     )
     return compiled_ingest(resources, checkpointer=checkpointer, store=store, within=within)
+
+
+def _refuse(**given: object) -> None:
+    problems = [
+        Problem(name, "belongs to a turn; an ingest has no use for it")
+        for name, one in given.items()
+        if one is not None
+    ]
+    if problems:
+        raise ConfigurationError(problems)
 
 
 def compiled_ingest(

@@ -7,6 +7,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
+from langchain_core.runnables.graph import Graph
 from langgraph.graph.state import CompiledStateGraph
 
 from groundgraph.graph.background_loop import iterate_in_background, run_in_background
@@ -16,6 +17,7 @@ from groundgraph.nodes.ingest.find_documents import PASSED_IN
 # A batch takes seven steps, and there may be any number of batches: the plan ends an ingest, not the count of its
 # steps. The limit of a parent graph, or of a server, does not hold here for the same reason.
 RECURSION_LIMIT = 1_000_000_000
+GIVEN = "passed_in"
 
 
 class IngestRunner(CompiledStateGraph[Any, Any, Any, Any]):
@@ -58,6 +60,17 @@ class IngestRunner(CompiledStateGraph[Any, Any, Any, Any]):
             finally:
                 await items.aclose()  # type: ignore[attr-defined]
 
+    async def aget_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
+        """As LangGraph's, with descriptions of the steps; the server shows it."""
+        from groundgraph.graph.studio import with_descriptions
+
+        return with_descriptions(await super().aget_graph(config, xray=xray))
+
+    def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
+        """As LangGraph's, without what the graph itself puts into the input."""
+        schema = super().get_input_jsonschema(config)
+        return {**schema, "properties": {name: one for name, one in schema["properties"].items() if name != GIVEN}}
+
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """As `astream`, for callers that are not asynchronous; runs on another thread's event loop."""
         return iterate_in_background(self.astream(input, config, **kwargs))
@@ -76,7 +89,7 @@ def _without_documents(given: Any, config: RunnableConfig) -> tuple[Any, Runnabl
         return given, config
     documents = given.get("documents")
     rest = {name: value for name, value in given.items() if name != "documents"}
-    complete = {"paths": [], "dry_run": False, "rebuild": False, **rest, "passed_in": documents is not None}
+    complete = {"paths": [], "dry_run": False, "rebuild": False, **rest, GIVEN: documents is not None}
     if documents is None:
         return complete, config
     return complete, {**config, "configurable": {**config.get("configurable", {}), PASSED_IN: documents}}

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Any, NotRequired
 
 from langgraph.channels import UntrackedValue
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from groundgraph.core.ingest_report import ReportValues, combined
+from groundgraph.graph.held_value import HeldValue
 from groundgraph.graph.state import Lifetime
 from groundgraph.nodes.ingest.plan import Plan
 from groundgraph.nodes.ingest.work import Job
@@ -23,10 +25,14 @@ class IngestInput(TypedDict):
     by the graph: documents were given.
     """
 
-    paths: NotRequired[list[str]]
-    documents: NotRequired[Annotated[Any, UntrackedValue]]
-    dry_run: NotRequired[bool]
-    rebuild: NotRequired[bool]
+    paths: NotRequired[
+        Annotated[list[str], Field(description="Files, folders and web addresses; the configured folder when absent.")]
+    ]
+    documents: NotRequired[
+        Annotated[Any, Field(description="Documents as mappings with name, text and metadata."), UntrackedValue]
+    ]
+    dry_run: NotRequired[Annotated[bool, Field(description="Tell what would be done and write nothing.")]]
+    rebuild: NotRequired[Annotated[bool, Field(description="Look at everything that the base holds, too.")]]
     passed_in: NotRequired[bool]
 
 
@@ -51,8 +57,8 @@ _STEPS = (
 class IngestState(TypedDict, total=False):
     """Every channel of the ingest graph.
 
-    The texts of documents stand in no checkpoint: a run that is resumed plans anew, and the ledger of the base tells
-    what is done.
+    The texts of documents stand in no checkpoint: a run that is resumed in another process plans anew, and the ledger
+    of the base tells what is done. Within one process it goes on where it stopped, so that it can be stepped through.
     """
 
     paths: Annotated[list[str], Lifetime("turn", ())]
@@ -62,8 +68,8 @@ class IngestState(TypedDict, total=False):
     report: Annotated[ReportValues, Lifetime("turn", _STEPS), combined]
 
     documents: Annotated[Any, Lifetime("run", ()), UntrackedValue]
-    plan: Annotated[Plan, Lifetime("run", ("find_documents",)), UntrackedValue]
-    batch: Annotated[list[Job], Lifetime("run", _STEPS[1:-1]), UntrackedValue]
+    plan: Annotated[Plan, Lifetime("run", ("find_documents",)), HeldValue]
+    batch: Annotated[list[Job], Lifetime("run", _STEPS[1:-1]), HeldValue]
 
 
 # What streams and checkpoints show; the others hold whole documents.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
 from groundgraph.chains.full_record import full_record, record_keys
 from groundgraph.core.errors import EvidenceMissing
 from groundgraph.core.provenance import provenance_namespace
@@ -17,25 +19,48 @@ async def load_provenance(graph: TurnRunner, thread_id: str, turn_id: str | None
     Args:
         graph: the graph with its checkpointer and store.
         thread_id: the thread.
-        turn_id: the turn; the latest when absent.
+        turn_id: the turn; the latest when absent. Needed where the turn ran inside a parent graph, whose thread it is.
 
     Raises:
         EvidenceMissing: the thread has no such turn, or the store no longer holds its record or evidence.
     """
-    snapshot = await graph.aget_state({"configurable": {"thread_id": thread_id}})
-    metadata = snapshot.values.get("metadata", {})
-    latest = metadata.get("retrieval_provenance", {})
+    values = await _state(graph, thread_id)
+    latest = values.get("metadata", {}).get("retrieval_provenance", {})
     wanted = turn_id or latest.get("turn_id")
+    if wanted is None and not isinstance(graph.checkpointer, BaseCheckpointSaver):
+        raise EvidenceMissing(
+            "This graph has no checkpointer, so it cannot tell which turn of the thread was the last. Name it: the "
+            "answer's message has it in response_metadata['turn_id']."
+        )
     if wanted is None:
         raise EvidenceMissing(f"The thread '{thread_id}' has no turn with a provenance record.")
+    return await stored_provenance(graph, graph.store, thread_id, wanted, values.get("bodies"))
+
+
+async def stored_provenance(
+    graph: TurnRunner, running: Any, thread_id: str, turn_id: str, in_state: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The record of the turn `turn_id` from the store `running`, or from that of the graph when it is None.
+
+    Raises:
+        EvidenceMissing: as for `load_provenance`.
+    """
     evidence = graph.resources.evidence
-    store = evidence.store_of(graph.store)
-    item = await store.aget(provenance_namespace(thread_id), wanted) if store else None
+    store = evidence.store_of(running)
+    item = await store.aget(provenance_namespace(thread_id), turn_id) if store else None
     record: Mapping[str, Any] | None = item.value if item else None
     if record is None:
         raise EvidenceMissing(
-            f"There is no record of the turn '{wanted}' on the thread '{thread_id}' in the store of this graph. "
+            f"There is no record of the turn '{turn_id}' on the thread '{thread_id}' in the store of this graph. "
             "Open the graph with the store that the turn ran with."
         )
-    bodies = await evidence.load(graph.store, record_keys(record), snapshot.values.get("bodies"))
+    bodies = await evidence.load(running, record_keys(record), in_state)
     return full_record(record, bodies)
+
+
+async def _state(graph: TurnRunner, thread_id: str) -> Mapping[str, Any]:
+    """What the thread holds; nothing where a parent graph keeps it."""
+    if not isinstance(graph.checkpointer, BaseCheckpointSaver):
+        return {}
+    values: Mapping[str, Any] = (await graph.aget_state({"configurable": {"thread_id": thread_id}})).values
+    return values

@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.documents import BaseDocumentCompressor
 from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
-from groundgraph.chains.ask_extractor import AskExtractor, Extractor
 from groundgraph.chains.structured_answer import AnswerTemplates
 from groundgraph.core.base_fields import base_fields
 from groundgraph.core.chain import IDENTITY, QueryChains, Reranker
@@ -29,10 +26,15 @@ from groundgraph.graph.configured_extractor import configured_extractor
 from groundgraph.graph.configured_model import configured_model
 from groundgraph.graph.knowledge_base_files import KNOWLEDGE_BASES, weaviate_place, with_base_fields
 from groundgraph.graph.quiet_model import without_thinking
+from groundgraph.graph.tracing import traced_chains
 from groundgraph.prompts import Prompts
 from groundgraph.sources.contract import GroundedSource, SourceOptions, source_types
 
 if TYPE_CHECKING:
+    from langchain_core.documents import BaseDocumentCompressor
+    from langchain_core.language_models import BaseChatModel
+
+    from groundgraph.chains.ask_extractor import AskExtractor, Extractor
     from groundgraph.chains.rerank import Rerank
     from groundgraph.nodes.arrange_results import ClusterMethod
 
@@ -79,7 +81,9 @@ class Resources:
         chat, queries = configured_models(settings, chat_model, query_model)
         embedder = configured_embedder(settings, embeddings)
         chains = _query_chains(settings, prompts, queries)
-        bare = _configured_sources(settings, embedder, chains, from_python=sources)
+        bare = _configured_sources(
+            settings, embedder, chains, from_python=sources, passed_embedder=embeddings is not None
+        )
         configured = _with_topic_indices(bare, settings, prompts, queries)
         by_name = _by_name([*configured, *(sources or ())])
         schemas = {name: source.get_schema() for name, source in by_name.items()}
@@ -119,7 +123,7 @@ def _query_chains(settings: Settings, prompts: Prompts, model: BaseChatModel | N
         return IDENTITY
     from groundgraph.chains.build_chains import query_chains
 
-    return query_chains(settings, prompts, model)
+    return traced_chains(query_chains(settings, prompts, model), settings.tracing)
 
 
 def _with_topic_indices(
@@ -174,6 +178,7 @@ def _configured_sources(
     chains: QueryChains,
     *,
     from_python: Sequence[GroundedSource] | None,
+    passed_embedder: bool,
 ) -> list[GroundedSource]:
     built: list[GroundedSource] = []
     errors: list[ConfigurationError] = []
@@ -189,6 +194,11 @@ def _configured_sources(
 
                     built.append(weaviate_base_from_options(options, place))
                     continue
+            if entry.type == "cascade":
+                # Not loaded by those who have no cascade.
+                from groundgraph.graph.configured_cascade import with_retriever_defaults
+
+                options = with_retriever_defaults(options, settings, passed=passed_embedder)
             built.append(source_types.get(entry.type, key=f"{key}.type")(options))
         except ConfigurationError as error:
             errors.append(error)
@@ -252,6 +262,10 @@ def _check(settings: Settings, schemas: dict[str, SourceSchema | None]) -> None:
         for name, mode in (("filters", "static"), ("text_queries", "static"), ("template", "template"))
         if getattr(intent, name) and intent.mode != mode
     ]
+    if settings.synthesis.evidence_per_source and settings.result_processing.cluster_steps:
+        problems.append(
+            Problem("synthesis.evidence_per_source", "a cluster holds evidence of several sources; drop one")
+        )
     if intent.mode == "template" and not intent.template:
         problems.append(Problem("intent.template", "mode 'template' needs a template"))
     if intent.mode == "static" and not (intent.text_queries or intent.include_message_as_query):

@@ -37,10 +37,10 @@ async def resume_turn(graph: TurnRunner, thread_id: str, *, context: Context | N
     try:
         return {"messages": messages, **output_of(await load_provenance(graph, thread_id))}
     except EvidenceMissing:
-        return {"messages": messages, **_output_without_record(messages[-1])}
+        return {"messages": messages, **output_without_record(messages[-1])}
 
 
-def _output_without_record(message: AnyMessage) -> dict[str, Any]:
+def output_without_record(message: AnyMessage) -> dict[str, Any]:
     """What the answer itself tells, where no record was stored."""
     return {
         "answer": str(message.text),

@@ -24,7 +24,7 @@ from groundgraph.graph.resources import Resources
 from groundgraph.graph.retrieval_part import add_retrieval
 from groundgraph.graph.state import Lifetime, TurnInput, TurnState
 from groundgraph.graph.tracing import state_graph, traced_runs
-from groundgraph.graph.turn import RECURSION_LIMIT, needs_retrieval, with_long_threads
+from groundgraph.graph.turn import RECURSION_LIMIT, with_long_threads
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.nodes.begin_turn import begin_turn
 from groundgraph.nodes.give_context import give_context
@@ -102,13 +102,10 @@ def _compiled(resources: Resources, checkpointer: Any, store: BaseStore | None) 
     builder = state_graph(settings.tracing, evidence)(
         RetrievalState, context_schema=Context, input_schema=TurnInput, output_schema=RetrievalOutput
     )
-    builder.add_node("begin_turn", begin_turn(settings, prompts))
-    ranked = add_retrieval(builder, resources)
+    builder.add_node("begin_turn", begin_turn(settings, prompts, evidence))
+    ranked = add_retrieval(builder, resources, reply="give_context")
     builder.add_node("give_context", give_context(settings, prompts, evidence))
     builder.add_edge(START, "begin_turn")
-    builder.add_conditional_edges(
-        "begin_turn", needs_retrieval, {"retrieve": "resolve_intent", "reply": "give_context"}
-    )
     builder.add_edge(ranked, "give_context")
     builder.add_edge("give_context", END)
     compiled = builder.compile(checkpointer=with_long_threads(checkpointer), store=store, name="retrieval")
@@ -131,11 +128,15 @@ async def retrieve_context(
     Raises:
         GroundGraphError: as for a turn.
     """
+    found = await retrieval_alone(graph).ainvoke({"question": question}, config, context=context)
+    return RetrievedContext(found["context"], found["evidence"], found["provenance"], found["outcome"])
+
+
+def retrieval_alone(graph: TurnRunner) -> TurnRunner:
+    """The retrieval part of `graph` as a graph of its own, without checkpoints."""
     if graph.alone is None:
         graph.alone = _compiled(graph.resources, False, graph.store if isinstance(graph.store, BaseStore) else None)
-    alone = graph.alone
-    found = await alone.ainvoke({"question": question}, config, context=context)
-    return RetrievedContext(found["context"], found["evidence"], found["provenance"], found["outcome"])
+    return graph.alone
 
 
 def retrieval_tool(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -18,12 +18,16 @@ from groundgraph.core.intent import IntentState
 from groundgraph.core.turn_values import RetrievalTask, Turn
 from groundgraph.graph.resources import Resources
 from groundgraph.nodes.answer_choice import AnswerChoice
+from groundgraph.nodes.begin_turn import BeginTurnUpdate
 from groundgraph.nodes.merge_results import merge_results
 from groundgraph.nodes.node import Node
 from groundgraph.nodes.ranking_step import RankingInput, RankingUpdate
 from groundgraph.nodes.resolve_intent import resolve_intent
 from groundgraph.nodes.retrieve_source import RetrieveSourceInput, retrieve_source
 from groundgraph.sources.contract import GroundedSource
+
+# What a fan-out decides, as the picture of the graph shows it.
+SEARCH: dict[Hashable, str] = {"search": "retrieve_source", "skip": "merge_results"}
 
 
 class FanOutInput(TypedDict, total=False):
@@ -34,12 +38,11 @@ class FanOutInput(TypedDict, total=False):
     intent: IntentState
 
 
-def add_retrieval(builder: StateGraph[Any, Any, Any, Any], resources: Resources) -> str:
-    """Adds `resolve_intent`, `retrieve_source`, `merge_results` and the configured steps behind it, wired to each
-    other.
+def add_retrieval(builder: StateGraph[Any, Any, Any, Any], resources: Resources, *, reply: str) -> str:
+    """Adds `resolve_intent`, `retrieve_source`, `merge_results` and the configured steps around them, wired to each
+    other and to `begin_turn`, from where a turn that has its reply goes to the step `reply`.
 
-    The caller leads to `resolve_intent`, and away from the step whose name is returned: the last one, which decides how
-    the turn is answered.
+    The caller leads away from the step whose name is returned: the last one, which decides how the turn is answered.
     """
     settings = resources.settings
     names = list(resources.sources)
@@ -57,7 +60,15 @@ def add_retrieval(builder: StateGraph[Any, Any, Any, Any], resources: Resources)
     ending = None if steps else choice
     builder.add_node("merge_results", merge_results(settings, names, resources.evidence, ending=ending))
     whole_topics = frozenset(name for name, source in resources.sources.items() if source.whole_topics)
-    builder.add_conditional_edges("resolve_intent", fan_out_to(whole_topics), ["retrieve_source", "merge_results"])
+    fan_out = fan_out_to(whole_topics)
+    if settings.stages or settings.category_router.routes:
+        # Not loaded by those who configure none of the stages (L10).
+        from groundgraph.graph.autonomous_part import add_stages
+
+        add_stages(builder, resources, fan_out, reply=reply)
+    else:
+        builder.add_conditional_edges("begin_turn", needs_retrieval, {"retrieve": "resolve_intent", "reply": reply})
+        builder.add_conditional_edges("resolve_intent", fan_out, SEARCH)
     builder.add_edge("retrieve_source", "merge_results")
     last = "merge_results"
     for number, (name, make) in enumerate(steps.items(), 1):
@@ -67,9 +78,19 @@ def add_retrieval(builder: StateGraph[Any, Any, Any, Any], resources: Resources)
     return last
 
 
+async def needs_retrieval(state: BeginTurnUpdate) -> str:
+    """`reply` when the turn has its answer already, `retrieve` in every other case; no model decides.
+
+    Asynchronous, as all branches are: LangGraph would give a plain function a thread, at a quarter of a millisecond
+    each.
+    """
+    return "reply" if state["draft"] else "retrieve"
+
+
 def ranking_steps(resources: Resources) -> dict[str, Callable[..., Node[RankingInput, RankingUpdate]]]:
     """The steps between the merge and the answer that the configuration turns on, in their order, by name (T5)."""
     settings, evidence, prompts = resources.settings, resources.evidence, resources.prompts
+    ways = settings.paths.values()
     processing = settings.result_processing
     joinable = any(type(one).texts_between is not GroundedSource.texts_between for one in resources.sources.values())
     steps: dict[str, tuple[bool, tuple[Any, ...]]] = {
@@ -82,15 +103,17 @@ def ranking_steps(resources: Resources) -> dict[str, Callable[..., Node[RankingI
             bool(resources.rerankers),
             (settings, resources.rerankers, evidence, prompts),
         ),
+        "rotate_results": (any(way.rotation for way in ways), (settings,)),
         "fit_budget": (
             # The prompt's own limit cuts from the end, where a zigzag puts the second best result.
-            processing.selects or bool(processing.reorder and resources.chat_model),
+            any(way.bounds or (way.reorder and resources.chat_model) for way in ways),
             (settings, resources.chat_model, evidence, prompts),
         ),
         "arrange_results": (
-            processing.arranges,
-            (settings, resources.clustering, evidence, prompts),
+            any(way.arranges for way in ways),
+            (settings, resources.clustering, resources.chat_model, evidence, prompts),
         ),
+        "backfill_facts": ("backfill" in settings.stages, (settings, resources.chat_model, evidence, prompts)),
     }
     return {name: partial(_step(name), *arguments) for name, (wanted, arguments) in steps.items() if wanted}
 
@@ -102,7 +125,7 @@ def _step(name: str) -> Callable[..., Node[RankingInput, RankingUpdate]]:
 
 
 def fan_out_to(whole_topics: frozenset[str]) -> Callable[[FanOutInput], Awaitable[list[Send] | str]]:
-    """One task per source and query that the intent names; none when every source is skipped.
+    """One task per source and query that the intent names; `skip` when every source is skipped.
 
     The sources `whole_topics` get one task with the question in place of the queries (X6).
     """
@@ -110,11 +133,11 @@ def fan_out_to(whole_topics: frozenset[str]) -> Callable[[FanOutInput], Awaitabl
     async def fan_out(state: FanOutInput) -> list[Send] | str:
         intent = state["intent"]
         sends = [
-            Send("retrieve_source", _task(state, name, number, query))
+            Send("retrieve_source", retrieval_task(state, name, number, query))
             for name in intent["sources"]
             for number, query in enumerate([topic_question(state)] if name in whole_topics else intent["text_queries"])
         ]
-        return sends or "merge_results"
+        return sends or "skip"
 
     return fan_out
 
@@ -125,7 +148,8 @@ def topic_question(state: FanOutInput) -> str:
     A question that leans on the conversation says too little, so what was made of it takes its place; and a
     configuration with fixed queries may leave the message out.
     """
-    intent, question = state["intent"], state["turn"]["question"]
+    intent = state["intent"]
+    question = intent.get("rewritten") or state["turn"]["question"]
     made = {
         "message": True,
         "static": question not in intent["text_queries"],
@@ -134,7 +158,8 @@ def topic_question(state: FanOutInput) -> str:
     return intent["text_queries"][0] if made.get(intent["mode"]) and intent["text_queries"] else question
 
 
-def _task(state: FanOutInput, source: str, number: int, query: str) -> RetrieveSourceInput:
+def retrieval_task(state: FanOutInput, source: str, number: int, query: str) -> RetrieveSourceInput:
+    """The task of asking `source` the query of that number; merging keeps the order of the numbers."""
     intent = state["intent"]
     task: RetrievalTask = {
         "name": f"{source}/{number}",

@@ -36,6 +36,11 @@ class SharedStore:
         self._users = 0
         self._guard = threading.Lock()
 
+    @property
+    def path(self) -> Path | None:
+        """The file behind it; None when it is no file."""
+        return self._path
+
     @asynccontextmanager
     async def in_use(self) -> AsyncIterator[None]:
         """Keeps the store alive inside."""

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NotRequired, get_type_hints
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels import EphemeralValue, UntrackedValue
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from groundgraph.core.evidence import EvidenceRecord
@@ -40,16 +41,30 @@ class Lifetime:
 
 
 # One after the other; each reads what the one before it wrote.
-_RANKINGS = ("merge_results", "join_neighbours", "process_results", "rerank_results", "fit_budget", "arrange_results")
+_RANKINGS = (
+    *("merge_results", "join_neighbours", "process_results", "rerank_results", "rotate_results", "fit_budget"),
+    *("arrange_results", "backfill_facts"),
+)
+_INTENTS = ("rewrite_question", "resolve_intent", "route_categories", "judge_complexity", "decompose_question")
 _ANSWERS = ("answer_structured", "answer_conversational", "answer_hybrid", "report_absence")
 
 
 class TurnInput(TypedDict):
     """What a caller gives: messages, or a question in their place."""
 
-    messages: NotRequired[Annotated[list[AnyMessage], messages_channel()]]
-    question: NotRequired[Annotated[str, EphemeralValue]]
-    metadata: NotRequired[Annotated[dict[str, Any], metadata_channel()]]
+    messages: NotRequired[
+        Annotated[
+            list[AnyMessage], Field(description="The conversation; the last message is answered."), messages_channel()
+        ]
+    ]
+    question: NotRequired[Annotated[str, Field(description="What is asked, in place of a message."), EphemeralValue]]
+    metadata: NotRequired[
+        Annotated[
+            dict[str, Any],
+            Field(description="Session metadata, merged into the thread's, for example synthesis_style."),
+            metadata_channel(),
+        ]
+    ]
 
 
 class TurnOutput(TypedDict, total=False):
@@ -75,13 +90,17 @@ class TurnState(TypedDict, total=False):
     task: Annotated[RetrievalTask, Lifetime("run", ()), EphemeralValue]
 
     turn: Annotated[Turn, Lifetime("turn", ("begin_turn",))]
-    intent: Annotated[IntentState, Lifetime("turn", ("resolve_intent",))]
+    intent: Annotated[IntentState, Lifetime("turn", _INTENTS)]
     retrievals: Annotated[dict[str, Retrieval], Lifetime("turn", ("retrieve_source", "resolve_intent")), merged]
     bodies: Annotated[
-        dict[str, EvidenceRecord], Lifetime("turn", ("retrieve_source", "join_neighbours", "fit_budget")), merged
+        dict[str, EvidenceRecord],
+        Lifetime("turn", ("begin_turn", "retrieve_source", "join_neighbours", "fit_budget")),
+        merged,
     ]
     ranking: Annotated[Ranking, Lifetime("turn", _RANKINGS)]
-    draft: Annotated[Draft, Lifetime("turn", (*_ANSWERS, "begin_turn", "repair_answer", "refuse_answer"))]
+    draft: Annotated[
+        Draft, Lifetime("turn", (*_ANSWERS, "begin_turn", "repair_answer", "refuse_answer", "review_answer"))
+    ]
     check: Annotated[Check, Lifetime("turn", ("check_citations", "refuse_answer"))]
 
     answer: Annotated[str, Lifetime("run", ("record_turn",)), UntrackedValue]

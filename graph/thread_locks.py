@@ -42,6 +42,19 @@ async def thread_lock(saver: Any, thread_id: str, wait: float) -> AsyncIterator[
         _leave(saver, thread_id, ticket)
 
 
+async def turns_ended(saver: Any, wait: float) -> None:
+    """Returns when every turn that is under way on `saver` now has ended.
+
+    Raises:
+        ThreadBusy: one of them did not within `wait` seconds.
+    """
+    with _guard:
+        threads = list(_queues.get(saver, ()))
+    for thread in threads:
+        async with thread_lock(saver, thread, wait):
+            pass
+
+
 def _enter(saver: Any, thread_id: str) -> Future[None]:
     ticket: Future[None] = Future()
     with _guard:

@@ -17,13 +17,14 @@ from groundgraph.core.settings import Settings
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.retrieval_part import add_retrieval
 from groundgraph.graph.state import TurnInput, TurnOutput, TurnState
+from groundgraph.graph.synchronous_savers import refuse_synchronous
 from groundgraph.graph.tracing import state_graph, traced_runs
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.nodes.answer_conversational import answer_conversational
 from groundgraph.nodes.answer_hybrid import answer_hybrid
 from groundgraph.nodes.answer_state import AnswerInput
 from groundgraph.nodes.answer_structured import answer_structured
-from groundgraph.nodes.begin_turn import BeginTurnUpdate, begin_turn
+from groundgraph.nodes.begin_turn import begin_turn
 from groundgraph.nodes.check_citations import check_citations
 from groundgraph.nodes.record_turn import record_turn
 from groundgraph.nodes.refuse_answer import RefuseAnswerInput, refuse_answer
@@ -37,7 +38,12 @@ if TYPE_CHECKING:
     from groundgraph.chains.ask_extractor import Extractor
 
 RECURSION_LIMIT = 50
-ANSWERS = ["answer_structured", "answer_conversational", "answer_hybrid", "report_absence"]
+ANSWERS: dict[Hashable, str] = {
+    "structured": "answer_structured",
+    "conversational": "answer_conversational",
+    "hybrid": "answer_hybrid",
+    "no evidence": "report_absence",
+}
 
 
 def turn_graph(
@@ -65,7 +71,8 @@ def turn_graph(
         extractor: fills in the intent in mode `extract`, in place of `settings.intent.extraction_config`: a chat model,
             or a Runnable or function that is given the messages of the prompt and returns a mapping, a text that holds
             one, or a message.
-        checkpointer: any LangGraph saver with asynchronous methods; leave it out for a subgraph or a server.
+        checkpointer: any LangGraph saver with asynchronous methods; leave it out for a subgraph or a server. Inside a
+            parent graph, False keeps nothing of the turn's steps, and True a conversation of its own.
         store: holds evidence and provenance records; without one, evidence stays in the state and checkpoints are
         large.
 
@@ -82,11 +89,20 @@ def turn_graph(
         extractor=extractor,
         store=store,
     )
+    return compiled_turn(resources, checkpointer=checkpointer, store=store)
+
+
+def compiled_turn(resources: Resources, *, checkpointer: Any = None, store: BaseStore | None = None) -> TurnRunner:
+    """The graph of a turn over `resources`; see `turn_graph`.
+
+    Raises:
+        ConfigurationError: a policy needs a model, and there is none.
+    """
     _check_policies(resources)
     compiled = _builder(resources).compile(checkpointer=with_long_threads(checkpointer), store=store, name="turn")
     runner = TurnRunner.adopt(compiled, resources)
     runner.config = {"recursion_limit": RECURSION_LIMIT}
-    return traced_runs(runner, settings.tracing)
+    return traced_runs(runner, resources.settings.tracing)
 
 
 def _check_policies(resources: Resources) -> None:
@@ -100,26 +116,13 @@ def _check_policies(resources: Resources) -> None:
         raise ConfigurationError(problems)
 
 
-def refuse_planned(**given: object) -> None:
-    """Refuse arguments whose feature is not there yet, instead of ignoring them.
-
-    Raises:
-        ConfigurationError: one of them is given.
-    """
-    problems = [Problem(name, "is not available in this version") for name, value in given.items() if value is not None]
-    if problems:
-        raise ConfigurationError(problems)
-
-
 def with_long_threads(checkpointer: Any) -> Any:
     """A SQLite saver made fit for long threads; its module is imported only when there is one.
 
     Raises:
         ConfigurationError: the saver has no asynchronous methods.
     """
-    if type(checkpointer).__name__ in ("SqliteSaver", "PostgresSaver", "ShallowPostgresSaver"):
-        name = type(checkpointer).__name__
-        raise ConfigurationError(f"A turn runs asynchronously and {name} does not; use Async{name} (or open_graph).")
+    refuse_synchronous(checkpointer)
     if type(checkpointer).__name__ != "AsyncSqliteSaver":
         return checkpointer
     from groundgraph.graph.sqlite_saver import LinearSqliteSaver
@@ -133,8 +136,8 @@ def _builder(resources: Resources) -> StateGraph[Any, Any, Any, Any]:
     builder = state_graph(settings.tracing, evidence)(
         TurnState, context_schema=Context, input_schema=TurnInput, output_schema=TurnOutput
     )
-    builder.add_node("begin_turn", begin_turn(settings, prompts))
-    ranked = add_retrieval(builder, resources)
+    builder.add_node("begin_turn", begin_turn(settings, prompts, evidence))
+    ranked = add_retrieval(builder, resources, reply="record_turn")
     builder.add_node("answer_structured", answer_structured(settings, templates, evidence))
     builder.add_node("answer_conversational", answer_conversational(settings, templates, evidence, model))
     builder.add_node("answer_hybrid", answer_hybrid(settings, templates, evidence, model))
@@ -143,9 +146,8 @@ def _builder(resources: Resources) -> StateGraph[Any, Any, Any, Any]:
     builder.add_node("record_turn", record_turn(settings, prompts, evidence))
 
     builder.add_edge(START, "begin_turn")
-    builder.add_conditional_edges("begin_turn", needs_retrieval, {"retrieve": "resolve_intent", "reply": "record_turn"})
     builder.add_conditional_edges(ranked, choose_answer, ANSWERS)
-    for name in ANSWERS:
+    for name in ANSWERS.values():
         builder.add_edge(name, "check_citations")
     _add_policies(builder, resources)
     builder.add_edge("record_turn", END)
@@ -163,10 +165,21 @@ def _add_policies(builder: StateGraph[Any, Any, Any, Any], resources: Resources)
         builder.add_node("repair_answer", repair)
         builder.add_edge("repair_answer", "check_citations")
         after["repair"] = "repair_answer"
-    if "refuse" in policies:
+    reviewed = resources.settings.human_review.asks
+    if "refuse" in policies or reviewed:
         builder.add_node("refuse_answer", refuse_answer(resources.prompts))
         builder.add_edge("refuse_answer", "record_turn")
+    if "refuse" in policies:
         after["refuse"] = "refuse_answer"
+    if reviewed:
+        from groundgraph.nodes.review_answer import review_answer
+
+        builder.add_node("review_answer", review_answer(resources.settings, resources.prompts, resources.evidence))
+        ways: dict[Hashable, str] = {
+            "approve": "record_turn", "refuse": "refuse_answer", "replace": "check_citations"
+        }  # fmt: skip
+        builder.add_conditional_edges("review_answer", decision, ways)
+        after["review"] = "review_answer"
     if len(after) == 1:
         builder.add_edge("check_citations", "record_turn")
     else:
@@ -178,18 +191,14 @@ async def verdict(state: RefuseAnswerInput) -> str:
     return state["check"].get("verdict", "pass")
 
 
-async def needs_retrieval(state: BeginTurnUpdate) -> str:
-    """`reply` when the turn has its answer already, `retrieve` in every other case; no model decides.
-
-    Asynchronous, as all branches are: LangGraph would give a plain function a thread, at a quarter of a millisecond
-    each.
-    """
-    return "reply" if state["draft"] else "retrieve"
+async def decision(state: RefuseAnswerInput) -> str:
+    """What a person decided; see `review_answer`."""
+    return state["draft"]["review"]["decision"]
 
 
 async def choose_answer(state: AnswerInput) -> str:
-    """The step that writes the answer, as the last step of the retrieval decided.
+    """The style that writes the answer, as the last step of the retrieval decided.
 
     A branch reads decisions from the state and makes none: when a state is edited, LangGraph runs it without a context.
     """
-    return f"answer_{state['ranking']['style']}" if state["ranking"]["style"] else "report_absence"
+    return state["ranking"]["style"] or "no evidence"

@@ -10,10 +10,12 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import ensure_config
+from langchain_core.runnables.graph import Graph
+from langgraph._internal._config import ensure_config
 from langgraph._internal._constants import CONF, CONFIG_KEY_CHECKPOINTER, CONFIG_KEY_TASK_ID
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import StateSnapshot
 
 from groundgraph.core.backpressure import Backpressure
 from groundgraph.core.backpressure import current as current_backpressure
@@ -21,9 +23,12 @@ from groundgraph.core.chain_calls import ChainAllowance, chain_allowance
 from groundgraph.core.deadline import turn_ends_at
 from groundgraph.core.errors import StorageLocked
 from groundgraph.core.message_intake import take_in
-from groundgraph.graph.background_loop import iterate_in_background, run_in_background
+from groundgraph.core.metadata_keys import check_metadata_keys
+from groundgraph.graph.background_loop import iterate_in_background, run_in_background, running_loop
+from groundgraph.graph.lost_outputs import with_outputs
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.server_errors import server_error
+from groundgraph.graph.synchronous_savers import refuse_synchronous
 from groundgraph.graph.thread_locks import thread_lock
 from groundgraph.graph.writer_conflict import ForeignWrites
 
@@ -61,11 +66,14 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             ThreadBusy: another turn holds the thread for longer than a turn may take.
             ThreadConflict: another process wrote to the thread at the same time.
             StorageLocked: another process holds a database of this graph.
-        StorageUnavailable: the server that keeps the threads or the evidence does not answer.
+            StorageUnavailable: the server that keeps the threads or the evidence does not answer.
+            ConfigurationError: the checkpointer of the parent graph has no asynchronous methods.
         """
         settings = self.resources.settings
         full = ensure_config(config)
         embedded = CONFIG_KEY_TASK_ID in full.get(CONF, {})
+        if embedded:
+            config = self._below_parent(config, full)
         given = take_in(input, settings.limits, trusted=embedded)
         backpressure = None if embedded else Backpressure()
         async with AsyncExitStack() as stack:
@@ -75,20 +83,42 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             items = super().astream(given, config, **kwargs)
             stack.push_async_callback(items.aclose)  # type: ignore[attr-defined]
             try:
-                while True:
-                    item = await _next(items, ends_at, backpressure, allowance)
-                    if item is _END:
-                        break
+                last: Any = None
+                while (item := await _next(items, ends_at, backpressure, allowance)) is not _END:
+                    last = item
                     yield item
                 if foreign is not None:
                     await foreign.check()
-            except sqlite3.OperationalError as error:
-                raise _storage_error(error) from error
+                # Without a mode, a parent that is itself streamed by events takes the last item as the output.
+                if embedded and kwargs.get("stream_mode") is None:
+                    whole = await with_outputs(self, last, input, config)
+                    if whole is not last:
+                        yield whole
             except Exception as error:
-                told = server_error(error)
+                told = _told(error)
                 if told is None:
                     raise
                 raise told from error
+
+    def _below_parent(self, config: RunnableConfig | None, full: RunnableConfig) -> RunnableConfig:
+        """The configuration of a run inside a parent graph, with the bound on steps that this graph has by itself.
+
+        LangGraph hands the parent's down: an agent that may take five steps would break off a turn, which takes nine.
+
+        Raises:
+            ConfigurationError: the parent's checkpointer has no asynchronous methods.
+        """
+        if self.checkpointer is not False:
+            refuse_synchronous(full.get(CONF, {}).get(CONFIG_KEY_CHECKPOINTER))
+        own = (self.config or {}).get("recursion_limit", full["recursion_limit"])
+        return {**(config or {}), "recursion_limit": own}
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """As LangGraph's; inside a parent graph the outputs are there also when only the parent has to go on."""
+        output = await super().ainvoke(input, config, **kwargs)
+        if CONFIG_KEY_TASK_ID not in ensure_config(config).get(CONF, {}):
+            return output
+        return await with_outputs(self, output, input, config)
 
     async def _held(self, stack: AsyncExitStack, config: RunnableConfig) -> ForeignWrites | None:
         """As `_hold_thread`, with the errors of a server as ours."""
@@ -115,6 +145,38 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             await stack.enter_async_context(claims.hold(str(thread_id), max(0.0, until - time.monotonic())))
         return await ForeignWrites.watch(saver, str(thread_id))
 
+    async def aget_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
+        """As LangGraph's, with descriptions of the steps; the server shows it, and `get_graph` draws without them."""
+        from groundgraph.graph.studio import with_descriptions
+
+        return with_descriptions(await super().aget_graph(config, xray=xray))
+
+    def get_context_jsonschema(self) -> dict[str, Any] | None:
+        """As LangGraph's, with the values of the settings as defaults."""
+        from groundgraph.graph.studio import with_defaults
+
+        schema = super().get_context_jsonschema()
+        return with_defaults(schema, self.resources.settings, self.nodes) if schema else None
+
+    async def aget_state_history(
+        self, config: RunnableConfig, *, filter: dict[str, Any] | None = None, **kwargs: Any
+    ) -> AsyncIterator[StateSnapshot]:
+        """As LangGraph's.
+
+        Raises:
+            FilterInvalid: `filter` names metadata that nobody knows; see `check_metadata_keys`.
+        """
+        check_metadata_keys(filter, self.resources.settings.server.metadata_keys)
+        async for snapshot in super().aget_state_history(config, filter=filter, **kwargs):
+            yield snapshot
+
+    def get_state_history(
+        self, config: RunnableConfig, *, filter: dict[str, Any] | None = None, **kwargs: Any
+    ) -> Iterator[StateSnapshot]:
+        """As `aget_state_history`, with a saver that is not asynchronous."""
+        check_metadata_keys(filter, self.resources.settings.server.metadata_keys)
+        return super().get_state_history(config, filter=filter, **kwargs)
+
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """As `astream`, for callers that are not asynchronous; runs on another thread's event loop."""
         return iterate_in_background(self.astream(input, config, **kwargs), self._home())
@@ -132,16 +194,9 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         for holder, name in ((self.checkpointer, "loop"), (self.store, "_loop")):
             loop = getattr(holder, name, None)
             if isinstance(loop, asyncio.AbstractEventLoop) and loop.is_running():
-                if loop is _running_loop():
+                if loop is running_loop():
                     raise RuntimeError("This is the event loop of the graph's own checkpointer or store; use ainvoke.")
                 return loop
-        return None
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
         return None
 
 
@@ -176,9 +231,12 @@ def _earlier(outer: float | None, own: float) -> float:
     return own if outer is None else min(outer, own)
 
 
-def _storage_error(error: sqlite3.OperationalError) -> Exception:
+def _told(error: Exception) -> Exception | None:
+    """What a user is told in place of an error of the storage; None for every other error."""
+    if not isinstance(error, sqlite3.OperationalError):
+        return server_error(error)
     if "locked" not in str(error) and "busy" not in str(error):
-        return error
+        return None
     return StorageLocked(
         "A database of this graph stayed locked by another process for five seconds. "
         "Nothing was lost: ask again, or let one process own a thread."

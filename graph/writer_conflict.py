@@ -84,7 +84,7 @@ class _SqliteLook:
             "data_version FROM pragma_data_version"
         )
         await self.saver.setup()
-        async with self.saver.conn.execute(query, (self.thread_id,)) as cursor:
+        async with self.saver.lock, self.saver.conn.execute(query, (self.thread_id,)) as cursor:
             row = await cursor.fetchone()
         return (row[0], int(row[1])) if row else (None, 0)
 
@@ -93,7 +93,7 @@ class _SqliteLook:
             "SELECT checkpoint_id, parent_checkpoint_id FROM checkpoints "
             "WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id > ?"
         )
-        async with self.saver.conn.execute(query, (self.thread_id, head)) as cursor:
+        async with self.saver.lock, self.saver.conn.execute(query, (self.thread_id, head)) as cursor:
             return {str(row[0]): str(row[1] or "") async for row in cursor}
 
 

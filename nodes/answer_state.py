@@ -54,7 +54,8 @@ async def assignment(
     ranking = state["ranking"]
     calls = [*intent.get("calls", []), *retrieval_calls(state.get("retrievals", {})), *ranking.get("calls", [])]
     clusters = ranking.get("clusters", [])
-    return Assignment(turn, options, results, conversation, state.get("metadata", {}), intent, calls, clusters=clusters)
+    metadata, divider = state.get("metadata", {}), ranking.get("divider")
+    return Assignment(turn, options, results, conversation, metadata, intent, calls, clusters=clusters, divider=divider)
 
 
 def style_asked_for(state: AnswerInput, options: Options) -> str:

@@ -5,22 +5,33 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 from langgraph.runtime import Runtime
 
+from groundgraph.chains.budget import Budget
+from groundgraph.chains.budgets_of import budgets_of
 from groundgraph.chains.clustering.arrange import arrange
 from groundgraph.chains.clustering.cluster import Cluster, clusters
 from groundgraph.chains.clustering.similarity import Similarities
+from groundgraph.chains.count_tokens import TokenCounter
+from groundgraph.chains.result_rows import context_text
 from groundgraph.chains.strategy_chain import Ran, Strategy, first_available
 from groundgraph.core.blocking import run_blocking
-from groundgraph.core.context import Context
+from groundgraph.core.context import Context, options_in_force
 from groundgraph.core.deadline import within
+from groundgraph.core.evidence import SourceResult
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.settings import Settings
-from groundgraph.core.turn_values import Ranking
+from groundgraph.core.turn_values import ClusterValue, Ranking
+from groundgraph.nodes.counted import counted
 from groundgraph.nodes.node import Node
-from groundgraph.nodes.ranking_step import Ending, RankingInput, RankingUpdate, changed, ended, with_issue
+from groundgraph.nodes.ranking_step import Ending, RankingInput, RankingUpdate, changed, ended, of_path, with_issue
 from groundgraph.prompts import Prompts
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 
 @dataclass(frozen=True)
@@ -36,17 +47,21 @@ class ClusterMethod:
 def arrange_results(
     settings: Settings,
     methods: Sequence[ClusterMethod],
+    model: BaseChatModel | None,
     evidence: EvidenceStore,
     prompts: Prompts,
     *,
     ending: Ending | None = None,
 ) -> Node[RankingInput, RankingUpdate]:
     """The node. Nothing is dropped: it only changes the order, and says what belongs together."""
-    reorder = settings.result_processing.reorder
+    reorders = {path: wanted.reorder for path, wanted in settings.paths.items()}
+    counter = TokenCounter(model)
+    budgets = {path: budgets_of(settings, wanted, counter, model) for path, wanted in settings.paths.items()}
 
     async def arrange_results(state: RankingInput, runtime: Runtime[Context]) -> RankingUpdate:
         started, ranking = time.perf_counter(), state["ranking"]
-        refs = ranking["refs"]
+        refs, wanted = ranking["refs"], of_path(budgets, state["turn"])
+        reorder, results = of_path(reorders, state["turn"]), list[SourceResult]()
         ran: dict[str, object] = {"reorder": reorder} if reorder else {}
         found: list[Cluster] = []
         if methods and refs:
@@ -59,13 +74,34 @@ def arrange_results(
                 ranking = _with_failure(ranking, prompts, state["turn"]["language"], grouped.reason)
         order, found = arrange(len(refs), found, both_ends=reorder == "zigzag")
         ranking = changed(ranking, "arrange_results", started, [refs[place] for place in order], **ran)
-        ranking["clusters"] = [
-            {"label": one.label, "score": one.score, "labels": [place + 1 for place in one.members]} for one in found
-        ]
-        runtime.stream_writer({"stage": "arrange_results", "clusters": len(found)})
+        form = options_in_force(settings, state["turn"]["options"], runtime.context).citation_format
+        ordered = [results[place] for place in order] if found else []
+        ranking["clusters"] = await counted(counter, partial(fitting, ordered, found, form, wanted)) if found else []
+        runtime.stream_writer({"stage": "arrange_results", "clusters": len(ranking["clusters"])})
         return {"ranking": await ended(state, runtime, ranking, ending)}
 
     return arrange_results
+
+
+def fitting(
+    results: Sequence[SourceResult], found: Sequence[Cluster], form: str, budgets: Sequence[Budget]
+) -> list[ClusterValue]:
+    """The clusters as the state holds them, without those whose tags no budget has room for, the worst first.
+
+    The budget was filled with what was found, and what was found stays.
+    """
+    kept = sorted(found, key=lambda one: -one.score)
+    while kept:
+        values = _as_values([one for one in found if one in kept])
+        context = context_text(results, form, values)
+        if all(budget.size(context) <= budget.limit for budget in budgets):
+            return values
+        kept.pop()
+    return []
+
+
+def _as_values(found: Sequence[Cluster]) -> list[ClusterValue]:
+    return [{"label": one.label, "score": one.score, "labels": [place + 1 for place in one.members]} for one in found]
 
 
 async def _clustered(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import time
-from typing import Any, NotRequired
+from typing import TYPE_CHECKING, Any, NotRequired
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
@@ -13,7 +13,9 @@ from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from groundgraph.chains.immediate_reply import ImmediateReplies
-from groundgraph.core.context import Context, chosen_fields
+from groundgraph.core.context import Context, chosen_fields, refuse_without_effect
+from groundgraph.core.evidence import EvidenceRecord
+from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.intent import STYLES
 from groundgraph.core.message_intake import MARK
 from groundgraph.core.settings import Settings
@@ -21,6 +23,9 @@ from groundgraph.core.text import detect_language
 from groundgraph.core.turn_values import Draft, Turn
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
+
+if TYPE_CHECKING:
+    from groundgraph.nodes.path_choice import PathChoice
 
 
 class BeginTurnInput(TypedDict, total=False):
@@ -44,29 +49,41 @@ class BeginTurnUpdate(TypedDict):
     check: dict[str, Any]
 
 
-def begin_turn(settings: Settings, prompts: Prompts) -> Node[BeginTurnInput, BeginTurnUpdate]:
+def begin_turn(
+    settings: Settings, prompts: Prompts, evidence: EvidenceStore | None = None
+) -> Node[BeginTurnInput, BeginTurnUpdate]:
     """The node; see `BeginTurnUpdate`.
+
+    Args:
+        settings: what is answered at once, and which paths of retrieval there are.
+        prompts: the prompt files.
+        evidence: where the facts of a dialogue's state are kept.
 
     Raises:
         TemplateInvalid: see `ImmediateReplies`.
     """
     replies = ImmediateReplies(settings, prompts)
+    choose_path = _path_choice(settings, prompts, evidence)
 
     async def begin_turn(state: BeginTurnInput, runtime: Runtime[Context]) -> BeginTurnUpdate:
         messages = state.get("messages", [])
         message, again = _asked(messages, state.get("question"))
         position = len(messages) + bool(again)
-        turn = _turn(message, position, chosen_fields(runtime.context))
+        turn = _turn(message, position, chosen_fields(runtime.context), _place(runtime))
+        refuse_without_effect(settings, turn["options"])
         turn["issues"] = _issues(message, state.get("metadata", {}), prompts, turn["language"], settings)
         question = turn["question"] if message is not None else None
         draft = replies.reply_to(
             question, turn["language"], state.get("metadata", {}), rejected=_marks(message).get("rejected")
         )
+        bodies: dict[str, EvidenceRecord] = {}
+        if choose_path is not None:
+            draft, bodies = await choose_path(turn, draft, state.get("metadata", {}), runtime)
         update: BeginTurnUpdate = {
             "turn": turn,
             "intent": {},
             "retrievals": Overwrite({}),
-            "bodies": Overwrite({}),
+            "bodies": Overwrite(bodies),
             "ranking": {},
             "draft": draft,
             "check": {},
@@ -79,6 +96,15 @@ def begin_turn(settings: Settings, prompts: Prompts) -> Node[BeginTurnInput, Beg
     return begin_turn
 
 
+def _path_choice(settings: Settings, prompts: Prompts, evidence: EvidenceStore | None) -> PathChoice | None:
+    if len(settings.paths) == 1 and not settings.category_router.routes:
+        # There is nothing to choose, and nothing of it is loaded (L10).
+        return None
+    from groundgraph.nodes.path_choice import PathChoice
+
+    return PathChoice(settings, prompts, evidence or EvidenceStore())
+
+
 def _asked(messages: list[AnyMessage], message_id: str | None) -> tuple[HumanMessage | None, list[AnyMessage]]:
     """The message that the turn answers, and what has to be added to the thread for it.
 
@@ -89,17 +115,18 @@ def _asked(messages: list[AnyMessage], message_id: str | None) -> tuple[HumanMes
     found = messages[at] if messages else None
     if not isinstance(found, HumanMessage):
         return None, []
-    if not any(isinstance(message, AIMessage) for message in messages[at + 1 :]):
+    if not any(isinstance(message, AIMessage) and not message.tool_calls for message in messages[at + 1 :]):
+        # A call of a tool, as an agent leaves it behind its user's question, answers nothing.
         return found, []
     anew = found.model_copy(update={"id": f"{found.id}-{len(messages)}"})
     return anew, [anew]
 
 
-def _turn(message: HumanMessage | None, position: int, options: dict[str, Any]) -> Turn:
+def _turn(message: HumanMessage | None, position: int, options: dict[str, Any], place: str) -> Turn:
     question = str(message.text) if message else ""
     message_id = (message.id or "") if message else ""
     return {
-        "id": _turn_id(message_id, position, question),
+        "id": _turn_id(message_id, position, question, place),
         "question": question,
         "message_id": message_id,
         "language": options.get("language") or detect_language(question),
@@ -109,9 +136,20 @@ def _turn(message: HumanMessage | None, position: int, options: dict[str, Any]) 
     }
 
 
-def _turn_id(message_id: str, position: int, question: str) -> str:
-    """Derived from the message and its place in the thread, so that a replay or a fork makes the same prompt."""
-    text = f"{message_id}\n{position}\n{question}".encode()
+def _place(runtime: Runtime[Context]) -> str:
+    """The nodes of the parent graphs that this turn stands in, the outermost first; nothing for a graph by itself.
+
+    Two turns that a parent asks the same thing are two turns. The ids of the parent's tasks are left out, because a
+    replay has others.
+    """
+    space = runtime.execution_info.checkpoint_ns if runtime.execution_info else ""
+    return "/".join(segment.split(":")[0] for segment in space.split("|")[:-1])
+
+
+def _turn_id(message_id: str, position: int, question: str, place: str) -> str:
+    """Derived from the message and its place in the thread and in a parent, so that a replay or a fork makes the same
+    prompt."""
+    text = "\n".join([*([place] if place else []), message_id, str(position), question]).encode()
     return base64.urlsafe_b64encode(hashlib.blake2b(text, digest_size=12).digest()).decode()
 
 

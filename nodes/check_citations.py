@@ -15,7 +15,7 @@ from groundgraph.core.context import Context, Options, options_in_force
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.settings import Settings
-from groundgraph.core.turn_values import Check, Draft, Flag, Ranking, Turn
+from groundgraph.core.turn_values import Check, Draft, Flag, Ranking, Turn, Verdict
 from groundgraph.nodes.node import Node
 from groundgraph.nodes.record_turn import LONG_ANSWER
 
@@ -62,7 +62,7 @@ def check_citations(settings: Settings, evidence: EvidenceStore) -> Node[CheckCi
             "elapsed_ms": round((time.perf_counter() - started) * 1000, 3),
         }
         runtime.stream_writer({"stage": "check_citations", **check})
-        if settings.citation_check.holds and check["verdict"] == "pass":
+        if settings.holds_answers and check["verdict"] == "pass":
             runtime.stream_writer({"stage": "answer_released"})
         return {"check": check}
 
@@ -84,13 +84,23 @@ def _check(answer: CheckedAnswer, draft: Draft, settings: Settings, options: Opt
     policies = settings.citation_check
     flags, quotes = check_answer(answer, draft, policies, require_citations=options.require_citations)
     # What no model wrote stands in the evidence word for word.
-    score = _support(answer) if answer.written else float(answer.cited > 0)
+    score = round(_support(answer) if answer.written else float(answer.cited > 0), 4)
+    verdict = verdict_of(flags, policies, repaired=draft.get("repaired", not answer.written))
     return {
-        "score": round(score, 4),
+        "score": score,
         "flags": flags + _finish_flags(draft),
         "quotes": quotes,
-        "verdict": verdict_of(flags, policies, repaired=draft.get("repaired", not answer.written)),
+        "verdict": _reviewed(verdict, score, draft, settings),
     }
+
+
+def _reviewed(verdict: Verdict, score: float, draft: Draft, settings: Settings) -> Verdict:
+    """The verdict where a person may decide: what they decided stands, and an answer with little support waits."""
+    if "review" in draft:
+        return "pass"
+    least = settings.human_review.support_below
+    waits = least is not None and score < least and draft["outcome"] == "answered"
+    return "review" if waits and verdict == "pass" else verdict
 
 
 def _finish_flags(draft: Draft) -> list[Flag]:

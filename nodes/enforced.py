@@ -13,9 +13,13 @@ from groundgraph.core.settings import Settings
 
 
 def signed_in(runtime: Runtime[Context]) -> dict[str, Any] | None:
-    """What is known of the user that a server has authenticated."""
+    """What is known of the user that a server has authenticated, by name; None when there is none."""
     user = runtime.server_info.user if runtime.server_info else None
-    return {**user.to_dict(), "identity": user.identity} if user else None  # type: ignore[attr-defined]
+    # A user may be anything with an identity; the server's own are mappings, and false when they are empty.
+    if user is None:
+        return None
+    known = {str(name): user[name] for name in user} if hasattr(user, "__iter__") else {}
+    return {**known, "identity": user.identity}
 
 
 def enforced_filters(

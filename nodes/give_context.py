@@ -50,8 +50,8 @@ def give_context(
     async def give_context(state: GiveContextInput, runtime: Runtime[Context]) -> GiveContextUpdate:
         options = options_in_force(settings, state["turn"]["options"], runtime.context)
         outcome: Outcome = "answered" if state["ranking"].get("refs") else absence_outcome(state["retrievals"].values())
-        if state["draft"]:
-            outcome = state["draft"]["outcome"]
+        if ready := state["draft"] or state["turn"].get("small_talk"):
+            outcome = ready["outcome"]
         draft: Draft = {"text": "", "style": "context", "outcome": outcome, "finish": "stop"}
         complete = {**state, "draft": draft, "check": {}}
         notes = reader_notes(prompts.note, complete)
@@ -61,7 +61,9 @@ def give_context(
         provenance = full_record(record, bodies)
         results = await evidence.results(runtime.store, record["results"], state.get("bodies"))
         return {
-            "context": context_text(results, options.citation_format, record["clusters"]),
+            "context": context_text(
+                results, options.citation_format, record["clusters"], state["ranking"].get("divider")
+            ),
             "evidence": provenance["results"],
             "outcome": outcome,
             "notes": notes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NotRequired
+from typing import Any, NotRequired, TypeVar
 
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
@@ -13,7 +13,9 @@ from groundgraph.chains.merge import Hit
 from groundgraph.core.context import Context
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.intent import IntentState
-from groundgraph.core.turn_values import Ranking, Ref, Retrieval, Turn
+from groundgraph.core.turn_values import Ranking, Ref, Retrieval, RetrievalPath, Turn
+
+T = TypeVar("T")
 
 
 class RankingInput(TypedDict, total=False):
@@ -49,6 +51,17 @@ def hits_of(refs: Sequence[Ref], records: Mapping[str, EvidenceRecord]) -> list[
 def ref_of(hit: Hit) -> Ref:
     """The hit as the state holds it."""
     return [hit.key, hit.relevance, hit.score]
+
+
+def parts_of(ranking: Ranking, key: str) -> list[str]:
+    """The keys of the chunks that a piece of evidence consists of."""
+    return ranking.get("joined", {}).get(key, [key])
+
+
+def of_path(by_path: Mapping[RetrievalPath, T], turn: Turn) -> T:
+    """What `by_path` has for the path of `turn`; that of the plain path for a turn that began before there were paths,
+    or under a configuration that had others."""
+    return by_path.get(turn.get("path", "cascade"), by_path["cascade"])
 
 
 def changed(ranking: Ranking, step: str, started: float, refs: Sequence[Ref], **strategies: Any) -> Ranking:

@@ -40,6 +40,7 @@ from groundgraph.core.turn_values import (
     Turn,
 )
 from groundgraph.nodes.node import Node
+from groundgraph.nodes.ranking_step import of_path
 from groundgraph.prompts import Prompts
 
 # A longer answer is worked on beside the event loop.
@@ -85,8 +86,10 @@ def record_turn(
     settings: Settings, prompts: Prompts, evidence: EvidenceStore
 ) -> Node[RecordTurnInput, RecordTurnUpdate]:
     """The node. Running it twice, after a crash in the middle, writes the same message and the same record once."""
+    rotates = {path: wanted.rotation for path, wanted in settings.paths.items()}
 
     async def record_turn(state: RecordTurnInput, runtime: Runtime[Context]) -> RecordTurnUpdate:
+        state = _small_talk_is_chat(state)
         draft, turn = state["draft"], state["turn"]
         notes = reader_notes(prompts.note, state)
         record = stored_record(state, notes, _thread(runtime))
@@ -106,7 +109,7 @@ def record_turn(
             "retrievals": Overwrite({}),
             "bodies": Overwrite({}),
         }
-        if settings.result_processing.rotation and state["ranking"]:
+        if of_path(rotates, turn) and state["ranking"]:
             update["metadata"] = {RECENTLY_USED: _shown_lately(state, settings.result_processing.rotation_turns)}
         if settings.store_provenance:
             update["metadata"] = {**update.get("metadata", {}), **_metadata(state, record)}
@@ -117,6 +120,14 @@ def record_turn(
         return update
 
     return record_turn
+
+
+def _small_talk_is_chat(state: RecordTurnInput) -> RecordTurnInput:
+    """No question was answered where facts of the dialogue's state go with the reply to a greeting (S8, T6); what was
+    withheld stays withheld."""
+    if "small_talk" not in state["turn"] or state["draft"]["outcome"] != "answered":
+        return state
+    return {**state, "draft": {**state["draft"], "outcome": "chat"}}
 
 
 def _message(draft: Draft, turn: Turn) -> AIMessage:
@@ -144,7 +155,11 @@ def _metadata(state: RecordTurnInput, record: dict[str, Any]) -> dict[str, Any]:
 
 def _shown_lately(state: RecordTurnInput, turns: int) -> list[list[str]]:
     ranking = state["ranking"]
-    keys = [part for ref in ranking.get("refs", []) for part in ranking.get("joined", {}).get(ref[0], [ref[0]])]
+    refs = ranking.get("refs", [])
+    if "divider" in ranking:
+        # The facts of a state stand there in every turn of it, and say nothing about what was asked.
+        refs = refs[: ranking["divider"]["at"]]
+    keys = [part for ref in refs for part in ranking.get("joined", {}).get(ref[0], [ref[0]])]
     return with_turn(state.get("metadata", {}), keys, turns)
 
 

@@ -16,6 +16,10 @@ def report_absence(settings: Settings, prompts: Prompts) -> Node[AnswerInput, An
     """The node. No model is called: it could only invent something (S5)."""
 
     async def report_absence(state: AnswerInput, runtime: Runtime[Context]) -> AnswerUpdate:
+        if small_talk := state["turn"].get("small_talk"):
+            # Nothing came of the facts of the dialogue's state, so the reply that was ready stands.
+            runtime.stream_writer({"stage": "report_absence", "outcome": small_talk["outcome"]})
+            return {"draft": small_talk}
         language = state["turn"]["language"]
         retrievals = state["retrievals"].values()
         outcome = absence_outcome(retrievals)

@@ -84,7 +84,9 @@ def _call(rerank: Callable[[], Awaitable[list[Judged]]], limit: float) -> Callab
 
 
 def _question(state: RankingInput) -> str:
-    """The message; for a follow-up that a rule put together with what it leans on, that."""
+    """The message; for a follow-up that a model or a rule put together with what it leans on, that."""
     intent = state["intent"]
+    if rewritten := intent.get("rewritten"):
+        return rewritten
     leaning = intent.get("mode") == "message" and intent["text_queries"]
     return intent["text_queries"][0] if leaning else state["turn"]["question"]

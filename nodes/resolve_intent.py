@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 
 from groundgraph.chains.answer_prompt import recent_conversation
 from groundgraph.core.context import Context, options_in_force
+from groundgraph.core.dialogue_state import DIALOGUE_STATE
 from groundgraph.core.errors import FilterInvalid, ModelError, Problem, UnknownName
 from groundgraph.core.filters import check_filters
 from groundgraph.core.follow_up import contextualised, is_follow_up
@@ -39,6 +40,7 @@ class ResolveIntentInput(TypedDict, total=False):
     messages: list[AnyMessage]
     metadata: dict[str, Any]
     turn: Turn
+    intent: IntentState
 
 
 class ResolveIntentUpdate(TypedDict):
@@ -69,17 +71,22 @@ def resolve_intent(
 
     async def resolve_intent(state: ResolveIntentInput, runtime: Runtime[Context]) -> ResolveIntentUpdate:
         started = time.perf_counter()
-        calls: list[ModelCall] = []
+        earlier = state.get("intent", {})
+        calls: list[ModelCall] = list(earlier.get("calls", []))
         options = options_in_force(settings, state["turn"]["options"], runtime.context)
         asked = _asked_sources(schemas, options.sources)
-        if settings.intent.mode != "extract" or (extract is None and query_model is None):
+        if state["turn"].get("path") == "state_facts":
+            intent = _intent("state_facts", [], settings, {})
+        elif settings.intent.mode != "extract" or (extract is None and query_model is None):
             intent = _without_model(state, settings, template)
         elif extract is not None:
             intent = await _extracted(state, extract, asked, calls)
         else:
             intent = await _with_queries(state, settings, query_model, prompts, calls)  # type: ignore[arg-type]
         enforced = enforced_filters(settings, options.scope, signed_in(runtime))
-        checked, skipped = enforce_filters(intent, asked, enforced)
+        checked, skipped = enforce_filters(_after(earlier, intent), asked, enforced)
+        if state["turn"].get("path") == "state_facts":
+            skipped[DIALOGUE_STATE] = _state_entry(state["turn"])
         elapsed = (time.perf_counter() - started) * 1000
         runtime.stream_writer({"stage": "resolve_intent", "text_queries": checked["text_queries"]})
         return {
@@ -88,6 +95,18 @@ def resolve_intent(
         }
 
     return resolve_intent
+
+
+def _after(earlier: IntentState, intent: IntentState) -> IntentState:
+    """`intent` with what stages before this step found."""
+    if not earlier:
+        return intent
+    return {**earlier, **intent, "issues": [*earlier.get("issues", []), *intent.get("issues", [])]}
+
+
+def _question(state: ResolveIntentInput) -> str:
+    """The question of the turn, as one that stands on its own where it was rewritten."""
+    return state.get("intent", {}).get("rewritten") or state["turn"]["question"]
 
 
 def _asked_sources(
@@ -103,7 +122,7 @@ def _asked_sources(
 
 
 def _without_model(state: ResolveIntentInput, settings: Settings, template: Template | None) -> IntentState:
-    message, intent = state["turn"]["question"], settings.intent
+    message, intent = _question(state), settings.intent
     if intent.mode == "template" and template is not None:
         found = render_intent(template, message=message, metadata=state.get("metadata", {}), scope=intent.scope)
         return found if found["text_queries"] else {**found, "text_queries": [message]}
@@ -118,7 +137,10 @@ def _message_queries(state: ResolveIntentInput, settings: Settings) -> list[str]
 
     A vague message stands behind keywords, when that is configured, else a follow-up behind the question before it.
     """
-    message, follow_ups = state["turn"]["question"], settings.intent.follow_ups
+    message, follow_ups = _question(state), settings.intent.follow_ups
+    if message != state["turn"]["question"]:
+        # It leans on nothing any more.
+        return [message]
     enriched = _enriched(state, settings)
     if enriched != message:
         return [enriched, message] if follow_ups else [enriched]
@@ -134,8 +156,8 @@ def _message_queries(state: ResolveIntentInput, settings: Settings) -> list[str]
 
 def _enriched(state: ResolveIntentInput, settings: Settings) -> str:
     """The message, behind keywords of the conversation when it is vague and the settings ask for that (I5)."""
-    message, intent = state["turn"]["question"], settings.intent
-    if not intent.expand_ambiguous_queries:
+    message, intent = _question(state), settings.intent
+    if not intent.expand_ambiguous_queries or message != state["turn"]["question"]:
         return message
     from groundgraph.chains.expand_ambiguous import expanded, is_ambiguous
 
@@ -159,7 +181,7 @@ async def _with_queries(
     try:
         queries = await generate_queries(settings, model, prompts, turn, messages, calls, message=message)
     except ModelError as error:
-        return _by_message(turn, settings, prompts, error)
+        return _by_message(state, settings, prompts, error)
     return _intent("extract", queries, settings, {})
 
 
@@ -185,7 +207,7 @@ async def _extracted(
         schema = extract.schema(schemas, held)
         extraction = await extract(_enriched(state, settings), turn, messages, schema, calls)
     except ModelError as error:
-        return _by_message(turn, settings, prompts, error)
+        return _by_message(state, settings, prompts, error)
     intent = extracted_intent(extraction, settings.intent, schemas, held, turn, messages)
     issues = [
         prompts.note("filter_refused", turn["language"], field=one["field"], reason=one["reason"])
@@ -196,9 +218,9 @@ async def _extracted(
     return {**intent, "issues": issues}
 
 
-def _by_message(turn: Turn, settings: Settings, prompts: Prompts, error: ModelError) -> IntentState:
-    note = prompts.note("queries_failed", turn["language"], reason=str(error))
-    return {**_intent("message", [turn["question"]], settings, {}), "issues": [note]}
+def _by_message(state: ResolveIntentInput, settings: Settings, prompts: Prompts, error: ModelError) -> IntentState:
+    note = prompts.note("queries_failed", state["turn"]["language"], reason=str(error))
+    return {**_intent("message", [_question(state)], settings, {}), "issues": [note]}
 
 
 def _intent(mode: str, queries: list[str], settings: Settings, filters: Mapping[str, Any]) -> IntentState:
@@ -245,6 +267,13 @@ def enforce_filters(
             filters[name] = own
     sources = [name for name in schemas if name not in skipped]
     return {**intent, "filters": filters, "sources": sources, "issues": issues}, skipped
+
+
+def _state_entry(turn: Turn) -> Retrieval:
+    """The dialogue's state as a source that has answered: it is all that such a turn is answered from."""
+    state = turn.get("state")
+    found = len(state["facts"]) if state else 0
+    return {"source": DIALOGUE_STATE, "kind": "state_facts", "status": "ok", "refs": [], "found": found}
 
 
 def _skipped(name: str, reason: str, kind: str) -> Retrieval:

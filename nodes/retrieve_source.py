@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 from groundgraph.core.chain_calls import collect_chain_calls
 from groundgraph.core.circuit_breaker import CircuitBreaker
 from groundgraph.core.clean_text import clean_text
-from groundgraph.core.context import Context, options_in_force
+from groundgraph.core.context import Context, Options, options_in_force
 from groundgraph.core.deadline import DeadlinePassed, within
 from groundgraph.core.degraded import collect_degradations
 from groundgraph.core.errors import SchemaChanged, SourceContractBroken, SourceError
@@ -73,12 +73,12 @@ def retrieve_source(
         options = options_in_force(settings, task["options"], runtime.context)
         limit = limits.get(source.name, settings.deadlines.source)
         started = time.perf_counter()
-        retrieval: Retrieval = {"source": source.name, "query": task["query"], "refs": [], "found": 0}
+        retrieval: Retrieval = {"source": source.name, **_what(task), "refs": [], "found": 0}
         records: dict[str, EvidenceRecord] = {}
         enforced = enforced_filters(settings, options.scope, signed_in(runtime)).get(source.name, {})
         breaker, intent = breakers[source.name], _intent(task, enforced)
         if breaker.allows() or await _recovered(source):
-            question = Question(source, intent, options.top_k, options.score_threshold)
+            question = _question(task, source, intent, options)
             with collect_degradations() as degradations, collect_chain_calls() as calls:
                 report, records = await _retrieved(question, limit, settings.limits.attempts, evidence)
             retrieval |= report
@@ -109,7 +109,22 @@ def _intent(task: RetrievalTask, enforced: Mapping[str, Any]) -> RetrievalIntent
     # Set here once more: whoever edits a state must not get around them.
     own = {**task["filters"], **enforced}
     filters = {task["source"]: own} if own else {}
-    return RetrievalIntent([task["query"]], filters, task["scope"], None, task["categories"], task["raw_data"])
+    # The facts of a category are asked for without a question.
+    queries = [] if task.get("kind") == "state_facts" else [task["query"]]
+    return RetrievalIntent(queries, filters, task["scope"], None, task["categories"], task["raw_data"])
+
+
+def _what(task: RetrievalTask) -> Retrieval:
+    kind = task.get("kind")
+    if kind is None:
+        return {"query": task["query"]}
+    return {"kind": kind} if kind == "state_facts" else {"query": task["query"], "kind": kind}
+
+
+def _question(task: RetrievalTask, source: GroundedSource, intent: RetrievalIntent, options: Options) -> Question:
+    # What has no question has no relevance to it.
+    threshold = 0.0 if task.get("kind") == "state_facts" else options.score_threshold
+    return Question(source, intent, task.get("top_k", options.top_k), threshold)
 
 
 References = tuple[dict[str, EvidenceRecord], list[Ref]]

@@ -67,6 +67,16 @@ class GroundedSource(ABC):
         """The names of the metadata fields that results carry; empty when the source cannot tell."""
         return set()
 
+    async def categories(self, filters: Mapping[str, Any] | None = None) -> dict[str, str]:  # noqa: ARG002 - of the contract
+        """The categories of what is searched, each with a description that may be empty; none by default.
+
+        `filters` are those that hold for this source, checked: what they leave nothing of is not listed, so that
+        nobody, a model that chooses categories included, reads of what is outside a run's scope.
+        A source that has some searches in `intent.categories` alone, and gives an intent without text queries what
+        belongs to them, the most important first (C3, C7).
+        """
+        return {}
+
     async def texts_between(self, pairs: Sequence[tuple[str, str]]) -> list[str | None]:
         """For each pair of `source_id`s of neighbouring results what stands between the two in their original.
 
@@ -141,5 +151,6 @@ for _name, _place in {
     "database": "sql.options:database_from_options",
     "langchain": "langchain_adapter.options:langchain_from_options",
     "weaviate": "weaviate.options:weaviate_from_options",
+    "cascade": "cascade.options:cascade_from_options",
 }.items():
     source_types.provide(_name, f"groundgraph.sources.{_place}")

@@ -10,6 +10,7 @@ os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
 os.environ["LANGSMITH_TRACING"] = "false"
 
 import pytest
+from chromium import chromium  # noqa: F401 - one browser for all folders
 from weaviate_fixtures import own_server, weaviate_binary, weaviate_server  # noqa: F401 - one server for all folders
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -17,9 +17,10 @@ MAY_IMPORT = {
     "chains": {"core", "prompts"},
     "nodes": {"core", "prompts", "chains", "sources"},
     "graph": {"core", "prompts", "chains", "sources", "nodes"},
+    "report": {"core", "prompts", "chains"},
     "testing": {"core", "prompts", "chains", "sources", "nodes", "graph"},
     "evals": {"core", "prompts", "chains", "sources", "nodes", "graph"},
-    "cli": {"core", "prompts", "chains", "sources", "nodes", "graph", "testing", "evals"},
+    "cli": {"core", "prompts", "chains", "sources", "nodes", "graph", "testing", "evals", "report"},
 }
 FILES = sorted(
     path for folder in MAY_IMPORT for path in (PACKAGE / folder).rglob("*.py") if "__pycache__" not in path.parts

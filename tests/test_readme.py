@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,12 +73,8 @@ def test_the_changelog_names_the_version() -> None:
 
 
 @pytest.mark.slow
-def test_a_clean_clone_runs_the_demo(tmp_path: Path) -> None:
-    clone = tmp_path / "clone"
-    subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
-    environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
-    run = subprocess.run(
-        ["make", "demo"], cwd=clone, env=environment, capture_output=True, text=True, timeout=900, check=False
-    )
-    assert run.returncode == 0, run.stderr
-    assert "[1]" in run.stdout
+def test_a_newcomer_gets_from_a_clean_clone_to_a_larger_agent() -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "newcomers_path.py")]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "ok  a larger agent" in run.stdout

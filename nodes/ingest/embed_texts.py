@@ -85,6 +85,7 @@ class _Embedding:
                     lambda: self.embedder.embed_texts(texts),
                     limit=self.settings.deadlines.model,
                     attempts=self.settings.limits.attempts,
+                    service=self.embedder,
                 )
             except Exception as error:
                 return [error] * len(texts)

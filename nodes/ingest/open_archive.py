@@ -72,5 +72,7 @@ def _check_xml(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, kind: str) -> N
                 if any(mark in before + block for mark in _DOCTYPE):
                     raise IngestError(f"'{entry.filename}' in it declares a document type, as no {kind} file may")
                 before = block[-32:]
+    except IngestError:
+        raise
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
         raise IngestError(f"'{entry.filename}' in it is damaged or encrypted: {error}") from error

@@ -18,13 +18,20 @@ if TYPE_CHECKING:
     from groundgraph.core.load_settings import load_settings
     from groundgraph.core.schema import SourceSchema
     from groundgraph.core.settings import Settings
+    from groundgraph.graph.cascade_retriever import CascadeRetriever
     from groundgraph.graph.ingest import ingest_graph
     from groundgraph.graph.knowledge_base import KnowledgeBase
     from groundgraph.graph.load_provenance import load_provenance
     from groundgraph.graph.open_graph import open_graph
+    from groundgraph.graph.prune_checkpoints import prune_checkpoints
+    from groundgraph.graph.query_bot import QueryBot
+    from groundgraph.graph.query_bot_async import AsyncQueryBot
     from groundgraph.graph.resume import resume_turn
     from groundgraph.graph.retrieval import RetrievedContext, retrieval_graph, retrieval_tool, retrieve_context
     from groundgraph.graph.turn import turn_graph
+    from groundgraph.graph.turn_tool import turn_tool
+    from groundgraph.report.turn_page import turn_page
+    from groundgraph.report.turn_text import turn_text
     from groundgraph.sources.contract import GroundedSource
     from groundgraph.sources.in_memory import InMemorySource
     from groundgraph.sources.langchain_adapter import LangChainSource
@@ -34,12 +41,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AsyncQueryBot": "graph.query_bot_async",
+    "CascadeRetriever": "graph.cascade_retriever",
     "Context": "core.context",
     "GroundGraphError": "core.errors",
     "GroundedSource": "sources.contract",
     "InMemorySource": "sources.in_memory",
     "LangChainSource": "sources.langchain_adapter",
     "KnowledgeBase": "graph.knowledge_base",
+    "QueryBot": "graph.query_bot",
     "RetrievalIntent": "core.intent",
     "RetrievedContext": "graph.retrieval",
     "Settings": "core.settings",
@@ -51,21 +61,28 @@ _HOMES = {
     "load_provenance": "graph.load_provenance",
     "load_settings": "core.load_settings",
     "open_graph": "graph.open_graph",
+    "prune_checkpoints": "graph.prune_checkpoints",
     "register_chain": "chains.register_chain",
     "resume_turn": "graph.resume",
     "retrieval_graph": "graph.retrieval",
     "retrieval_tool": "graph.retrieval",
     "retrieve_context": "graph.retrieval",
     "turn_graph": "graph.turn",
+    "turn_page": "report.turn_page",
+    "turn_text": "report.turn_text",
+    "turn_tool": "graph.turn_tool",
 }
 
 __all__ = [
+    "AsyncQueryBot",
+    "CascadeRetriever",
     "Context",
     "GroundGraphError",
     "GroundedSource",
     "InMemorySource",
     "KnowledgeBase",
     "LangChainSource",
+    "QueryBot",
     "RetrievalIntent",
     "RetrievedContext",
     "Settings",
@@ -77,12 +94,16 @@ __all__ = [
     "load_provenance",
     "load_settings",
     "open_graph",
+    "prune_checkpoints",
     "register_chain",
     "resume_turn",
     "retrieval_graph",
     "retrieval_tool",
     "retrieve_context",
     "turn_graph",
+    "turn_page",
+    "turn_text",
+    "turn_tool",
 ]
 
 

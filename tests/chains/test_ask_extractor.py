@@ -57,6 +57,15 @@ async def test_i2_a_server_that_refuses_structured_output_is_asked_for_text_and_
     assert len(model.calls) == 3
 
 
+async def test_i2_a_prompt_that_is_refused_both_ways_says_nothing_about_structured_output():
+    model = ScriptedChatModel([Reply(status=400), Reply(status=400), REPLY])
+    ask = AskExtractor(model)
+    with pytest.raises(ScriptedStatusError):
+        await ask([HumanMessage("much too long")], SCHEMA)
+    assert (await ask([HumanMessage("hm")], SCHEMA)).tool_calls
+    assert ["tools" in call.kwargs for call in model.calls] == [True, False, True]
+
+
 async def test_i2_other_errors_are_not_taken_for_a_lack_of_structured_output():
     ask = AskExtractor(ScriptedChatModel([Reply(status=401), REPLY]))
     with pytest.raises(ScriptedStatusError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.budget import Budget, cut_to, fit, with_state_facts
+from groundgraph.chains.budget import Budget, cut_to, facts_that_fit, fit
 from groundgraph.chains.count_tokens import estimated_tokens
 from groundgraph.chains.zigzag import zigzag
 from groundgraph.prompts import Prompts
@@ -63,18 +63,30 @@ def test_p9_a_text_is_cut_between_words_only(text, limit):
 
 def test_p9_state_facts_fill_what_is_left_behind_the_separator_of_the_language():
     facts = ["Тариф: базовый", "Очень длинный факт " * 9, "Этап: счёт"]
-    text = with_state_facts("Найденное.", facts, SEPARATORS["ru"], Budget(80))
-    assert text == "Найденное.\n\n=== КОНТЕКСТ ЭТАПА ===\n\nТариф: базовый\n\nЭтап: счёт"
+    whole = "Найденное.\n\n=== КОНТЕКСТ ЭТАПА ===\n\nТариф: базовый\n\nЭтап: счёт"
+    assert facts_that_fit("Найденное.", facts, SEPARATORS["ru"], [Budget(len(whole))]) == [0, 2]
+    assert facts_that_fit("Найденное.", facts, SEPARATORS["ru"], [Budget(len(whole) - 1)]) == [0]
 
 
 def test_p9_without_evidence_the_state_facts_stand_alone_and_without_room_they_are_left_out():
-    assert with_state_facts("", ["a fact"], SEPARATORS["en"], Budget()).endswith("\n\na fact")
-    assert with_state_facts("evidence", ["a fact"], SEPARATORS["en"], Budget(20)) == "evidence"
-    assert with_state_facts("evidence", [], SEPARATORS["en"], Budget()) == "evidence"
+    assert facts_that_fit("", ["a fact"], SEPARATORS["en"], [Budget()]) == [0]
+    assert facts_that_fit("", ["a fact"], "", [Budget(6)]) == [0]
+    assert facts_that_fit("evidence", ["a fact"], SEPARATORS["en"], [Budget(20)]) == []
+    assert facts_that_fit("evidence", [], SEPARATORS["en"], [Budget()]) == []
 
 
-@given(st.text(max_size=30), TEXTS, st.integers(0, 150))
-def test_p9_evidence_comes_first_whole_and_the_facts_never_exceed_the_budget(evidence, facts, limit):
-    text = with_state_facts(evidence, facts, SEPARATORS["ru"], Budget(limit))
-    assert text.startswith(evidence)
-    assert text == evidence or len(text) <= limit
+@given(st.text(max_size=30), TEXTS, st.integers(0, 150), st.integers(0, 60))
+def test_p9_evidence_comes_first_whole_and_the_facts_never_exceed_a_budget(evidence, facts, limit, tokens):
+    budgets = [Budget(limit), Budget(tokens, estimated_tokens)]
+    kept = facts_that_fit(evidence, facts, SEPARATORS["ru"], budgets)
+    assert kept == sorted(set(kept))
+    text = "\n\n".join(part for part in (evidence, SEPARATORS["ru"], *(facts[place] for place in kept)) if part)
+    assert not kept or all(budget.size(text) <= budget.limit for budget in budgets)
+
+
+def test_p9_a_count_that_does_not_add_up_still_holds_for_the_whole():
+    def square(text: str) -> int:
+        return len(text) ** 2
+
+    assert fit(["one", "two"], [Budget(19, square)], "|") == [0]
+    assert fit(["one", "two"], [Budget(49, square)], "|") == [0, 1]

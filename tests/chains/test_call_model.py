@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from unittest.mock import ANY
 
 import pytest
 from hypothesis import given
@@ -21,6 +22,7 @@ from groundgraph.chains.call_model import (
 )
 from groundgraph.core.deadline import turn_ends_at
 from groundgraph.core.errors import ModelBudgetSpent, ModelError, ModelTimeout
+from groundgraph.core.retry_budget import RetryBudget, budget_of
 from groundgraph.core.settings import LimitSettings
 from groundgraph.testing import Reply, ScriptedChatModel, ScriptedStatusError
 
@@ -168,3 +170,36 @@ def test_v1_a_call_is_recorded_under_the_models_name():
     assert model_name(model) == "scripted"
     record = call_record("answer", model, input_tokens=3)
     assert record == {"role": "answer", "model": "scripted", "input_tokens": 3}
+
+
+def spend(budget: RetryBudget) -> None:
+    while budget.take():
+        pass
+
+
+async def test_fault_79_in_a_turn_tries_are_paid_for_by_all_who_call_a_service_and_elsewhere_they_are_not():
+    service = ScriptedChatModel("the object that is called")
+    spend(budget_of(service))
+    outside = await ask(busy(503), "fine", service=service)
+    assert outside == ("fine", 2)
+    token = turn_ends_at.set(time.monotonic() + 30)
+    try:
+        spend(budget_of(service))
+        error, tries = await ask(busy(503), "fine", service=service)
+        alone = await ask(busy(503), "fine")
+    finally:
+        turn_ends_at.reset(token)
+    assert (type(error), tries) == (ModelError, 1)
+    assert alone == ("fine", 2)
+
+
+async def test_fault_79_a_service_that_asked_to_wait_is_not_called_by_others_before():
+    service = ScriptedChatModel("the object that is called")
+    started = time.monotonic()
+    assert await ask(busy(429, "0.3"), limit=0.2, service=service) == (ANY, 1)
+    assert await ask("fine", service=service) == ("fine", 1)
+    assert time.monotonic() - started >= 0.3
+    await ask(busy(429, "30"), limit=0.2, service=service)
+    error, tries = await ask("fine", limit=1, service=service)
+    assert (type(error), tries) == (ModelError, 0)
+    assert "not to be called" in str(error)

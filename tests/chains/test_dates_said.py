@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.dates_said import periods
+from groundgraph.chains.dates_said import MAX_PERIODS, periods
 from groundgraph.chains.ground_dates import DateGround, grounded_days
 
 TODAY = date(2026, 11, 21)
@@ -113,3 +113,18 @@ def test_i3_a_field_that_skips_grounding_takes_every_date():
 def test_i3_whatever_is_kept_is_an_iso_day(text, value, operator):
     for found in days(text, {operator: value}).values():
         date.fromisoformat(found)
+
+
+@pytest.mark.parametrize("text", ["5000 years ago", "in the last 9999 years"])
+@pytest.mark.parametrize("value", ["5000 years ago", "0001-01-01", "2026-03-01"])
+def test_i3_the_first_day_that_there_is_has_none_before_it(text, value):
+    new_year = DateGround(text, date(2026, 1, 1))
+    found, _ = grounded_days({"gte": value}, new_year)
+    assert found in ({}, {"gte": "0001-01-01"})
+
+
+def test_fault_2_a_text_of_dates_names_each_once_and_not_more_than_so_many():
+    today = date(2026, 11, 21)
+    assert len(periods("in March " * 500, today)) == 1
+    log = " ".join(f"{number % 28 + 1}.{number % 12 + 1}.{1900 + number % 120}" for number in range(1000))
+    assert len(periods(log, today)) == MAX_PERIODS

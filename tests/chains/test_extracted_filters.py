@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from incident_sources import FIELDS
 
-from groundgraph.chains.extracted_filters import extracted_filters, shown
+from groundgraph.chains.extracted_filters import MAX_LOOKED_AT, extracted_filters, shown
 from groundgraph.chains.ground_dates import DateGround
 from groundgraph.chains.ground_fields import UserWords
 from groundgraph.core.filters import check_filters
@@ -59,6 +59,10 @@ def test_i2_critical_incidents_after_march_is_a_typed_filter():
         ("tagged pump", "tags", ["pump"], ["pump"]),
         ("on 14 March and 15 March", "date", ["14 March", "2026-03-15"], ["2026-03-14", "2026-03-15"]),
         ("after March", "date", {"after": "March"}, {"gt": "2026-03-31"}),
+        # A day, a number or a switch contains nothing but itself.
+        ("on 14 March", "date", {"contains": "14 March"}, "2026-03-14"),
+        ("5 of them", "count", {"contains": 5}, 5),
+        ("resolved ones", "resolved", {"contains": True}, True),
     ],
 )
 def test_i2_equality_sets_ranges_and_dates_become_conditions(message, field, proposed, condition):
@@ -77,6 +81,8 @@ def test_i2_equality_sets_ranges_and_dates_become_conditions(message, field, pro
         ("acme", {"incidents": {"tenant": "acme"}}, ("incidents.tenant", "held")),
         ("critical", {"incidents": {"severity": {"like": "critical"}}}, ("incidents.severity", "value")),
         ("critical", {"incidents": {"severity": {"gt": "critical", "eq": 3}}}, ("incidents.severity", "value")),
+        ("resolved ones", {"incidents": {"resolved": {"gte": True}}}, ("incidents.resolved", "value")),
+        ("tagged pump", {"incidents": {"tags": {"lt": "pump"}}}, ("incidents.tags", "value")),
         ("five", {"incidents": {"count": "many"}}, ("incidents.count", "value")),
         ("five", {"incidents": {"count": True}}, ("incidents.count", "value")),
         ("x", {"incidents": {"owner": {"contains": {"a": 1}}}}, ("incidents.owner", "value")),
@@ -153,3 +159,10 @@ def test_i2_whatever_is_proposed_only_declared_and_valid_conditions_come_out(pro
 @given(JSON)
 def test_what_is_shown_of_a_value_is_short(value):
     assert len(shown(value)) <= 200
+
+
+def test_fault_25_a_reply_full_of_values_is_looked_at_up_to_a_bound():
+    fields = {f"field{number}": {"type": "string"} for number in range(20)}
+    schemas = {"s": SourceSchema("s", fields)}
+    proposed = {"s": {name: [f"word{number}" for number in range(60)] for name in fields}}
+    assert len(extract("nothing of that", proposed, schemas=schemas).dropped) == MAX_LOOKED_AT

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -134,3 +136,10 @@ def test_i3_grounding_never_fails(message, value, annotation):
 def test_i3_a_value_supports_itself(value):
     assert UserWords(f"the {value} please").holds(value)
     assert grounded(f"the {value} please", value)
+
+
+def test_fault_2_the_numbers_of_a_long_message_are_found_in_a_time_that_grows_with_its_length():
+    started = time.perf_counter()
+    assert UserWords("1-" * 16_000).numbers == {1.0}
+    # A tenth of a second; over two before the look for a digit had a bound.
+    assert time.perf_counter() - started < 1.5

@@ -15,6 +15,7 @@ from groundgraph.chains.merge import (
     Hit,
     concatenate,
     fuse_queries,
+    in_order,
     relative_score,
     round_robin,
     times_found,
@@ -63,6 +64,11 @@ def test_r8_round_robin_keeps_each_sources_order(by_source, weights):
     merged = round_robin(named, weights)
     for name, found in named.items():
         assert [hit for hit in merged if hit.source_name == name] == found
+
+
+def test_Q2_in_order_gives_one_source_after_another():
+    by_source = {"B": hits("B", 0.1, 0.2), "A": hits("A", 1, 0.5)}
+    assert [hit.key for hit in in_order(by_source, {"A": 9})] == ["B0", "B1", "A0", "A1"]
 
 
 def test_r8_relative_score_scales_each_source_by_its_range_and_weight():

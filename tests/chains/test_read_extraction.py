@@ -116,3 +116,12 @@ def test_fault_17_any_beginning_of_a_reply_gives_whole_queries_or_a_fault(end, b
 def test_fault_17_reading_never_fails_otherwise(text):
     with contextlib.suppress(ExtractionUnreadable):
         assert read_extraction(text, 3).text_queries
+
+
+@pytest.mark.parametrize("character", ["\\u0000", "\\ud800"])
+def test_fault_5_an_escape_of_a_character_that_no_store_takes_is_replaced_wherever_it_stands(character):
+    found = read_extraction(
+        f'{{"text_queries": ["a{character}b"], "x{character}": [{{"{character}": "{character}"}}]}}', 3
+    )
+    assert found.raw == {"text_queries": ["a\ufffdb"], "x\ufffd": [{"\ufffd": "\ufffd"}]}
+    assert list(found.extra) == ["x\ufffd"]

@@ -18,14 +18,14 @@ def test_u6_a_right_file_is_said_to_be_right(call, tmp_path):
 
 
 def test_fault_09_every_problem_is_a_line_with_file_line_and_column(call, tmp_path):
-    (tmp_path / "a.yaml").write_text("retrieval:\n  top_kk: 3\n  top_k: 0\ncategory_router: {enabled: true}\n")
+    (tmp_path / "a.yaml").write_text("retrieval:\n  top_kk: 3\n  top_k: 0\ncategory_router: {top_k: 0}\n")
     ran = call("config", "check", "a.yaml")
     assert ran.code == 2
     places = [line.split(": ")[:2] for line in ran.out.splitlines()]
     assert places == [
         ["a.yaml:2:3", "retrieval.top_kk"],
         ["a.yaml:3:3", "retrieval.top_k"],
-        ["a.yaml:4:19", "category_router.enabled"],
+        ["a.yaml:4:19", "category_router.top_k"],
     ]
     ran = call("config", "check", "a.yaml", "--json")
     assert ran.code == 2

@@ -241,3 +241,23 @@ def test_l14_conversations_are_never_below_their_last_turn(call, data):
     print(differences)
     for name in ("nDCG@5", "R@5"):
         assert differences[name]["difference"] >= -0.01
+
+
+def test_l14_the_passages_can_be_measured_in_a_sql_database(call, folder, tmp_path):
+    embedded = call("evaluate", "small", "--json").json
+    ran = call("evaluate", "small", "--sql", "sqlite:///measured.db", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.json["measures"] == embedded["measures"]
+    assert (tmp_path / "measured.db").is_file()
+    np.save(folder / "small.corpus.npy", np.eye(3, dtype="float32"))
+    np.save(folder / "small.queries.npy", np.eye(3, dtype="float32"))
+    ran = call("evaluate", "small", "--vectors", "small", "--sql", "sqlite:///measured.db")
+    assert ran.code == 0
+    assert "searched by words alone" in ran.err
+
+
+def test_a_database_that_cannot_be_measured_in_is_told(call, folder):
+    for url, code in (("mongodb://h/d", 2), ("postgresql://nobody@127.0.0.1:1/none", 3)):
+        ran = call("evaluate", "small", "--sql", url)
+        assert ran.code == code
+        assert "--sql" in ran.err

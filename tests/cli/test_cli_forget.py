@@ -108,7 +108,7 @@ class PrefixStore(InMemoryStore):
 
 async def test_u5_messages_that_left_the_window_go_too_beyond_one_page(monkeypatch):
     from groundgraph import load_settings, turn_graph
-    from groundgraph.graph import forget_thread as module
+    from groundgraph.graph import evidence_references as module
 
     monkeypatch.setattr(module, "_PAGE", 2)
     store = PrefixStore()

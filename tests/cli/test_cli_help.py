@@ -10,7 +10,7 @@ import pytest
 
 from groundgraph import __version__
 
-COMMANDS = ("demo", "ingest", "ask", "inspect", "sources", "forget", "graph", "doctor", "evaluate")
+COMMANDS = ("demo", "ingest", "ask", "inspect", "sources", "forget", "graph", "doctor", "evaluate", "report")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

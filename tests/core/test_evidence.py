@@ -145,3 +145,7 @@ def test_a_preview_is_cut_between_words():
     assert preview("one two  three\nfour", 12) == "one two…"
     assert preview("short\ntext", 12) == "short text"
     assert preview("x" * 50, 10) == "x" * 9 + "…"
+
+
+def test_fault_5_a_name_without_forbidden_characters():
+    assert jsonable({"a\x00": {"\ud800": "\x00"}}) == {"a\ufffd": {"\ufffd": "\ufffd"}}

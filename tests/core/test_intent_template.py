@@ -216,3 +216,12 @@ def test_fault_64_a_huge_intent_is_refused():
         intent(
             "text_queries: [a]\n{% for i in range(99999) %}{% for j in range(9999) %}# comment{% endfor %}{% endfor %}"
         )
+
+
+@pytest.mark.parametrize(
+    "source", ["text_queries: '{{ message }}'", "- {{ message }}", "text_queries: [{{ message }}", "a: {{ message }}"]
+)
+def test_i7_the_text_that_an_error_shows_holds_what_the_template_printed(source):
+    with pytest.raises(IntentInvalid) as caught:
+        render_intent(compile_intent_template(source), message="grant: types", metadata={})
+    assert caught.value.rendered == source.replace("{{ message }}", "grant: types")

@@ -184,7 +184,7 @@ def test_u6_true_and_false_stay_what_they_are_also_behind_an_anchor(file):
 def test_fault_09_problems_come_in_the_order_of_the_file_with_every_place(file):
     path = file(
         "reasoning:\n  strategy: other\n  synthesis:\n    allow_parametric: bridges\n    styl: x\n"
-        "sources:\n- type: a\n  weight: 0\n- name: b\nbase_dir: x\ncategory_router:\n  enabled: true\nretrieval: 3\n"
+        "sources:\n- type: a\n  weight: 0\n- name: b\nbase_dir: x\ncategory_router:\n  top_k: 0\nretrieval: 3\n"
     )
     with pytest.raises(ConfigurationError) as caught:
         load_settings(path)
@@ -195,7 +195,7 @@ def test_fault_09_problems_come_in_the_order_of_the_file_with_every_place(file):
         ("sources.0.weight", 8, 3),
         ("sources.1.type", 9, 3),
         ("base_dir", 10, 1),
-        ("category_router.enabled", 12, 3),
+        ("category_router.top_k", 12, 3),
         ("retrieval", 13, 1),
     ]
 
@@ -234,7 +234,7 @@ def test_u6_paths_start_at_the_folder_of_the_file(file):
     assert settings.origin == str(path)
 
 
-@pytest.mark.parametrize("key", ["base_dir", "origin", "notices"])
+@pytest.mark.parametrize("key", ["base_dir", "origin"])
 def test_u6_what_is_no_setting_cannot_be_set(key, file, monkeypatch):
     assert problem({key: "x"}).key == key
     assert problem(file(f"{key}: x\n")).key == key

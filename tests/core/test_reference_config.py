@@ -1,4 +1,4 @@
-"""Every key of the documents is known: it works, or it is refused as a feature that is not there yet (U6)."""
+"""Every key of the documents is known: it works, and the full reference loads as it is (U6)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from groundgraph.core.errors import ConfigurationError
+from groundgraph.cli.check_config import check_config
+from groundgraph.core.enhanced_settings import CategoryRouterSettings, EnhancedRetrievalSettings
 from groundgraph.core.load_settings import load_settings
-from groundgraph.core.planned_keys import planned_values
 from groundgraph.core.settings import ChainSettings
 from groundgraph.core.topic_settings import TopicIndexSettings
 from groundgraph.core.yaml_file import read_yaml
@@ -18,26 +18,10 @@ from groundgraph.testing import NgramEmbeddings, ScriptedChatModel
 CONFIGS = Path(__file__).parent / "configs"
 REFERENCE = CONFIGS / "reference_config.yaml"
 MINIMAL = CONFIGS / "minimal_config.yaml"
-# An issue that brings one of these features takes it from this list and from planned_keys.yaml.
-NOT_YET = [
-    ("retriever.thresholds", 91),
-    ("retriever.default_top_k", 92),
-]
 
 
-def test_u6_the_full_reference_gives_the_refusals_of_features_to_come_and_nothing_else():
-    with pytest.raises(ConfigurationError) as caught:
-        load_settings(REFERENCE)
-    assert [(found.key, found.line) for found in caught.value.problems] == NOT_YET
-    assert all("is not available in this version: " in found.message for found in caught.value.problems)
-    assert {found.file for found in caught.value.problems} == {str(REFERENCE)}
-
-
-def test_u6_the_full_reference_without_the_features_to_come_loads_with_its_values():
-    given = read_yaml(REFERENCE)
-    del given["retriever"]
-    settings = load_settings(given)
-    assert settings.notices == []
+def test_u6_the_full_reference_loads_as_it_is_with_its_values():
+    settings = load_settings(REFERENCE)
     assert settings.intent.num_queries == 3
     assert [source.name for source in settings.sources] == ["knowledge_base", "faq", "case_db"]
     assert settings.sources[2].options["text_search_fields"] == ["title", "summary"]
@@ -47,6 +31,68 @@ def test_u6_the_full_reference_without_the_features_to_come_loads_with_its_value
     assert settings.chains.query.keep == 5
     plain = settings.chains.query.model_copy(update={"keep": None})
     assert settings.chains.model_copy(update={"query": plain}) == ChainSettings()
+
+
+def test_u6_the_values_of_document_004_are_the_defaults():
+    settings = load_settings(REFERENCE)
+    assert settings.enhanced_autonomous_retrieval is False
+    assert settings.enhanced_retrieval == EnhancedRetrievalSettings()
+    assert settings.category_router == CategoryRouterSettings()
+
+
+def test_u6_the_full_reference_passes_the_check_of_the_command_line():
+    checked = check_config(REFERENCE)
+    assert checked.problems == []
+    # The cluster index works with an embedding model, which the reference leaves to Python.
+    assert [notice.partition(":")[0] for notice in checked.notices] == ["sources[1].topic_index.type"]
+
+
+def test_C8_stages_that_need_a_model_are_a_notice_where_none_is_configured(tmp_path):
+    file = tmp_path / "a.yaml"
+    file.write_text("enhanced_autonomous_retrieval: true\n")
+    assert [notice.partition(" needs")[0] for notice in check_config(file).notices] == [
+        "enhanced_retrieval.stages: 'decomposition'",
+        "enhanced_retrieval.stages: 'rewrite'",
+    ]
+    file.write_text("category_router: {enabled: true}\n")
+    assert [notice.partition(":")[0].partition(" needs")[0] for notice in check_config(file).notices] == [
+        "category_router.enabled",
+        "category_router",
+    ]
+    file.write_text("enhanced_autonomous_retrieval: true\nenhanced_retrieval: {stages: [budget]}\n")
+    assert check_config(file).notices == []
+
+
+# For each key of document 004's retrieval, a value that is not its default, and the test of what it changes.
+DOCUMENT_004 = {
+    "category_router.enabled": (True, "test_C3_routing_needs_no_other_stage"),
+    "category_router.top_k": (1, "test_C3_at_most_top_k_categories"),
+    "category_router.fallback_categories": (["faq"], "test_C3_an_unknown_intent_means_the_fallback"),
+    "enhanced_autonomous_retrieval": (True, "test_C8_without_its_flag_no_stage_is_in_the_picture"),
+    "enhanced_retrieval.max_kb_chars": (10, "test_C7_the_separator_is_counted"),
+    "enhanced_retrieval.top_k_per_sub_query": (1, "test_C6_each_part_brings_top_k_per_sub_query"),
+    "enhanced_retrieval.max_sub_queries": (1, "test_C6_at_most_max_sub_queries"),
+    "enhanced_retrieval.rrf_k": (1, "test_P7_question_and_parts_are_fused_with_rrf_k"),
+    "enhanced_retrieval.rewrite_min_words": (1, "test_C4_the_least_number_of_words_is_a_setting"),
+    "enhanced_retrieval.min_complexity_length": (1, "test_C5_min_complexity_length"),
+}
+
+
+@pytest.mark.parametrize("key", DOCUMENT_004)
+def test_u6_every_key_of_document_004_has_a_test_of_what_it_does(key):
+    value, name = DOCUMENT_004[key]
+    given: dict = value
+    for part in reversed(key.split(".")):
+        given = {part: given}
+    assert load_settings(given) != load_settings({})
+    tests = "".join(path.read_text("utf-8") for path in (CONFIGS.parent.parent / "graph").glob("test_autonomous*.py"))
+    assert f"def {name}" in tests
+
+
+def test_u6_no_key_of_document_004_is_left_out():
+    given = read_yaml(REFERENCE)
+    own = {f"{section}.{key}" for section in ("category_router", "enhanced_retrieval") for key in given[section]}
+    assert own | {"enhanced_autonomous_retrieval"} == set(DOCUMENT_004)
 
 
 def test_u6_the_minimal_configuration_loads():
@@ -59,19 +105,8 @@ def test_u6_the_minimal_configuration_loads():
     assert settings.intent.domain_context == "OAuth 2.0 authorization framework"
     assert settings.embedding_model is not None
     assert settings.embedding_model.full_name == "ollama:mxbai-embed-large"
-    assert settings.notices == []
 
 
 def test_u6_the_minimal_configuration_makes_a_graph_with_its_knowledge_base():
     models = {"chat_model": ScriptedChatModel("x"), "embeddings": NgramEmbeddings()}
     assert list(Resources.build(load_settings(MINIMAL), **models).sources) == ["knowledge_base"]
-
-
-def test_u6_the_reference_sets_planned_keys_of_every_section_that_has_some():
-    sections = {found.planned.parts[0] for found in planned_values(load_flat(REFERENCE))}
-    assert {"retriever", "category_router", "enhanced_retrieval"} <= sections
-
-
-def load_flat(path: Path) -> dict:
-    given = read_yaml(path)
-    return {**given, **given["reasoning"]}

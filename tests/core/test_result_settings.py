@@ -25,7 +25,7 @@ def problem(given: dict):
 def test_p1_to_p10_nothing_is_on_by_default():
     settings = load_settings({})
     plain = settings.result_processing
-    assert [plain.scores, plain.selects, plain.arranges, settings.reranker.enabled] == [False] * 4
+    assert [plain.scores, plain.bounds, plain.arranges, settings.reranker.enabled] == [False] * 4
     assert (plain.min_results, plain.cluster_threshold, plain.cluster_min_size, plain.rrf_k) == (3, 0.7, 2, 60)
     assert (settings.reranker.threshold, settings.reranker.candidates_count) == (0.5, 10)
 

@@ -170,3 +170,33 @@ def test_sentences_are_ordered_inside_the_text_and_cover_every_character_but_spa
 )
 def test_sentence_examples(text, expected):
     assert [text[start:end] for start, end in sentences(text)] == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        ("cтaвкa", "ставка"),
+        ("Mосква", "москва"),
+        ("Windоws", "windows"),
+        ("POCТ", "рост"),
+        ("ëлка", "елка"),
+        ("став\u00adка", "ставка"),
+        ("ста\u2060в\ufeffка", "ставка"),
+        ("of\ufb01ce", "office"),
+        ("1\u0421", "1c"),
+        ("А4", "a4"),
+    ],
+)
+def test_C1_spellings_that_look_the_same_are_one_word(written, plain):
+    assert list(words(written)) == [plain]
+
+
+@pytest.mark.parametrize("word", ["игроzone", "2020г", "cop", "сор", "x5", "ёж7ы"])
+def test_C1_a_word_that_cannot_be_of_one_script_stays_as_it_is(word):
+    assert list(words(word)) == [fold(word)]
+
+
+@given(st.text(st.sampled_from("abcehkmoptxyzавсенкмортхуж15 -"), max_size=20))
+def test_C1_one_script_is_reached_at_once(text):
+    once = list(words(text))
+    assert list(words(" ".join(once))) == once

@@ -12,11 +12,12 @@ import pytest
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
-NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/groundgraph.yaml"))
+NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/run.py"))
 
 
-def test_k9_both_examples_are_there() -> None:
-    assert NAMES == ["pitch_deck", "product_search"]
+def test_k9_the_examples_are_there() -> None:
+    assert {"pitch_deck", "product_assistant", "product_search"} <= set(NAMES)
+    assert {"ask", "custom_chain", "custom_source", "sql", "subgraph"} <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -34,7 +35,17 @@ def test_k9_the_commands_of_an_example_run_without_a_key(example, name) -> None:
         check=False,
     )
     assert run.returncode == 0, run.stderr
-    assert {"product_search": "Ember flask", "pitch_deck": "What a problem slide is for"}[name] in run.stdout
+    told = {
+        "ask": "Pump 17 is serviced every 90 days. [1]",
+        "custom_chain": "1.00  Q: Where do I find seals?",
+        "custom_source": "In week 13 Bela Novak is on call for the pumps",
+        "sql": "average of cost in incidents where machine = press 2: 2305.0",
+        "subgraph": "Ticket opened: somebody will look into it.",
+        "product_search": "Ember flask",
+        "pitch_deck": "What a problem slide is for",
+        "product_assistant": "Сканер «Лоток Луч» читает штрихкоды",
+    }
+    assert told[name] in run.stdout
 
 
 @pytest.mark.parametrize("name", NAMES)

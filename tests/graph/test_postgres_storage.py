@@ -115,6 +115,68 @@ async def test_a_thread_that_another_process_holds_is_busy(url) -> None:
 
 
 @pytest.mark.live
+@pytest.mark.parametrize("cancellations", [1, 2])
+async def test_fault_75_turns_cancelled_while_they_claim_a_thread_leave_no_claim_and_break_none(
+    url,
+    postgres,  # noqa: F811
+    cancellations,
+) -> None:
+    from groundgraph.graph.postgres_claims import ThreadClaims
+
+    claims = ThreadClaims(url)
+    locks = "SELECT objid, pid FROM pg_locks WHERE locktype = 'advisory'"
+
+    async def turn(name: str) -> None:
+        async with claims.hold(name, 1):
+            await asyncio.sleep(0.001)
+
+    async with claims.hold("in use", 1):
+        in_use = postgres.execute(locks, "threads")
+        for number in range(200):
+            running = asyncio.create_task(turn(f"t{number}"))
+            for _ in range(cancellations):
+                # From before the statement is sent until after the claim is given back.
+                await asyncio.sleep(number % 40 / 8000)
+                running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+        async with claims.hold("the last", 1):
+            # Statements run one after another, so those before it are through.
+            pass
+        assert postgres.execute(locks, "threads") == in_use
+    await claims.close()
+    assert postgres.execute(locks, "threads") == []
+
+
+@pytest.mark.live
+async def test_fault_80_a_turn_that_outlives_its_graph_opens_no_connection_again(url, postgres) -> None:  # noqa: F811
+    from groundgraph.graph.postgres_claims import ThreadClaims
+
+    claims = ThreadClaims(url)
+    async with claims.hold("t", 1):
+        await claims.close()
+    opened = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'groundgraph claims'"
+    deadline = asyncio.get_running_loop().time() + 5
+    while postgres.execute(opened, "threads") != [(0,)]:
+        assert asyncio.get_running_loop().time() < deadline, "a connection was left behind"
+        await asyncio.sleep(0.05)
+
+
+@pytest.mark.live
+async def test_fault_5_a_model_that_escapes_nul_in_names_and_values_breaks_no_turn(url) -> None:
+    from groundgraph.testing import ScriptedChatModel
+
+    reply = '{"text_queries": ["grant types"], "x\\u0000": "\\u0000", "filters": {"docs": {"a\\u0000": 1}}}'
+    async with open_graph(
+        settings_for(url, intent={"mode": "extract"}), sources=[docs()], extractor=ScriptedChatModel(reply)
+    ) as graph:
+        output = await graph.ainvoke(ask(), thread())
+        intent = output["provenance"]["intent"]
+        assert intent["raw_data"]["x\ufffd"] == "\ufffd"
+        assert "docs.a\ufffd" in [one["field"] for one in intent["dropped"]]
+        assert await load_provenance(graph, "t", output["provenance"]["turn_id"]) == output["provenance"]
+
+
+@pytest.mark.live
 async def test_a_process_that_asks_no_claim_and_races_is_told_of_the_conflict(url) -> None:
     from groundgraph import InMemorySource
 

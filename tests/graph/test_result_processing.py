@@ -60,7 +60,7 @@ def order(texts: list[str]) -> list[int]:
         ({"query_rerank_weight": 0.0}, ["process_results"]),
         ({"max_kb_chars": 100}, ["fit_budget"]),
         ({"max_kb_tokens": 100}, ["fit_budget"]),
-        ({"rotation": "demote"}, ["fit_budget"]),
+        ({"rotation": "demote"}, ["rotate_results"]),
         ({"reorder": "zigzag"}, ["arrange_results"]),
         ({"cluster_strategy": "tfidf"}, ["arrange_results"]),
         (
@@ -74,7 +74,15 @@ async def test_t5_only_the_configured_steps_are_in_the_graph(processing, steps):
     names = [name async for update in graph.astream(ask(QUESTION), stream_mode="updates") for name in update]
     fixed = ["begin_turn", "resolve_intent", "retrieve_source", "merge_results"]
     assert names == [*fixed, *steps, "answer_structured", "check_citations", "record_turn"]
-    own = set(graph.nodes) & {"process_results", "rerank_results", "fit_budget", "arrange_results", "join_neighbours"}
+    ranking = {
+        "process_results",
+        "rerank_results",
+        "rotate_results",
+        "fit_budget",
+        "arrange_results",
+        "join_neighbours",
+    }
+    own = set(graph.nodes) & ranking
     assert own == set(steps)
 
 

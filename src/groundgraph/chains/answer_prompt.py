@@ -11,7 +11,7 @@ from groundgraph.chains.citations import reference
 from groundgraph.chains.label_gate import LabelGate
 from groundgraph.core.context import Options
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.turn_values import ClusterValue, Turn
+from groundgraph.core.turn_values import ClusterValue, Divider, Turn
 from groundgraph.prompts import Prompts
 
 # In an answer's `response_metadata`: how many characters of it were said, before a listing of evidence begins.
@@ -19,11 +19,16 @@ BODY_CHARS = "body_chars"
 
 
 def recent_conversation(messages: Sequence[BaseMessage], turn: Turn, turns: int) -> list[BaseMessage]:
-    """The last `turns` questions and answers before this turn's message, two messages each."""
+    """The last `turns` questions and answers before this turn's message, two messages each.
+
+    What an agent did between them is left out: providers refuse calls of tools without their results.
+    """
     before: list[BaseMessage] = [
         message
         for message in messages
-        if isinstance(message, HumanMessage | AIMessage) and message.id != turn["message_id"]
+        if isinstance(message, HumanMessage | AIMessage)
+        and message.id != turn["message_id"]
+        and not getattr(message, "tool_calls", None)
     ]
     return before[-2 * turns :] if turns else []
 
@@ -50,8 +55,12 @@ def answer_messages(
     *,
     token_limit: int,
     clusters: Sequence[ClusterValue] = (),
+    divider: Divider | None = None,
+    per_source: bool = False,
 ) -> tuple[list[BaseMessage], int] | None:
     """System prompt, conversation, evidence, question; and how many pieces of evidence did not fit `token_limit`.
+
+    With `per_source` the evidence of each source is a message of its own, in the order of their first pieces.
 
     When they are too many tokens, the conversation goes first, then evidence from the end. None when even the first
     piece of evidence does not fit: an answer without it would be made up.
@@ -65,7 +74,7 @@ def answer_messages(
         messages = [
             SystemMessage(_system_text(prompts, options)),
             *earlier,
-            HumanMessage(_evidence_text(prompts, options, turn, evidence[:shown], clusters), name="evidence"),
+            *_evidence_messages(prompts, options, turn, evidence[:shown], clusters, divider, per_source=per_source),
             HumanMessage(turn["question"]),
         ]
         excess = tokens_of(messages) - token_limit
@@ -97,28 +106,50 @@ def _system_text(prompts: Prompts, options: Options) -> str:
     ).strip()
 
 
-def _evidence_text(
+def _evidence_messages(
     prompts: Prompts,
     options: Options,
     turn: Turn,
     evidence: Sequence[SourceResult],
     clusters: Sequence[ClusterValue],
+    divider: Divider | None,
+    *,
+    per_source: bool,
+) -> list[BaseMessage]:
+    labelled = list(enumerate(evidence, 1))
+    names = dict.fromkeys(result.source_name for result in evidence) if per_source else {}
+    blocks = [[(label, one) for label, one in labelled if one.source_name == name] for name in names] or [labelled]
+    return [
+        HumanMessage(_evidence_text(prompts, options, turn, block, clusters, divider), name="evidence")
+        for block in blocks
+    ]
+
+
+def _evidence_text(
+    prompts: Prompts,
+    options: Options,
+    turn: Turn,
+    evidence: Sequence[tuple[int, SourceResult]],
+    clusters: Sequence[ClusterValue],
+    divider: Divider | None,
 ) -> str:
     opens = {one["labels"][0]: one for one in clusters}
     # A cluster of which the token limit cut off the end closes behind what is left of it.
     closes = {
         max(label for label in one["labels"] if label <= len(evidence) or label == one["labels"][0]) for one in clusters
     }
+    divided = next((label for label, _ in evidence if divider and label > divider["at"]), None)
     passages = [
         {
             "label": label,
+            "divider": divider["text"] if divider and label == divided else "",
             "source_name": result.source_name,
             "reference": reference(result, options.citation_format),
             "text": result.content,
             "opens": opens.get(label),
             "closes": label in closes,
         }
-        for label, result in enumerate(evidence, 1)
+        for label, result in evidence
     ]
     return prompts.render(
         "answer_evidence", fence=turn["id"], passages=passages, citation_format=options.citation_format

@@ -59,7 +59,10 @@ class AskExtractor:
                 # Some models of a provider that has structured output refuse it, or some of the schema.
                 if status_code(error) not in (400, 404, 405, 415, 422, 501):
                     raise
+                reply = await model.ainvoke(messages, _CONFIG)
+                # Otherwise it refuses this prompt, whatever is asked for, and the next one may be another matter.
                 self._by_text = True
+                return reply
             else:
                 return found["raw"]  # type: ignore[no-any-return]
         return await model.ainvoke(messages, _CONFIG)

@@ -12,7 +12,7 @@ from langchain_core.messages import BaseMessage
 from groundgraph.chains.result_rows import template_variables
 from groundgraph.core.context import Options
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.turn_values import ClusterValue, Flag, ModelCall, Turn
+from groundgraph.core.turn_values import ClusterValue, Divider, Flag, ModelCall, Turn
 
 
 def answer_id(turn: Turn) -> str:
@@ -42,7 +42,13 @@ class Assignment:
     prefix: str = ""
     suffix: str = ""
     clusters: Sequence[ClusterValue] = ()
+    divider: Divider | None = None
     correction: Correction | None = None
+
+    @property
+    def opening(self) -> str:
+        """The reply to a message that is nothing but small talk, empty for every other."""
+        return self.turn.get("small_talk", {}).get("text", "")
 
     @cached_property
     def variables(self) -> dict[str, Any]:
@@ -54,4 +60,5 @@ class Assignment:
             intent=self.intent,
             citation_format=self.options.citation_format,
             clusters=self.clusters,
+            divider=self.divider,
         )

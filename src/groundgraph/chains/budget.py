@@ -39,6 +39,10 @@ def fit(texts: Sequence[str], budgets: Sequence[Budget], separator: str = "\n\n"
         if all(room >= 0 for room in rest):
             kept.append(place)
             left = rest
+    # Characters add up; the tokens of a whole may be more than those of its parts.
+    counted = [budget for budget in budgets if budget.size is not len]
+    while kept and any(budget.size(separator.join(texts[n] for n in kept)) > budget.limit for budget in counted):
+        kept.pop()
     return kept
 
 
@@ -57,20 +61,21 @@ def cut_to(text: str, fits: Callable[[str], bool]) -> str:
     return text[: ends[low - 1]] if low else ""
 
 
-def with_state_facts(evidence: str, facts: Sequence[str], separator: str, budget: Budget, between: str = "\n\n") -> str:
-    """`evidence`, and behind `separator` those of `facts` that fill what it leaves of the budget; whole facts only.
+def facts_that_fit(
+    evidence: str, facts: Sequence[str], separator: str, budgets: Sequence[Budget], between: str = "\n\n"
+) -> list[int]:
+    """The places of the facts about the dialogue's state that fill what the evidence leaves of every budget, in order.
 
     Args:
         evidence: what the query found; it is never cut here.
-        facts: about the state of the dialogue, the most important first.
-        separator: a line of its own, counted like everything else.
-        budget: for the whole text.
+        facts: the most important first; whole ones only.
+        separator: a line of its own between the two, counted like everything else.
+        budgets: for the whole text.
         between: what stands between two pieces.
     """
     head = between.join(part for part in (evidence, separator) if part)
-    whole = head
-    for fact in facts:
-        longer = f"{whole}{between}{fact}" if whole else fact
-        if budget.size(longer) <= budget.limit:
-            whole = longer
-    return evidence if whole == head else whole
+    if not head:
+        return fit(facts, budgets, between)
+    kept = fit([head, *facts], budgets, between)
+    # What was found comes first: without it there is nothing to stand behind.
+    return [place - 1 for place in kept[1:]] if kept[:1] == [0] else []

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from tenacity import RetryCallState
 from tenacity.wait import wait_exponential_jitter
 
-from groundgraph.core.deadline import DeadlinePassed, remaining, within
+from groundgraph.core.deadline import DeadlinePassed, remaining, turn_ends_at, within
 from groundgraph.core.errors import ModelBudgetSpent, ModelError, ModelTimeout
 from groundgraph.core.model_reply import is_transient, retry_after, status_code
 from groundgraph.core.retry import with_retries
+from groundgraph.core.retry_budget import RetryBudget, budget_of
 from groundgraph.core.settings import LimitSettings
 from groundgraph.core.turn_values import ModelCall
 
@@ -63,45 +66,88 @@ def tokens_left(limits: LimitSettings, calls: Sequence[ModelCall]) -> int:
 
 
 async def call_with_retries(
-    call: Callable[[], Awaitable[T]], *, limit: float, attempts: int, may_retry: Callable[[], bool] = lambda: True
+    call: Callable[[], Awaitable[T]],
+    *,
+    limit: float,
+    attempts: int,
+    may_retry: Callable[[], bool] = lambda: True,
+    service: object | None = None,
 ) -> tuple[T, int]:
     """The result of `call` and the number of tries.
 
     Transient errors are tried again with exponential back-off, or after what the server asks for, while the turn's
-    deadline allows it; the whole takes at most `limit` seconds. This is the only layer that retries.
+    deadline and the budget of the service allow it; the whole takes at most `limit` seconds. This is the only layer
+    that retries.
+
+    Args:
+        call: what is tried.
+        limit: in seconds.
+        attempts: how many tries there are at most.
+        may_retry: whether there may be another one.
+        service: what is called; all who call the same object share its budget of tries (`core/retry_budget.py`).
 
     Raises:
         ModelTimeout: no result within the limit.
         ModelError: the model failed for good; the message holds the provider's.
     """
-    tries = 0
     waited = remaining(limit)
-    ends_at = time.monotonic() + waited
-
-    def worth_another(error: BaseException) -> bool:
-        return is_transient(error) and may_retry()
-
-    def pause(state: RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome else None
-        asked = retry_after(error) if error else None
-        return asked if asked is not None else _BACKOFF(state)
-
-    def too_late(state: RetryCallState) -> bool:
-        return tries >= attempts or time.monotonic() + pause(state) >= ends_at
-
-    async def once() -> T:
-        nonlocal tries
-        tries += 1
-        return await call()
-
+    tries = _Tries(call, attempts, may_retry, budget_of(service), time.monotonic() + waited)
+    work = with_retries(tries.once, tries.worth_another, wait=tries.pause, stop=tries.too_late)
     try:
-        return await within(limit, with_retries(once, worth_another, wait=pause, stop=too_late)), tries
+        return await within(limit, work), tries.count
     except DeadlinePassed as error:
         raise ModelTimeout(f"no answer within {min(limit, waited):.2g} seconds") from error
     except ModelError:
         raise
     except Exception as error:
         raise ModelError(described(error)) from error
+
+
+@dataclass
+class _Tries(Generic[T]):
+    """The tries of one call."""
+
+    call: Callable[[], Awaitable[T]]
+    attempts: int
+    may_retry: Callable[[], bool]
+    budget: RetryBudget
+    ends_at: float
+    count: int = 0
+    _paid: int = 0
+
+    async def once(self) -> T:
+        wait = self.budget.pause_left()
+        if wait:
+            if time.monotonic() + wait >= self.ends_at:
+                raise ModelError(f"the service asked not to be called for another {wait:.2g} seconds")
+            await asyncio.sleep(wait)
+        self.count += 1
+        try:
+            result = await self.call()
+        except Exception as error:
+            if (asked := retry_after(error)) and is_transient(error):
+                self.budget.pause(asked)
+            raise
+        self.budget.succeeded()
+        return result
+
+    def worth_another(self, error: BaseException) -> bool:
+        """May be asked more than once about the same error."""
+        return is_transient(error) and self.may_retry() and self.count < self.attempts and self._paid_for()
+
+    def pause(self, state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        asked = retry_after(error) if error else None
+        return asked if asked is not None else _BACKOFF(state)
+
+    def too_late(self, state: RetryCallState) -> bool:
+        return self.count >= self.attempts or time.monotonic() + self.pause(state) >= self.ends_at
+
+    def _paid_for(self) -> bool:
+        # An ingest has time, and its documents are not asked for by many at once.
+        if self._paid < self.count and (turn_ends_at.get() is None or self.budget.take()):
+            self._paid = self.count
+        return self._paid == self.count
 
 
 def described(error: BaseException) -> str:

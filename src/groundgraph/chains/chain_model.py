@@ -102,6 +102,7 @@ class ChainModel:
                 lambda: self.model.ainvoke(messages, {"tags": [TAG_NOSTREAM]}, **options),
                 limit=self.limit,
                 attempts=self.attempts,
+                service=self.model,
             )
         except ModelError as error:
             record(error=str(error))

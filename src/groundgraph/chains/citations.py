@@ -96,4 +96,6 @@ def reference(result: SourceResult, citation_format: str) -> str:
         return document or title or result.source_id
     if not section:
         return title or document or result.source_id
-    return section if not title or section.startswith(title) else f"{title} > {section}"
+    # The title is the document's, above the headings of the section, or that of the section itself, the last of them.
+    own = not metadata.get("document") and section.endswith(f" > {title}")
+    return section if not title or section.startswith(title) or own else f"{title} > {section}"

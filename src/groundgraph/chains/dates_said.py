@@ -22,6 +22,8 @@ _YEAR_MONTH = re.compile(r"(?<![\d-])([12]\d{3})-(0[1-9]|1[0-2])(?![-\d])")
 _YEAR = re.compile(r"(?<![\d.,-])((?:19|20)\d\d)(?![\d-]|[.,]\d)")
 _ONE_DAY = timedelta(days=1)
 _MAX_BACK = 10_000
+# Different ones in one text: a pasted log names thousands, and every value of a model is held against each.
+MAX_PERIODS = 64
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,10 @@ class Period:
 
     def bounds(self) -> tuple[date, date, date, date]:
         """The days that a condition on the period may name: the first, the last, and their neighbours outside."""
-        return self.first, self.last, self.first - _ONE_DAY, self.last + _ONE_DAY
+        # No day is before the first one that there is, and none is behind the last one.
+        before = self.first - _ONE_DAY if self.first > date.min else self.first
+        behind = self.last + _ONE_DAY if self.last < date.max else self.last
+        return self.first, self.last, before, behind
 
 
 def _in_year(day: date, year: int) -> date:
@@ -51,7 +56,10 @@ def _in_year(day: date, year: int) -> date:
 
 @lru_cache(maxsize=256)
 def periods(text: str, today: date) -> tuple[Period, ...]:
-    """The periods that `text` names, in no order that means anything; what it leaves open is that of `today`'s year."""
+    """The first `MAX_PERIODS` periods that `text` names, each once; dates stand before months, years and `last week`.
+
+    What it leaves open is that of `today`'s year.
+    """
     rest = text
     found: list[Period] = []
     for given in quantities(text).dates:
@@ -64,7 +72,7 @@ def periods(text: str, today: date) -> tuple[Period, ...]:
     for word in words(rest):
         month = month_of(word)
         found += _made(None, month, None, today) if month else []
-    return (*found, *_relative(list(words(rest)), today))
+    return tuple(dict.fromkeys((*found, *_relative(list(words(rest)), today))))[:MAX_PERIODS]
 
 
 def _made(year: int | None, month: int, day: int | None, today: date) -> Iterator[Period]:

@@ -125,6 +125,7 @@ class ExtractIntent:
                 lambda: self.ask(prompt, schema),
                 limit=self.settings.deadlines.model,
                 attempts=self.settings.limits.attempts,
+                service=self.ask.extractor,
             )
         except ModelError as error:
             record(error=str(error))

@@ -26,8 +26,9 @@ from groundgraph.core.typed_value import typed_value
 
 MAX_TEXT = 500
 MAX_VALUES = 100
-# Conditions of one reply that are looked at: no message sets so many.
+# Conditions of one reply that are looked at, and values in all of them: no message sets so many.
 MAX_PROPOSALS = 200
+MAX_LOOKED_AT = 500
 _SHOWN_CHARS = 200
 _MOST_INTEGER = 2**63 - 1
 # What models write for the operators.
@@ -58,6 +59,9 @@ _SPELLINGS = {
     "$ne": "not",
     "!=": "not",
 }
+_ORDER = ("gte", "gt", "lte", "lt")
+_UNORDERED = ("boolean", "array")
+_WORDED = ("string", "text", "array")
 Reason = Literal["undeclared", "held", "value", "unsaid"]
 
 
@@ -67,6 +71,13 @@ class ExtractedFilters:
 
     filters: dict[str, dict[str, Any]] = field(default_factory=dict)
     dropped: list[Dropped] = field(default_factory=list)
+    _left: int = field(default=MAX_LOOKED_AT, repr=False)
+
+    def take(self, values: list[Any]) -> list[Any]:
+        """The beginning of `values`, as far as any of a list and of the whole reply are looked at."""
+        taken = values[: min(MAX_VALUES, self._left)]
+        self._left -= len(taken)
+        return taken
 
     def drop(self, name: str, value: Any, kind: Reason, reason: str) -> None:
         """Note one value that is left out."""
@@ -140,6 +151,7 @@ class _Field:
     ) -> None:
         self.found, self.schema, self.name, self.said = found, schema, name, said
         self.spec = schema.fields[name]
+        self.kind = str(self.spec.get("type", "string"))
         self.where = f"{schema.source_name}.{name}"
         self.annotation: ExtractionAnnotation = annotation_of(self.spec, self.where)
         self.days = DateGround(days.text, days.today, days.years, anything=self.annotation.grounding == "skip")
@@ -147,7 +159,7 @@ class _Field:
     def condition(self, value: Any) -> Any:
         """What of `value` may be applied; None when nothing may."""
         given = self._operators(value)
-        kept = self._days(given) if self.spec.get("type") in ("date", "datetime") else self._values(given)
+        kept = self._days(given) if self.kind in ("date", "datetime") else self._values(given)
         equal = kept.pop("eq", None)
         if equal is not None and kept:
             # An equality beside a range adds nothing that the range does not say.
@@ -170,10 +182,14 @@ class _Field:
             operator = _SPELLINGS.get(str(key).strip().lower(), str(key).strip().lower())
             if operand in (None, "", [], {}):
                 continue
-            if operator in (*OPERATORS, "eq"):
-                given[operator] = operand
-            else:
+            # One day, number or switch contains nothing but itself.
+            operator = "eq" if operator == "contains" and self.kind not in _WORDED else operator
+            if operator not in (*OPERATORS, "eq"):
                 self._drop({str(key): operand}, "value", "there is no such operator")
+            elif operator in _ORDER and self.kind in _UNORDERED:
+                self._drop({str(key): operand}, "value", f"a value of type {self.kind} is neither more nor less")
+            else:
+                given[operator] = operand
         return given
 
     def _days(self, given: dict[str, Any]) -> dict[str, Any]:
@@ -184,7 +200,7 @@ class _Field:
             self._drop(ranges[operator], "unsaid", "the user's words name no such date")
         for operator, operand in given.items():
             if isinstance(operand, list):
-                kept |= self._listed_days(operator, operand[:MAX_VALUES])
+                kept |= self._listed_days(operator, self.found.take(operand))
             elif isinstance(operand, Mapping):
                 self._drop(operand, "value", "a mapping is no date")
         return kept
@@ -202,7 +218,7 @@ class _Field:
     def _values(self, given: dict[str, Any]) -> dict[str, Any]:
         kept: dict[str, Any] = {}
         for operator, operand in given.items():
-            items = operand[:MAX_VALUES] if isinstance(operand, list) else [operand]
+            items = self.found.take(operand) if isinstance(operand, list) else [operand]
             good = [one for one in (self._scalar(item, operator) for item in items) if one is not None]
             if good:
                 kept[operator] = good if isinstance(operand, list) else good[0]
@@ -222,7 +238,7 @@ class _Field:
         if isinstance(value, list | Mapping) or not _is_storable(value):
             self._drop(value, "value", "is no value that a field can have")
             return None
-        ordered = operator in ("gte", "gt", "lte", "lt", "contains")
+        ordered = operator in (*_ORDER, "contains")
         spec = {**self.spec, "enum": None} if ordered else self.spec
         plain = _of_enum(spec.get("enum"), clean_text(value) if isinstance(value, str) else value)
         try:

@@ -27,6 +27,9 @@ from groundgraph.core.model_reply import finish_reason, refusal_text
 # A longer piece passes the gate beside the event loop; a token never is.
 _LONG_PIECE = 20_000
 
+# What LangChain's callbacks are told; such a call is another model's, passed on.
+GATED = "groundgraph-gated"
+
 
 def unstreamed() -> RunnableConfig:
     """How a model is called whose tokens nobody may see: under the callbacks of the node, but for those that stream.
@@ -108,7 +111,7 @@ class GatedChatModel(BaseChatModel):
 
     @property
     def _llm_type(self) -> str:
-        return "groundgraph-gated"
+        return GATED
 
     def _generate(self, *_: Any, **__: Any) -> ChatResult:
         raise TypeError("A turn runs asynchronously; call ainvoke or astream.")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langgraph.constants import TAG_NOSTREAM
 
@@ -19,6 +19,9 @@ from groundgraph.core.errors import ModelError
 from groundgraph.core.settings import IntentSettings, Settings
 from groundgraph.core.turn_values import ModelCall, Turn
 from groundgraph.prompts import Prompts
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 MAX_QUERY_CHARS = 500
 MAX_REPLY_CHARS = 10_000
@@ -80,6 +83,7 @@ async def _ask(settings: Settings, model: BaseChatModel, prompt: list[BaseMessag
             lambda: model.ainvoke(prompt, config),  # type: ignore[arg-type]
             limit=settings.deadlines.model,
             attempts=settings.limits.attempts,
+            service=model,
         )
     except ModelError as error:
         calls.append(call_record("queries", model, error=str(error), elapsed_ms=_since(started)))
@@ -96,17 +100,19 @@ def _since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
 
 
-def parse_queries(text: str, limit: int) -> list[str]:
+def parse_queries(text: str, limit: int, *, min_chars: int = 3, max_chars: int = MAX_QUERY_CHARS) -> list[str]:
     """The queries in a model's reply: one a line, without thinking, numbers, bullets and quotation marks.
 
-    A line that ends in a colon introduces the others and is left out, unless it is all there is.
+    A line that ends in a colon introduces the others and is left out, as is one of fewer than `min_chars` characters;
+    one of more than `max_chars` is cut.
     """
     gate = LabelGate(allowed=())
     said = gate.feed(strip_thoughts(clean_text(text))[:MAX_REPLY_CHARS]) + gate.flush()
-    lines = [_bare(line) for line in said.splitlines()]
-    queries = [line for line in lines if len(line) > 2 and not line.endswith(":") and not line.startswith("```")]
+    lines = [_bare(line)[:max_chars] for line in said.splitlines()]
+    kept = (line for line in lines if len(line) >= min_chars and not line.endswith(":"))
+    queries = [line for line in kept if not line.startswith("```")]
     return list(dict.fromkeys(queries))[:limit]
 
 
 def _bare(line: str) -> str:
-    return _DECORATION.sub("", line).strip().strip(_QUOTES).strip()[:MAX_QUERY_CHARS]
+    return _DECORATION.sub("", line).strip().strip(_QUOTES).strip()

@@ -14,8 +14,9 @@ from groundgraph.core.extraction_annotation import ExtractionAnnotation
 from groundgraph.core.text import fold, query_stems, stem, words
 
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
-# How alike a misspelt word must be to what it stands for, from 0 to 100.
+# How alike a misspelt word must be to what it stands for, from 0 to 100, and how many words of a value are compared.
 _MISSPELT = 80
+_COMPARED = 10
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,11 @@ class UserWords:
     def spoken(self) -> list[str]:
         """Its words, folded."""
         return list(words(self.text))
+
+    @cached_property
+    def distinct(self) -> list[str]:
+        """The same, each once."""
+        return list(dict.fromkeys(self.spoken))
 
     @cached_property
     def stems(self) -> list[str]:
@@ -89,9 +95,10 @@ def is_grounded(
 
 def _is_nearly_said(text: str, said: UserWords) -> bool:
     # Few configurations need it, and importing it takes time.
-    from rapidfuzz import fuzz
+    from rapidfuzz import fuzz, process
 
-    return any(fuzz.ratio(word, spoken) >= _MISSPELT for word in words(text) for spoken in said.spoken)
+    wanted = list(words(text))[:_COMPARED]
+    return any(process.extractOne(word, said.distinct, scorer=fuzz.ratio, score_cutoff=_MISSPELT) for word in wanted)
 
 
 def _by_cue(annotation: ExtractionAnnotation, value: Any, said: UserWords) -> bool:

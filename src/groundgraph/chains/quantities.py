@@ -32,9 +32,10 @@ _NUMBER = re.compile(
     r"(?P<ordinal>(?:st|nd|rd|th)\b|-?(?:й|я|е|го|му|м|ых|х)\b)?"
     rf"(?:[ -]?(?P<scale>{_WORD})\b\.?)?(?:[ -]?(?P<unit>%|[$€£₽¥]|{_WORD}\b))?"
 )
-# A word that mixes letters and digits, a version, an address, a time of day.
+# A word that mixes letters and digits, a version, an address, a time of day. It has a digit among its first characters:
+# to look for one to the end of a long run, from each place in it, would take seconds.
 _CODE = re.compile(
-    r"(?<![\w])(?=[\w./:_()-]*\d)(?:[^\W\d_]+[-_/]?\d[\w]*(?:[-_./]\w+)*|\d+[^\W\d_]+\w*(?:[-_]\w+)*|\d+(?:[.:]\d+){2,}"
+    r"(?<![\w])(?=[\w./:_()-]{0,100}\d)(?:[^\W\d_]+[-_/]?\d[\w]*(?:[-_./]\w+)*|\d+[^\W\d_]+\w*(?:[-_]\w+)*|\d+(?:[.:]\d+){2,}"
     r"|\d{1,2}:\d{1,2}|\(?\d{3}\)?[ -]?\d{3}-\d{4})(?![\w])"
 )
 _SQUEEZED = re.compile(r"[\s_./:\-‐-–]+")

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from groundgraph.chains.generate_queries import MAX_QUERY_CHARS
 from groundgraph.chains.thoughts import strip_thoughts
 from groundgraph.core.clean_text import clean_text
+from groundgraph.core.evidence import jsonable
 
 KNOWN = ("text_queries", "scope", "output_style", "filters")
 # More than an intent needs; what is longer is cut, and then closed as a reply that the provider cut off.
@@ -132,7 +133,8 @@ def _object_at(text: str) -> tuple[dict[str, Any] | None, int]:
         except (ValueError, RecursionError):
             continue
         if isinstance(found, dict):
-            return found, length
+            # An escape such as \u0000 is a forbidden character only now.
+            return jsonable(found), length
     return None, 0
 
 

@@ -50,7 +50,7 @@ class CohereReranker:
             return []
         documents = [candidate.content for candidate in candidates]
         scores, _ = await call_with_retries(
-            lambda: self._scores(query, documents), limit=self.limit, attempts=self.attempts
+            lambda: self._scores(query, documents), limit=self.limit, attempts=self.attempts, service=self
         )
         return scores
 

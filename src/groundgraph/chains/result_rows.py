@@ -10,7 +10,7 @@ from groundgraph.chains.label_gate import escape_labels
 from groundgraph.chains.quotes import select_quotes
 from groundgraph.chains.sentence_index import question_weights, snippet
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.turn_values import ClusterValue
+from groundgraph.core.turn_values import ClusterValue, Divider
 from groundgraph.prompts import fenced
 
 SNIPPET_CHARS = 300
@@ -25,6 +25,7 @@ def template_variables(
     intent: Mapping[str, Any],
     citation_format: str,
     clusters: Sequence[ClusterValue] = (),
+    divider: Divider | None = None,
 ) -> dict[str, Any]:
     """The variables of `synthesis.template` and `synthesis.provenance_template` (features S4 and S7).
 
@@ -46,15 +47,21 @@ def template_variables(
         "results": rows,
         "results_by_source": by_source,
         "quotes": quotes,
-        "context": context_text(evidence, citation_format, clusters),
+        "context": context_text(evidence, citation_format, clusters, divider),
         "message": escape_labels(message),
         "metadata": dict(metadata),
         "intent": dict(intent),
     }
 
 
-def context_text(evidence: Sequence[SourceResult], citation_format: str, clusters: Sequence[ClusterValue] = ()) -> str:
-    """The evidence as one text, each piece under its label and what the label resolves to, clusters in their tags."""
+def context_text(
+    evidence: Sequence[SourceResult],
+    citation_format: str,
+    clusters: Sequence[ClusterValue] = (),
+    divider: Divider | None = None,
+) -> str:
+    """The evidence as one text, each piece under its label and what the label resolves to, clusters in their tags, and
+    `divider` on a line of its own before the facts of the dialogue's state."""
     pieces = [context_piece(label, result, citation_format) for label, result in enumerate(evidence, 1)]
     if clusters:
         pieces = [fenced(piece) for piece in pieces]
@@ -63,6 +70,8 @@ def context_text(evidence: Sequence[SourceResult], citation_format: str, cluster
         tag = f'<cluster label="{cluster["label"]}" relevance="{cluster["score"]:.2f}">'
         pieces[first] = f"{tag}\n{pieces[first]}"
         pieces[last] = f"{pieces[last]}\n</cluster>"
+    if divider and divider["at"] < len(pieces):
+        pieces.insert(divider["at"], divider["text"])
     return CONTEXT_SEPARATOR.join(pieces)
 
 

@@ -40,8 +40,9 @@ class AnswerTemplates:
                 compiled[name] = _checked(source, key)
         return cls(prompts, compiled.get("template"), compiled.get("provenance_template"))
 
-    def structured(self, variables: Mapping[str, Any], language: str) -> str:
-        """The whole answer: `template`, else `provenance_template`, else quotes first and then the results (S4, S7).
+    def structured(self, variables: Mapping[str, Any], language: str, opening: str = "") -> str:
+        """The whole answer: `template`, else `provenance_template`, else `opening` or the quotes first and then the
+        results (S4, S7).
 
         Raises:
             TemplateInvalid: a template of the user's fails on these variables.
@@ -50,6 +51,8 @@ class AnswerTemplates:
         if own is not None:
             return render(own, variables, key="synthesis.template" if self.answer else "synthesis.provenance_template")
         listing = self._listing(variables, language)
+        if opening:
+            return f"{opening}\n\n{listing}"
         return self.prompts.render("structured", locale=language, quotes=variables["quotes"], listing=listing).strip()
 
     def provenance(self, variables: Mapping[str, Any], language: str) -> str:
@@ -76,8 +79,12 @@ class AnswerTemplates:
         return self.prompts.render("results", locale=language, results_by_source=by_source).strip()
 
 
-def structured_draft(templates: AnswerTemplates, variables: Mapping[str, Any], language: str) -> Draft:
+def structured_draft(
+    templates: AnswerTemplates, variables: Mapping[str, Any], language: str, *, opening: str = ""
+) -> Draft:
     """The structured answer; when the user's template fails on this turn, the built-in one and a note that says so.
+
+    `opening` stands in the place of quotes in the built-in one: the reply to small talk, which no evidence answers.
 
     Labels are numbered by first use. The built-in template prints the label of every result and no other, so only a
     template of the user's passes the gate.
@@ -94,8 +101,9 @@ def structured_draft(templates: AnswerTemplates, variables: Mapping[str, Any], l
             notes = [templates.prompts.note("template_failed", language, key=problem.key, reason=problem.message)]
             own = False
     if not own:
-        gate.used = _order_of_use(variables)
-        text = templates.built_in().structured(_relabelled(variables, gate.used), language)
+        shown = {**variables, "quotes": []} if opening else variables
+        gate.used = _order_of_use(shown)
+        text = templates.built_in().structured(_relabelled(shown, gate.used), language, opening)
     return {
         "text": text,
         "style": "structured",

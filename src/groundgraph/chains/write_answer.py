@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from groundgraph.chains.answer_gate import AnswerGate
@@ -18,6 +17,9 @@ from groundgraph.core.errors import ModelBudgetSpent, ModelError
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Draft, ModelCall
 from groundgraph.prompts import Prompts
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 # What a turn keeps for the answer itself when the evidence would use up all of its tokens.
 ANSWER_RESERVE = 1024
@@ -48,6 +50,8 @@ async def write_answer(
         task.conversation,
         token_limit=max(left - ANSWER_RESERVE, left // 2) - tokens_of(correction),
         clusters=task.clusters,
+        divider=task.divider,
+        per_source=settings.synthesis.evidence_per_source,
     )
     if fitting is None:
         reason = prompts.note("evidence_cut", language, count=len(task.evidence))
@@ -97,7 +101,7 @@ async def _write(
             max_output_tokens=max(1, left - prompt_tokens),
         )
         tries.append(gated)
-        return gated.ainvoke(messages, unstreamed() if settings.citation_check.holds else None)
+        return gated.ainvoke(messages, unstreamed() if settings.holds_answers else None)
 
     failure = ""
     try:
@@ -105,6 +109,7 @@ async def _write(
             attempt,
             limit=settings.deadlines.model,
             attempts=settings.limits.attempts,
+            service=model,
             may_retry=lambda: not tries[-1].written.text,
         )
     except ModelError as error:
@@ -157,6 +162,6 @@ def _draft(task: Assignment, written: Written, failure: str, templates: AnswerTe
 
 
 def _instead(task: Assignment, templates: AnswerTemplates, *notes: str) -> Draft:
-    draft = structured_draft(templates, task.variables, task.turn["language"])
+    draft = structured_draft(templates, task.variables, task.turn["language"], opening=task.opening)
     draft["notes"] = [*notes, *draft["notes"]]
     return draft

@@ -10,10 +10,13 @@ from pathlib import Path
 from groundgraph.chains.build_chains import chains_without_model, check_chains
 from groundgraph.chains.structured_answer import AnswerTemplates
 from groundgraph.cli.problem_places import placed
+from groundgraph.core.enhanced_settings import MODEL_STAGES
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.load_settings import load_settings
 from groundgraph.core.result_settings import RerankerSettings, ResultProcessingSettings
-from groundgraph.core.settings import ChainSettings, PromptSettings, Settings
+from groundgraph.core.settings import ChainSettings, EmbeddingSettings, PromptSettings, Settings
+from groundgraph.graph.autonomous_part import sources_with_categories
+from groundgraph.graph.configured_cascade import cascade_model_problems
 from groundgraph.graph.configured_clustering import configured_clustering
 from groundgraph.graph.configured_embedder import configured_embedder, embedding_key, embedding_problem
 from groundgraph.graph.configured_extractor import extraction_problems
@@ -44,19 +47,22 @@ def check_config(path: Path) -> Checked:
         settings = load_settings(path)
     except ConfigurationError as error:
         return Checked(error.problems)
-    checked = Checked(notices=list(settings.notices))
+    checked = Checked()
     for key, model in settings.chat_models.items():
         _note_model(key, model_problem(model, key), checked)
     checked.problems += extraction_problems(settings)
     key = embedding_key(settings)
     _note_model(key, embedding_problem(settings.embedding_model, key), checked)
+    for key, problem in cascade_model_problems(settings).items():
+        _note_model(key, problem, checked)
     if not settings.llm and not settings.query_llm:
         checked.notices += chains_without_model(settings)
+    checked.notices += stages_without_model(settings)
     _note_results(settings, checked)
     # A missing key or package is a matter of this machine, not of the file.
     without_models = settings.without_models()
     # One by one: a build ends at the first of them that is wrong.
-    for build in (_chains, partial(_sources, with_models=settings), _templates):
+    for build in (_chains, partial(_sources, with_models=settings, checked=checked), _templates):
         try:
             build(without_models)
         except ConfigurationError as error:
@@ -65,6 +71,16 @@ def check_config(path: Path) -> Checked:
         (placed(problem, settings.origin) for problem in checked.problems), key=lambda problem: problem.line
     )
     return checked
+
+
+def stages_without_model(settings: Settings) -> list[str]:
+    """The stages of autonomous retrieval that a graph is refused for, unless Python passes it a model."""
+    if settings.llm or settings.query_llm:
+        return []
+    named = sorted(settings.stages & MODEL_STAGES)
+    keys = [f"enhanced_retrieval.stages: '{stage}'" for stage in named]
+    keys += ["category_router.enabled"] if settings.category_router.enabled else []
+    return [f"{key} needs a model; set `query_llm` or `llm`, or pass one" for key in keys]
 
 
 def _templates(settings: Settings) -> AnswerTemplates:
@@ -77,7 +93,7 @@ def _chains(settings: Settings) -> None:
         raise ConfigurationError(problems)
 
 
-def _sources(settings: Settings, with_models: Settings) -> None:
+def _sources(settings: Settings, with_models: Settings, checked: Checked) -> None:
     plain = {
         "chains": ChainSettings(),
         "prompts": PromptSettings(),
@@ -85,7 +101,13 @@ def _sources(settings: Settings, with_models: Settings) -> None:
         "result_processing": ResultProcessingSettings(),
     }
     resources = Resources.build(settings.model_copy(update=plain))
-    problems = topic_problems(with_models, resources.sources)
+    # An embedding model may come from Python, as chat models may.
+    embeds = with_models.model_copy(update={"embeddings": with_models.embeddings or EmbeddingSettings(model="-")})
+    problems = topic_problems(embeds, resources.sources)
+    missing = [problem for problem in topic_problems(with_models, resources.sources) if problem not in problems]
+    checked.notices += [f"{problem.key}: {problem.message}" for problem in missing]
+    if with_models.category_router.routes and not sources_with_categories(resources):
+        checked.notices.append("category_router: no source has categories; one of type cascade has, or one from Python")
     if problems:
         raise ConfigurationError(problems)
 

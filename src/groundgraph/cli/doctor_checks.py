@@ -48,7 +48,7 @@ async def examine(settings: Settings) -> list[Finding]:
         ConfigurationError: the settings cannot work.
     """
     found = [python_version(), *package_versions(), sqlite_features()]
-    found += [Finding("configuration", "warn", notice) for notice in (*settings.notices, *unmodelled(settings))]
+    found += [Finding("configuration", "warn", notice) for notice in unmodelled(settings)]
     found += writable_folders(settings)
     bases = list(knowledge_bases(settings))
     found += bases

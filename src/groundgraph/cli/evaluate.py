@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from groundgraph.evals.dataset import Dataset, Query
     from groundgraph.evals.report import Difference, Evaluation
     from groundgraph.evals.run_queries import Answered
+    from groundgraph.evals.sql_corpus import SqlCorpus
 
 MeasureName = Literal["retrieval", "refusal", "citations"]
 
@@ -75,6 +76,14 @@ def evaluate(
             "a row for each line of the corpus and of the questions.",
         ),
     ] = None,
+    sql: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Write the passages into tables of this database (postgresql://user@host/database or "
+            "sqlite:///file.db), named groundgraph_evaluate_..., and search them with a SQL source.",
+        ),
+    ] = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -106,7 +115,7 @@ def evaluate(
                 dataset.name, citation_values(dataset.queries, dataset.corpora, by_sentence_scores)
             )
         else:
-            run = _Run(settings, dataset, _embedder(settings, dataset, vectors), as_configured, as_json)
+            run = _Run(settings, dataset, _embedder(settings, dataset, vectors), as_configured, as_json, sql)
             evaluation = run.evaluation(measure)
     if save:
         save_evaluation(evaluation, save)
@@ -130,13 +139,14 @@ def _embedder(settings: Settings, dataset: Dataset, vectors: Path | None) -> Emb
 
 @dataclass(frozen=True)
 class _Run:
-    """The queries of a set through the retrieval graph; `quiet` shows no progress."""
+    """The queries of a set through the retrieval graph; `quiet` shows no progress, `sql` is the URL of a database."""
 
     settings: Settings
     dataset: Dataset
     embedder: Embedder | None
     as_configured: bool
     quiet: bool
+    sql: str | None = None
 
     def evaluation(self, measure: str) -> Evaluation:
         """What came of those queries that count for `measure`."""
@@ -157,8 +167,25 @@ class _Run:
         return retrieval_evaluation(self.dataset.name, values, failures)
 
     async def _answered(self, asked: list[Query]) -> list[Answered]:
+        from groundgraph.evals.run_queries import evaluation_settings, run_queries
+
+        bases = await self._tables(self.sql) if self.sql else await self._bases()
+        measured = evaluation_settings(self.settings, bases, as_configured=self.as_configured)
+        with query_progress(quiet=self.quiet) as on_query:
+            return await run_queries(measured, self.dataset.corpora, asked, on_query, self.embedder)
+
+    async def _tables(self, url: str) -> dict[str, SqlCorpus]:
+        from groundgraph.evals.sql_corpus import corpus_in_sql
+
+        folder = self.settings.at(Path())
+        found = {one.name: await corpus_in_sql(url, one, folder, self.embedder) for one in self.dataset.corpora}
+        if self.embedder and not all(one.has_vectors for one in found.values()):
+            note("The database has no pgvector, so the passages are searched by words alone.")
+        return found
+
+    async def _bases(self) -> dict[str, Path]:
         from groundgraph.evals.corpus_base import corpus_base
-        from groundgraph.evals.run_queries import evaluation_settings, has_topic_index, run_queries
+        from groundgraph.evals.run_queries import has_topic_index
         from groundgraph.evals.weaviate_corpus import corpus_in_weaviate
 
         folder = self.settings.at(Path(STATE_FOLDER, "evaluate"))
@@ -169,9 +196,7 @@ class _Run:
                 outline = has_topic_index(self.settings)
                 bases[corpus.name] = await corpus_base(corpus, folder, on_progress, self.embedder, outline=outline)
                 await corpus_in_weaviate(self.settings, bases[corpus.name])
-        measured = evaluation_settings(self.settings, bases, as_configured=self.as_configured)
-        with query_progress(quiet=self.quiet) as on_query:
-            return await run_queries(measured, self.dataset.corpora, asked, on_query, self.embedder)
+        return bases
 
 
 def _show(

@@ -45,7 +45,8 @@ def _compiled(settings: Settings, which: GraphName) -> Any:
     # Stand for the configured models, whose packages and keys need not be here for a picture.
     chat_model = ScriptedChatModel("") if settings.llm else None
     query_model = ScriptedChatModel("") if settings.query_llm else None
-    bare = settings.without_models()
+    stages = {"category_router": settings.category_router, "enhanced_retrieval": settings.enhanced_retrieval}
+    bare = settings.without_models().model_copy(update=stages)
     embeddings = _stand_in() if settings.embedding_model else None
     if which == "ingest":
         return _ingest(bare, chat_model, embeddings)

@@ -23,6 +23,8 @@ from groundgraph.cli.ingest import ingest
 from groundgraph.cli.inspect import inspect
 from groundgraph.cli.move import move
 from groundgraph.cli.output import note, prepare_streams, say
+from groundgraph.cli.prune import prune
+from groundgraph.cli.report import report
 from groundgraph.cli.report_error import report_error
 from groundgraph.cli.sources import sources
 from groundgraph.core.errors import GroundGraphError
@@ -36,7 +38,7 @@ app = typer.Typer(
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, ingest, move, ask, chat, inspect, evaluate, sources, forget, graph, doctor):
+for command in (demo, ingest, move, ask, chat, inspect, evaluate, report, sources, forget, prune, graph, doctor):
     app.command(epilog=EPILOG)(command)
 app.add_typer(documents_app)
 app.add_typer(config_app)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from groundgraph.core.deadline import within
+from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.settings import Settings
 from groundgraph.graph.resources import Resources
@@ -112,7 +113,9 @@ async def _why_silent(source: GroundedSource) -> str:
     except TimeoutError:
         return f"it did not answer within {LIMIT:g} seconds"
     except Exception as error:  # any exception is a failure of the source, by contract
-        return str(error).strip() or type(error).__name__
+        # Readers are told less by a source than its owner, who has to mend the file.
+        told = error.__cause__ if isinstance(error.__cause__, ConfigurationError) else error
+        return str(told).strip() or type(error).__name__
     return ""
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groundgraph.cli.knowledge_base_file import keep_out_of_git
+from groundgraph.core.errors import ReviewImpossible
 
 if TYPE_CHECKING:
     from groundgraph.cli.token_printer import TokenPrinter
@@ -34,4 +35,10 @@ async def run_turn(graph: Any, question: str, thread_id: str, context: Any, prin
             printer.add(item[0].text)
         else:
             output = item
+    if "__interrupt__" in output:
+        raise ReviewImpossible(
+            f"The answer has little support and waits for a person, whom the command line cannot ask. It is on the "
+            f"thread {thread_id}: decide with Command(resume=…) or in Studio, or ask again with "
+            "human_review.support_below: null."
+        )
     return output

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from groundgraph.core.planned_keys import Location
 from groundgraph.core.registry import nearest
 from groundgraph.core.settings import ChainChoice, ChainSettings, Settings
+from groundgraph.core.settings_keys import Location
 
 _OWN = ("documents", "web_pages", "query")
 

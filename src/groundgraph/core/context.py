@@ -7,8 +7,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from groundgraph.core.errors import ScopeMissing
+from groundgraph.core.dialogue_state import DialogueState
+from groundgraph.core.errors import Problem, ScopeMissing, UnknownName
 from groundgraph.core.settings import Settings, Style
+from groundgraph.core.turn_values import RetrievalPath
+
+# At which steps LangGraph Studio shows a field.
+_AT_RETRIEVAL: dict[str, Any] = {"langgraph_nodes": ["retrieve_source"]}
+_AT_ANSWER: dict[str, Any] = {"langgraph_nodes": ["answer_conversational", "answer_hybrid"]}
 
 
 class Context(BaseModel):
@@ -19,20 +25,32 @@ class Context(BaseModel):
     style: Style | None = Field(
         None, description="How the answer is written, unless the turn or the session says otherwise."
     )
-    top_k: int | None = Field(None, ge=1, le=1000, description="Results per query and source.")
-    score_threshold: float | None = Field(None, ge=0, le=1, description="The lowest relevance that counts as evidence.")
+    top_k: int | None = Field(
+        None, ge=1, le=1000, description="Results per query and source.", json_schema_extra=_AT_RETRIEVAL
+    )
+    score_threshold: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="The lowest relevance that counts as evidence.",
+        json_schema_extra=_AT_RETRIEVAL,
+    )
     instruction: str | None = Field(
         None,
         max_length=20_000,
         description="Guidance for the model that writes the answer.",
-        json_schema_extra={"langgraph_nodes": ["answer_conversational", "answer_hybrid"], "langgraph_type": "prompt"},
+        json_schema_extra={**_AT_ANSWER, "langgraph_type": "prompt"},
     )
     allow_parametric: bool | Literal["bridge"] | None = Field(
-        None, description="Whether the answer may go beyond the evidence: false, true, or bridge."
+        None,
+        description="Whether the answer may go beyond the evidence: false, true, or bridge.",
+        json_schema_extra=_AT_ANSWER,
     )
-    require_citations: bool | None = Field(None, description="Whether the model is told to cite.")
+    require_citations: bool | None = Field(
+        None, description="Whether the model is told to cite.", json_schema_extra=_AT_ANSWER
+    )
     citation_format: Literal["section", "source"] | None = Field(
-        None, description="Whether a citation names the section or the document."
+        None, description="Whether a citation names the section or the document.", json_schema_extra=_AT_ANSWER
     )
     language: Literal["en", "ru"] | None = Field(
         None, description="The language of groundgraph's own words; that of the question when absent."
@@ -40,7 +58,17 @@ class Context(BaseModel):
     scope: dict[str, str | int | float | bool | list[str]] | None = Field(
         None, description="Values for the scope filters, for example the tenant."
     )
-    sources: list[str] | None = Field(None, min_length=1, description="The sources to search; all when absent.")
+    sources: list[str] | None = Field(
+        None, min_length=1, description="The sources to search; all when absent.", json_schema_extra=_AT_RETRIEVAL
+    )
+    retrieval_path: RetrievalPath | None = Field(
+        None,
+        description="How to retrieve: by the stages of enhanced_retrieval, from the facts of the dialogue's state "
+        "alone, or plainly; the first of them that the configuration has when absent.",
+    )
+    dialogue_state: DialogueState | None = Field(
+        None, description="The state of the dialogue: categories and facts; that of the session metadata when absent."
+    )
 
 
 @dataclass(frozen=True)
@@ -82,6 +110,24 @@ def options_in_force(settings: Settings, recorded: dict[str, Any], context: Cont
     )
 
 
+def refuse_without_effect(settings: Settings, chosen: dict[str, Any]) -> None:
+    """Refuse a way of retrieving, or a state of the dialogue, that the graph was not built for.
+
+    Raises:
+        UnknownName: `chosen` asks for one.
+    """
+    uses_state = "backfill" in settings.stages or settings.category_router.routes
+    if "dialogue_state" in chosen and not uses_state:
+        message = "nothing here uses it; switch on enhanced_autonomous_retrieval or category_router"
+        raise UnknownName([Problem("context.dialogue_state", message)])
+    path = chosen.get("retrieval_path")
+    if path is not None and path not in settings.paths:
+        known = ", ".join(settings.paths)
+        missing = "the stage 'backfill'" if settings.stages else "enhanced_autonomous_retrieval"
+        message = f"this graph has no path '{path}', which needs {missing}. Known: {known}."
+        raise UnknownName([Problem("context.retrieval_path", message)])
+
+
 def _scope(recorded: dict[str, Any] | None, own: dict[str, Any] | None) -> dict[str, Any]:
     """The scope of a turn: a turn belongs to the scope that it began in, and nobody goes on with it in another."""
     if recorded and own and recorded != own:
@@ -90,5 +136,10 @@ def _scope(recorded: dict[str, Any] | None, own: dict[str, Any] | None) -> dict[
 
 
 def chosen_fields(context: object) -> dict[str, Any]:
-    """The fields of a `Context` that say something; none for the context of a parent graph, which is another's."""
-    return context.model_dump(exclude_none=True) if isinstance(context, Context) else {}
+    """The fields of a `Context` that say something; none for the context of a parent graph, which is another's.
+
+    What a parent adds in a subclass is its own, and may be nothing that a checkpoint can or should hold.
+    """
+    if not isinstance(context, Context):
+        return {}
+    return context.model_dump(exclude_none=True, include=set(Context.model_fields))

@@ -17,12 +17,15 @@ _LOG = logging.getLogger("groundgraph")
 
 
 class Degradation(TypedDict):
-    """`part` is `vectors`, `transformer`, `reranker`, `filter`, or of a topic index `topic_index`, `topic_options` or
-    `heading_choice`; `reason` says why the source went on without it."""
+    """`part` is `vectors`, `transformer`, `reranker`, `filter`, of a topic index `topic_index`, `topic_options` or
+    `heading_choice`, or of a cascade `categories` or `files`; `reason` says why the source went on without it."""
 
     part: str
     reason: str
 
+
+# Parts without which a source searched more, and not less, than it was asked to.
+NOTHING_LACKING = frozenset({"categories"})
 
 _collected: ContextVar[list[Degradation] | None] = ContextVar("groundgraph_degraded", default=None)
 

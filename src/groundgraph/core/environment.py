@@ -10,14 +10,12 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from pydantic_settings import EnvSettingsSource, SettingsError
 
 from groundgraph.core.errors import ConfigurationError, Problem
-from groundgraph.core.planned_keys import planned_below
 from groundgraph.core.registry import nearest
 from groundgraph.core.settings import INTERNAL, Settings, SourceEntry
 
@@ -78,7 +76,7 @@ def read_environment() -> Environment:
     except SettingsError as error:
         # The cause quotes the value.
         raise ConfigurationError([Problem("", f"{error}; lists and whole sections are written in JSON")]) from None
-    return Environment({**_planned(variables), **found}, _source_options(variables), tuple(_unknown(variables)))
+    return Environment(found, _source_options(variables), tuple(_unknown(variables)))
 
 
 def merged_sections(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,17 +125,6 @@ def _source_options(variables: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     return options
 
 
-def _planned(variables: Mapping[str, str]) -> dict[str, Any]:
-    """The variables of sections that only `planned_keys.yaml` knows, so that they are refused like those of a file."""
-    sections = set(planned_below(())) - set(Settings.model_fields)
-    values: dict[str, Any] = {}
-    for variable, value in variables.items():
-        names = variable.split("__")
-        if names[0] in sections:
-            _set(values, names, _parsed(value))
-    return values
-
-
 def _set(values: dict[str, Any], names: list[str], value: Any) -> None:
     *sections, last = names
     for name in sections:
@@ -148,20 +135,9 @@ def _set(values: dict[str, Any], names: list[str], value: Any) -> None:
     values[last] = value
 
 
-def _parsed(value: str) -> Any:
-    # Loaded only where a variable is set (L10).
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        return YAML(typ="safe", pure=True).load(StringIO(value))
-    except YAMLError:
-        return value
-
-
 def _unknown(variables: Mapping[str, str]) -> list[Problem]:
     # Without the two underscores a variable may be meant for something else, GROUNDGRAPH_CONFIG for example.
-    known = sorted({*Settings.model_fields, *planned_below(())} - INTERNAL)
+    known = sorted(set(Settings.model_fields) - INTERNAL)
     sections = {variable.split("__")[0]: variable for variable in sorted(variables) if "__" in variable}
     return [
         Problem(PREFIX + variable.upper(), f"there is no section '{section}'.{nearest(section, known)}")

@@ -5,6 +5,7 @@
     GroundGraphError
     ├── ConfigurationError        settings, templates or sources that cannot work; lists every problem
     │   ├── UnknownName           a registry was asked for a name that nobody registered
+    │   ├── KnowledgeFileInvalid  a YAML file of a cascade source does not fit its schema; each problem has its line
     │   └── TemplateInvalid       a template that does not compile or reaches for what the sandbox forbids
     ├── IntentInvalid             a template did not render to an intent; carries the rendered text
     ├── FilterInvalid             a filter names no declared field, or a value the field does not allow
@@ -45,8 +46,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 
-class GroundGraphError(Exception):
-    """Base of every error that groundgraph raises on purpose."""
+class GroundGraphError(RuntimeError):
+    """Base of every error that groundgraph raises on purpose.
+
+    A `RuntimeError`, because a LangGraph Server tells its clients the messages of Python's own errors only, and these
+    are written for them.
+    """
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,10 @@ class UnknownName(ConfigurationError):
     """A registry was asked for a name that nobody registered."""
 
 
+class KnowledgeFileInvalid(ConfigurationError):
+    """A YAML file of a cascade source does not fit its schema (docs/cascade.md); each problem has file and line."""
+
+
 class TemplateInvalid(ConfigurationError):
     """A template does not compile, or asks for something that the sandbox forbids."""
 
@@ -98,6 +107,10 @@ class FilterInvalid(GroundGraphError):
 
 class InputInvalid(GroundGraphError):
     """The input of a turn is nothing that a turn can take; the message says which part and why."""
+
+
+class ReviewImpossible(GroundGraphError):
+    """An answer waits for a person's decision, and this way of running a turn has nobody to ask."""
 
 
 class ScopeMissing(GroundGraphError):
@@ -189,7 +202,7 @@ class StorageLocked(GroundGraphError):
 
 
 class StorageUnavailable(GroundGraphError):
-    """The server that keeps checkpoints or the store does not answer; what was written before is safe."""
+    """What keeps checkpoints, the store or a log does not answer or cannot be used; what was written before is safe."""
 
 
 class SchemaVersionUnsupported(GroundGraphError):

@@ -86,7 +86,7 @@ def jsonable(value: Any) -> Any:
     if isinstance(value, str | int):
         return value
     if isinstance(value, dict):
-        return {str(key): jsonable(item) for key, item in value.items()}
+        return {clean_text(str(key)): jsonable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [jsonable(item) for item in value]
     if isinstance(value, set | frozenset):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp
@@ -29,6 +30,7 @@ class EvidenceStore:
         self._recent: OrderedDict[str, EvidenceRecord] = OrderedDict()
         self._named: OrderedDict[tuple[str, str], tuple[str, EvidenceRecord]] = OrderedDict()
         self._written: WeakKeyDictionary[BaseStore, OrderedDict[str, None]] = WeakKeyDictionary()
+        self._watching: list[set[str]] = []
 
     def store_of(self, running: BaseStore | None) -> BaseStore | None:
         """The store of the run when it has one, else the graph's own.
@@ -55,6 +57,8 @@ class EvidenceStore:
         Returns:
             What must stay in the state because there is no store: all of `records`, or nothing.
         """
+        for seen in self._watching:
+            seen.update(records)
         for key, record in records.items():
             self._remember(key, record)
         store = self.store_of(running)
@@ -102,10 +106,21 @@ class EvidenceStore:
         records = await self.load(running, [ref[0] for ref in refs], in_state)
         return [from_record(records[ref[0]], ref[1], ref[2]) for ref in refs]
 
+    @contextmanager
+    def watched(self) -> Iterator[set[str]]:
+        """The keys of what is saved while the block runs: some turn refers to it, whatever the checkpoints say yet."""
+        seen = set[str]()
+        self._watching.append(seen)
+        try:
+            yield seen
+        finally:
+            self._watching = [one for one in self._watching if one is not seen]
+
     async def remove(self, running: BaseStore | None, keys: Iterable[str]) -> int:
         """Remove the records called `keys`, and count those that the store held.
 
-        Another process that wrote one of them does not write it again as long as it remembers that it did.
+        What is saved meanwhile stays. Another process that wrote one of them does not write it again as long as it
+        remembers that it did.
         """
         wanted = list(dict.fromkeys(keys))
         store = self.store_of(running)
@@ -116,12 +131,12 @@ class EvidenceStore:
                 written.pop(key, None)
         if store is None or not wanted:
             return 0
-        held = [
-            item.key for item in await store.abatch([GetOp(NAMESPACE, key) for key in wanted]) if isinstance(item, Item)
-        ]
-        removals: list[Op] = [PutOp(NAMESPACE, key, None) for key in held]
-        if removals:
-            await store.abatch(removals)
+        with self.watched() as again:
+            items = await store.abatch([GetOp(NAMESPACE, key) for key in wanted])
+            held = [item.key for item in items if isinstance(item, Item) and item.key not in again]
+            removals: list[Op] = [PutOp(NAMESPACE, key, None) for key in held]
+            if removals:
+                await store.abatch(removals)
         return len(held)
 
     async def _fetch(self, store: BaseStore | None, keys: Sequence[str]) -> dict[str, EvidenceRecord]:

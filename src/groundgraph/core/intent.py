@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
@@ -48,6 +48,24 @@ class Dropped(TypedDict):
     reason: str
 
 
+class StageReport(TypedDict, total=False):
+    """What a stage of autonomous retrieval did before anything was searched.
+
+    `status` is `ran`, `skipped` or `failed`, with `reason` for the last two. `question`, `categories`, `signs` and
+    `sub_queries` are what the stage of rewriting, routing, complexity and decomposition gave.
+    """
+
+    status: Literal["ran", "skipped", "failed"]
+    reason: str
+    question: str
+    by: str
+    categories: list[str]
+    signs: list[str]
+    complex: bool
+    sub_queries: list[str]
+    elapsed_ms: float
+
+
 class IntentState(TypedDict, total=False):
     """A `RetrievalIntent` as the state of a turn holds it, with the mode that produced it.
 
@@ -55,6 +73,9 @@ class IntentState(TypedDict, total=False):
     `sources` are the sources to ask. `issues` are sentences about what could not be done as asked, for a reader,
     `dropped` what of a model's extraction was not believed, `calls` the model calls that it took; the time is in
     milliseconds.
+
+    Stages of autonomous retrieval add `rewritten`, the question as one that stands on its own; `complex`, whether it is
+    made of several; `sub_queries`, its parts; and what each stage did in `stages`, by the name of its step.
     """
 
     mode: str
@@ -68,4 +89,8 @@ class IntentState(TypedDict, total=False):
     issues: list[str]
     dropped: list[Dropped]
     calls: list[ModelCall]
+    rewritten: str
+    complex: bool
+    sub_queries: list[str]
+    stages: dict[str, StageReport]
     elapsed_ms: float

@@ -89,13 +89,15 @@ def render_intent(
         text = render(template, variables, key="intent.template")
     except TemplateInvalid as error:
         raise IntentInvalid(f"The intent template failed: {error}") from error
+    # For messages: whoever wrote the template knows its values, and no token.
+    shown = str(printed.restore(text))
     try:
         parsed = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise IntentInvalid(f"The intent template did not render to YAML: {error}", rendered=text) from error
+        raise IntentInvalid(f"The intent template did not render to YAML: {error}", rendered=shown) from error
     if not isinstance(parsed, dict):
-        raise IntentInvalid("The intent template must render to a mapping with 'text_queries'.", rendered=text)
-    return _to_intent(_restored(parsed, printed, text), text, scope)
+        raise IntentInvalid("The intent template must render to a mapping with 'text_queries'.", rendered=shown)
+    return _to_intent(_restored(parsed, printed, shown), shown, scope)
 
 
 def _restored(value: Any, printed: _Printed, text: str) -> Any:

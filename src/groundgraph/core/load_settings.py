@@ -12,10 +12,9 @@ from pydantic import ValidationError
 from groundgraph.core.chain_conflicts import chain_conflicts
 from groundgraph.core.environment import DEFAULT_NAME, Environment, merged_sections, read_environment, variable_of
 from groundgraph.core.errors import ConfigurationError, Problem
-from groundgraph.core.planned_keys import Location, PlannedValue, planned_values
 from groundgraph.core.secret_values import written_secrets
 from groundgraph.core.settings import INTERNAL, Settings
-from groundgraph.core.settings_keys import unknown_key, unknown_planned_keys
+from groundgraph.core.settings_keys import Location, unknown_key
 from groundgraph.core.settings_problems import merged_problems, message_of
 
 DEFAULT_FILE = "groundgraph.yaml"
@@ -29,8 +28,8 @@ def load_settings(source: str | Path | Mapping[str, Any] | None = None) -> Setti
             overrides a file and the defaults, not a mapping. The keys may stand below `reasoning:`.
 
     Raises:
-        ConfigurationError: a key is unknown, its feature is not there yet, a value does not fit, or a secret stands
-            in the file; lists all problems, those of a file with line and column.
+        ConfigurationError: a key is unknown, a value does not fit, or a secret stands in the file; lists all problems,
+            those of a file with line and column.
     """
     path = Path(source) if isinstance(source, str | Path) else None
     given = _read(path) if path else source
@@ -50,7 +49,6 @@ class _Reading:
         self._raw = given
         self._path = path
         self._problems: list[Problem] = []
-        self._notices: list[str] = []
         self._environment: Environment = read_environment()
 
     def settings(self) -> Settings:
@@ -59,8 +57,7 @@ class _Reading:
         own = self._flattened(_plain(self._raw))
         if self._path:
             self._refuse_secrets(own)
-        wanted = self._without_planned(self._layered(own))
-        settings = self._validated(wanted)
+        settings = self._validated(self._layered(own))
         for location, message in chain_conflicts(settings) if settings else ():
             self._note(location, message, wanted=True)
         if settings is None or self._problems:
@@ -119,29 +116,12 @@ class _Reading:
         entry = own["sources"][location[1]]
         return str(entry.get("name", DEFAULT_NAME)) if isinstance(entry, Mapping) else ""
 
-    def _without_planned(self, wanted: dict[str, Any]) -> dict[str, Any]:
-        for found in planned_values(wanted):
-            self._judge(found)
-        rest, unknown = unknown_planned_keys(wanted)
-        for location, message in unknown:
-            self._note(location, message)
-        return rest
-
-    def _judge(self, found: PlannedValue) -> None:
-        planned = found.planned
-        if planned.is_off(found.value):
-            return
-        if planned.tolerated:
-            self._notices.append(f"{_dotted(found.location)}: {planned.tolerated}")
-        else:
-            self._note(found.location, planned.refusal, wanted=True)
-
     def _validated(self, wanted: dict[str, Any]) -> Settings | None:
         place: dict[str, Any] = (
             {"base_dir": self._path.resolve().parent, "origin": str(self._path)} if self._path else {}
         )
         try:
-            return Settings(**wanted, **place, notices=self._notices)
+            return Settings(**wanted, **place)
         except ValidationError as error:
             for item in error.errors():
                 location = _written(item["loc"], wanted, missing=item["type"] == "missing")

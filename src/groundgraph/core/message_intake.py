@@ -43,11 +43,11 @@ def take_in(given: Any, limits: LimitSettings, *, trusted: bool = False) -> Any:
 def _taken(given: Mapping[str, Any], limits: LimitSettings, trusted: bool) -> dict[str, Any]:
     taken = dict(given)
     question = taken.pop("question", None)
-    listed = _listed(taken.get("messages"))
-    if question is not None and not any(getattr(message, "id", None) == question for message in listed):
-        listed.append(question if isinstance(question, BaseMessage) else HumanMessage(str(question)))
-    if listed or "messages" in taken:
-        messages = [clean_message(message, limits, trusted=trusted) for message in _converted(listed)]
+    said = _converted(_listed(taken.get("messages")))
+    if question is not None and not _is_said(question, said):
+        said.append(question if isinstance(question, BaseMessage) else HumanMessage(str(question)))
+    if said or "messages" in taken:
+        messages = [clean_message(message, limits, trusted=trusted) for message in said]
         taken["messages"] = messages
         asked = next((message for message in reversed(messages) if isinstance(message, HumanMessage)), None)
         if asked is not None:
@@ -56,6 +56,14 @@ def _taken(given: Mapping[str, Any], limits: LimitSettings, trusted: bool) -> di
     if not trusted and taken.get("metadata") is not None:
         taken["metadata"] = _metadata(taken["metadata"])
     return taken
+
+
+def _is_said(question: Any, messages: Sequence[BaseMessage]) -> bool:
+    """Whether `question` is the id of a message, or the text of the last one, as in the state of a parent that keeps
+    both."""
+    last = messages[-1] if messages else None
+    repeated = isinstance(last, HumanMessage) and str(last.text) == question
+    return repeated or any(message.id == question for message in messages)
 
 
 def _listed(messages: Any) -> list[Any]:

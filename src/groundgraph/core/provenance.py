@@ -11,7 +11,10 @@ from groundgraph.core.evidence import EvidenceRecord, as_row
 from groundgraph.core.turn_values import ModelCall, Ref, Retrieval
 
 HISTORY_TURNS = 10
-_INTENT = ("mode", "text_queries", "filters", "scope", "output_style", "categories", "raw_data", "issues", "dropped")
+_INTENT = (
+    *("mode", "text_queries", "filters", "scope", "output_style", "categories", "raw_data", "issues", "dropped"),
+    *("rewritten", "complex", "sub_queries", "stages"),
+)
 _CHECK = ("labels", "order", "quotes", "score", "answerable", "flags")
 _QUESTION_CHARS = 120
 
@@ -50,11 +53,14 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: str | N
         )
         if "elapsed_ms" in value
     }
+    times_of_steps |= {step: ran["elapsed_ms"] for step, ran in intent.get("stages", {}).items()}
     times = [entry.get("elapsed_ms", 0.0) for entry in retrievals.values()]
     return {
         "turn_id": turn["id"],
         "thread_id": thread_id,
         "question": turn["question"],
+        "language": turn["language"],
+        **{name: turn[name] for name in ("path", "state") if name in turn},
         "outcome": draft["outcome"],
         "answer": draft["text"],
         "style": {"asked": draft.get("asked_style"), "used": draft["style"]},
@@ -78,6 +84,7 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: str | N
         ],
         "citation_check": {name: check[name] for name in _CHECK if name in check},
         "repaired": draft.get("repaired", False),
+        **({"review": draft["review"]} if "review" in draft else {}),
         "notes": notes,
         "retrieval_time_ms": max(times, default=0.0),
         "intent_resolution_time_ms": intent.get("elapsed_ms", 0.0),
@@ -162,7 +169,7 @@ def with_texts(record: Mapping[str, Any], records: Mapping[str, EvidenceRecord])
     label_of = {place: label for label, place in enumerate(dict.fromkeys([*order, *places]), 1)}
 
     def spelled(ref: Ref, label: int | None = None) -> dict[str, Any]:
-        return as_row(records[ref[0]], ref[1], label)
+        return {**as_row(records[ref[0]], ref[1], label), "score": ref[2]}
 
     return {
         **record,

@@ -133,9 +133,9 @@ class ResultProcessingSettings(_Part):
         return bool(self.normalize_steps) or self.relative_threshold is not None or self.query_rerank_weight is not None
 
     @property
-    def selects(self) -> bool:
-        """Whether evidence has a budget, or yields to evidence that is new in the thread."""
-        return bool(self.rotation or self.max_kb_chars or self.max_kb_tokens)
+    def bounds(self) -> bool:
+        """Whether evidence has a budget."""
+        return bool(self.max_kb_chars or self.max_kb_tokens)
 
     @property
     def arranges(self) -> bool:

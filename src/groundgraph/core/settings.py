@@ -21,16 +21,28 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from groundgraph.core.cascade_settings import RetrieverSettings, without_embeddings
+from groundgraph.core.enhanced_settings import (
+    MODEL_STAGES,
+    CategoryRouterSettings,
+    EnhancedRetrievalSettings,
+    Stage,
+    enhanced_processing,
+)
 from groundgraph.core.extraction_annotation import ExtractionAnnotation
 from groundgraph.core.result_settings import RerankerSettings, ResultProcessingSettings
+from groundgraph.core.review_settings import HumanReviewSettings
+from groundgraph.core.server_settings import ServerSettings
 from groundgraph.core.topic_settings import TopicIndexSettings
+from groundgraph.core.tracing_settings import TracingSettings
+from groundgraph.core.turn_values import RetrievalPath
 
 Scope = Literal["focused", "broad", "exact"]
 Style = Literal["conversational", "structured", "hybrid"]
 Filters = dict[str, dict[str, Any]]
 
 # Fields of `Settings` that nobody sets: `load_settings` fills them in.
-INTERNAL = frozenset({"base_dir", "origin", "notices"})
+INTERNAL = frozenset({"base_dir", "origin"})
 
 
 class Section(BaseModel):
@@ -81,7 +93,7 @@ class RetrievalSettings(Section):
 
     top_k: PositiveInt = Field(5, le=1000)
     score_threshold: float = Field(0.3, ge=0, le=1)
-    merge: Literal["round_robin", "relative_score"] = "round_robin"
+    merge: Literal["round_robin", "relative_score", "in_order"] = "round_robin"
     merge_adjacent: bool = Field(
         True, description="join neighbouring chunks under one heading, where the source can tell what is between them"
     )
@@ -109,6 +121,9 @@ class SynthesisSettings(Section):
     template: str | None = None
     provenance_template: str | None = None
     instruction: str | None = None
+    evidence_per_source: bool = Field(
+        False, description="show a model the evidence of each source as a message of its own"
+    )
 
 
 class ChunkerSettings(Section):
@@ -287,6 +302,11 @@ class SourceEntry(BaseModel):
         """The keys that belong to the source type."""
         return dict(self.model_extra or {})
 
+    def without_models(self) -> SourceEntry:
+        """The entry without what needs a chat or an embedding model."""
+        cascade = without_embeddings(self.options.get("stages")) if self.type == "cascade" else {}
+        return self.model_copy(update={"topic_index": None, **cascade})
+
 
 class SaverSettings(Section):
     """Where checkpoints, or the store's items, are kept: in memory, in a SQLite file at `path`, or with `postgres` at
@@ -412,15 +432,21 @@ class Settings(BaseSettings):
     deadlines: DeadlineSettings = DeadlineSettings()
     limits: LimitSettings = LimitSettings()
     citation_check: CitationCheckSettings = CitationCheckSettings()
+    human_review: HumanReviewSettings = HumanReviewSettings()
     prompts: PromptSettings = PromptSettings()
     fast_path: FastPathSettings = FastPathSettings()
     history: HistorySettings = HistorySettings()
+    retriever: RetrieverSettings = RetrieverSettings()
+    category_router: CategoryRouterSettings = CategoryRouterSettings()
+    enhanced_autonomous_retrieval: bool = Field(False, description="whether the stages of enhanced_retrieval run")
+    enhanced_retrieval: EnhancedRetrievalSettings = EnhancedRetrievalSettings()
+    server: ServerSettings = ServerSettings()
+    tracing: TracingSettings = TracingSettings()
     greeting_template: str | None = None
     store_provenance: bool = True
 
     base_dir: Path = Field(default_factory=Path.cwd, exclude=True)
     origin: str = Field("", exclude=True, description="the file that the settings were read from")
-    notices: list[str] = Field([], exclude=True, description="what is configured and not used, one sentence each")
 
     @field_validator("sources")
     @classmethod
@@ -444,10 +470,29 @@ class Settings(BaseSettings):
         return (init_settings,)
 
     @property
+    def holds_answers(self) -> bool:
+        """Whether an answer is held until it is checked or decided about, since what was streamed stays."""
+        return self.citation_check.holds or self.human_review.asks
+
+    @property
     def topic_indices(self) -> bool:
         """Whether any source has a topic index."""
         shared = self.knowledge_base.topic_index if self.knowledge_base else None
         return bool(shared) or any(entry.topic_index for entry in self.sources)
+
+    @property
+    def stages(self) -> frozenset[Stage]:
+        """The stages of autonomous retrieval that run; none without its flag."""
+        return self.enhanced_retrieval.chosen if self.enhanced_autonomous_retrieval else frozenset()
+
+    @property
+    def paths(self) -> dict[RetrievalPath, ResultProcessingSettings]:
+        """The ways of retrieving that a run may choose from, the default first, with how each processes results."""
+        plain, stages = self.result_processing, self.stages
+        if not stages:
+            return {"cascade": plain}
+        own = enhanced_processing(plain, self.enhanced_retrieval, stages)
+        return {"enhanced": own, **({"state_facts": own} if "backfill" in stages else {}), "cascade": plain}
 
     @property
     def embedding_model(self) -> EmbeddingSettings | None:
@@ -470,11 +515,21 @@ class Settings(BaseSettings):
         none and must not fail for want of a key."""
         base = self.knowledge_base
         bare = base.model_copy(update={"embeddings": None, "topic_index": None}) if base else None
-        sources = [entry.model_copy(update={"topic_index": None}) for entry in self.sources]
+        sources = [entry.without_models() for entry in self.sources]
         intent = self.intent.model_copy(update=_WITHOUT_EXTRACTION)
         models = dict.fromkeys(("llm", "query_llm", "embeddings"))
         without = {**models, "knowledge_base": bare, "intent": intent, "sources": sources}
-        return self.model_copy(update=without)
+        return self.model_copy(update={**without, **self._stages_without_models()})
+
+    def _stages_without_models(self) -> dict[str, Any]:
+        own, retriever = self.enhanced_retrieval, self.retriever
+        left = [stage for stage in own.chosen if stage not in MODEL_STAGES]
+        plain = {**retriever.model_dump(), **without_embeddings(retriever.stages)}
+        return {
+            "retriever": RetrieverSettings.model_validate(plain),
+            "category_router": self.category_router.model_copy(update={"enabled": False}),
+            "enhanced_retrieval": own.model_copy(update={"stages": left}),
+        }
 
     def at(self, path: Path) -> Path:
         """`path`, relative to the folder of the configuration file."""

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from groundgraph.core.errors import Problem
-from groundgraph.core.planned_keys import Location
 from groundgraph.core.secret_values import masked
+from groundgraph.core.settings_keys import Location
 
 
 def message_of(error: Any, location: Location) -> str:

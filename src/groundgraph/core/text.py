@@ -1,8 +1,9 @@
 """Words, stems and sentences, for any script.
 
 Text is folded the same way wherever it is compared: NFKC, case folded, ё as е, accents on Latin letters kept apart
-from their letter and dropped. Stems are Snowball's: Russian for words in Cyrillic, English for the rest. Runs of Han,
-kana or Hangul, which no space divides, count as overlapping pairs of characters.
+from their letter and dropped. In words, soft hyphens and joiners are dropped, and Latin letters within a Cyrillic word
+(or the reverse) that look the same are put right. Stems are Snowball's: Russian for words in Cyrillic, English for the
+rest. Runs of Han, kana or Hangul, which no space divides, count as overlapping pairs of characters.
 """
 
 from __future__ import annotations
@@ -23,9 +24,17 @@ WORD = re.compile(r"[^\W_]+")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
+_ANY_LATIN = re.compile(r"[a-z]")
 _LATIN_ACCENTS = re.compile(r"(?<=[a-z])[\u0300-\u036f]+")
 _MARKED_YE = re.compile(r"е[\u0300-\u036f]+")
-_MARKS = re.compile(r"[\u0300-\u036f\ufe0f\u200d]+")
+# What stands within words and says nothing: accents, joiners, soft hyphens.
+_MARKS = re.compile(r"[\u0300-\u036f\u00ad\u200d\u2060\ufe0f\ufeff]+")
+_MIXED = re.compile(r"[a-z][\u0400-\u04ff]|[\u0400-\u04ff][a-z]|[0-9][\u0400-\u04ff]|[\u0400-\u04ff][0-9]")
+_DIGIT = re.compile(r"[0-9]")
+# Letters that look the same, small or large, in both scripts.
+_LATIN, _LOOK_ALIKES = "abcehkmoptxy", "авсенкмортху"
+_TO_CYRILLIC = str.maketrans(_LATIN, _LOOK_ALIKES)
+_TO_LATIN = str.maketrans(_LOOK_ALIKES, _LATIN)
 
 _FOLDER = files("groundgraph.core") / "languages"
 # Every language that has a data file.
@@ -64,11 +73,25 @@ def words(text: str) -> Iterator[str]:
     if folded.isascii():
         yield from _ASCII_WORD.findall(folded)
         return
-    for word in WORD.findall(_MARKS.sub("", folded)):
+    plain = _MARKS.sub("", folded)
+    is_mixed = _MIXED.search(plain) is not None
+    for word in WORD.findall(plain):
         if _UNSPACED.search(word):
             yield from _pairs(word)
         else:
-            yield word
+            yield _in_one_script(word) if is_mixed else word
+
+
+def _in_one_script(word: str) -> str:
+    """`word` with letters of the other script that look alike put right. Where both scripts can be, a word is Cyrillic
+    and a code with digits, such as "1С", Latin; what stays mixed, such as "игроzone", is left as it is."""
+    if _MIXED.search(word):
+        ways = [(_TO_CYRILLIC, _ANY_LATIN), (_TO_LATIN, _CYRILLIC)]
+        for table, other in reversed(ways) if _DIGIT.search(word) else ways:
+            righted = word.translate(table)
+            if not other.search(righted):
+                return righted
+    return word
 
 
 def _pairs(word: str) -> Iterator[str]:
@@ -81,6 +104,11 @@ def _pairs(word: str) -> Iterator[str]:
         position = run.end()
     if position < len(word):
         yield word[position:]
+
+
+def is_cyrillic(word: str) -> bool:
+    """Whether a letter of `word` is Cyrillic."""
+    return _CYRILLIC.search(word) is not None
 
 
 _local = threading.local()
@@ -98,7 +126,7 @@ def _stemmer(language: str) -> Any:
 @lru_cache(maxsize=200_000)
 def stem(word: str) -> str:
     """The Snowball stem of one folded word."""
-    language = "ru" if _CYRILLIC.search(word) else "en"
+    language = "ru" if is_cyrillic(word) else "en"
     stemmed: str = _stemmer(language).stemWord(word)
     return stemmed
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from groundgraph.core.context import Options
+from groundgraph.core.degraded import NOTHING_LACKING
 from groundgraph.core.intent import STYLES, IntentState
 from groundgraph.core.turn_values import Outcome, Retrieval
 
@@ -18,11 +19,15 @@ def absence_outcome(retrievals: Iterable[Retrieval]) -> Outcome:
     """
     found = list(retrievals)
     broken = any(
-        entry.get("degraded") or (entry["status"] != "ok" and entry.get("error_type") != "RequiredField")
+        _lacks_a_part(entry) or (entry["status"] != "ok" and entry.get("error_type") != "RequiredField")
         for entry in found
     )
     answered = any(entry["status"] == "ok" for entry in found)
     return "unavailable" if broken or not answered else "insufficient"
+
+
+def _lacks_a_part(entry: Retrieval) -> bool:
+    return any(told["part"] not in NOTHING_LACKING for told in entry.get("degraded", ()))
 
 
 def asked_style(intent: IntentState, metadata: Mapping[str, Any], options: Options) -> str:

@@ -10,6 +10,9 @@ from groundgraph.core.degraded import Degradation
 
 Outcome = Literal["answered", "insufficient", "unavailable", "chat"]
 SourceStatus = Literal["ok", "failed", "timed_out", "schema_changed", "skipped"]
+# How a turn retrieves: by the stages of autonomous retrieval, from the facts of the dialogue's state alone, or plainly.
+RetrievalPath = Literal["enhanced", "state_facts", "cascade"]
+Decision = Literal["approve", "refuse", "replace"]
 Ref = list[Any]
 """A piece of evidence by reference: [key, relevance, score]."""
 
@@ -19,6 +22,9 @@ class Turn(TypedDict, total=False):
 
     `id` derives from the message and its place in the thread, so that a replay gives the same turn. `issues` are
     sentences for the reader about the message itself. `started_at` is in seconds since the epoch and enters no prompt.
+
+    Where retrieval has several paths, `path` is the one of this turn. `state` is that of the dialogue, when one is
+    named; `small_talk` the reply to a message that is nothing but small talk, when the facts of that state come first.
     """
 
     id: str
@@ -28,10 +34,28 @@ class Turn(TypedDict, total=False):
     options: dict[str, Any]
     issues: list[str]
     started_at: float
+    path: RetrievalPath
+    state: StateValue
+    small_talk: Draft
+
+
+class StateValue(TypedDict):
+    """The state of the dialogue when the turn began; `facts` are the keys of those that were given word for word."""
+
+    name: str
+    intent: str | None
+    categories: list[str]
+    facts: list[str]
+
+
+# What a task of the fan-out looks for: results of the turn's query, of a part of its question, or the facts of the
+# categories that the dialogue's state names.
+TaskKind = Literal["query", "sub_query", "state_facts"]
 
 
 class RetrievalTask(TypedDict):
-    """One task of the fan-out: which source is asked what. `options` are those that the turn began with."""
+    """One task of the fan-out: which source is asked what. `options` are those that the turn began with; without
+    `kind` and `top_k` it is a query with theirs."""
 
     name: str
     source: str
@@ -41,6 +65,8 @@ class RetrievalTask(TypedDict):
     categories: list[str]
     raw_data: dict[str, Any]
     options: dict[str, Any]
+    kind: NotRequired[TaskKind]
+    top_k: NotRequired[int]
 
 
 class Retrieval(TypedDict, total=False):
@@ -49,10 +75,11 @@ class Retrieval(TypedDict, total=False):
     `found` counts results before the cap, `dropped` those left out by reason. `degraded` tells what the source had to
     do without, `calls` the models that its chains called. `previews` are the beginnings of at most two results, for
     whoever looks at the state. `cosines` are those of query and evidence by key, where the source has them. Times are
-    in milliseconds.
+    in milliseconds. `kind` is that of its task, when it is not a query of the turn.
     """
 
     source: str
+    kind: TaskKind
     source_type: str
     query: str
     status: SourceStatus
@@ -78,7 +105,7 @@ class Ranking(TypedDict, total=False):
 
     Later steps change `refs` and leave the rest: `strategies` says which of them ran and what it did, `joined` of which
     pieces a joined one consists, `issues` what a reader must know, `calls` the models that a reranker called, `timings`
-    how many milliseconds each step took.
+    how many milliseconds each step took. `divider` stands between what was found and the facts of the dialogue's state.
     """
 
     refs: list[Ref]
@@ -90,11 +117,19 @@ class Ranking(TypedDict, total=False):
     strategies: dict[str, Any]
     joined: dict[str, list[str]]
     clusters: list[ClusterValue]
+    divider: Divider
     issues: list[str]
     calls: list[ModelCall]
     style: str | None
     elapsed_ms: float
     timings: dict[str, float]
+
+
+class Divider(TypedDict):
+    """The line `text` stands before the piece of evidence at `at`, counted from 0."""
+
+    at: int
+    text: str
 
 
 class ClusterValue(TypedDict):
@@ -106,6 +141,20 @@ class ClusterValue(TypedDict):
     labels: list[int]
 
 
+class Review(TypedDict, total=False):
+    """What a person decided about an answer.
+
+    `score` is the support that the answer had, `asked` how often the person was asked until the reply was a decision,
+    `reviewer` the identity of a user whom a server has authenticated.
+    """
+
+    decision: Decision
+    comment: str
+    reviewer: str
+    score: float
+    asked: int
+
+
 class Draft(TypedDict, total=False):
     """The answer before the citation check.
 
@@ -114,7 +163,7 @@ class Draft(TypedDict, total=False):
     `order` is the place in the ranking, from 1, of what the label n refers to. `removed` are the labels that referred
     to nothing, `removed_links` where the links led that were taken out. `notes` are sentences for the reader. `written`
     is how many characters of the text a model wrote, `calls` the calls that it took. `repaired` says whether it is the
-    second attempt.
+    second attempt, `review` what a person decided about it.
     """
 
     text: str
@@ -129,6 +178,7 @@ class Draft(TypedDict, total=False):
     written: int
     body: int
     repaired: bool
+    review: Review
     calls: list[ModelCall]
     elapsed_ms: float
 
@@ -183,7 +233,7 @@ class FoundQuote(TypedDict):
     end: int
 
 
-Verdict = Literal["pass", "repair", "refuse"]
+Verdict = Literal["pass", "repair", "refuse", "review"]
 
 
 class Check(TypedDict, total=False):

@@ -25,6 +25,7 @@ class PublicSet:
         qrels: the judgements.
         turns: whether a text of several lines is a conversation.
         merge: how several sources are merged.
+        rewrites: the questions as people rewrote them, which a scripted model returns; nothing is rewritten when empty.
     """
 
     title: str
@@ -36,6 +37,7 @@ class PublicSet:
     qrels: str = "qrels.tsv"
     turns: bool = False
     merge: str = "round_robin"
+    rewrites: str = ""
 
     def files(self, data: Path) -> DatasetFiles:
         """The files of the set below `data`."""
@@ -43,14 +45,19 @@ class PublicSet:
 
     def missing(self, data: Path) -> list[str]:
         """The files that are not there."""
-        names = (*self.corpora, self.queries, self.qrels)
+        names = (*self.corpora, self.queries, self.qrels, *([self.rewrites] if self.rewrites else []))
         return [name for name in names if not (data / self.folder / name).is_file()]
 
     def has_vectors(self, vectors: Path) -> bool:
         """Whether the vectors of passages and questions are in the folder `vectors`."""
         return all(
-            (vectors / f"{self.folder}.{Path(name).stem}.npy").is_file() for name in (*self.corpora, self.queries)
+            (vectors / f"{self.folder}.{Path(name).stem}.npy").is_file() for name in (*self.corpora, self.searched_for)
         )
+
+    @property
+    def searched_for(self) -> str:
+        """The file with the texts that are searched for in the end."""
+        return self.rewrites or self.queries
 
 
 _SENTENCES = ("corpus_sentences.jsonl",)
@@ -73,6 +80,14 @@ REWRITE = PublicSet("mtrag_pool rewrite", "mtrag_pool", _TURN_MEASURES, queries=
 CONVERSATION = PublicSet(
     "mtrag_pool conversation", "mtrag_pool", _TURN_MEASURES, queries="queries_questions.jsonl", turns=True
 )
+REWRITTEN = PublicSet(
+    "mtrag_pool conversation, rewritten by the graph",
+    "mtrag_pool",
+    _TURN_MEASURES,
+    queries="queries_questions.jsonl",
+    turns=True,
+    rewrites="queries_rewrite.jsonl",
+)
 TABLES = PublicSet("tatqa tables alone", "tatqa", ("nDCG@10",), corpora=(_TABLES,))
 PARAGRAPHS = PublicSet("tatqa paragraphs alone", "tatqa", ("nDCG@10",), corpora=(_PARAGRAPHS,))
 TWO_SOURCES = PublicSet(
@@ -93,6 +108,7 @@ PUBLIC_SETS = (
     LAST_TURN,
     REWRITE,
     CONVERSATION,
+    REWRITTEN,
     TABLES,
     PARAGRAPHS,
     TWO_SOURCES,
@@ -101,4 +117,4 @@ PUBLIC_SETS = (
 )
 
 # Two ways to do one thing that are compared over the same questions: what must not be worse comes first.
-PAIRS = ((CONVERSATION, LAST_TURN), (TWO_SOURCES, TABLES), (TWO_SOURCES, PARAGRAPHS))
+PAIRS = ((CONVERSATION, LAST_TURN), (REWRITTEN, REWRITE), (TWO_SOURCES, TABLES), (TWO_SOURCES, PARAGRAPHS))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from groundgraph.core.embedder import Embedder
@@ -14,15 +15,20 @@ from groundgraph.core.errors import GroundGraphError
 from groundgraph.core.settings import Settings, SourceEntry
 from groundgraph.evals.dataset import Corpus, Query
 from groundgraph.evals.outline_corpus import PASSAGE
+from groundgraph.evals.sql_corpus import SqlCorpus
 from groundgraph.evals.weaviate_corpus import weaviate_prefix
 from groundgraph.graph.retrieval import retrieval_graph
 
 TOP_K = 50
 GIVE_UP_AFTER = 20
 KNOWLEDGE_BASE_KINDS = ("knowledge_base", "vector_kb")
+SQL_KINDS = ("sql", "database")
 # What puts results into another order than that of their relevance, for the sake of a model that reads them.
 _IN_ORDER = {"reorder": None, "cluster_strategy": None, "rotation": None}
+_REORDERING = frozenset({"reorder", "rotation"})
 _OWN_OPTIONS = ("path", "prefix", "fields", "description")
+COMPUTED = frozenset(["computed", "needs_computation"])
+_SEARCH_OPTIONS = ("text_index", "pool_size", "statement_timeout", "vector_weight")
 WEIGHT = "vector_weight"
 
 # Called with the number of queries done and how many there are.
@@ -52,14 +58,17 @@ class Answered:
     failures: tuple[str, ...] = ()
 
 
-def evaluation_settings(settings: Settings, bases: Mapping[str, Path], *, as_configured: bool) -> Settings:
-    """`settings` with the knowledge bases `bases` (by name of the source) in place of the configured sources.
+def evaluation_settings(
+    settings: Settings, bases: Mapping[str, Path] | Mapping[str, SqlCorpus], *, as_configured: bool
+) -> Settings:
+    """`settings` with `bases` (by name of the source) in place of the configured sources.
 
-    A source keeps the weight, the timeout and the search options of the configured knowledge base of its name or, when
-    there is just one on both sides, of that one. Filters are left out, since passages have no fields. Without
-    `as_configured`, 50 results per source and no thresholds.
+    A base is the file of a knowledge base, or a table. Its source keeps the weight, the timeout and the search options
+    of the configured one of its kind and name or, when there is just one on both sides, of that one. Filters are left
+    out, since passages have no fields. Without `as_configured`, 50 results per source and no thresholds.
     """
-    entries = [entry for entry in settings.sources if entry.type in KNOWLEDGE_BASE_KINDS]
+    kinds = SQL_KINDS if any(isinstance(base, SqlCorpus) for base in bases.values()) else KNOWLEDGE_BASE_KINDS
+    entries = [entry for entry in settings.sources if entry.type in kinds]
     by_name = {entry.name: entry for entry in entries}
     only = entries[0] if len(entries) == len(bases) == 1 else None
     retrieval: dict[str, Any] = {"scope_filters": {}}
@@ -67,23 +76,37 @@ def evaluation_settings(settings: Settings, bases: Mapping[str, Path], *, as_con
         retrieval |= {"top_k": TOP_K, "score_threshold": 0.0, "answerable_threshold": None}
     return settings.model_copy(
         update={
-            "sources": [_entry(settings, name, path, by_name.get(name, only)) for name, path in bases.items()],
+            "sources": [_entry(settings, name, base, by_name.get(name, only)) for name, base in bases.items()],
+            "knowledge_base": settings.knowledge_base if kinds is KNOWLEDGE_BASE_KINDS else None,
             "retrieval": settings.retrieval.model_copy(update=retrieval),
             "intent": settings.intent.model_copy(update={"default_filters": {}, "filters": {}}),
             "result_processing": settings.result_processing.model_copy(update=_IN_ORDER),
+            "enhanced_retrieval": settings.enhanced_retrieval.model_copy(
+                update={"stages": sorted(settings.enhanced_retrieval.chosen - _REORDERING)}
+            ),
         }
     )
 
 
-def _entry(settings: Settings, name: str, path: Path, configured: SourceEntry | None) -> SourceEntry:
+def _entry(settings: Settings, name: str, base: Path | SqlCorpus, configured: SourceEntry | None) -> SourceEntry:
+    if isinstance(base, SqlCorpus):
+        return _sql_entry(name, base, configured)
     kept: dict[str, Any] = {WEIGHT: settings.knowledge_base.vector_weight} if settings.knowledge_base else {}
     if configured is not None:
         options = {key: value for key, value in configured.options.items() if key not in _OWN_OPTIONS}
         kept |= {"weight": configured.weight, "timeout": configured.timeout, **options}
         kept |= {"topic_index": configured.topic_index}
-    prefix = weaviate_prefix(settings, path)
-    where = {"prefix": prefix} if prefix else {"path": str(path.absolute())}
+    prefix = weaviate_prefix(settings, base)
+    where = {"prefix": prefix} if prefix else {"path": str(base.absolute())}
     return SourceEntry(type="knowledge_base", name=name, **{**kept, **where})
+
+
+def _sql_entry(name: str, base: SqlCorpus, configured: SourceEntry | None) -> SourceEntry:
+    kept: dict[str, Any] = {}
+    if configured is not None:
+        options = {key: value for key, value in configured.options.items() if key in _SEARCH_OPTIONS}
+        kept = {"weight": configured.weight, "timeout": configured.timeout, **options}
+    return SourceEntry(type="sql", name=name, **{**kept, **base.options()})
 
 
 def has_topic_index(settings: Settings) -> bool:
@@ -99,6 +122,8 @@ async def run_queries(
     queries: Sequence[Query],
     on_progress: Progress | None = None,
     embedder: Embedder | None = None,
+    *,
+    chat_model: BaseChatModel | None = None,
 ) -> list[Answered]:
     """What each of `queries` finds, in their order.
 
@@ -108,13 +133,14 @@ async def run_queries(
         queries: what to ask.
         on_progress: called after each query.
         embedder: the embedding model in place of the configured one.
+        chat_model: the chat model in place of the configured one.
 
     Raises:
         ConfigurationError: the settings cannot work.
         EvaluationFailed: every query failed, or each of the first 20, in which case the others are not asked.
     """
     documents = {corpus.name: {passage.id: passage.document for passage in corpus.passages} for corpus in corpora}
-    graph = retrieval_graph(settings, embeddings=embedder)
+    graph = retrieval_graph(settings, embeddings=embedder, chat_model=chat_model)
     answered: list[Answered] = []
     try:
         for number, query in enumerate(queries, 1):
@@ -146,6 +172,8 @@ def _messages(query: Query) -> list[BaseMessage]:
 def _answered(query: Query, found: Mapping[str, Any], documents: Mapping[str, Mapping[str, str]]) -> Answered:
     ranked: dict[str, float] = {}
     for row in found["evidence"]:
+        if not COMPUTED.isdisjoint(row["metadata"]):
+            continue  # a statement of a SQL source about its rows, and no passage
         document = documents[row["source_name"]][_passage_of(row["metadata"])]
         ranked[document] = max(row["relevance"], ranked.get(document, 0.0))
     record = found["provenance"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from groundgraph.core.load_settings import load_settings
 from groundgraph.core.settings import Settings
 from groundgraph.evals.corpus_base import corpus_base
 from groundgraph.evals.dataset import Dataset, Query, load_dataset
+from groundgraph.evals.given_rewrites import given_rewrites, with_rewriting
 from groundgraph.evals.public_sets import HYBRID, LEXICAL, VECTORS, PublicSet
 from groundgraph.evals.run_queries import Answered, evaluation_settings, run_queries
 from groundgraph.evals.stored_vectors import stored_embedder, strangers
@@ -47,19 +48,27 @@ async def search_set(wanted: PublicSet, data: Path, vectors: Path, bases: Path, 
         GroundGraphError: the set cannot be read or searched.
     """
     dataset = load_dataset(wanted.files(data))
-    embedder = stored_embedder(vectors, dataset, languages=LANGUAGES) if wanted.has_vectors(vectors) else None
+    said = _rewritten(wanted, data) if wanted.rewrites else dataset
+    model = given_rewrites(dataset, said) if wanted.rewrites else None
+    embedder = stored_embedder(vectors, said, languages=LANGUAGES) if wanted.has_vectors(vectors) else None
     paths = {corpus.name: await corpus_base(corpus, bases, None, embedder) for corpus in dataset.corpora}
     found: dict[str, list[Answered]] = {}
     for way in (LEXICAL, VECTORS, HYBRID) if embedder else (LEXICAL,):
         tell(f"{wanted.title}: {way}")
         settings = evaluation_settings(_settings(wanted, way), paths, as_configured=False)
         used = None if way == LEXICAL else embedder
-        found[way] = await run_queries(settings, dataset.corpora, _counting(dataset), None, used)
-    return Searched(dataset, found, strangers(dataset, embedder) if embedder else frozenset())
+        found[way] = await run_queries(settings, dataset.corpora, _counting(dataset), None, used, chat_model=model)
+    return Searched(dataset, found, strangers(said, embedder) if embedder else frozenset())
+
+
+def _rewritten(wanted: PublicSet, data: Path) -> Dataset:
+    return load_dataset(replace(wanted, queries=wanted.rewrites, turns=False).files(data))
 
 
 def _settings(wanted: PublicSet, way: str) -> Settings:
-    return load_settings({"retrieval": {"merge": wanted.merge}, "knowledge_base": {"vector_weight": _WEIGHT[way]}})
+    plain = load_settings({"retrieval": {"merge": wanted.merge}, "knowledge_base": {"vector_weight": _WEIGHT[way]}})
+    # A follow-up of any length: what a rewrite is worth is measured, not when one is asked for.
+    return with_rewriting(plain, min_words=1) if wanted.rewrites else plain
 
 
 def _counting(dataset: Dataset) -> list[Query]:

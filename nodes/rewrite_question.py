@@ -1,0 +1,34 @@
+"""A question that leans on the conversation becomes one that stands on its own (C4)."""
+
+from __future__ import annotations
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.runtime import Runtime
+
+from groundgraph.chains.answer_prompt import recent_conversation
+from groundgraph.chains.chain_model import ChainModel
+from groundgraph.chains.rewrite_question import needs_rewrite
+from groundgraph.chains.rewrite_question import rewrite_question as rewritten
+from groundgraph.core.context import Context
+from groundgraph.core.settings import Settings
+from groundgraph.nodes.model_stage import StageInput, StageRun, StageUpdate, attempted
+from groundgraph.nodes.node import Node
+from groundgraph.prompts import Prompts
+
+
+def rewrite_question(settings: Settings, model: BaseChatModel, prompts: Prompts) -> Node[StageInput, StageUpdate]:
+    """The node. A model that fails leaves the question as the user put it."""
+    chain = ChainModel.of(settings, prompts, model)
+    least = settings.enhanced_retrieval.rewrite_min_words
+
+    async def rewrite_question(state: StageInput, runtime: Runtime[Context]) -> StageUpdate:
+        run, turn = StageRun("rewrite_question", state, runtime), state["turn"]
+        history = recent_conversation(state.get("messages", []), turn, settings.intent.max_context_turns)
+        if not needs_rewrite(turn["question"], history, least):
+            return run.skipped(f"fewer than {least} words" if history else "nothing was said before")
+        attempt = await attempted(lambda: rewritten(chain, history, turn["question"]))
+        if attempt.value is None:
+            return run.failed(prompts, "rewrite_failed", attempt, {})
+        return run.ran({"question": attempt.value}, {"rewritten": attempt.value}, attempt.calls)
+
+    return rewrite_question

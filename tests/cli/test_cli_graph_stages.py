@@ -1,0 +1,36 @@
+"""`groundgraph graph` shows the stages of autonomous retrieval that a configuration has (T5, U5)."""
+
+from __future__ import annotations
+
+import re
+
+CONFIG = """
+llm: {provider: openai, model: gpt-4o-mini}
+sources: [{type: cascade, name: sales, path: .}]
+category_router: {enabled: true}
+enhanced_autonomous_retrieval: true
+"""
+ALL = {"rewrite_question", "route_categories", "judge_complexity", "decompose_question"}
+
+
+def steps(mermaid: str) -> set[str]:
+    return set(re.findall(r"^\s(\w+)\(", mermaid, re.MULTILINE))
+
+
+def test_t5_the_picture_of_a_configuration_shows_its_stages(call, tmp_path):
+    (tmp_path / "groundgraph.yaml").write_text(CONFIG)
+    for which in ("turn", "retrieval"):
+        ran = call("graph", which)
+        assert ran.code == 0
+        assert {*ALL, "rotate_results", "fit_budget", "arrange_results", "backfill_facts"} <= steps(ran.out)
+    (tmp_path / "groundgraph.yaml").write_text(CONFIG + "enhanced_retrieval: {stages: [rewrite]}\n")
+    assert steps(call("graph").out) & ALL == {"rewrite_question", "route_categories"}
+    (tmp_path / "groundgraph.yaml").write_text("llm: {provider: openai, model: gpt-4o-mini}\n")
+    assert not steps(call("graph").out) & ALL
+
+
+def test_c8_the_picture_of_a_configuration_that_cannot_be_built_is_refused(call, tmp_path):
+    (tmp_path / "groundgraph.yaml").write_text("enhanced_autonomous_retrieval: true\n")
+    ran = call("graph")
+    assert ran.code == 2
+    assert "enhanced_autonomous_retrieval" in ran.err

@@ -1,0 +1,130 @@
+"""A corpus in a SQL database finds what the embedded default finds (done-when 2 of issue 6)."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from evaluated import ALL, IN_SHORT, MOST, SETS, ndcg
+
+from groundgraph import load_settings
+from groundgraph.core.embedder import Embedder
+from groundgraph.core.errors import ConfigurationError, SourceUnavailable
+from groundgraph.evals.corpus_base import corpus_base
+from groundgraph.evals.dataset import DatasetFiles, load_dataset
+from groundgraph.evals.run_queries import evaluation_settings, run_queries
+from groundgraph.evals.sql_corpus import corpus_in_sql
+from groundgraph.testing import NgramEmbeddings
+
+PASSAGES = [
+    {"_id": "tokens", "title": "Tokens", "text": "An access token expires after one hour."},
+    {"_id": "refresh", "title": "Refresh", "text": "A refresh token\0 lives for thirty days."},
+]
+
+
+def small(folder, rows=PASSAGES):
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "queries.jsonl").write_text('{"_id": "q", "text": "When does an access token expire?"}\n')
+    return load_dataset(DatasetFiles(folder, qrels=None))
+
+
+async def compared(one, data, tmp_path, url, most):
+    dataset = load_dataset(one.files(data))
+    settings = load_settings({"retrieval": {"merge": one.merge}})
+    embedded = {corpus.name: await corpus_base(corpus, tmp_path / "bases") for corpus in dataset.corpora}
+    tables = {corpus.name: await corpus_in_sql(url, corpus, tmp_path) for corpus in dataset.corpora}
+    here, there = [await ndcg(dataset, bases, settings, most) for bases in (embedded, tables)]
+    print(f"{one.title}: embedded {here:.4f}, SQL {there:.4f}")
+    return here, there
+
+
+@pytest.mark.parametrize("title", ["clapnq", "xquad_ru sentences"])
+async def test_l14_sqlite_stays_within_a_hundredth_of_the_embedded_default(data, tmp_path, title):
+    here, there = await compared(SETS[title], data, tmp_path, "sqlite:///corpus.db", MOST)
+    assert there >= here - 0.01
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("title", IN_SHORT)
+async def test_l14_postgresql_stays_within_a_hundredth_of_the_embedded_default(postgres, data, tmp_path, title):
+    url = postgres.database("evaluated")
+    here, there = await compared(SETS[title], data, tmp_path, url, MOST)
+    assert there >= here - 0.01
+
+
+@pytest.mark.live
+@pytest.mark.slow
+@pytest.mark.parametrize("title", SETS)
+async def test_l14_every_public_set_on_postgresql(postgres, data, tmp_path, title):
+    here, there = await compared(SETS[title], data, tmp_path, postgres.database("evaluated_all"), ALL)
+    assert there >= here - 0.01
+
+
+async def test_u5_a_table_is_written_once_and_one_that_is_not_complete_again(tmp_path):
+    (corpus,) = small(tmp_path).corpora
+    first = await corpus_in_sql("sqlite:///c.db", corpus, tmp_path)
+    with closing(sqlite3.connect(tmp_path / "c.db")) as database:
+        database.execute(f"UPDATE {first.table} SET body = 'kept'")
+        database.commit()
+        assert await corpus_in_sql("sqlite:///c.db", corpus, tmp_path) == first
+        assert database.execute(f"SELECT DISTINCT body FROM {first.table}").fetchall() == [("kept",)]
+        database.execute(f"DELETE FROM {first.table} WHERE document = 'tokens'")
+        database.commit()
+        await corpus_in_sql("sqlite:///c.db", corpus, tmp_path)
+        assert database.execute(f"SELECT document FROM {first.table} ORDER BY 1").fetchall() == [
+            ("refresh",),
+            ("tokens",),
+        ]
+    assert (await corpus_in_sql("sqlite:///c.db", replace(corpus, digest="other"), tmp_path)).table != first.table
+
+
+async def test_u5_the_source_keeps_the_options_of_the_configured_one(tmp_path):
+    dataset = small(tmp_path)
+    (corpus,) = dataset.corpora
+    configured = {"type": "sql", "name": "mine", "url": "sqlite:///mine.db", "table": "t", "weight": 3, "timeout": 9.0}
+    settings = load_settings({"sources": [configured], "knowledge_base": {}})
+    tables = {corpus.name: await corpus_in_sql("sqlite:///c.db", corpus, tmp_path)}
+    measured = evaluation_settings(settings, tables, as_configured=False)
+    (entry,) = measured.sources
+    assert (entry.type, entry.weight, entry.timeout) == ("sql", 3, 9.0)
+    assert entry.options["table"] == tables[corpus.name].table
+    (found,) = await run_queries(measured, dataset.corpora, dataset.queries)
+    assert found.documents[0] == "tokens"
+
+
+async def test_u5_a_statement_of_the_source_counts_as_no_passage(tmp_path):
+    dataset = small(tmp_path)
+    (corpus,) = dataset.corpora
+    tables = {corpus.name: await corpus_in_sql("sqlite:///c.db", corpus, tmp_path)}
+    settings = evaluation_settings(load_settings({}), tables, as_configured=False)
+    query = replace(dataset.queries[0], turns=(("user", "What is the median of document by body?"),))
+    (found,) = await run_queries(settings, dataset.corpora, [query])
+    assert found.failures == ()
+    assert set(found.documents) <= {"tokens", "refresh"}
+
+
+@pytest.mark.parametrize("url", ["mongodb://localhost/x", "postgresql://nobody@127.0.0.1:1/none"])
+async def test_u5_a_database_that_cannot_be_used_is_said_to_be(tmp_path, url):
+    (corpus,) = small(tmp_path).corpora
+    with pytest.raises((ConfigurationError, SourceUnavailable), match="--sql"):
+        await corpus_in_sql(url, corpus, tmp_path)
+
+
+@pytest.mark.live
+async def test_u5_passages_get_vectors_where_the_server_has_pgvector(vector_server, tmp_path):
+    dataset = small(tmp_path)
+    (corpus,) = dataset.corpora
+    embedder = Embedder(NgramEmbeddings(), "ngrams")
+    plain = await corpus_in_sql(vector_server.database("no_vectors"), corpus, tmp_path, embedder)
+    assert not plain.has_vectors
+    url = vector_server.database("evaluated", "CREATE EXTENSION vector")
+    found = await corpus_in_sql(url, corpus, tmp_path, embedder)
+    assert found.has_vectors
+    settings = evaluation_settings(load_settings({}), {corpus.name: found}, as_configured=False)
+    query = replace(dataset.queries[0], turns=(("user", "refreshing tokenization"),))
+    (answered,) = await run_queries(settings, dataset.corpora, [query], None, embedder)
+    assert answered.failures == ()
+    assert answered.documents[0] == "refresh"

@@ -1,0 +1,33 @@
+"""The figures of a public set over bases of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from groundgraph.core.embedder import Embedder
+from groundgraph.core.settings import Settings
+from groundgraph.evals.dataset import Dataset
+from groundgraph.evals.measures import means, retrieval_values, scored_queries
+from groundgraph.evals.public_sets import PUBLIC_SETS
+from groundgraph.evals.run_queries import evaluation_settings, run_queries
+
+SETS = {one.title: one for one in PUBLIC_SETS}
+# Those that are measured in every run of the live tests, and on how many questions.
+IN_SHORT = ("clapnq", "xquad_en sentences", "xquad_ru sentences", "mtrag_pool rewrite", "tatqa two sources")
+MOST = 150
+ALL = 10_000
+
+
+async def ndcg(
+    dataset: Dataset, bases: Mapping[str, Any], settings: Settings, most: int, embedder: Embedder | None = None
+) -> float:
+    """The nDCG@10 on at most about `most` questions of `dataset`; a query that failed is an error."""
+    counting = scored_queries(dataset.judged)
+    asked = [query for query in dataset.queries if query.id in counting]
+    asked = asked[:: max(1, len(asked) // most)]
+    measured = evaluation_settings(settings, bases, as_configured=False)
+    answered = await run_queries(measured, dataset.corpora, asked, None, embedder)
+    assert [one.failures for one in answered if one.failures] == []
+    judged = {query.id: dataset.judged[query.id] for query in asked}
+    return means(retrieval_values(judged, {one.query: one.documents for one in answered}))["nDCG@10"]
