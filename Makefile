@@ -13,7 +13,7 @@ test: .venv/ready
 	$(BIN)/pytest -q -n auto --dist loadfile
 
 test-live: .venv/ready
-	$(BIN)/pytest -q -m "live and not slow"
+	$(BIN)/pytest -q -n auto --dist loadfile -m "live and not slow"
 
 test-slow: .venv/ready
 	$(BIN)/pytest -q -m slow
