@@ -16,7 +16,7 @@ test-live: .venv/ready
 	$(BIN)/pytest -q -n auto --dist loadfile -m "live and not slow"
 
 test-slow: .venv/ready
-	$(BIN)/pytest -q -m slow
+	$(BIN)/pytest -q -n auto --dist loadfile -m slow
 
 # A LangGraph Server on loopback, without a key; LangGraph Studio connects to it.
 studio: .venv/ready

@@ -26,6 +26,7 @@ def test_every_block_is_of_a_known_kind(page: Path) -> None:
     assert {kind for kind, _ in all_blocks(page)} <= KINDS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", _each("python"))
 def test_the_python_code_runs(code: str, tmp_path: Path) -> None:
     run = run_python(code, tmp_path)
@@ -38,6 +39,7 @@ def test_the_configuration_loads_and_builds(text: str, tmp_path: Path, monkeypat
     build_configuration(text, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_commands_run(page: Path, tmp_path: Path) -> None:
     run = run_commands([line for text in blocks(page, "bash") for line in text.splitlines()], tmp_path)

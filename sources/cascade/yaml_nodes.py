@@ -23,7 +23,7 @@ _TRUE, _FALSE = ("true", "yes", "on"), ("false", "no", "off")
 # More digits fit into no checkpoint.
 MAX_INTEGER = 1_000_000_000
 # What aliases may add to a file when they are followed: nodes and characters.
-ALIASED = 16 * 1024 * 1024
+ALIASED = 1024 * 1024
 
 
 class FollowedTooFar(Exception):

@@ -20,6 +20,7 @@ def test_k9_the_examples_are_there() -> None:
     assert {"ask", "custom_chain", "custom_source", "sql", "subgraph"} <= set(NAMES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_k9_the_commands_of_an_example_run_without_a_key(example, name) -> None:
     folder = example(name).folder

@@ -229,6 +229,7 @@ async def test_u_the_harness_scripts_an_extractor():
 # A thousand replies
 
 
+@pytest.mark.slow
 async def test_i2_a_thousand_generated_replies_never_break_a_turn_nor_set_a_filter_that_no_source_declares():
     random = Random(7)
     extractor = ScriptedChatModel(default=lambda prompt: model_reply(random))

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import ir_measures
+import pytest
 from ir_measures import R, nDCG
 from langchain_core.messages import AIMessage, HumanMessage
 
@@ -34,6 +35,7 @@ def conversation(text: str, whole: bool) -> list[HumanMessage | AIMessage]:
     return messages
 
 
+@pytest.mark.slow
 async def test_I11_the_rule_is_never_below_the_last_turn_alone(tmp_path: Path, data: Path) -> None:
     folder = data / "mtrag_pool"
     path = tmp_path / "kb.sqlite"

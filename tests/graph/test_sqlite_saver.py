@@ -28,6 +28,7 @@ async def test_fault_47_it_passes_the_conformance_suite() -> None:
     assert report.passed_all_base(), report.to_dict()
 
 
+@pytest.mark.slow
 async def test_L9_the_history_is_langgraphs_own_at_every_checkpoint_and_on_forks(tmp_path: Path) -> None:
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
         graph = turn_graph(load_settings(STRUCTURED), sources=[docs()], checkpointer=saver, store=InMemoryStore())

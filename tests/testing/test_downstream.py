@@ -19,6 +19,7 @@ def pytest_in(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", BLOCKS, ids=range(1, len(BLOCKS) + 1))
 def test_U7_the_tests_of_the_page_pass_in_a_project_of_their_own(code: str, tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text(code, "utf-8")
@@ -27,6 +28,7 @@ def test_U7_the_tests_of_the_page_pass_in_a_project_of_their_own(code: str, tmp_
     assert run.stdout.count("PASSED") == len(re.findall(r"^def test_", code, re.MULTILINE)) > 0
 
 
+@pytest.mark.slow
 def test_U7_the_first_one_fails_when_the_answer_cites_something_else(tmp_path: Path) -> None:
     wrong = BLOCKS[0].replace('["Every 90 days [1]."]', '["Every 90 days [2]."]')
     assert wrong != BLOCKS[0]

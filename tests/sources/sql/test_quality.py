@@ -24,6 +24,7 @@ async def wtq(tmp_path, data):
     await source.close()
 
 
+@pytest.mark.slow
 async def test_r14_questions_are_routed_to_their_table(wtq, data):
     questions = rows(data / "wtq" / "queries.jsonl")
     within = Counter()
@@ -36,6 +37,7 @@ async def test_r14_questions_are_routed_to_their_table(wtq, data):
     assert shares[1] >= 0.60
 
 
+@pytest.mark.slow
 async def test_r14_rows_are_found_or_the_question_is_said_to_need_a_computation(wtq, data):
     questions = rows(data / "wtq" / "queries.jsonl")[::5]
     seen = Counter()
