@@ -10,7 +10,6 @@ from langchain_core.embeddings import Embeddings
 from langgraph.store.base import BaseStore
 
 from groundgraph.chains.structured_answer import AnswerTemplates
-from groundgraph.core.base_fields import base_fields
 from groundgraph.core.chain import IDENTITY, QueryChains, Reranker
 from groundgraph.core.chain_conflicts import two_rerankers
 from groundgraph.core.embedder import Embedder
@@ -20,15 +19,13 @@ from groundgraph.core.filters import check_filters
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.scope import scope_problems
-from groundgraph.core.settings import ChainSettings, KnowledgeBaseSettings, Settings
-from groundgraph.graph.configured_embedder import configured_embedder
+from groundgraph.core.settings import ChainSettings, Settings
 from groundgraph.graph.configured_extractor import configured_extractor
 from groundgraph.graph.configured_model import configured_model
-from groundgraph.graph.knowledge_base_files import KNOWLEDGE_BASES, weaviate_place, with_base_fields
 from groundgraph.graph.quiet_model import without_thinking
 from groundgraph.graph.tracing import traced_chains
 from groundgraph.prompts import Prompts
-from groundgraph.sources.contract import GroundedSource, SourceOptions, source_types
+from groundgraph.sources.contract import GroundedSource
 
 if TYPE_CHECKING:
     from langchain_core.documents import BaseDocumentCompressor
@@ -79,7 +76,7 @@ class Resources:
         """
         prompts = Prompts.of(settings)
         chat, queries = configured_models(settings, chat_model, query_model)
-        embedder = configured_embedder(settings, embeddings)
+        embedder = _embedder(settings, embeddings)
         chains = _query_chains(settings, prompts, queries)
         bare = _configured_sources(
             settings, embedder, chains, from_python=sources, passed_embedder=embeddings is not None
@@ -116,6 +113,14 @@ class Resources:
 
 
 # What follows is loaded by those who configure it only: a process is to give its first answer soon (L10).
+
+
+def _embedder(settings: Settings, passed: Embeddings | Embedder | None) -> Embedder | None:
+    if passed is None and settings.embedding_model is None:
+        return None
+    from groundgraph.graph.configured_embedder import configured_embedder
+
+    return configured_embedder(settings, passed)
 
 
 def _query_chains(settings: Settings, prompts: Prompts, model: BaseChatModel | None) -> QueryChains:
@@ -180,64 +185,11 @@ def _configured_sources(
     from_python: Sequence[GroundedSource] | None,
     passed_embedder: bool,
 ) -> list[GroundedSource]:
-    built: list[GroundedSource] = []
-    errors: list[ConfigurationError] = []
-    for number, entry in enumerate(settings.sources):
-        key = f"sources[{number}]"
-        try:
-            options = SourceOptions(entry.name, entry.options, settings.base_dir, key, embedder, chains)
-            if entry.type in KNOWLEDGE_BASES:
-                options = with_base_fields(options, settings)
-                if place := weaviate_place(settings, number):
-                    # Not loaded by those who have no Weaviate.
-                    from groundgraph.sources.weaviate_base.options import weaviate_base_from_options
+    if from_python and not settings.sources and settings.knowledge_base is None:
+        return []
+    from groundgraph.graph.configured_sources import configured_sources
 
-                    built.append(weaviate_base_from_options(options, place))
-                    continue
-            if entry.type == "cascade":
-                # Not loaded by those who have no cascade.
-                from groundgraph.graph.configured_cascade import with_retriever_defaults
-
-                options = with_retriever_defaults(options, settings, passed=passed_embedder)
-            built.append(source_types.get(entry.type, key=f"{key}.type")(options))
-        except ConfigurationError as error:
-            errors.append(error)
-    if errors:
-        problems = [problem for error in errors for problem in error.problems]
-        raise errors[0] if len(errors) == 1 else ConfigurationError(problems)
-    if settings.knowledge_base is not None and not any(entry.type in KNOWLEDGE_BASES for entry in settings.sources):
-        built.append(_knowledge_base(settings, embedder, chains))
-    if not built and from_python is None:
-        built.append(_knowledge_base(settings, embedder, chains))
-    if not built and not from_python:
-        raise ConfigurationError(
-            [
-                Problem(
-                    "sources",
-                    "there is nothing to search. Name a source, or leave `sources` out "
-                    "for the knowledge base in .groundgraph/.",
-                )
-            ]
-        )
-    return built
-
-
-def _knowledge_base(settings: Settings, embedder: Embedder | None, chains: QueryChains) -> GroundedSource:
-    kb = settings.knowledge_base or KnowledgeBaseSettings()
-    shared: dict[str, Any] = {
-        "fields": base_fields(kb),
-        "embedder": embedder,
-        "query_chains": chains,
-        "vector_weight": kb.vector_weight,
-    }
-    place = weaviate_place(settings)
-    if place is None:
-        from groundgraph.sources.knowledge_base import KnowledgeBaseSource
-
-        return KnowledgeBaseSource(settings.at(kb.file), **shared)
-    from groundgraph.sources.weaviate_base import WeaviateBaseSource
-
-    return WeaviateBaseSource(place, **shared)
+    return configured_sources(settings, embedder, chains, from_python=from_python, passed_embedder=passed_embedder)
 
 
 def _by_name(sources: Sequence[GroundedSource]) -> dict[str, GroundedSource]:

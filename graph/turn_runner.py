@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.graph import Graph
@@ -30,7 +30,9 @@ from groundgraph.graph.resources import Resources
 from groundgraph.graph.server_errors import server_error
 from groundgraph.graph.synchronous_savers import refuse_synchronous
 from groundgraph.graph.thread_locks import thread_lock
-from groundgraph.graph.writer_conflict import ForeignWrites
+
+if TYPE_CHECKING:
+    from groundgraph.graph.writer_conflict import ForeignWrites
 
 
 class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
@@ -143,6 +145,8 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         claims = getattr(saver, "claims", None)
         if claims is not None:
             await stack.enter_async_context(claims.hold(str(thread_id), max(0.0, until - time.monotonic())))
+        from groundgraph.graph.writer_conflict import ForeignWrites
+
         return await ForeignWrites.watch(saver, str(thread_id))
 
     async def aget_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:

@@ -18,7 +18,6 @@ from groundgraph.core.errors import FilterInvalid, ModelError, Problem, UnknownN
 from groundgraph.core.filters import check_filters
 from groundgraph.core.follow_up import contextualised, is_follow_up
 from groundgraph.core.intent import IntentState
-from groundgraph.core.intent_template import compile_intent_template, render_intent
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.settings import Settings
@@ -66,7 +65,7 @@ def resolve_intent(
         prompts: the prompt files.
         extractor: fills in the whole intent in mode `extract`, in place of the query model.
     """
-    template = compile_intent_template(settings.intent.template) if settings.intent.template else None
+    template = _template(settings)
     extract = _extracting(settings, prompts, extractor) if extractor else None
 
     async def resolve_intent(state: ResolveIntentInput, runtime: Runtime[Context]) -> ResolveIntentUpdate:
@@ -121,9 +120,19 @@ def _asked_sources(
     return {name: own for name, own in schemas.items() if chosen is None or name in chosen}
 
 
+def _template(settings: Settings) -> Template | None:
+    if not settings.intent.template:
+        return None
+    from groundgraph.core.intent_template import compile_intent_template
+
+    return compile_intent_template(settings.intent.template)
+
+
 def _without_model(state: ResolveIntentInput, settings: Settings, template: Template | None) -> IntentState:
     message, intent = _question(state), settings.intent
     if intent.mode == "template" and template is not None:
+        from groundgraph.core.intent_template import render_intent
+
         found = render_intent(template, message=message, metadata=state.get("metadata", {}), scope=intent.scope)
         return found if found["text_queries"] else {**found, "text_queries": [message]}
     if intent.mode == "static":

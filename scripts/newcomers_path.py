@@ -47,7 +47,8 @@ def main(repository: Path) -> None:
             run_blocks(name, readme[name], clone, work)
         own_model(readme["Your own model"], clone, work)
         served(clone, work)
-        step("a larger agent", ["python", "run.py"], clone / "examples" / "subgraph", clone, told="90 days")
+        agent = ["python", "run.py", "When is pump 17 serviced?"]
+        step("a larger agent", agent, clone / "examples" / "subgraph", clone, told="90 days")
 
 
 def sections(readme: str) -> dict[str, str]:

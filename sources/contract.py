@@ -13,11 +13,11 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.registry import Registry
 from groundgraph.core.schema import SourceSchema
-from groundgraph.core.topic_store import TopicStore
 
 if TYPE_CHECKING:
     # Its library is loaded only where a model is used.
     from groundgraph.core.embedder import Embedder
+    from groundgraph.core.topic_store import TopicStore
 
 
 class GroundedSource(ABC):

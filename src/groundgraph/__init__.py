@@ -6,7 +6,9 @@ they are first used, so that `import groundgraph` costs next to nothing.
 
 from __future__ import annotations
 
+import gc
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -110,9 +112,20 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'groundgraph' has no attribute '{name}'")
-    value = getattr(import_module(f"groundgraph.{_HOMES[name]}"), name)
+    value = getattr(_loaded(f"groundgraph.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
+
+
+def _loaded(name: str) -> ModuleType:
+    # Modules are no garbage; looking for some among all objects of a process takes longer than loading half of them.
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return import_module(name)
+    finally:
+        if collects:
+            gc.enable()
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from groundgraph.chains.call_model import tokens_of
 from groundgraph.chains.citations import reference
 from groundgraph.chains.label_gate import LabelGate
 from groundgraph.core.context import Options
@@ -77,6 +76,8 @@ def answer_messages(
             *_evidence_messages(prompts, options, turn, evidence[:shown], clusters, divider, per_source=per_source),
             HumanMessage(turn["question"]),
         ]
+        from groundgraph.chains.call_model import tokens_of
+
         excess = tokens_of(messages) - token_limit
         if excess <= 0:
             return messages, len(evidence) - shown

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
-from groundgraph.core.document import Chunk, Document
 from groundgraph.core.evidence import SourceResult
+
+if TYPE_CHECKING:
+    from groundgraph.core.document import Chunk, Document
 
 T = TypeVar("T")
 MaybeAwaitable: TypeAlias = T | Awaitable[T]

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic_settings import EnvSettingsSource, SettingsError
-
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
 from groundgraph.core.settings import INTERNAL, Settings, SourceEntry
@@ -65,7 +63,12 @@ def read_environment() -> Environment:
         ConfigurationError: a variable holds something that cannot be read, or there is no such folder.
     """
     variables = {**_secret_files(), **_own_variables()}
-    source = EnvSettingsSource(Settings)
+    if not variables:
+        return Environment({})
+    # Loaded only where a variable is set (L10).
+    from pydantic_settings import EnvSettingsSource, SettingsError
+
+    source = EnvSettingsSource(Settings, env_prefix=PREFIX, env_nested_delimiter="__")  # type: ignore[arg-type]
     source.env_vars = {
         f"{PREFIX.lower()}{name}": value
         for name, value in variables.items()

@@ -19,7 +19,6 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from groundgraph.core.cascade_settings import RetrieverSettings, without_embeddings
 from groundgraph.core.enhanced_settings import (
@@ -411,10 +410,10 @@ class PromptSettings(Section):
 _WITHOUT_EXTRACTION: dict[str, Any] = {"extraction_config": None, "output_style_hint": None, "x_extraction": {}}
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Everything that is fixed when a graph is built. Use `load_settings`."""
 
-    model_config = SettingsConfigDict(extra="forbid", frozen=True, env_prefix="GROUNDGRAPH_", env_nested_delimiter="__")
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     llm: ModelSettings | None = None
     query_llm: ModelSettings | None = None
@@ -456,18 +455,6 @@ class Settings(BaseSettings):
         if repeated:
             raise ValueError(f"two sources are called {', '.join(repeated)}; every source needs a name of its own")
         return entries
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],  # noqa: ARG003 - the signature is pydantic-settings'
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Only what `load_settings` merged; it reads the environment itself, to place it above the file."""
-        return (init_settings,)
 
     @property
     def holds_answers(self) -> bool:

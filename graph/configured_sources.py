@@ -1,0 +1,94 @@
+"""The sources that the settings name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from groundgraph.core.base_fields import base_fields
+from groundgraph.core.chain import QueryChains
+from groundgraph.core.embedder import Embedder
+from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.settings import KnowledgeBaseSettings, Settings
+from groundgraph.graph.knowledge_base_files import KNOWLEDGE_BASES, weaviate_place, with_base_fields
+from groundgraph.sources.contract import GroundedSource, SourceOptions, source_types
+
+
+def configured_sources(
+    settings: Settings,
+    embedder: Embedder | None,
+    chains: QueryChains,
+    *,
+    from_python: Sequence[GroundedSource] | None,
+    passed_embedder: bool,
+) -> list[GroundedSource]:
+    """The sources of the settings in their order; the knowledge base when neither they nor Python name one.
+
+    Args:
+        settings: the sections `sources` and `knowledge_base`.
+        embedder: the embedding model, if there is one.
+        chains: the query chains of knowledge bases.
+        from_python: what Python passes in beside them; an empty list counts as no source.
+        passed_embedder: whether `embedder` comes from Python.
+
+    Raises:
+        ConfigurationError: a source cannot be built, or there is none; every problem is listed.
+    """
+    built: list[GroundedSource] = []
+    errors: list[ConfigurationError] = []
+    for number, entry in enumerate(settings.sources):
+        key = f"sources[{number}]"
+        try:
+            options = SourceOptions(entry.name, entry.options, settings.base_dir, key, embedder, chains)
+            if entry.type in KNOWLEDGE_BASES:
+                options = with_base_fields(options, settings)
+                if place := weaviate_place(settings, number):
+                    # Not loaded by those who have no Weaviate.
+                    from groundgraph.sources.weaviate_base.options import weaviate_base_from_options
+
+                    built.append(weaviate_base_from_options(options, place))
+                    continue
+            if entry.type == "cascade":
+                # Not loaded by those who have no cascade.
+                from groundgraph.graph.configured_cascade import with_retriever_defaults
+
+                options = with_retriever_defaults(options, settings, passed=passed_embedder)
+            built.append(source_types.get(entry.type, key=f"{key}.type")(options))
+        except ConfigurationError as error:
+            errors.append(error)
+    if errors:
+        problems = [problem for error in errors for problem in error.problems]
+        raise errors[0] if len(errors) == 1 else ConfigurationError(problems)
+    if settings.knowledge_base is not None and not any(entry.type in KNOWLEDGE_BASES for entry in settings.sources):
+        built.append(_knowledge_base(settings, embedder, chains))
+    if not built and from_python is None:
+        built.append(_knowledge_base(settings, embedder, chains))
+    if not built and not from_python:
+        raise ConfigurationError(
+            [
+                Problem(
+                    "sources",
+                    "there is nothing to search. Name a source, or leave `sources` out "
+                    "for the knowledge base in .groundgraph/.",
+                )
+            ]
+        )
+    return built
+
+
+def _knowledge_base(settings: Settings, embedder: Embedder | None, chains: QueryChains) -> GroundedSource:
+    kb = settings.knowledge_base or KnowledgeBaseSettings()
+    shared: dict[str, Any] = {
+        "fields": base_fields(kb),
+        "embedder": embedder,
+        "query_chains": chains,
+        "vector_weight": kb.vector_weight,
+    }
+    place = weaviate_place(settings)
+    if place is None:
+        from groundgraph.sources.knowledge_base import KnowledgeBaseSource
+
+        return KnowledgeBaseSource(settings.at(kb.file), **shared)
+    from groundgraph.sources.weaviate_base import WeaviateBaseSource
+
+    return WeaviateBaseSource(place, **shared)
