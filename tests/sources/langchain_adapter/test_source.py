@@ -124,7 +124,7 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("make", SOURCES.values(), ids=list(SOURCES))
-async def test_r6_a_langchain_source_keeps_the_contract(make):
+async def test_R6_a_langchain_source_keeps_the_contract(make):
     report = await check_source(make(), query=QUERY)
     report.raise_for_failures()
     without_schema = [check.id for check in report.checks if check.detail]
@@ -133,7 +133,7 @@ async def test_r6_a_langchain_source_keeps_the_contract(make):
     )
 
 
-async def test_r6_a_turn_finds_evidence_in_a_vector_store_and_in_a_retriever():
+async def test_R6_a_turn_finds_evidence_in_a_vector_store_and_in_a_retriever():
     sources = [
         LangChainSource(vector_store(), name="docs"),
         LangChainSource(WordRetriever(documents=documents()[:2]), name="words"),
@@ -148,14 +148,14 @@ async def test_r6_a_turn_finds_evidence_in_a_vector_store_and_in_a_retriever():
 
 
 @given(st.one_of(st.floats(), st.integers(), st.none(), st.text(max_size=3)))
-def test_r6_a_relevance_is_always_from_0_to_1(score):
+def test_R6_a_relevance_is_always_from_0_to_1(score):
     value = as_relevance(score)
     assert 0 <= value <= 1
     if isinstance(score, float) and 0 <= score <= 1:
         assert value == score
 
 
-async def test_r6_the_relevance_of_a_store_is_its_own_cut_to_0_to_1():
+async def test_R6_the_relevance_of_a_store_is_its_own_cut_to_0_to_1():
     store = Scored([1.7, 0.9, 0.4, -0.2, math.nan], relevance=lambda score: score)
     results = await ask(LangChainSource(store, name="docs"))
     assert [result.relevance for result in results] == [1.0, 0.9, 0.4, 0.0, 0.0]
@@ -171,12 +171,12 @@ async def test_r6_the_relevance_of_a_store_is_its_own_cut_to_0_to_1():
         (lambda score: score / 10, [9.0, 5.0, 1.0], [0.9, 0.5, 0.1]),
     ],
 )
-async def test_r6_what_the_scores_of_a_store_mean_can_be_told(scores, given, expected):
+async def test_R6_what_the_scores_of_a_store_mean_can_be_told(scores, given, expected):
     results = await ask(LangChainSource(Scored(given), name="docs", scores=scores))
     assert [result.relevance for result in results] == expected
 
 
-async def test_r6_a_store_that_does_not_tell_what_its_scores_mean_is_not_guessed_at():
+async def test_R6_a_store_that_does_not_tell_what_its_scores_mean_is_not_guessed_at():
     with pytest.raises(ConfigurationError, match=r"docs\.scores: a Scored does not tell what its scores mean"):
         await ask(LangChainSource(Scored([0.5]), name="docs"))
 
@@ -187,7 +187,7 @@ async def test_r10_top_k_and_threshold_hold():
     assert len(await ask(source, top_k=2)) == 2
 
 
-async def test_r6_a_retriever_without_scores_is_relevant_and_one_with_scores_is_ordered_by_them():
+async def test_R6_a_retriever_without_scores_is_relevant_and_one_with_scores_is_ordered_by_them():
     given = [Document("a", metadata={"score": 0.2}), Document("a b", metadata={"score": 0.8}), Document("a c")]
     plain = await ask(LangChainSource(WordRetriever(documents=given), name="docs"), "a")
     assert [result.relevance for result in plain] == [1.0, 1.0, 1.0]
@@ -287,7 +287,7 @@ async def test_i8_a_default_filter_holds_in_a_turn():
 # ---- ids and metadata -------------------------------------------------------------------------------------------
 
 
-async def test_r6_an_id_is_the_field_that_was_named_else_that_of_the_document_else_a_hash():
+async def test_R6_an_id_is_the_field_that_was_named_else_that_of_the_document_else_a_hash():
     given = [
         Document("a one", id="own", metadata={"key": "k1"}),
         Document("a two", metadata={"key": 7}),
@@ -303,20 +303,20 @@ async def test_r6_an_id_is_the_field_that_was_named_else_that_of_the_document_el
     assert {result.source_id for result in again} == {result.source_id for result in plain}
 
 
-async def test_r6_what_was_found_twice_comes_once():
+async def test_R6_what_was_found_twice_comes_once():
     twice = [Document("a b"), Document("a b"), Document("a c")]
     results = await ask(LangChainSource(WordRetriever(documents=twice), name="docs"), "a", "a b")
     assert sorted(result.content for result in results) == ["a b", "a c"]
 
 
-async def test_r6_what_comes_several_times_takes_no_place_of_others():
+async def test_R6_what_comes_several_times_takes_no_place_of_others():
     given = [Document(QUERY, metadata={"key": "same"}) for _ in range(4)]
     given += [Document(f"{QUERY} of another kind", metadata={"key": "other"})]
     source = LangChainSource(vector_store(given), name="docs", id_field="key")
     assert [result.source_id for result in await ask(source, top_k=2)] == ["same", "other"]
 
 
-async def test_r6_metadata_can_be_renamed_and_filtered_by_the_new_name():
+async def test_R6_metadata_can_be_renamed_and_filtered_by_the_new_name():
     given = [
         Document("a one", metadata={"source": "http://one.example", "page": 1}),
         Document("a two", metadata={"source": "http://two.example", "page": 2}),
@@ -350,14 +350,14 @@ async def test_r12_metadata_fields_are_those_of_a_sample_and_of_the_schema():
 # ---- the rest ---------------------------------------------------------------------------------------------------
 
 
-async def test_r6_a_retriever_gives_as_many_as_were_asked_for():
+async def test_R6_a_retriever_gives_as_many_as_were_asked_for():
     assert len(await ask(LangChainSource(knn_retriever(k=1), name="docs"), top_k=3)) == 3
     narrow = vector_store().as_retriever(search_kwargs={"k": 1})
     assert len(await ask(LangChainSource(narrow, name="docs"), top_k=3)) == 3
     assert narrow.search_kwargs == {"k": 1}
 
 
-async def test_r6_questions_at_the_same_time_do_not_mix_up_their_numbers():
+async def test_R6_questions_at_the_same_time_do_not_mix_up_their_numbers():
     retriever = knn_retriever(k=4)
     source = LangChainSource(retriever, name="docs")
     answers = await asyncio.gather(*(ask(source, top_k=number) for number in range(1, 6)))
@@ -365,7 +365,7 @@ async def test_r6_questions_at_the_same_time_do_not_mix_up_their_numbers():
     assert retriever.k == 4
 
 
-async def test_r6_a_source_without_text_queries_or_with_blank_ones_asks_nothing():
+async def test_R6_a_source_without_text_queries_or_with_blank_ones_asks_nothing():
     words = WordRetriever(documents=documents())
     source = LangChainSource(words, name="docs")
     assert await source.query(RetrievalIntent([]), top_k=5) == []
@@ -406,12 +406,12 @@ async def test_fault_30_an_error_of_the_store_is_passed_on():
         (WordRetriever(documents=[]), {"scores": "distance"}, "docs.scores: belongs to a vector store"),
     ],
 )
-def test_r6_what_does_not_fit_is_refused(target, options, message):
+def test_R6_what_does_not_fit_is_refused(target, options, message):
     with pytest.raises(ConfigurationError, match=message):
         LangChainSource(target, name="docs", **options)
 
 
-async def test_r6_what_a_function_makes_is_checked_when_it_is_made():
+async def test_R6_what_a_function_makes_is_checked_when_it_is_made():
     source = LangChainSource(lambda: "nothing", name="docs")
     with pytest.raises(ConfigurationError, match="a str is neither"):
         await ask(source)
