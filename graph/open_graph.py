@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from langgraph.store.base import BaseStore
 
-from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.blocking import run_blocking
+from groundgraph.core.errors import ConfigurationError, Problem, StorageUnavailable
+from groundgraph.core.retry import with_retries
 from groundgraph.core.settings import SaverSettings, Settings
+from groundgraph.core.write_ahead_log import use_write_ahead_log
 from groundgraph.graph.turn import turn_graph
 from groundgraph.graph.turn_runner import TurnRunner
+
+_LOCK_TIMEOUT = 5.0
 
 
 @asynccontextmanager
@@ -27,7 +33,7 @@ async def open_graph(settings: Settings, **passed: Any) -> AsyncIterator[TurnRun
 
     Raises:
         ConfigurationError: see `turn_graph`; or the settings name PostgreSQL, whose packages are not installed.
-        StorageUnavailable: the server that the settings name does not answer.
+        StorageUnavailable: the server that the settings name does not answer, or the file cannot be used.
     """
     async with AsyncExitStack() as stack:
         server = _Server(stack)
@@ -54,9 +60,18 @@ class _Server:
         return self._storage
 
 
-def _file(settings: Settings, saver: SaverSettings) -> str:
-    path: Path = settings.at(saver.path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _prepared(path: Path) -> str:
+    """The file of a saver or a store, with a write-ahead log: without it each batch of the store waits for the disk,
+    more than half of a turn. LangGraph's own switch to it fails when two processes open a new file at once."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(path, timeout=_LOCK_TIMEOUT)) as connection:
+            use_write_ahead_log(connection, _LOCK_TIMEOUT)
+    except (OSError, sqlite3.Error) as error:
+        raise StorageUnavailable(
+            f"The file {path} of the checkpointer or the store cannot be used ({error}). Name another file, or free "
+            "this one."
+        ) from error
     return str(path)
 
 
@@ -69,7 +84,8 @@ async def _open_saver(stack: AsyncExitStack, server: _Server, settings: Settings
         return await server.storage("checkpointer").saver(saver.url, saver.pool_size)
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-    return await stack.enter_async_context(AsyncSqliteSaver.from_conn_string(_file(settings, saver)))
+    path = await run_blocking(_prepared, settings.at(saver.path))
+    return await stack.enter_async_context(AsyncSqliteSaver.from_conn_string(path))
 
 
 async def _open_store(stack: AsyncExitStack, server: _Server, settings: Settings, saver: SaverSettings) -> BaseStore:
@@ -82,11 +98,16 @@ async def _open_store(stack: AsyncExitStack, server: _Server, settings: Settings
         return opened
     import aiosqlite
     from langgraph.store.sqlite.aio import AsyncSqliteStore
+    from tenacity import stop_after_delay, wait_fixed
 
-    connection = await stack.enter_async_context(aiosqlite.connect(_file(settings, saver), isolation_level=None))
-    # Without the write-ahead log each batch waits for the disk: more than half of a turn.
-    await connection.execute("PRAGMA journal_mode=WAL")
+    path = await run_blocking(_prepared, settings.at(saver.path))
+    connection = await stack.enter_async_context(aiosqlite.connect(path, isolation_level=None))
     await connection.execute("PRAGMA synchronous=NORMAL")
     store = await stack.enter_async_context(AsyncSqliteStore(connection))
-    await store.setup()
+    # Another process may be taking the same steps of the same new file; afterwards there are none left.
+    await with_retries(store.setup, _is_sqlite_error, stop=stop_after_delay(_LOCK_TIMEOUT), wait=wait_fixed(0.05))
     return store
+
+
+def _is_sqlite_error(error: BaseException) -> bool:
+    return isinstance(error, sqlite3.Error)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from groundgraph.core.errors import SchemaVersionUnsupported, StorageLocked
+from groundgraph.core.write_ahead_log import use_write_ahead_log
 from groundgraph.sources.knowledge_base.migrate import to_version_2
 from groundgraph.sources.knowledge_base.tables import CONTENT_TABLES, INDEX_TABLES, create
 
@@ -54,7 +55,7 @@ def open_for_writing(path: Path, lock_timeout: float = LOCK_TIMEOUT) -> sqlite3.
     try:
         with locked_means_typed(path, lock_timeout):
             check_version(connection, path)
-            connection.execute("PRAGMA journal_mode = WAL")
+            use_write_ahead_log(connection, lock_timeout)
             connection.execute("PRAGMA synchronous = NORMAL")
             _bring_up_to_date(connection, path)
     except BaseException:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from groundgraph.core.errors import SourceUnavailable
+from groundgraph.core.write_ahead_log import use_write_ahead_log
 
 LAYOUT = 2
 # A second process waits for one that builds the same index.
@@ -83,6 +84,15 @@ class IndexFile:
                 # Closing rolls back what was not committed.
                 connection.close()
 
+    def copy_of(self, index: sqlite3.Connection) -> None:
+        """Hold what `index` holds, in place of what is here."""
+        with self._typed_errors():
+            connection = self._open()
+            try:
+                index.backup(connection)
+            finally:
+                connection.close()
+
     def close(self) -> None:
         """Close all connections; one that is in use is closed when its work ends."""
         with self._guard:
@@ -146,7 +156,7 @@ def _connect(location: str | Path) -> sqlite3.Connection:
 
 def _create(connection: sqlite3.Connection, *, in_memory: bool) -> None:
     if not in_memory:
-        connection.execute("PRAGMA journal_mode = WAL")
+        use_write_ahead_log(connection, WRITE_TIMEOUT)
         connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("BEGIN IMMEDIATE")
     # Another process may have created it between the look and the lock; one of another version is built anew.

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from groundgraph.sources.sql.any_database import AnyDatabase
 from groundgraph.sources.sql.index_file import IndexFile
+from groundgraph.sources.sql.memory_index import MemoryIndex
 from groundgraph.sources.sql.shape import TableShape
 from groundgraph.sources.sql.update_index import signature, update_index
 from groundgraph.sources.sql.version import Version
@@ -22,7 +23,7 @@ _CLOSE_WAIT = 5.0
 class IndexKeeper:
     """One index and the thread that updates it. Every method blocks."""
 
-    def __init__(self, index: IndexFile, database: AnyDatabase) -> None:
+    def __init__(self, index: IndexFile | MemoryIndex, database: AnyDatabase) -> None:
         self.index = index
         self._database = database
         self._guard = threading.Lock()

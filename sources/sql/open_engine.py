@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from uuid import uuid4
 
 from groundgraph.core.errors import SourceUnavailable
 from groundgraph.sources.sql.any_database import AnyDatabase
@@ -16,6 +15,7 @@ from groundgraph.sources.sql.indexed_engine import IndexedEngine
 from groundgraph.sources.sql.introspect import Wanted
 from groundgraph.sources.sql.keep_index import IndexKeeper
 from groundgraph.sources.sql.location import Address, OtherAddress, ServerAddress
+from groundgraph.sources.sql.memory_index import MemoryIndex
 from groundgraph.sources.sql.postgres.options import PostgresOptions
 from groundgraph.sources.sql.records import MemoryTable
 
@@ -74,14 +74,12 @@ def indexed_engine(
     options: EngineOptions, database: AnyDatabase, advice: Callable[[], list[str]] | None = None
 ) -> IndexedEngine:
     """The engine over an index of our own; `advice` tells what the owner of the database should change."""
-    index = options.index
-    if index == ":memory:":
-        index = f"file:groundgraph-{uuid4().hex}?mode=memory&cache=shared"
+    index = MemoryIndex() if options.index == ":memory:" else IndexFile(options.index)
     return IndexedEngine(
         options.named,
         database,
         options.wanted,
-        keeper=IndexKeeper(IndexFile(index), database),
+        keeper=IndexKeeper(index, database),
         max_tables=options.max_tables,
         fts=options.fts,
         records=options.records,

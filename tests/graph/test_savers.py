@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sqlite3
 from collections.abc import AsyncIterator
@@ -15,7 +16,7 @@ from langgraph.store.memory import InMemoryStore
 from oauth_sources import ask, docs, notes, thread
 
 from groundgraph import InMemorySource, load_settings, open_graph, turn_graph
-from groundgraph.core.errors import ConfigurationError, StorageLocked
+from groundgraph.core.errors import ConfigurationError, StorageLocked, StorageUnavailable
 from groundgraph.testing import ScriptedChatModel
 
 STRUCTURED = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
@@ -148,3 +149,25 @@ def test_a_saver_without_asynchronous_methods_is_refused_at_build(tmp_path: Path
     with pytest.raises(ConfigurationError, match="use AsyncSqliteSaver"):
         turn_graph(load_settings(STRUCTURED), sources=[docs()], checkpointer=SqliteSaver(connection))
     connection.close()
+
+
+async def test_fault_45_many_open_one_new_file_at_once(tmp_path: Path) -> None:
+    file = {"type": "sqlite", "path": str(tmp_path / "threads" / "t.sqlite")}
+    settings = load_settings({**STRUCTURED, "checkpointer": file, "store": file})
+
+    async def turn(number: int) -> str:
+        async with open_graph(settings, sources=[docs()]) as graph:
+            values = await graph.ainvoke(ask(), thread(str(number)))
+        return str(values["outcome"])
+
+    assert await asyncio.gather(*(turn(number) for number in range(6))) == ["answered"] * 6
+
+
+@pytest.mark.parametrize("section", ["checkpointer", "store"])
+async def test_fault_45_a_file_that_is_no_database_is_named(tmp_path: Path, section: str) -> None:
+    path = tmp_path / "t.sqlite"
+    path.write_bytes(b"no database" * 1000)
+    settings = load_settings({**STRUCTURED, section: {"type": "sqlite", "path": str(path)}})
+    with pytest.raises(StorageUnavailable, match=r"t\.sqlite.*not a database"):
+        async with open_graph(settings, sources=[docs()]):
+            pass
