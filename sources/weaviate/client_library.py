@@ -11,6 +11,8 @@ from groundgraph.core.blocking import run_blocking
 
 _MODULES = ("weaviate", "weaviate.classes", "weaviate.config", "httpx")
 _loaded = threading.Event()
+# The filters of warnings belong to the whole process: two that change them at once would not find them as they were.
+_loading = threading.Lock()
 
 
 async def load_client_library() -> None:
@@ -20,7 +22,7 @@ async def load_client_library() -> None:
 
 
 def _load() -> None:
-    with warnings.catch_warnings():
+    with _loading, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         for module in _MODULES:
             import_module(module)

@@ -7,7 +7,6 @@ has a test against the real server.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -160,137 +159,64 @@ class Place:
         return f"the collection '{self.collection}' of {self.server}" if self.collection else self.server
 
 
+class TenantInactive(TenantUnknown):
+    """The tenant is there, and the server has it switched off: what it holds is not known."""
+
+
+_STARTING = "{server} is starting and not ready yet; ask again in a moment."
+
+
 def typed_error(fault: Fault, place: Place) -> GroundGraphError:
     """The documented error for `fault`; raise it from the client's own."""
-    if fault.kind in _TOLD:
-        return _TOLD[fault.kind](fault, place)
-    return SourceError(f"{place.server} refused the request: {fault.text[:300]}")
-
-
-def _unreachable(fault: Fault, place: Place) -> GroundGraphError:
-    return SourceUnavailable(
-        f"{place.server} cannot be reached. Check that it runs, and that the address and the gRPC port are right. "
-        f"({fault.text[:200]})"
+    error, message = _TOLD[fault.kind]
+    name = place.collection or fault.name if fault.kind == "missing_collection" else fault.name
+    told = message.format(
+        server=place.server,
+        what=place.what,
+        name=name,
+        stored=fault.stored,
+        asked=fault.asked,
+        model=f"the embedding model '{place.model}'" if place.model else "the vector that was sent",
+        said=f"It says: {fault.text[:300]}",
     )
+    return SchemaChanged(told, field=name) if error is SchemaChanged else error(told)
 
 
-def _not_ready(_fault: Fault, place: Place) -> GroundGraphError:
-    return SourceUnavailable(f"{place.server} is starting and not ready yet; ask again in a moment.")
-
-
-def _timeout(_fault: Fault, place: Place) -> GroundGraphError:
-    return SourceTimeout(f"{place.server} did not answer in time.")
-
-
-def _authentication(fault: Fault, place: Place) -> GroundGraphError:
-    return SourceUnavailable(
-        f"{place.server} did not accept the API key, or wants one; set `api_key`. {_quoted(fault)}"
-    )
-
-
-def _permission(fault: Fault, place: Place) -> GroundGraphError:
-    return SourceUnavailable(f"The API key may not read {place.what}. {_quoted(fault)}")
-
-
-def _version(fault: Fault, place: Place) -> GroundGraphError:
-    return SourceUnavailable(f"{place.server} is of a version that cannot be used: upgrade it. {_quoted(fault)}")
-
-
-def _missing_collection(fault: Fault, place: Place) -> GroundGraphError:
-    name = place.collection or fault.name
-    return SchemaChanged(
-        f"{place.server} has no collection '{name}'. Check the name; capital letters count.", field=name
-    )
-
-
-def _unknown_tenant(fault: Fault, place: Place) -> GroundGraphError:
-    return TenantUnknown(f"The tenant '{fault.name}' has nothing in {place.what}; nothing was searched.")
-
-
-def _inactive_tenant(fault: Fault, place: Place) -> GroundGraphError:
-    return TenantUnknown(f"The tenant '{fault.name}' of {place.what} is switched off; activate it to search it.")
-
-
-def _no_tenant(_fault: Fault, place: Place) -> GroundGraphError:
-    return ScopeMissing(f"{place.what} keeps each tenant apart, and none was named; set `tenant_from`.")
-
-
-def _not_multi_tenant(_fault: Fault, place: Place) -> GroundGraphError:
-    return SchemaChanged(f"{place.what} has no tenants, though `tenant_from` names a field for one.")
-
-
-def _dimension(fault: Fault, place: Place) -> GroundGraphError:
-    model = f"the embedding model '{place.model}'" if place.model else "the vector that was sent"
-    return EmbeddingModelChanged(
-        f"The vectors in {place.what} have {fault.stored} numbers, but {model} gives {fault.asked}. "
-        "Use the model that they were made with."
-    )
-
-
-def _property(fault: Fault, place: Place) -> GroundGraphError:
-    return SchemaChanged(f"{place.what} has no property '{fault.name}' any more.", field=fault.name)
-
-
-def _not_indexed(fault: Fault, place: Place) -> GroundGraphError:
-    return SchemaChanged(
-        f"The property '{fault.name}' of {place.what} is gone, or has no index to search or filter by.",
-        field=fault.name,
-    )
-
-
-def _missing_vector(fault: Fault, place: Place) -> GroundGraphError:
-    return SchemaChanged(f"{place.what} has no vector named '{fault.name}'. {_quoted(fault)}", field=fault.name)
-
-
-def _which_vector(fault: Fault, place: Place) -> GroundGraphError:
-    return SchemaChanged(f"{place.what} has several vectors; name one with `vector`. {_quoted(fault)}")
-
-
-def _vector_kind(fault: Fault, place: Place) -> GroundGraphError:
-    return SchemaChanged(f"The kind of vector in {place.what} is another than expected. {_quoted(fault)}")
-
-
-def _limit(fault: Fault, place: Place) -> GroundGraphError:
-    return SourceError(f"{place.server} gives fewer results at once than were asked for; lower top_k. {_quoted(fault)}")
-
-
-def _module(fault: Fault, place: Place) -> GroundGraphError:
-    return SourceError(f"{place.server} runs without the module that this needs. {_quoted(fault)}")
-
-
-def _value(fault: Fault, place: Place) -> GroundGraphError:
-    return SchemaChanged(f"A property of {place.what} is of another type than is declared. {_quoted(fault)}")
-
-
-def _replicas(fault: Fault, place: Place) -> GroundGraphError:
-    return SourceUnavailable(f"Too few nodes of {place.server} answer for this consistency level. {_quoted(fault)}")
-
-
-def _quoted(fault: Fault) -> str:
-    return f"It says: {fault.text[:300]}"
-
-
-_TOLD: dict[Kind, Callable[[Fault, Place], GroundGraphError]] = {
-    "unreachable": _unreachable,
-    "not_ready": _not_ready,
-    "no_such_index": _not_ready,
-    "timeout": _timeout,
-    "authentication": _authentication,
-    "permission": _permission,
-    "version": _version,
-    "missing_collection": _missing_collection,
-    "unknown_tenant": _unknown_tenant,
-    "inactive_tenant": _inactive_tenant,
-    "no_tenant": _no_tenant,
-    "not_multi_tenant": _not_multi_tenant,
-    "dimension": _dimension,
-    "unknown_property": _property,
-    "not_indexed": _not_indexed,
-    "missing_vector": _missing_vector,
-    "no_target_vector": _which_vector,
-    "vector_kind": _vector_kind,
-    "limit": _limit,
-    "module": _module,
-    "value": _value,
-    "replicas": _replicas,
+_TOLD: dict[Kind, tuple[type[GroundGraphError], str]] = {
+    "unreachable": (
+        SourceUnavailable,
+        "{server} cannot be reached. Check that it runs, and that the address and the gRPC port are right. {said}",
+    ),
+    "not_ready": (SourceUnavailable, _STARTING),
+    "no_such_index": (SourceUnavailable, _STARTING),
+    "timeout": (SourceTimeout, "{server} did not answer in time."),
+    "authentication": (
+        SourceUnavailable,
+        "{server} did not accept the API key, or wants one; set `api_key`. {said}",
+    ),
+    "permission": (SourceUnavailable, "The API key may not read {what}. {said}"),
+    "version": (SourceUnavailable, "{server} is of a version that cannot be used: upgrade it. {said}"),
+    "missing_collection": (
+        SchemaChanged,
+        "{server} has no collection '{name}'. Check the name; capital letters count.",
+    ),
+    "unknown_tenant": (TenantUnknown, "The tenant '{name}' has nothing in {what}; nothing was searched."),
+    "inactive_tenant": (TenantInactive, "The tenant '{name}' of {what} is switched off; activate it to search it."),
+    "no_tenant": (ScopeMissing, "{what} keeps each tenant apart, and none was named; set `tenant_from`."),
+    "not_multi_tenant": (SchemaChanged, "{what} has no tenants, though `tenant_from` names a field for one."),
+    "dimension": (
+        EmbeddingModelChanged,
+        "The vectors in {what} have {stored} numbers, but {model} gives {asked}. Use the model that they were made "
+        "with.",
+    ),
+    "unknown_property": (SchemaChanged, "{what} has no property '{name}' any more."),
+    "not_indexed": (SchemaChanged, "The property '{name}' of {what} is gone, or has no index to search or filter by."),
+    "missing_vector": (SchemaChanged, "{what} has no vector named '{name}'. {said}"),
+    "no_target_vector": (SchemaChanged, "{what} has several vectors; name one with `vector`. {said}"),
+    "vector_kind": (SchemaChanged, "The kind of vector in {what} is another than expected. {said}"),
+    "limit": (SourceError, "{server} gives fewer results at once than were asked for; lower top_k. {said}"),
+    "module": (SourceError, "{server} runs without the module that this needs. {said}"),
+    "value": (SchemaChanged, "A property of {what} is of another type than is declared. {said}"),
+    "replicas": (SourceUnavailable, "Too few nodes of {server} answer for this consistency level. {said}"),
+    "other": (SourceError, "{server} refused the request. {said}"),
 }

@@ -1,12 +1,14 @@
 """Conditions as Weaviate's filters, which only ever hold values and never query syntax.
 
 A filter may keep a little more than the condition says, never less on purpose: Weaviate drops the white space around a
-text. So each result is checked once more against the conditions themselves.
+text, and compares times that are stored as text letter by letter. So each result is checked once more against the
+conditions themselves.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -14,6 +16,7 @@ from typing import Any
 
 from groundgraph.core.clean_text import clean_text
 from groundgraph.core.errors import FilterInvalid
+from groundgraph.core.time_operand import TimeOperand
 from groundgraph.sources.weaviate.client_library import queries
 
 _DAY_CHARS = len("2026-11-21")
@@ -59,14 +62,16 @@ def as_filter(conditions: Mapping[str, Any], properties: Mapping[str, FilteredPr
 
 
 def _parts(property_: FilteredProperty, operators: Mapping[str, Any]) -> list[Any]:
-    return [_OPERATORS[operator](property_, operand) for operator, operand in operators.items()]
+    parts = (_OPERATORS[operator](property_, operand) for operator, operand in operators.items())
+    return [part for part in parts if part is not None]
 
 
 def _equal(property_: FilteredProperty, operand: Any) -> Any:
     wanted = operand if isinstance(operand, list) else [operand]
     by = queries().Filter.by_property(property_.name)
     if property_.is_time:
-        return _any_of([_within(property_, value) for value in wanted])
+        parts = [_within(property_, value) for value in wanted]
+        return None if None in parts else _any_of(parts)
     values = [value for value in map(_stored(property_), wanted) if value is not None]
     if not values:
         return _never()
@@ -74,6 +79,11 @@ def _equal(property_: FilteredProperty, operand: Any) -> Any:
 
 
 def _not(property_: FilteredProperty, operand: Any) -> Any:
+    wanted = operand if isinstance(operand, list) else [operand]
+    by_days = property_.is_time and (property_.type == "text" or property_.kind == "date")
+    if by_days and any(len(value) > _DAY_CHARS for value in wanted):
+        # What is kept for a time is a few days, or times that are given as days; not all of them are the time.
+        return None
     return queries().Filter.not_(_equal(property_, operand))
 
 
@@ -98,6 +108,8 @@ def _compared(operator: str) -> Callable[[FilteredProperty, Any], Any]:
         if property_.type.startswith("int"):
             # An integer property refuses fractions; the nearest whole number on the right side says the same.
             operand = _whole(operand, math.ceil if operator in ("gte", "lt") else math.floor)
+        elif property_.type.startswith("number"):
+            operand = float(max(-sys.float_info.max, min(sys.float_info.max, operand)))
         return _COMPARE[operator](by, operand)
 
     return compared
@@ -107,6 +119,11 @@ def _compared_text(property_: FilteredProperty, operator: str, operand: str) -> 
     by = queries().Filter.by_property(property_.name)
     if not property_.is_time:
         return _COMPARE[operator](by, clean_text(operand))
+    if len(operand) > _DAY_CHARS and property_.type == "text":
+        return _near(property_, operator, TimeOperand(operand))
+    if len(operand) > _DAY_CHARS and property_.kind == "date":
+        # Its values are given as days, and as text a day stands before every time on it.
+        operator, operand = {"gte": "gt", "lt": "lte"}.get(operator, operator), operand[:_DAY_CHARS]
     first, after = _span(operand)
     # A day includes every time on it, so what is compared with is its beginning or that of the next day.
     bound = {"gte": first, "lt": first, "gt": after, "lte": after}[operator]
@@ -116,7 +133,19 @@ def _compared_text(property_: FilteredProperty, operator: str, operand: str) -> 
     return _COMPARE[operator](by, _moment(property_, bound))
 
 
+def _near(property_: FilteredProperty, operator: str, operand: TimeOperand) -> Any:
+    """What keeps every text that may be as far on as `operand`, whatever the zones; None where no day can say."""
+    around = operand.days_around()
+    by = queries().Filter.by_property(property_.name)
+    if around is None:
+        return None
+    return by.greater_or_equal(around[0]) if operator in ("gte", "gt") else by.less_than(around[1])
+
+
 def _within(property_: FilteredProperty, value: str) -> Any:
+    if len(value) > _DAY_CHARS and property_.type == "text":
+        sides = [_near(property_, operator, TimeOperand(value)) for operator in ("gte", "lte")]
+        return None if None in sides else queries().Filter.all_of(sides)
     by, (first, after) = queries().Filter.by_property(property_.name), _span(value)
     if first == after or property_.type == "text":
         return by.equal(value if property_.type == "text" else _moment(property_, first))

@@ -67,7 +67,8 @@ class Statistics:
     @property
     def is_current(self) -> bool:
         """Whether it is new enough to be used."""
-        return time.monotonic() < self._ends_at
+        # What is empty may be filled any moment.
+        return time.monotonic() < self._ends_at and self._objects != 0
 
     def missing(self, terms: Sequence[str]) -> list[str]:
         """Those of `terms` whose frequency is not known yet."""

@@ -22,7 +22,7 @@ from groundgraph.sources.weaviate_base.place import BasePlace
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 VECTOR = "match"
 # How much the length of a text counts in BM25.
 B = 0.75

@@ -41,12 +41,21 @@ class Counted:
         self._sample: Any = None
         self._ends_at = 0.0
 
-    def at(self, changes: int) -> None:
-        """Forget what writing has changed, `changes` times in all."""
-        if changes != self._changes:
-            self._changes, self._chunks, self._best = changes, None, {}
-        if time.monotonic() > self._ends_at:
-            self._magnitude = -1
+    def at(self, changes: int) -> Counted:
+        """These, or what of them is still true when the base was written to `changes` times in all.
+
+        A search that is under way keeps those that it began with.
+        """
+        outdated = self._magnitude >= 0 and time.monotonic() > self._ends_at
+        if changes == self._changes and not outdated:
+            return self
+        found = Counted()
+        found._changes = changes
+        if not outdated:
+            found._magnitude, found._ends_at = self._magnitude, self._ends_at
+            found._average_length, found._average_distinct = self._average_length, self._average_distinct
+            found._sample = self._sample
+        return found
 
     async def learn(self, collection: Any, stems: Sequence[str], *, sample: bool) -> None:
         """Read what is not known yet."""

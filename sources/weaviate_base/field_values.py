@@ -9,13 +9,15 @@ from typing import Any
 # Longer texts are compared by their hash; an index is no place for whole pages.
 _LONG = 500
 _LONGEST_FOLDED = 20_000
+# A larger number, or one that is none, is compared as text alone.
+LARGEST = 1e300
 
 
 def stored_values(value: Any) -> dict[str, list[Any]]:
     """What is stored of `value`, a JSON value or a list of them, by what it is stored for."""
     values = [one for one in (value if isinstance(value, list) else [value]) if _is_scalar(one)]
     texts = [one for one in values if isinstance(one, str)]
-    numbers = [float(one) for one in values if _is_number(one) and math.isfinite(one) and abs(one) < 1e300]
+    numbers = [float(one) for one in values if _is_number(one) and abs(one) < LARGEST]
     return {
         "equal": sorted({form for one in values for form in _equal_forms(one)}),
         "number": numbers,
@@ -44,7 +46,9 @@ def _equal_forms(value: Any) -> list[str]:
 
 
 def _canonical(number: Any) -> str:
-    return str(int(number)) if math.isfinite(number) and number == int(number) else repr(float(number))
+    if isinstance(number, float) and not (math.isfinite(number) and number.is_integer()):
+        return repr(number)
+    return str(int(number))
 
 
 def _is_number(value: Any) -> bool:

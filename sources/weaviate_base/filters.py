@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from groundgraph.core.errors import SchemaChanged
+from groundgraph.core.time_operand import TimeOperand
 from groundgraph.sources.weaviate.client_library import queries
 from groundgraph.sources.weaviate_base.collections import field_property
-from groundgraph.sources.weaviate_base.field_values import wanted_form
+from groundgraph.sources.weaviate_base.field_values import LARGEST, wanted_form
 
 _DAY_CHARS = len("2026-11-21")
 # Behind every text that begins with a day.
@@ -31,7 +32,8 @@ def as_filter(conditions: Mapping[str, Any], fields: Mapping[str, int]) -> Any:
                 f"The knowledge base does not know the field '{name}' yet; run `groundgraph ingest` once.", field=name
             )
         operators = condition if isinstance(condition, Mapping) else {"equal": condition}
-        parts += [_part(fields[name], operator, operand) for operator, operand in operators.items()]
+        made = (_part(fields[name], operator, operand) for operator, operand in operators.items())
+        parts += [part for part in made if part is not None]
     return queries().Filter.all_of(parts) if parts else None
 
 
@@ -39,7 +41,8 @@ def _part(number: int, operator: str, operand: Any) -> Any:
     if operator == "equal":
         return _equal(number, operand)
     if operator == "not":
-        return queries().Filter.not_(_equal(number, operand))
+        # What is kept for a time is a few days; not all of them are the time.
+        return None if _times(operand) else queries().Filter.not_(_equal(number, operand))
     if operator == "contains":
         return _contains(number, operand)
     return _compared(number, operator, operand)
@@ -47,6 +50,10 @@ def _part(number: int, operator: str, operand: Any) -> Any:
 
 def _equal(number: int, operand: Any) -> Any:
     wanted = operand if isinstance(operand, list) else [operand]
+    if times := _times(operand):
+        days = [_days(number, time) for time in times]
+        texts = [_equal(number, one) for one in wanted if one not in times]
+        return None if None in days else queries().Filter.any_of([*texts, *days])
     return _by(number, "equal").contains_any(sorted({wanted_form(one) for one in wanted}))
 
 
@@ -58,11 +65,33 @@ def _contains(number: int, operand: Any) -> Any:
 
 def _compared(number: int, operator: str, operand: Any) -> Any:
     if not isinstance(operand, str):
-        return _COMPARE[operator](_by(number, "number"), float(operand))
+        # Whatever is stored is less, and a larger whole number is no floating-point number.
+        return _COMPARE[operator](_by(number, "number"), float(max(-LARGEST, min(LARGEST, operand))))
+    for time in _times(operand):
+        return _near(number, operator, time)
     if len(operand) == _DAY_CHARS and operator in ("gt", "lte"):
         # A day includes every time on it.
         operand += _LAST
     return _COMPARE[operator](_by(number, "text"), operand)
+
+
+def _times(operand: Any) -> list[TimeOperand]:
+    """The times in `operand`, which Weaviate has as text and would compare letter by letter."""
+    wanted = operand if isinstance(operand, list) else [operand]
+    return [one for one in wanted if isinstance(one, TimeOperand) and one.moment]
+
+
+def _days(number: int, time: TimeOperand) -> Any:
+    sides = [_near(number, operator, time) for operator in ("gte", "lte")]
+    return None if None in sides else queries().Filter.all_of(sides)
+
+
+def _near(number: int, operator: str, time: TimeOperand) -> Any:
+    """What keeps every text that may be as far on as `time`, whatever the zones; None where no day can say."""
+    around, by = time.days_around(), _by(number, "text")
+    if around is None:
+        return None
+    return by.greater_or_equal(around[0]) if operator in ("gte", "gt") else by.less_than(around[1])
 
 
 def _by(number: int, kind: str) -> Any:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from groundgraph.sources.weaviate.client_library import queries
+from groundgraph.sources.weaviate.errors import MAYBE_NOT_READY, OUTAGES, fault_of
 from groundgraph.sources.weaviate.search import NO_DISTANCE
 from groundgraph.sources.weaviate_base.collections import VECTOR
 from groundgraph.sources.weaviate_base.ledger import slices
@@ -81,8 +82,14 @@ async def _insert(collection: Any, objects: Sequence[NewObject]) -> dict[str, st
     try:
         done = await collection.data.insert_many(given)
     except WeaviateInsertManyAllFailedError as error:
-        return {one.id: str(error) for one in objects}
-    return {objects[place].id: error.message for place, error in done.errors.items()}
+        refused = {one.id: str(error) for one in objects}
+    else:
+        refused = {objects[place].id: error.message for place, error in done.errors.items()}
+    for reason in refused.values():
+        # That too few nodes answer, or that the server is starting, says nothing of an object.
+        if fault_of(RuntimeError(reason)).kind in OUTAGES | MAYBE_NOT_READY:
+            raise RuntimeError(reason)
+    return refused
 
 
 def _requests(objects: Sequence[NewObject]) -> Iterator[list[NewObject]]:

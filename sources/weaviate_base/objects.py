@@ -34,7 +34,9 @@ _NAMES = uuid.uuid5(uuid.NAMESPACE_OID, "groundgraph document")
 
 def document_id(name: str) -> str:
     """The id of the ledger's object for the document called `name`."""
-    return str(uuid.uuid5(_NAMES, name))
+    # As uuid5 makes it, which refuses half of a surrogate pair; no document is called so, but it can be asked for.
+    digest = hashlib.sha1(_NAMES.bytes + name.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
+    return str(uuid.UUID(bytes=digest[:16], version=5))
 
 
 def chunk_id(version: str, position: int) -> str:

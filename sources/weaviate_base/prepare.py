@@ -15,7 +15,7 @@ from groundgraph.sources.weaviate_base.insert import REQUEST_LIMIT
 from groundgraph.sources.weaviate_base.server import BaseServer
 from groundgraph.sources.weaviate_base.state import BaseState
 from groundgraph.sources.weaviate_base.verify import mend_recent, verify
-from groundgraph.sources.weaviate_base.writer import clean_up, save
+from groundgraph.sources.weaviate_base.writer import save, without_pending
 
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient
@@ -38,9 +38,7 @@ async def ready_for_writing(
     await server.call(lambda client: _make_collections(server, client, state), limit=REQUEST_LIMIT)
     new = [name for name in fields if name not in state.fields]
     state = await _with_fields(server, state, new)
-    if state.pending:
-        await clean_up(server, state, state.pending)
-        state = replace(state, pending=())
+    state = await without_pending(server, state)
     if state.recent and state.number == (held or state).number:
         if await mend_recent(server, state):
             # The server was killed, and what it lost need not be all of the last writes.

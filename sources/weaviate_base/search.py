@@ -127,8 +127,7 @@ class ChunkSearch:
 
     def _counted_of(self, part: Part) -> Counted:
         key = (part.state.number, part.tenant)
-        known = self._counted.pop(key, None) or Counted()
-        known.at(part.state.changes)
+        known = (self._counted.pop(key, None) or Counted()).at(part.state.changes)
         self._counted[key] = known
         while len(self._counted) > _KEPT:
             self._counted.popitem(last=False)

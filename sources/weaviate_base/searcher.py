@@ -15,6 +15,7 @@ from groundgraph.sources.knowledge_base.identity import check_model
 from groundgraph.sources.knowledge_base.rows import CHUNK_COLUMNS
 from groundgraph.sources.knowledge_base.stored_chunk import OWN_METADATA, StoredChunk, match_of
 from groundgraph.sources.weaviate.client_library import load_client_library
+from groundgraph.sources.weaviate.errors import TenantInactive
 from groundgraph.sources.weaviate.search import together
 from groundgraph.sources.weaviate_base.candidates import Candidate, candidate_of
 from groundgraph.sources.weaviate_base.ledger import rows_by_id, slices
@@ -57,6 +58,7 @@ class WeaviateSearcher:
             SourceUnavailable: nothing was ever ingested, or the server cannot be reached.
             SourceTimeout: it did not answer in time.
             FilterInvalid: a condition on the tenant's field does not name one tenant.
+            TenantUnknown: the server has the tenant switched off.
         """
         await load_client_library()
         try:
@@ -117,6 +119,8 @@ class WeaviateSearcher:
         state = await self.server.state()
         try:
             return await self.server.call(lambda client: self._fetched(client, state, ids, tenant))
+        except TenantInactive:
+            raise
         except TenantUnknown:
             return []
 
@@ -139,6 +143,8 @@ class WeaviateSearcher:
 
         try:
             return await self.server.call(searched, model=state.identity.embedding_model)
+        except TenantInactive:
+            raise
         except TenantUnknown:
             if len(searches) == 1:
                 # Nothing was written for this tenant yet.

@@ -27,6 +27,7 @@ class BaseState:
         rebuilt: how often the base was rebuilt; a document that was written before counts as changed.
         changes: how often something was written.
         pending: the names of the documents that a writer is at; after it was killed, what it left is cleaned up.
+        pending_tenants: whose those documents are, where they belong to tenants.
         recent: the names of the documents that were written last. A server that is killed may lose them from an index
             although searches found them already, so they are looked for again when the base is opened next.
         fields: the fields that filters may name, with their numbers.
@@ -41,6 +42,7 @@ class BaseState:
     rebuilt: int = 0
     changes: int = 0
     pending: tuple[str, ...] = ()
+    pending_tenants: tuple[str, ...] = ()
     recent: tuple[str, ...] = ()
     fields: Mapping[str, int] = field(default_factory=dict)
     names: tuple[str, ...] = ()
@@ -60,8 +62,9 @@ class BaseState:
                 f"The knowledge base {place.told} has schema version {given['schema']}; this groundgraph knows "
                 f"versions up to {SCHEMA_VERSION}. Upgrade groundgraph, or ingest with another prefix."
             )
-        lists = {name: tuple(given.get(name, ())) for name in ("pending", "recent", "names")}
-        return cls(**{**given, **lists, "identity": BaseIdentity(**given["identity"])})
+        lists = {name: tuple(given.get(name, ())) for name in ("pending", "pending_tenants", "recent", "names")}
+        identity = BaseIdentity(**given["identity"])
+        return cls(**{**given, **lists, "identity": identity, "schema": SCHEMA_VERSION})
 
     def as_text(self) -> str:
         """The state as JSON."""

@@ -20,7 +20,7 @@ from groundgraph.sources.weaviate_base.prepare import ready_for_writing
 from groundgraph.sources.weaviate_base.server import BaseServer
 from groundgraph.sources.weaviate_base.state import BaseState
 from groundgraph.sources.weaviate_base.verify import Verified, verify
-from groundgraph.sources.weaviate_base.writer import remove_documents, write_documents
+from groundgraph.sources.weaviate_base.writer import remove_documents, without_pending, write_documents
 
 LOCK_TIMEOUT = LEASE + 5.0
 
@@ -147,8 +147,8 @@ class WeaviateStore:
         if self._state is None:
             await self._opened(BaseIdentity())
         async with self._turn, writing(self._server, self._lock_timeout):
-            # Another writer may have changed it since.
-            yield await self._server.state()
+            # Another writer may have changed it since, and one may have been cut off, here or elsewhere.
+            yield await without_pending(self._server, await self._server.state())
 
     async def _opened(self, identity: BaseIdentity, *, rebuild: bool = False) -> None:
         self._check_open()

@@ -20,6 +20,7 @@ from groundgraph.core.topic_store import Outline, PassageVectors, Place
 from groundgraph.sources.knowledge_base.chained_topic_store import ChainedTopicStore
 from groundgraph.sources.knowledge_base.identity import check_model
 from groundgraph.sources.topic_index.leader_clusters import MAX_VECTORS
+from groundgraph.sources.weaviate.errors import TenantInactive
 from groundgraph.sources.weaviate.shared_readings import SharedReadings
 from groundgraph.sources.weaviate_base.collections import VECTOR
 from groundgraph.sources.weaviate_base.copy_chunks import chunk_pages
@@ -159,6 +160,8 @@ class BaseTopicStore(ChainedTopicStore):
                         f"The topic index of '{self._source.name}' cannot be used: the base holds more than {most} "
                         f"chunks, too many to be {to_do}. Leave `topic_index` out, or divide the base."
                     )
+        except TenantInactive:
+            raise
         except TenantUnknown:
             return []  # nothing was written for this tenant yet
         return found

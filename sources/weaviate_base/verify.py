@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from groundgraph.core.errors import TenantUnknown
 from groundgraph.sources.weaviate.client_library import queries
+from groundgraph.sources.weaviate.errors import TenantInactive
 from groundgraph.sources.weaviate_base.collections import VECTOR
 from groundgraph.sources.weaviate_base.copy_chunks import chunk_pages, new_object, raw_chunks, tenants_of
 from groundgraph.sources.weaviate_base.insert import (
@@ -134,13 +136,26 @@ async def mend_recent(server: BaseServer, state: BaseState) -> int:
     rows = await server.call(lambda client: rows_by_id(server, client, state, ids), limit=REQUEST_LIMIT)
     mended = 0
     for tenant in sorted({row.tenant for row in rows.values()}):
-        collection_of = chunks_of(server, state, tenant)
         wanted = [id_ for row in rows.values() if row.tenant == tenant for id_ in row.chunk_ids]
-        lost = await _not_found(server, collection_of, await _fetched(server, collection_of, wanted))
-        await remake(server, collection_of, lost)
-        await not_searchable(server, collection_of, lost)
-        mended += len(lost)
+        try:
+            mended += await _mend(server, chunks_of(server, state, tenant), wanted)
+        except TenantInactive:
+            # One tenant that is switched off must not keep everybody from writing.
+            continue
+        except TenantUnknown:
+            # Somebody removed it with all that it held.
+            mended += len(wanted)
     return mended
+
+
+async def _mend(server: BaseServer, collection_of: Any, wanted: Sequence[str]) -> int:
+    """Repair those of the chunks `wanted` that an index has lost; how many were not as they should be."""
+    there = await _fetched(server, collection_of, wanted)
+    lost = await _not_found(server, collection_of, there)
+    await remake(server, collection_of, lost)
+    await not_searchable(server, collection_of, lost)
+    # One that is gone altogether, since its repair was cut off, makes its document incomplete.
+    return len(lost) + len(wanted) - len(there)
 
 
 async def _fetched(server: BaseServer, collection_of: Any, ids: Sequence[str]) -> list[NewObject]:

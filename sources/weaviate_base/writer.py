@@ -8,11 +8,13 @@ process was killed removes what that left behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from groundgraph.core.blocking import run_blocking
+from groundgraph.core.errors import TenantUnknown
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedDocument
 from groundgraph.sources.knowledge_base.identity import check_model
 from groundgraph.sources.weaviate.client_library import queries
@@ -76,7 +78,8 @@ async def remove_documents(server: BaseServer, state: BaseState, names: Iterable
     )
     if not old:
         return state, 0
-    pending = replace(state, pending=tuple(row.stored.name for row in old.values()))
+    tenants = tuple(sorted({row.tenant for row in old.values()} - {""}))
+    pending = replace(state, pending=tuple(row.stored.name for row in old.values()), pending_tenants=tenants)
     await save(server, pending)
     await remove_by_id(server, server.documents, list(old))
     await clean_up(server, pending, pending.pending, old.values())
@@ -85,21 +88,33 @@ async def remove_documents(server: BaseServer, state: BaseState, names: Iterable
     return state, len(old)
 
 
-async def clean_up(server: BaseServer, state: BaseState, names: Sequence[str], old: Iterable[LedgerRow] = ()) -> None:
+async def without_pending(server: BaseServer, state: BaseState) -> BaseState:
+    """The state when what a writer left that was cut off is removed; the lock is held."""
+    if not state.pending:
+        return state
+    await clean_up(server, state, state.pending)
+    # It may have come as far as to switch some of its documents, which readers do not know yet.
+    settled = replace(state, pending=(), pending_tenants=(), changes=state.changes + 1)
+    await save(server, settled)
+    return settled
+
+
+async def clean_up(server: BaseServer, state: BaseState, names: Sequence[str], old: Collection[LedgerRow] = ()) -> None:
     """Remove all chunks of the documents called `names` that the ledger does not name."""
     ids = [document_id(name) for name in names]
     rows = await server.call(lambda client: rows_by_id(server, client, state, ids), limit=REQUEST_LIMIT)
-    tenants = {row.tenant for row in (*rows.values(), *old)} | {""}
-    for tenant in sorted(tenants):
-        for some in slices(ids, 100):
-            others = [_others(id_, rows.get(id_), tenant) for id_ in some]
-            await _delete_where(server, chunks_of(server, state, tenant), others)
-    # An index that lost a chunk when the server was killed does not find it for the removal above.
+    tenants = {row.tenant for row in (*rows.values(), *old)} | {"", *state.pending_tenants}
     there = {id_ for row in rows.values() for id_ in row.chunk_ids}
-    for row in old:
-        gone = [id_ for id_ in row.chunk_ids if id_ not in there]
-        left = await _still_there(server, chunks_of(server, state, row.tenant), gone)
-        await remove_by_id(server, chunks_of(server, state, row.tenant), left)
+    for tenant in sorted(tenants):
+        # What is left in a tenant that is switched off is named by no row, so nobody ever finds it.
+        with contextlib.suppress(TenantUnknown):
+            for some in slices(ids, 100):
+                others = [_others(id_, rows.get(id_), tenant) for id_ in some]
+                await _delete_where(server, chunks_of(server, state, tenant), others)
+            # An index that lost a chunk when the server was killed does not find it for the removal above.
+            gone = [id_ for row in old if row.tenant == tenant for id_ in row.chunk_ids if id_ not in there]
+            left = await _still_there(server, chunks_of(server, state, tenant), gone)
+            await remove_by_id(server, chunks_of(server, state, tenant), left)
 
 
 def chunks_of(server: BaseServer, state: BaseState, tenant: str) -> CollectionOf:
@@ -130,7 +145,7 @@ async def _announced(server: BaseServer, state: BaseState, objects: Mapping[str,
     if tenants:
         await server.call(lambda client: _make_tenants(server, client, state, tenants), limit=REQUEST_LIMIT)
     names = {*state.names}.union(*(made.names for made in objects.values()))
-    announced = replace(state, pending=tuple(objects), names=tuple(sorted(names)))
+    announced = replace(state, pending=tuple(objects), pending_tenants=tuple(tenants), names=tuple(sorted(names)))
     await save(server, announced)
     return announced
 
@@ -194,7 +209,7 @@ async def _finished(
     changes = state.changes + (len(refused) < len(objects))
     written = [name for name in objects if name not in refused]
     recent = tuple(dict.fromkeys([*state.recent, *written]))[-RECENT:]
-    finished = replace(state, pending=(), recent=recent, changes=changes)
+    finished = replace(state, pending=(), pending_tenants=(), recent=recent, changes=changes)
     await save(server, finished)
     return finished
 

@@ -21,7 +21,8 @@ from groundgraph.sources.weaviate import WeaviateSource
 pytestmark = pytest.mark.slow
 PUMP = "How often is the coolant pump serviced?"
 AT_ONCE = 4
-SECONDS = 12
+# Before the kill, and as many afterwards.
+TURNS = 40
 
 
 @pytest.fixture
@@ -53,9 +54,8 @@ async def test_R4_one_of_three_nodes_killed_under_load_fails_no_turn(cluster: Se
     async with open_graph(settings, sources=[own]) as graph:
 
         async def asks(number: int) -> None:
-            ends_at = asyncio.get_running_loop().time() + SECONDS
             turn = 0
-            while asyncio.get_running_loop().time() < ends_at:
+            while sum(after_the_kill.values()) <= TURNS:
                 turn += 1
                 config: Any = {"configurable": {"thread_id": f"{number}-{turn}"}}
                 output = await graph.ainvoke({"messages": [("user", PUMP)]}, config)
@@ -65,15 +65,16 @@ async def test_R4_one_of_three_nodes_killed_under_load_fails_no_turn(cluster: Se
                     after_the_kill[output["provenance"]["results"][0]["source_id"]] += 1
 
         async def kills() -> None:
-            await asyncio.sleep(SECONDS / 4)
+            while sum(outcomes.values()) <= TURNS:
+                await asyncio.sleep(0.01)
             await asyncio.to_thread(cluster[2].kill)
             killed.set()
 
-        await asyncio.gather(kills(), *(asks(number) for number in range(AT_ONCE)))
+        async with asyncio.timeout(200):
+            await asyncio.gather(kills(), *(asks(number) for number in range(AT_ONCE)))
     await own.close()
     assert set(outcomes) == {"answered ok"}, outcomes
     assert set(after_the_kill) == {"pumps/0"}
-    assert sum(after_the_kill.values()) > 20
 
 
 async def test_R4_with_too_few_nodes_for_the_consistency_level_the_error_is_typed(

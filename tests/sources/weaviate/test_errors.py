@@ -27,7 +27,7 @@ from groundgraph.core.errors import (
 )
 from groundgraph.sources.weaviate import WeaviateSource, address_of
 from groundgraph.sources.weaviate.client import WeaviateConnection
-from groundgraph.sources.weaviate.errors import Fault, Place, fault_of, typed_error
+from groundgraph.sources.weaviate.errors import Fault, Place, TenantInactive, fault_of, typed_error
 from groundgraph.testing import NgramEmbeddings
 
 pytestmark = [pytest.mark.live, pytest.mark.asyncio(loop_scope="module")]
@@ -70,7 +70,7 @@ CASES: dict[str, tuple[Ask, Fault, type[GroundGraphError], str]] = {
         Fault("unknown_tenant", "a/b"), TenantUnknown, "nothing was searched"),
     "tenant switched off": (
         lambda use: use("ErrorTenants").with_tenant("off").query.bm25("x"),
-        Fault("inactive_tenant", "off"), TenantUnknown, "switched off"),
+        Fault("inactive_tenant", "off"), TenantInactive, "switched off"),
     "no tenant": (
         lambda use: use("ErrorTenants").query.near_vector(V), Fault("no_tenant"), ScopeMissing, "tenant_from"),
     "tenant without tenants": (

@@ -9,8 +9,20 @@ import pytest
 import pytest_asyncio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from weaviate.classes.config import Configure, DataType, Property
-from weaviate_collections import ARTICLES, MAPPING, address, article, client, embedder, fill, make, until_indexed
+from weaviate.classes.config import Configure, DataType, Property, Tokenization
+from weaviate_collections import (
+    ARTICLES,
+    DIMENSION,
+    MAPPING,
+    address,
+    article,
+    client,
+    embedder,
+    fill,
+    make,
+    properties,
+    until_indexed,
+)
 from weaviate_server import WeaviateServer
 
 from groundgraph import RetrievalIntent
@@ -181,6 +193,9 @@ FILTERS = [
     ({"year": {"gt": 2023, "lte": 2025}}, 5),
     ({"price": {"gt": 202.35, "lte": 202.4}}, 2),
     ({"price": 202.5}, 3),
+    ({"price": {"gt": -(10**400), "lt": 10**400}}, 6),
+    ({"year": {"lte": 10**400}}, 6),
+    ({"price": {"gte": 10**400}}, 0),
     ({"day": "2024-03-31"}, 2),
     ({"day": ["2023-03-31", "2025-03-31"]}, 4),
     ({"day": {"lte": "2024-03-31"}}, 3),
@@ -204,6 +219,13 @@ FILTERS = [
     ({"seen": {"gte": "2024-03-31T17:00:00", "lt": "2025-01-01"}}, 2),
     ({"seen": {"gt": "2024-03-31T17:00:00"}}, 3),
     ({"seen": "2024-03-31T17:00:00"}, 2),
+    ({"seen": "2024-03-31T19:00:00+02:00"}, 2),
+    ({"seen": {"gte": "2024-03-31T19:00:00+02:00", "lt": "2025-01-01"}}, 2),
+    ({"seen": {"gt": "2024-03-31T12:00:00-05:00"}}, 3),
+    ({"seen": {"not": "2024-03-31T19:00+02:00"}}, 4),
+    ({"day": {"lte": "2024-03-31T12:00:00Z"}}, 3),
+    ({"day": {"gt": "2024-03-31T12:00:00Z"}}, 3),
+    ({"day": {"not": "2024-03-31T17:00:00Z"}}, 6),
     ({"public": True}, 3),
     ({"public": {"not": True}}, 3),
     ({"tags": "all"}, 6),
@@ -218,7 +240,7 @@ FILTERS = [
 ]
 
 
-@pytest.mark.parametrize(("conditions", "count"), FILTERS, ids=str)
+@pytest.mark.parametrize(("conditions", "count"), FILTERS, ids=lambda value: str(value)[:60])
 async def test_R4_filters_are_pushed_down_with_the_meaning_that_they_have_everywhere(
     source: WeaviateSource, conditions: dict[str, Any], count: int
 ) -> None:
@@ -228,6 +250,25 @@ async def test_R4_filters_are_pushed_down_with_the_meaning_that_they_have_everyw
     assert len(everything) == len(ARTICLES)
     assert {one.source_id for one in found} == {one.source_id for one in everything if matches(checked, one.metadata)}
     assert len(found) == count
+
+
+async def test_R4_times_that_are_stored_as_text_compare_as_instants(server: WeaviateServer) -> None:
+    exact: Any = {"data_type": DataType.TEXT, "tokenization": Tokenization.FIELD}
+    times = ["2024-03-31T17:00:00Z", "2024-03-31 19:00+02:00", "2024-04-01T03:00:00.000+10:00", "2024-03-31T17:00:01",
+             "2024-03-30", "soon"]  # fmt: skip
+    objects = [{**article(0), "slug": str(n), "written": time} for n, time in enumerate(times)]
+    await make(server, "Written", objects=objects, own_properties=[*properties(), Property(name="written", **exact)])
+    source = articles(server, "Written", fields={"written": {"type": "datetime"}})
+    everything = await source.query(asked(PUMP), top_k=10)
+    operands = ("2024-03-31T19:00:00+02:00", "2024-03-31T17:00:00", "2024-03-31", "0001-01-01T00:00:00Z")
+    for operand in operands:
+        conditions: list[Any] = [operand, {"not": operand}, ["2024-03-30", operand]]
+        for condition in [*conditions, *({operator: operand} for operator in ("gte", "gt", "lte", "lt"))]:
+            checked = check_filters(source.get_schema(), {"written": condition}, source="manuals")
+            expected = {one.source_id for one in everything if matches(checked, one.metadata)}
+            assert set(await ids(source, PUMP, written=condition)) == expected, condition
+    assert set(await ids(source, PUMP, written=operands[0])) == {"0", "1", "2"}
+    await source.close()
 
 
 async def test_R4_a_filter_reaches_objects_that_are_far_from_the_best(server: WeaviateServer) -> None:
@@ -515,6 +556,24 @@ async def test_several_questions_take_turns(source: WeaviateSource) -> None:
     found = await ids(source, "coolant pump serviced", "drive belt replaced", top_k=2)
     assert found[:2] == ["pumps/0", "belts/0"]
     assert len(found) == len(set(found)) <= 4
+
+
+async def test_R4_a_collection_that_is_filled_later_is_searched_as_if_it_had_always_been(
+    server: WeaviateServer,
+) -> None:
+    await make(server, "FilledLater", objects=[])
+    early = articles(server, "FilledLater")
+    assert await early.query(asked("coolant store room")) == []
+    async with client(server) as own:
+        rows = [article(number) for number in range(len(ARTICLES))]
+        await fill(own.collections.use("FilledLater"), rows, NgramEmbeddings(DIMENSION))
+    late = articles(server, "FilledLater")
+    first, second = [await one.query(asked("coolant store room")) for one in (early, late)]
+    assert [(one.source_id, one.relevance, one.score) for one in first] == [
+        (one.source_id, one.relevance, one.score) for one in second
+    ]
+    await early.close()
+    await late.close()
 
 
 async def test_an_empty_collection_and_one_without_vectors(server: WeaviateServer) -> None:

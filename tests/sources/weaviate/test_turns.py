@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from typing import Any
 
 import pytest
@@ -77,7 +76,7 @@ async def test_fault_30_one_of_three_raises(turns: WeaviateServer) -> None:
 async def test_fault_31_one_of_three_hangs(turns: WeaviateServer, own_server: WeaviateServer) -> None:
     await make(own_server, "Hangs")
     own, hanging = source(turns), source(own_server, "Hangs", "hanging")
-    settings = settings_of(deadlines={"source": 1.0})
+    settings = settings_of(deadlines={"source": 5})
     async with open_graph(settings, sources=[own, hanging, handbook()]) as graph:
         assert (await turn(graph, PUMP))["provenance"]["sources"]["hanging"]["status"] == "ok"
         own_server.freeze()
@@ -194,11 +193,15 @@ async def test_fault_38_a_turn_uses_a_server_again_as_soon_as_it_is_ready(own_se
         statuses = [await _status(graph, f"dead{number}") for number in range(5)]
         assert statuses == ["failed"] * 3 + ["skipped"] * 2
         own_server.start()
-        ready = time.monotonic()
-        while await _status(graph, f"back{time.monotonic()}") != "ok":
-            assert time.monotonic() - ready < 3, "within 3 seconds, though the breaker's pause is an hour"
-            await asyncio.sleep(0.1)
+        async with asyncio.timeout(60):
+            tries = 1
+            while await _status(graph, f"back{tries}") != "ok":
+                await asyncio.sleep(0.1)
+                tries += 1
     await own.close()
+    # Counted and not timed, as a busy machine draws out each of them: within 3 seconds, though the breaker's pause is
+    # an hour.
+    assert tries <= 25
 
 
 async def _status(graph: Any, thread: str) -> str:
@@ -215,8 +218,9 @@ async def test_turns_every_100_ms_while_a_server_restarts_never_take_it_for_miss
     async with open_graph(settings, sources=[own]) as graph:
         await turn(graph, PUMP, "first")
         own_server.kill()
-        own_server.start(wait=False)
         while not statuses or statuses[-1][0] != "answered":
+            if len(statuses) == 8:
+                own_server.start(wait=False)
             output = await turn(graph, PUMP, f"restart{len(statuses)}")
             told = output["provenance"]["sources"]["manuals"]
             statuses.append((output["outcome"], str(told["status"])))

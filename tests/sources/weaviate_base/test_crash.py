@@ -59,9 +59,28 @@ def settings_of(place: BasePlace) -> dict:
     return {"knowledge_base": {"backend": "weaviate", "weaviate": where}, "intent": {"mode": "static"}}
 
 
-async def ingest(place: BasePlace, count: int = COUNT):
-    graph = ingest_graph(load_settings(settings_of(place)), embeddings=NgramEmbeddings(16))
+async def ingest(place: BasePlace, count: int = COUNT, embeddings: NgramEmbeddings | None = None):
+    graph = ingest_graph(load_settings(settings_of(place)), embeddings=embeddings or NgramEmbeddings(16))
     return await run_ingest(graph, {"documents": documents(count)})
+
+
+class Halting(NgramEmbeddings):
+    """Halts half-way until it is let go on."""
+
+    def __init__(self) -> None:
+        super().__init__(16)
+        self.texts, self.halts, self.go_on = 0, asyncio.Event(), asyncio.Event()
+
+    async def aembed_documents(self, texts):
+        if self.texts >= COUNT / 2:
+            self.halts.set()
+            await self.go_on.wait()
+        self.texts += len(texts)
+        return self.embed_documents(texts)
+
+
+# The base notes by its name which model its vectors are from.
+Halting.__name__ = NgramEmbeddings.__name__
 
 
 async def check_complete(place: BasePlace, expected: set[str]) -> None:
@@ -90,14 +109,14 @@ async def test_fault_41_a_server_that_is_killed_during_an_ingest_loses_nothing_a
 ):
     expected = await undisturbed(weaviate_server)
     place = place_on(own_server)
-    running = asyncio.ensure_future(ingest(place))
-    while not running.done():
-        await asyncio.sleep(0.2)
-        try:
-            if len(await objects_of(place, place.documents)) >= 100:
-                break
-        except SourceError:
-            continue
+    halting = Halting()
+    running = asyncio.ensure_future(ingest(place, embeddings=halting))
+    await asyncio.wait({running, asyncio.ensure_future(halting.halts.wait())}, return_when="FIRST_COMPLETED")
+    while not running.done() and len(await objects_of(place, place.documents)) < 100:
+        await asyncio.sleep(0.1)
+    halting.go_on.set()
+    # In the middle of what is written next.
+    await asyncio.sleep(0.02)
     assert not running.done()
     own_server.kill()
     with pytest.raises(SourceError):

@@ -26,6 +26,7 @@ FIELDS = {
     "year": {"type": "integer"},
     "price": {"type": "number"},
     "day": {"type": "date"},
+    "seen": {"type": "datetime"},
     "public": {"type": "boolean"},
     "tags": {"type": "array"},
     "note": {"type": "text"},
@@ -59,6 +60,7 @@ def documents() -> list[Document]:
             "year": 2000 + n % 9,
             "price": [n / 2, n, f"{n}"][n % 3],
             "day": f"2026-{1 + n % 12:02}-{1 + n % 28:02}" + ("T17:00:00" if n % 4 == 0 else ""),
+            "seen": f"2026-05-{1 + n % 3:02}" + ["T23:30:00Z", "T12:00:00.000-10:00", " 17:00", ""][n % 4],
             "public": n % 2 == 0,
             "tags": [["a", "b"], ["b"], [], [1, "c"], "a"][n % 5],
             "note": NOTES[n % len(NOTES)],
@@ -178,13 +180,22 @@ VALUES = {
     "year": st.integers(1999, 2010),
     "price": st.one_of(st.integers(0, 24), st.sampled_from([0.5, 3.0, 7.5])),
     "day": st.sampled_from(["2026-01-01", "2026-05-05", "2026-09-09", "2026-01-01T17:00:00", "2026-12-31"]),
+    "seen": st.sampled_from(
+        [
+            "2026-05-02",
+            "2026-05-03T01:30:00+02:00",
+            "2026-05-01T22:00:00Z",
+            "2026-05-02T17:00:00",
+            "2026-05-01T19:00+02:00",
+        ]
+    ),
     "public": st.booleans(),
     "tags": st.sampled_from(["a", "b", "c", 1, "z"]),
     "note": st.sampled_from(["90 days", "Days", "ДНЕЙ", "%", "_", "?", "*", "STRASSE", "every"]),
     "page": st.integers(0, 5),
     "document": st.sampled_from(["docs/03.md", "docs", "DOCS/03.md", "md"]),
 }
-ORDERED = ("year", "price", "day", "page")
+ORDERED = ("year", "price", "day", "seen", "page")
 
 
 @st.composite
@@ -192,7 +203,7 @@ def conditions(draw) -> dict:
     filters = {}
     for name in draw(st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=3, unique=True)):
         values = VALUES[name]
-        operators = ["not", "contains"] if name not in ("day", "public") else ["not"]
+        operators = ["not", "contains"] if name not in ("day", "seen", "public") else ["not"]
         operators += ["gte", "gt", "lte", "lt"] if name in ORDERED else []
         filters[name] = draw(
             st.one_of(

@@ -12,7 +12,7 @@ from weaviate_bases import place_on
 
 from groundgraph.core.document import MARKDOWN, Document
 from groundgraph.core.embedder import Embedder
-from groundgraph.core.errors import FilterInvalid, SourceUnavailable
+from groundgraph.core.errors import FilterInvalid, SourceUnavailable, TenantUnknown
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.sources.conformance import check_source
@@ -20,6 +20,7 @@ from groundgraph.sources.weaviate import address_of
 from groundgraph.sources.weaviate_base import BasePlace, WeaviateBaseSource, WeaviateStore
 from groundgraph.sources.weaviate_base.field_values import stored_values, wanted_form
 from groundgraph.sources.weaviate_base.place import tenant_name
+from groundgraph.sources.weaviate_base.server import BaseServer
 from groundgraph.testing import NgramEmbeddings
 
 NGRAMS = Embedder(NgramEmbeddings(32), "ngram-32")
@@ -52,6 +53,51 @@ async def test_r1_the_source_keeps_the_contract(weaviate_server, embedder):
     report = await check_source(source, query="refund policy")
     report.raise_for_failures()
     assert not [check for check in report.checks if "does not apply" in check.detail and "filter" in check.id]
+
+
+@live
+async def test_fault_32_a_tenant_that_is_switched_off_is_no_tenant_without_memories(weaviate_server):
+    from weaviate.classes.tenants import Tenant, TenantActivityStatus
+
+    place = place_on(weaviate_server, tenant_from="user")
+    fields = {"user": {"type": "string"}}
+    memories = [Document(f"memories/{user}", "A favourite colour.", metadata={"user": user}) for user in ("Ann", "Bob")]
+    await filled(place, memories, fields=fields, embedder=NGRAMS)
+    source = WeaviateBaseSource(place, fields=fields, embedder=NGRAMS)
+
+    async def found(*questions, user):
+        intent = RetrievalIntent(list(questions), {source.name: {"user": user}})
+        return [one.source_id for one in await source.query(intent)]
+
+    off = [Tenant(name=tenant_name("Ann"), activity_status=TenantActivityStatus.INACTIVE)]
+    server = BaseServer(place)
+    await server.call(lambda client: client.collections.use(place.memory(1)).tenants.update(off))
+    for questions in (["colour"], ["colour", "favourite"]):
+        with pytest.raises(TenantUnknown, match="switched off"):
+            await found(*questions, user="Ann")
+        assert await found(*questions, user="Bob") == ["memories/Bob#0"]
+        assert await found(*questions, user="nobody") == []
+    topics = source.topic_store().part({"user": "Ann"})
+    for reading in (topics.outline(), topics.passages(["memories/Ann#0"], {"user": "Ann"})):
+        with pytest.raises(TenantUnknown, match="switched off"):
+            await reading
+    # The others go on writing, whatever was written last.
+    again = await prepared(Document("memories/Bob", "Another colour.", metadata={"user": "Bob"}), embedder=NGRAMS)
+    refused = await prepared(Document("memories/2", "A colour.", metadata={"user": "Ann"}), embedder=NGRAMS)
+    store = WeaviateStore(place, fields=fields)
+    await store.open(BaseIdentity(NGRAMS.name))
+    assert set(await store.write([again, refused])) == {"memories/2"}
+    assert await store.write([again]) == {}
+    # One that somebody removes with all that it held is missing in the ledger too.
+    await server.call(lambda client: client.collections.use(place.memory(1)).tenants.remove([tenant_name("Bob")]))
+    reopened = WeaviateStore(place, fields=fields)
+    await server.call(lambda client: client.collections.use(place.memory(1)).tenants.update(
+        [Tenant(name=tenant_name("Ann"), activity_status=TenantActivityStatus.ACTIVE)]
+    ))  # fmt: skip
+    await reopened.open(BaseIdentity(NGRAMS.name))
+    assert [row.name for row in await reopened.documents()] == ["memories/Ann"]
+    for opened in (store, reopened, source, server):
+        await opened.close()
 
 
 @live

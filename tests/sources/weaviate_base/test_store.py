@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import uuid
 from dataclasses import replace
 
@@ -24,7 +25,8 @@ from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, Prepar
 from groundgraph.sources.weaviate_base import WeaviateBaseSource, WeaviateStore
 from groundgraph.sources.weaviate_base import lock as lock_module
 from groundgraph.sources.weaviate_base.lock import writing
-from groundgraph.sources.weaviate_base.objects import chunk_id
+from groundgraph.sources.weaviate_base.objects import chunk_id, document_id
+from groundgraph.sources.weaviate_base.place import tenant_name
 from groundgraph.sources.weaviate_base.server import BaseServer
 from groundgraph.testing import NgramEmbeddings
 
@@ -240,6 +242,111 @@ async def test_k1_the_lock_of_a_writer_that_was_killed_is_taken_over(store, plac
     await server.close()
 
 
+async def test_k1_a_writer_whose_lock_was_taken_over_stops_and_leaves_it_to_the_other(store, place, monkeypatch):
+    monkeypatch.setattr(lock_module, "LEASE", 1.0)
+    await store.open(BaseIdentity())
+    mine, other = BaseServer(place), BaseServer(place)
+    held = {"value": "other", "beat": "1"}
+
+    async def taken_over(client):
+        await other.state_of(client).data.delete_by_id(lock_module._ID)
+        await other.state_of(client).data.insert(held, uuid=lock_module._ID)
+
+    async def write():
+        async with writing(mine, 5):
+            await other.call(taken_over)
+            await asyncio.sleep(60)
+
+    with pytest.raises(StorageLocked, match="took over"):
+        await write()
+    left = await other.call(lambda client: other.state_of(client).query.fetch_object_by_id(lock_module._ID))
+    assert left.properties == held
+    await mine.close()
+    await other.close()
+
+
+@pytest.mark.parametrize("tenant", ["", "user"])
+@pytest.mark.parametrize("again", ["the same store", "another one"])
+async def test_k1_what_a_writer_left_that_was_cut_off_is_removed_by_the_next_write(place, monkeypatch, tenant, again):
+    from groundgraph.sources.weaviate_base import writer as writer_module
+
+    place = replace(place, tenant_from=tenant)
+    metadata = {tenant: "Ann"} if tenant else {}
+    store = WeaviateStore(place)
+    await store.open(BaseIdentity("ngram-16"))
+    old = await prepared(Document("old", "Text.", metadata=metadata), embedder=SMALL)
+    assert await store.write([old]) == {}
+    collection = (place.memory(1), tenant_name("Ann")) if tenant else (place.chunks(1), "")
+
+    async def cut_off(*_args):
+        raise ConnectionAbortedError("cut off")
+
+    monkeypatch.setattr(writer_module, "_switch", cut_off)
+    with pytest.raises(ConnectionAbortedError):
+        await store.write([await prepared(Document("new", "Unfinished.", metadata=metadata), embedder=SMALL)])
+    monkeypatch.undo()
+    assert len(await objects_of(place, *collection)) == 2
+    if again == "another one":
+        await store.close()
+        store = WeaviateStore(place)
+        await store.open(BaseIdentity("ngram-16"))
+    assert await store.write([await prepared(Document("next", "Other."), embedder=SMALL)]) == {}
+    texts = [one.properties["text"] for one in (await objects_of(place, *collection)).values()]
+    assert "Unfinished." not in texts
+    assert "Text." in texts
+    await store.close()
+
+
+async def test_x2_readers_are_told_of_what_a_writer_did_before_it_was_cut_off(store, place, monkeypatch):
+    from groundgraph.sources.weaviate_base import writer as writer_module
+
+    async def cut_off(*_args):
+        raise ConnectionAbortedError("cut off")
+
+    await store.open(BaseIdentity("ngram-16"))
+    assert await store.write([await prepared(Document("d", "Old text."), embedder=SMALL)]) == {}
+    source = WeaviateBaseSource(place, embedder=SMALL)
+    assert [one.id for one in (await source.topic_store().outline()).places] == ["d#0"]
+    monkeypatch.setattr(writer_module, "_remove_others", cut_off)
+    new = Document("d", "# One\n\nNew text.\n\n# Two\n\nMore text.", MARKDOWN)
+    with pytest.raises(ConnectionAbortedError):
+        await store.write([await prepared(new, embedder=SMALL)])
+    monkeypatch.undo()
+    again = WeaviateStore(place)
+    await again.open(BaseIdentity("ngram-16"))
+    assert [one.id for one in (await source.topic_store().outline()).places] == ["d#0", "d#1"]
+    await again.close()
+    await source.close()
+
+
+async def test_k1_a_document_that_lost_a_chunk_is_ingested_anew_when_the_base_was_opened_again(store, place):
+    await store.open(BaseIdentity("ngram-16"))
+    long = await prepared(Document("d", "# A\n\nOne.\n\n# B\n\nTwo.", MARKDOWN), embedder=SMALL)
+    assert await store.write([long, await prepared(Document("e", "Three."), embedder=SMALL)]) == {}
+    (lost,) = [
+        id_ for id_, one in (await objects_of(place, place.chunks(1))).items() if "Two" in one.properties["text"]
+    ]
+    server = BaseServer(place)
+    await server.call(lambda client: server.chunks(client, 1).data.delete_by_id(lost))
+    await server.close()
+    again = WeaviateStore(place)
+    await again.open(BaseIdentity("ngram-16"))
+    assert set(await again.stored(["d", "e"])) == {"e"}
+    assert await again.write([long]) == {}
+    assert len(await again.chunks("d")) == 2
+    await again.close()
+
+
+async def test_k1_names_that_no_text_can_hold_are_not_there_and_are_refused(store):
+    await store.open(BaseIdentity())
+    name = "half \ud800"
+    assert await store.stored([name]) == {}
+    assert await store.document(name) is None
+    assert await store.chunks(name) == []
+    assert await store.remove([name]) == 0
+    assert "surrogate" in (await store.write([await prepared(Document(name, "Text."))]))[name]
+
+
 async def test_k1_what_a_killed_writer_left_is_removed_when_the_base_is_opened_again(store, place, monkeypatch):
     from groundgraph.sources.weaviate_base import writer as writer_module
 
@@ -304,3 +411,26 @@ def test_k1_chunk_ids_are_made_of_version_and_position_alone():
     version = str(uuid.UUID(int=7))
     assert chunk_id(version, 0) == chunk_id(version, 0) != chunk_id(version, 1)
     assert chunk_id(version, 0) != chunk_id(str(uuid.UUID(int=8)), 0)
+
+
+def test_k1_the_id_of_a_document_is_the_uuid_of_its_name():
+    from groundgraph.sources.weaviate_base.objects import _NAMES
+
+    assert document_id("насос.md") == str(uuid.uuid5(_NAMES, "насос.md"))
+
+
+@pytest.mark.parametrize("schema", [1, 2, 3])
+def test_k1_a_state_of_an_older_version_is_read_and_one_of_a_newer_one_refused(place, schema):
+    from groundgraph.core.errors import SchemaVersionUnsupported
+    from groundgraph.sources.weaviate_base.state import BaseState
+
+    given = json.loads(BaseState(pending=("d",), changes=7).as_text())
+    given["schema"] = schema
+    if schema == 1:
+        del given["pending_tenants"]
+    if schema > 2:
+        with pytest.raises(SchemaVersionUnsupported, match="Upgrade"):
+            BaseState.of(json.dumps(given), place)
+        return
+    read = BaseState.of(json.dumps(given), place)
+    assert (read.pending, read.pending_tenants, read.changes, read.schema) == (("d",), (), 7, 2)

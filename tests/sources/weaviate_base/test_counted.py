@@ -1,0 +1,36 @@
+"""What a search knows of the whole base stays what it was when the search began."""
+
+from __future__ import annotations
+
+import time
+
+from groundgraph.sources.weaviate_base.counted import Counted
+
+
+def learned() -> Counted:
+    counted = Counted().at(5)
+    counted._chunks, counted._best = 100, {"pump": (1.5, 7)}
+    counted._magnitude, counted._ends_at = 7, time.monotonic() + 600
+    counted._average_length, counted._average_distinct = 12.0, 9.0
+    return counted
+
+
+def test_r5_a_search_under_way_keeps_its_counts_when_another_one_sees_a_newer_base():
+    counted = learned()
+    before = counted.question(["pump", "leak"])
+    newer = counted.at(6)
+    assert newer is not counted
+    assert counted.question(["pump", "leak"]) == before
+    assert before.df["pump"] > 0
+    # The averages change slowly, so they are not read again; how frequent a stem is may be another now.
+    assert newer.question(["pump"]).average_length == before.average_length
+    assert newer.question(["pump"]).df == {}
+
+
+def test_r5_counts_are_shared_until_the_base_was_written_to_or_they_are_old():
+    counted = learned()
+    assert counted.at(5) is counted
+    first = Counted().at(1)
+    assert first.at(1) is first
+    counted._ends_at = time.monotonic() - 1
+    assert counted.at(5).question(["pump"]).average_length == 0.0
