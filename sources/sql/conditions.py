@@ -16,15 +16,16 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, collate, column, func, literal, not_, or_, true
 from sqlalchemy.types import Integer
 
-from groundgraph.core.filters import matches
+from groundgraph.core.filters import condition_of, matches
+from groundgraph.core.time_operand import TimeOperand
 from groundgraph.sources.sql.shape import Column, TableShape, decode
 
 MATCHES = "groundgraph_matches"
 # SQLite allows 32 766 bound values in a statement; long before that a list is checked row by row.
 _LONGEST_LIST = 500
+_MOST_TIMES = 50
 _MOST_INTEGER = 2**63 - 1
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d.*", re.DOTALL)
 _LAST_CHARACTER = "\U0010ffff"
 _NATIVE = {
     "string": ("string",),
@@ -57,15 +58,16 @@ def may_match(shape: TableShape, filters: Mapping[str, Any]) -> bool:
 
 def value_matches(kind: str, condition: str, value: Any) -> bool:
     """The function behind `groundgraph_matches` in SQL; `condition` is JSON."""
-    return matches({"value": _read(condition)}, {"value": decode(kind, value)})
+    return matches({"value": _read(kind, condition)}, {"value": decode(kind, value)})
 
 
 @lru_cache(maxsize=256)
-def _read(condition: str) -> Any:
-    return json.loads(condition)
+def _read(kind: str, condition: str) -> Any:
+    return condition_of(kind, json.loads(condition))
 
 
 def _condition(found: Column, condition: Any) -> ColumnElement[bool]:
+    condition = condition_of(found.kind, condition)
     if not isinstance(condition, Mapping):
         return _any_of(found, condition)
     return and_(true(), *(_operator(found, operator, operand) for operator, operand in condition.items()))
@@ -95,22 +97,44 @@ def _any_of(found: Column, condition: Any) -> ColumnElement[bool]:
     if found.kind in ("integer", "number"):
         # A bound number would also equal a text that reads as one, which `matches` does not know.
         return and_(here.in_(wanted), func.typeof(here).in_(("integer", "real")))
-    if found.kind == "datetime":
-        wanted = [form for value in wanted for form in (value, value.replace("T", " "))]
+    times = [value for value in wanted if isinstance(value, TimeOperand) and value.moment]
+    if len(times) > _MOST_TIMES:
+        return _checked(found, condition)
+    texts = [str(value) if isinstance(value, TimeOperand) else value for value in wanted if value not in times]
     # Columns declared NOCASE would let the tenant 'ACME' see the rows of 'acme'.
-    return collate(here, "BINARY").in_(wanted)
+    return or_(collate(here, "BINARY").in_(texts), *(_equal_time(found, time) for time in times))
+
+
+def _equal_time(found: Column, wanted: TimeOperand) -> ColumnElement[bool]:
+    checked, around = _checked(found, wanted), wanted.days_around()
+    if around is None:
+        return checked
+    # An index can serve the days.
+    here: ColumnElement[Any] = collate(column(found.name), "BINARY")
+    return and_(here >= around[0], here < around[1], checked)
 
 
 def _ordered_text(found: Column, operator: str, operand: str) -> ColumnElement[bool]:
     here: ColumnElement[Any] = collate(column(found.name), "BINARY")
     is_text = func.typeof(column(found.name)) == "text"
+    if isinstance(operand, TimeOperand) and operand.moment:
+        return and_(_ordered_time(found, operator, operand), is_text)
     if _DAY.fullmatch(operand) and operator in ("gt", "lte"):
         # A day includes every time on it, and a comparison without substr() can use an index.
         return and_(_compare(here, "gte" if operator == "gt" else "lt", operand + _LAST_CHARACTER), is_text)
-    if found.kind == "datetime" and _TIME.fullmatch(operand):
-        here = collate(func.replace(column(found.name), " ", "T"), "BINARY")
-        operand = operand.replace(" ", "T", 1)
-    return and_(_compare(here, operator, operand), is_text)
+    return and_(_compare(here, operator, str(operand)), is_text)
+
+
+def _ordered_time(found: Column, operator: str, operand: TimeOperand) -> ColumnElement[bool]:
+    here: ColumnElement[Any] = collate(column(found.name), "BINARY")
+    checked, around = _checked(found, {operator: operand}), operand.days_around()
+    if around is None:
+        return checked
+    # Only the rows of the days around need Python; an index can serve the rest.
+    first, after = around
+    if operator in ("gte", "gt"):
+        return and_(here >= first, or_(here >= after, checked))
+    return and_(here < after, or_(here < first, checked))
 
 
 def _compare(left: ColumnElement[Any], operator: str, right: Any) -> ColumnElement[bool]:

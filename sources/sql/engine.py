@@ -24,6 +24,12 @@ from groundgraph.sources.sql.version import Version
 
 _OWN_METADATA = {"table", "key", "section", "title"}
 Filters = Mapping[str, Any]
+
+
+class EngineUnfit(SourceUnavailable):
+    """The tables are not any more such as this engine can search; another one may."""
+
+
 # The unit vector of a text; None where only words count.
 Vector = Sequence[float] | None
 

@@ -59,7 +59,7 @@ class IndexedEngine(SqlEngine):
         self._fts = fts
         self._records = records
         self._advice = advice
-        self._allowed: OrderedDict[tuple[str, Version], Allowed] = OrderedDict()
+        self._allowed: OrderedDict[tuple[str, Version, int], Allowed] = OrderedDict()
 
     def refresh(self) -> None:
         """Bring the index up to date."""
@@ -82,7 +82,7 @@ class IndexedEngine(SqlEngine):
         if self._fts is not None and isinstance(self._database, SqliteDatabase):
             shape = tables.shapes[0]
             hits = search_user_fts(self._database, shape, self._fts, asked)
-            return [shape], self._results({0: shape}, hits, fresh=True)
+            return [shape], self._results({0: shape}, hits, asked.filters, fresh=True)
         return self._search_index(tables, asked)
 
     def _search_index(self, tables: Tables, asked: Asked) -> tuple[list[TableShape], list[SourceResult]]:
@@ -101,7 +101,7 @@ class IndexedEngine(SqlEngine):
             hits = search_rows(
                 index, question, slots=narrowed, allowed=allowed, top_k=asked.top_k, score_threshold=asked.least
             )
-        return [slots[slot] for slot in searched], self._results(slots, hits, fresh=fresh)
+        return [slots[slot] for slot in searched], self._results(slots, hits, asked.filters, fresh=fresh)
 
     @contextmanager
     def _ready_index(self, tables: Tables) -> Iterator[tuple[sqlite3.Connection, bool]]:
@@ -121,12 +121,14 @@ class IndexedEngine(SqlEngine):
             "Give each a name of its own, or an `index` of its own."
         )
 
-    def _results(self, slots: Mapping[int, TableShape], hits: Sequence[RowHit], *, fresh: bool) -> list[SourceResult]:
+    def _results(
+        self, slots: Mapping[int, TableShape], hits: Sequence[RowHit], filters: Filters, *, fresh: bool
+    ) -> list[SourceResult]:
         rows = {
-            slot: self._database.fetch(slots[slot], [hit.key for hit in hits if hit.slot == slot])
+            slot: self._database.fetch(slots[slot], [hit.key for hit in hits if hit.slot == slot], filters)
             for slot in {hit.slot for hit in hits}
         }
-        # A row that was deleted since the index saw it is no longer there to be shown.
+        # A row that was deleted since the index saw it, or that the filters keep no more, is not there to be shown.
         present = [hit for hit in hits if hit.key in rows[hit.slot]]
         return [
             self._result(
@@ -138,10 +140,12 @@ class IndexedEngine(SqlEngine):
     def _allowed_rows(
         self, index: sqlite3.Connection, slots: Mapping[int, TableShape], filters: Filters, version: Version
     ) -> Allowed | None:
-        """The index rows that the filters keep, remembered until the database changes; None without filters."""
+        """The index rows that the filters keep, remembered until database or index change; None without filters."""
         if not filters:
             return None
-        key = (json.dumps([dict(filters), sorted(slots)], sort_keys=True), version)
+        # While an update runs, the index has not all of the rows that the database has in the same version.
+        (changes,) = index.execute("SELECT changes FROM state").fetchone()
+        key = (json.dumps([dict(filters), sorted(slots)], sort_keys=True), version, changes)
         with self._guard:
             if key in self._allowed:
                 self._allowed.move_to_end(key)

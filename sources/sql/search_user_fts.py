@@ -54,7 +54,7 @@ def search_user_fts(database: SqliteDatabase, shape: TableShape, fts: str, query
             statement = statement.where(literal_column("+rowid").in_(kept.where(where(shape, query.filters))))
         match = " OR ".join(f'"{word}"' for word in asked[:_MOST_WORDS])
         found = {row[0]: -row[1] for row in connection.execute(statement, {"question": match})}
-    hits = _ranked(shape, query.text, found, database.fetch(shape, list(found)))
+    hits = _ranked(shape, query.text, found, database.fetch(shape, list(found), query.filters))
     return [hit for hit in hits if hit.relevance >= query.least][: query.top_k]
 
 

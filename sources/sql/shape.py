@@ -151,6 +151,8 @@ def row_content(shape: TableShape, values: Mapping[str, Any]) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
     return ", ".join(map(_shown, value)) if isinstance(value, list) else str(value)
 
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MAX_TABLES = 3
+# The tables may change again while they are looked at again.
+_LOOKS = 2
 
 
 class SqlSource(GroundedSource):
@@ -227,7 +229,9 @@ class SqlSource(GroundedSource):
 
     async def route(self, question: str, *, limit: int | None = None) -> list[str]:
         """The names of the tables that `question` would be searched in, the best first (R14)."""
-        return await run_blocking(lambda: self._opened().route(question, limit or self._max_tables))
+        return await run_blocking(
+            lambda: self._on_present_tables(lambda engine: engine.route(question, limit or self._max_tables))
+        )
 
     async def refresh(self) -> None:
         """Open the database and bring the index up to date, however long that takes.
@@ -235,7 +239,7 @@ class SqlSource(GroundedSource):
         Raises:
             SourceUnavailable, SchemaChanged, ConfigurationError: as `query`.
         """
-        await run_blocking(lambda: self._opened().refresh())
+        await run_blocking(lambda: self._on_present_tables(lambda engine: engine.refresh()))
 
     async def advice(self) -> list[str]:
         """What the owner of the database should change, such as rights that are too wide or a missing index.
@@ -247,21 +251,39 @@ class SqlSource(GroundedSource):
 
     async def close(self) -> None:
         """Close the database and the index; an update of the index is given up."""
+        await run_blocking(self._close)
+
+    def _close(self) -> None:
+        # Whoever opens the database holds the guard until the server answers.
         with self._guard:
             self._closed = True
             engine, self._engine = self._engine, None
         if engine is not None:
-            await run_blocking(engine.close)
+            engine.close()
 
     def _on_present_tables(self, work: Callable[[SqlEngine], T]) -> T:
-        """The result of `work`; once more when the tables turn out to have changed since they were looked at."""
-        engine = self._opened()
-        try:
-            return work(engine)
-        except SourceUnavailable as error:
-            if not engine.database.has_changed(error):
-                raise
-            return work(engine)
+        """The result of `work`; again when the tables turn out to have changed since they were looked at."""
+        for _ in range(_LOOKS):
+            engine = self._opened()
+            try:
+                return work(engine)
+            except SourceUnavailable as error:
+                if not self._is_outdated(engine, error):
+                    raise
+        return work(self._opened())
+
+    def _is_outdated(self, engine: SqlEngine, error: SourceUnavailable) -> bool:
+        """Whether `error` came of tables that are not what they were, or of an engine that was given up for that."""
+        from groundgraph.sources.sql.engine import EngineUnfit
+
+        with self._guard:
+            given_up = self._engine is not engine
+            if isinstance(error, EngineUnfit) and not given_up:
+                self._engine = None
+        if isinstance(error, EngineUnfit):
+            engine.close()
+            return True
+        return given_up or engine.database.has_changed(error)
 
     def _opened(self) -> SqlEngine:
         # SQLAlchemy loads here, in a worker thread and not with `import groundgraph.sources`.

@@ -110,7 +110,10 @@ GOOD = {"_id": "a", "text": "x"}
         ),
         ({"qrels": "q1\ta\t1\nq1 a 1\n"}, "qrels.tsv:2:1: query, passage and gain"),
         ({"qrels": "q1\ta\t1\nq1\tb\tmuch\n"}, "qrels.tsv:2:1: the gain 'much' is no whole number"),
-        ({"qrels": "q1\ta\t1\nq1\tz\t1\n"}, "qrels.tsv:2:1: no corpus has the passage 'z'"),
+        ({"qrels": "q1\ta\t0.5\n"}, "qrels.tsv:1:1: the gain '0.5' is no whole number"),
+        ({"qrels": "q1\ta\tnan\n"}, "qrels.tsv:1:1: the gain 'nan' is no whole number"),
+        ({"qrels": "q1\ta\tinf\n"}, "qrels.tsv:1:1: the gain 'inf' is no whole number"),
+        ({"qrels": "q1\tz\t1\n"}, "qrels.tsv judges no passage of a corpus; 'z', for example, is in none"),
         ({"qrels": "q9\ta\t1\n"}, "judges no query of the queries file, such as 'q9'"),
     ],
 )
@@ -131,8 +134,20 @@ def test_a_line_that_is_not_utf8_and_missing_files_are_told(tmp_path):
         load(tmp_path)
 
 
+def test_a_gain_may_be_written_with_a_fraction_of_zero_also_in_the_first_line(tmp_path):
+    judged = load(write(tmp_path, qrels="q1\ta\t1.0\nq1\tb\t2.0\n")).judged
+    assert judged == {"q1": {"a": 1, "b": 2}}
+
+
 def test_at_most_twenty_problems_are_listed(tmp_path):
     with pytest.raises(ConfigurationError) as raised:
-        load(write(tmp_path, qrels="".join(f"q1\tz{n}\t1\n" for n in range(30))))
-    assert len(raised.value.problems) == 21
-    assert str(raised.value.problems[-1]) == "and 10 more like these"
+        load(write(tmp_path, qrels="q1\ta\t1\n" + "q1\tb\tmuch\n" * 30))
+    assert len(raised.value.problems) == 20
+
+
+def test_a_judged_passage_that_no_corpus_holds_counts_as_not_found_and_is_told(tmp_path):
+    dataset = load(write(tmp_path, qrels="q1\ta\t1\nq1\tz\t2\nq9\ty\t1\n"))
+    assert dataset.judged == {"q1": {"a": 1, "z": 2}}
+    (others, missing) = dataset.notes
+    assert "1 judgements of unknown queries" in others
+    assert "1 judgements of passages that no corpus holds, such as 'z'; they count as not found" in missing

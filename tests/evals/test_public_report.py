@@ -101,10 +101,18 @@ def test_the_share_of_relevant_passages_that_the_threshold_keeps(data):
 
 def test_what_is_refused_by_default(data):
     answered = [*ranked([("a",), ()], answerable=0.8), Answered("q3", ("a",), (0.9,), 0.01)]
-    area, refused = refusal_rows(CLAPNQ, searched({LEXICAL: answered}, data))
+    area, refused, doubted = refusal_rows(CLAPNQ, searched({LEXICAL: answered}, data))
     assert area.figures[LEXICAL].value == 1.0
     values = {name: figure.value for name, figure in refused.figures.items()}
     assert values == {"lexical, unanswerable": 1.0, "lexical, answerable": 0.5}
+    assert [figure.value for figure in doubted.figures.values()] == [0.0, 0.0]
+
+
+def test_where_an_answer_without_a_model_says_that_it_may_be_none(data):
+    answered = [*ranked([("a",), ("b",)], answerable=0.8), Answered("q3", ("a",), (0.9,), 0.1)]
+    *_, doubted = refusal_rows(CLAPNQ, searched({LEXICAL: answered}, data))
+    values = {name: figure.value for name, figure in doubted.figures.items()}
+    assert values == {"lexical, unanswerable": 1.0, "lexical, answerable": 0.0}
 
 
 def test_one_command_shows_every_set_and_names_what_is_missing(data, tmp_path, capsys):
@@ -145,8 +153,8 @@ def test_the_sets_have_names_of_their_own():
 def test_vectors_that_seem_to_be_of_other_texts_are_told(data):
     ways = {LEXICAL: ranked([("a",), ("b",), ("a",)]), HYBRID: ranked([("a",), ("b",), ("a",)])}
     found = searched(ways, data)
-    trusted, _ = refusal_rows(CLAPNQ, Searched(found.dataset, ways, frozenset({"q1"})))
+    trusted, *_ = refusal_rows(CLAPNQ, Searched(found.dataset, ways, frozenset({"q1"})))
     assert trusted.remarks == []
-    doubtful, _ = refusal_rows(CLAPNQ, Searched(found.dataset, ways, frozenset({"q1", "q3"})))
+    doubtful, *_ = refusal_rows(CLAPNQ, Searched(found.dataset, ways, frozenset({"q1", "q3"})))
     assert [remark.split(":")[0] for remark in doubtful.remarks] == ["DO NOT TRUST the figures with vectors"]
     assert "1 of 1 unanswerable questions" in doubtful.remarks[0]

@@ -113,14 +113,22 @@ async def test_u5_a_database_that_cannot_be_used_is_said_to_be(tmp_path, url):
         await corpus_in_sql(url, corpus, tmp_path)
 
 
+async def test_u5_a_file_that_cannot_be_opened_is_not_called_a_server(tmp_path):
+    (corpus,) = small(tmp_path).corpora
+    with pytest.raises(SourceUnavailable, match="unable to open database file") as raised:
+        await corpus_in_sql(f"sqlite:///{tmp_path}", corpus, tmp_path)
+    assert "PostgreSQL" not in str(raised.value)
+
+
 @pytest.mark.live
 async def test_u5_passages_get_vectors_where_the_server_has_pgvector(vector_server, tmp_path):
     dataset = small(tmp_path)
     (corpus,) = dataset.corpora
     embedder = Embedder(NgramEmbeddings(), "ngrams")
-    plain = await corpus_in_sql(vector_server.database("no_vectors"), corpus, tmp_path, embedder)
-    assert not plain.has_vectors
-    url = vector_server.database("evaluated", "CREATE EXTENSION vector")
+    url = vector_server.database("evaluated")
+    assert not (await corpus_in_sql(url, corpus, tmp_path, embedder)).has_vectors
+    # The table that is there has none.
+    vector_server.execute("CREATE EXTENSION vector", "evaluated")
     found = await corpus_in_sql(url, corpus, tmp_path, embedder)
     assert found.has_vectors
     settings = evaluation_settings(load_settings({}), {corpus.name: found}, as_configured=False)

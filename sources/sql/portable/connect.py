@@ -10,13 +10,15 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
-from typing import Any, Protocol, TypeVar
+from contextvars import Context
+from typing import Any, Protocol, TypeVar, TypeVarTuple, Unpack
 
 from sqlalchemy import Connection, create_engine, make_url
 
 from groundgraph.core.errors import FilterInvalid, SourceTimeout, SourceUnavailable
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 # An asynchronous driver is told to stop after so many seconds; one that blocks cannot be.
 STATEMENT_SECONDS = 60.0
 _CLOSE_SECONDS = 5.0
@@ -50,6 +52,20 @@ class _Blocking:
         self._engine.dispose()
 
 
+class _Loop(asyncio.SelectorEventLoop):
+    """Drops what is reported behind its end: a driver whose connecting was cancelled goes on in a thread of its own."""
+
+    def call_soon_threadsafe(
+        self, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        try:
+            return super().call_soon_threadsafe(callback, *args, context=context)
+        except RuntimeError:
+            if not self.is_closed():
+                raise
+            return asyncio.Handle(callback, args, self, context)
+
+
 class _Asynchronous:
     """The connections belong to an event loop in a thread of its own, whichever loop asks."""
 
@@ -57,7 +73,9 @@ class _Asynchronous:
         from sqlalchemy.ext.asyncio import create_async_engine
 
         self._engine = create_async_engine(url, pool_pre_ping=True)
-        self._loop = asyncio.new_event_loop()
+        self._closed = False
+        self._guard = threading.Lock()
+        self._loop = _Loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="groundgraph-sql", daemon=True)
         self._thread.start()
 
@@ -66,9 +84,17 @@ class _Asynchronous:
             async with asyncio.timeout(STATEMENT_SECONDS), self._engine.connect() as connection:
                 return await connection.run_sync(work)
 
-        return asyncio.run_coroutine_threadsafe(once(), self._loop).result()
+        with self._guard:
+            # Behind the end of the loop nothing would ever run it, and whoever waits would wait for ever.
+            if self._closed:
+                raise CancelledError
+            running = asyncio.run_coroutine_threadsafe(once(), self._loop)
+        return running.result()
 
     def close(self) -> None:
+        with self._guard:
+            self._closed = True
+
         async def ended() -> None:
             # Whoever waits for one of these would wait for ever.
             running = asyncio.all_tasks() - {asyncio.current_task()}

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
+from math import nan
 from typing import Any
 from uuid import UUID
 
@@ -35,10 +36,12 @@ from sqlalchemy import (
     or_,
     true,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TIMESTAMP
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.types import UserDefinedType
 
-from groundgraph.core.filters import matches
+from groundgraph.core.filters import condition_of, matches
+from groundgraph.core.time_operand import TimeOperand
+from groundgraph.sources.sql.postgres.text_times import time_holds, utc_time
 from groundgraph.sources.sql.postgres.values import TEXTS
 from groundgraph.sources.sql.shape import Column, TableShape
 
@@ -79,6 +82,9 @@ def where(shape: TableShape, filters: Mapping[str, Any]) -> Condition:
 def as_number(found: Column) -> ColumnElement[Any]:
     """The value of a column as a number; NULL for a text that reads as none."""
     here: ColumnElement[Any] = column(found.name)
+    if found.type == "float4":
+        # As it is read and shown: taken as 8 bytes, 0.1 would be 0.100000001490116.
+        return cast(cast(here, Text), Float(53))
     if found.stored_as in ("integer", "number"):
         return here
     if found.stored_as != "string":
@@ -88,6 +94,7 @@ def as_number(found: Column) -> ColumnElement[Any]:
 
 
 def _condition(found: Column, condition: Any) -> Condition:
+    condition = condition_of(found.kind, condition)
     if not isinstance(condition, Mapping):
         return _any_of(found, condition)
     return and_(true(), *(_operator(found, operator, operand) for operator, operand in condition.items()))
@@ -103,11 +110,20 @@ def _operator(found: Column, operator: str, operand: Any) -> Condition:
     if isinstance(operand, str):
         return _ordered_text(found, operator, operand)
     if found.stored_as in ("integer", "number") or (found.stored_as == "string" and found.kind in _NUMBERS):
-        return _compare(as_number(found), operator, _bound(operand))
+        return _compared_number(found, operator, operand)
     return false()
 
 
 _NUMBERS = ("integer", "number")
+_WITH_NAN = ("float4", "float8", "numeric")
+
+
+def _compared_number(found: Column, operator: str, operand: float) -> Condition:
+    here = as_number(found)
+    compared = _compare(here, operator, _bound(operand))
+    # What is no number is greater than all numbers for PostgreSQL, and neither less nor greater for anybody else.
+    is_number = found.type in _WITH_NAN and operator in ("gt", "gte")
+    return and_(compared, here != literal(nan, Float(53))) if is_number else compared
 
 
 def _contains(found: Column, operand: Any) -> Condition:
@@ -148,8 +164,10 @@ def _equal_texts(found: Column, wanted: list[Any]) -> Condition:
     if found.kind in _NUMBERS:
         return _member(as_number(found), [_bound(value) for value in wanted])
     texts = [value for value in wanted if isinstance(value, str)]
-    if found.kind == "datetime":
-        texts = [form for value in texts for form in (value, value.replace("T", " "))]
+    times = [value for value in texts if isinstance(value, TimeOperand) and value.moment]
+    if times:
+        others = _member(_text(found), _texts([value for value in texts if value not in times]))
+        return or_(others, *(_text_time(found, "equal", time) for time in times))
     if found.type == "uuid":
         # As text no index would serve it; only the form that PostgreSQL itself writes is the same text.
         return _member(column(found.name), [cast(literal(v, String), _Named("uuid")) for v in texts if _is_uuid(v)])
@@ -165,7 +183,7 @@ def _equal_numbers(found: Column, wanted: list[Any]) -> Condition:
     numbers = [value for value in wanted if isinstance(value, int | float) and not isinstance(value, bool)]
     texts = [value for value in wanted if isinstance(value, str)]
     return or_(
-        _member(column(found.name), [_bound(value) for value in numbers]),
+        _member(as_number(found), [_bound(value) for value in numbers]),
         _member(_plain(found), _texts(texts)),
     )
 
@@ -207,6 +225,8 @@ def _in_array(found: Column, value: Any) -> Condition:
             return false()
         texts = here if found.type == "_text" else cast(here, ARRAY(Text))
         return texts.op("@>", is_comparison=True)(_array(value))
+    if found.type == "_float4":
+        here = cast(cast(here, ARRAY(Text)), ARRAY(Float(53)))
     numeric = found.type in ("_int2", "_int4", "_int8", "_float4", "_float8", "_numeric")
     return _bound(value) == any_(here) if numeric else false()
 
@@ -235,14 +255,17 @@ def _ordered_text(found: Column, operator: str, operand: str) -> Condition:
         return _ordered_moment(found, operator, operand)
     if found.stored_as != "string" or found.kind in _NUMBERS:
         return false()
+    if isinstance(operand, TimeOperand) and operand.moment:
+        return _text_time(found, operator, operand)
     here: ColumnElement[Any] = collate(_plain(found), "C")
     if _DAY.fullmatch(operand) and operator in ("gt", "lte"):
         # A day includes every time on it.
         operator, operand = ("gte" if operator == "gt" else "lt"), operand + _LAST_CHARACTER
-    elif found.kind == "datetime":
-        here = collate(func.replace(_plain(found), " ", "T"), "C")
-        operand = operand.replace(" ", "T", 1)
     return _compare(here, operator, literal(operand, Text))
+
+
+def _text_time(found: Column, operator: str, operand: TimeOperand) -> Condition:
+    return time_holds(_plain(found), operator, operand, spaced=found.kind == "datetime")
 
 
 def _ordered_date(found: Column, operator: str, operand: str) -> Condition:
@@ -268,16 +291,12 @@ def _ordered_moment(found: Column, operator: str, operand: str) -> Condition:
 
 
 def _moment(found: Column, operand: str) -> ColumnElement[Any] | None:
-    """A time as the column has it; one without a zone is taken as UTC where the column has zones."""
+    """A time as the column has it; what has no zone, the time or the column, counts as UTC when the other has one."""
     try:
         read = datetime.fromisoformat(operand)
     except ValueError:
         return None
-    with_zone = found.type == "timestamptz"
-    if not with_zone and read.tzinfo is not None:
-        return None
-    text = read.isoformat() if read.tzinfo is not None or not with_zone else f"{read.isoformat()}+00:00"
-    return cast(literal(text, String), TIMESTAMP(timezone=with_zone))
+    return utc_time(read, with_zone=found.type == "timestamptz")
 
 
 def _day(text: str) -> date | None:

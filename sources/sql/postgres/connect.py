@@ -22,12 +22,15 @@ _SESSION = {
 }
 # What to do about an error, by the beginning of its SQLSTATE.
 _TODO = {
+    "22021": "Its encoding is SQL_ASCII, and it holds bytes that are no UTF-8: convert the database, or leave those "
+    "rows out in a view.",
     "28": "Check the user and the password; the password can come from PGPASSWORD or ~/.pgpass.",
     "3D": "Check the name of the database in the url.",
     "42501": "Let the role read it: GRANT SELECT ON TABLE ... TO ...",
     "53300": "The server has no connection left: lower `pool_size`, or raise max_connections.",
 }
-CHANGED = ("42P01", "42703")
+# A table, a column or an operator between their types is not there.
+CHANGED = ("42P01", "42703", "42883")
 
 
 def make_engine(address: ServerAddress, *, source: str, pool_size: int, statement_timeout: float) -> Any:
@@ -61,12 +64,22 @@ def make_engine(address: ServerAddress, *, source: str, pool_size: int, statemen
         },
     )
 
-    @event.listens_for(engine, "connect")
-    def read_only(connection: Any, _: Any) -> None:
+    # Before SQLAlchemy itself asks anything.
+    @event.listens_for(engine, "connect", insert=True)
+    def prepare(connection: Any, _: Any) -> None:
+        _speak_utf8(connection)
         # Once more for each transaction: a pooler between us and the server may drop the session's settings.
         connection.read_only = True
 
     return engine
+
+
+def _speak_utf8(connection: Any) -> None:
+    """Have texts as texts from a database that minds no encoding; psycopg would give them as bytes."""
+    if connection.info.parameter_status("server_encoding") == "SQL_ASCII":
+        connection.autocommit = True
+        connection.execute("SET client_encoding TO 'UTF8'")
+        connection.autocommit = False
 
 
 @contextmanager

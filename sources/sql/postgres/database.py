@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -82,10 +83,10 @@ class PostgresDatabase:
     def version(self) -> Version:
         """The present `Version`.
 
-        PostgreSQL tells by its snapshot whether any transaction of the whole server wrote since. Only then are the
-        catalogue and, for an index of our own, the numbers of the transactions that wrote the rows looked at. With
-        writers on the server all the time, that is done for a second or less in ten, so a change of the tables, or of
-        very many rows, may be seen that much later.
+        PostgreSQL tells by its snapshot whether any transaction of the whole server wrote since. Only then, or where
+        rows come from elsewhere, are the catalogue and, for an index of our own, the numbers of the transactions that
+        wrote the rows looked at. With writers on the server all the time, that is done for a second or less in ten, so
+        a change of the tables, or of very many rows, may be seen that much later.
 
         Raises:
             SourceUnavailable: the server does not answer.
@@ -114,34 +115,31 @@ class PostgresDatabase:
         seen = self._seen
         with self.reading() as connection:
             snapshot = str(connection.execute(text("SELECT pg_current_snapshot()::text")).scalar_one())
-            if seen and (seen.snapshot == snapshot or time.monotonic() < seen.again):
+            if seen and (seen.tells_all(snapshot) or time.monotonic() < seen.again):
                 return seen
             started = time.monotonic()
             shapes = read_shapes(connection, self._wanted, source=self._source, where=self.where)
-            rows = self._rows_digest(connection, shapes) if self.follow_rows else 0
+            read = _relations(connection, shapes) if self.follow_rows else []
+            rows = self._rows_digest(connection, read) if self.follow_rows else 0
             if seen and [_lasting(shape) for shape in shapes] == [_lasting(shape) for shape in seen.shapes]:
                 shapes = seen.shapes
             took = time.monotonic() - started
         pause = (_SHARE * took if took > _QUICK else 0.0) if self.follow_rows else _CATALOGUE_SECONDS
         age = 0 if self.follow_rows else int(started // _VALUES_SECONDS)
-        self._seen = _Seen(snapshot, started + pause, shapes, Version((_digest_of(shapes), rows), age))
+        version = Version((_digest_of(shapes), rows), age)
+        self._seen = _Seen(snapshot, started + pause, shapes, version, foreign=any(one.foreign for one in read))
         return self._seen
 
-    def _rows_digest(self, connection: Connection, shapes: Sequence[TableShape]) -> int:
+    def _rows_digest(self, connection: Connection, relations: Sequence[_Relation]) -> int:
         """A number that changes with every row of the tables, by the transactions that wrote them."""
         parts = []
-        for place in dict.fromkeys(_place(item) for shape in shapes for item in _all(shape)):
-            kind = connection.execute(
-                text(
-                    "SELECT c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-                    "WHERE n.nspname = :space AND c.relname = :name"
-                ),
-                {"space": place[0], "name": place[1]},
-            ).scalar_one()
-            quoted = ".".join(map(_quoted, place))
+        for one in relations:
+            quoted = ".".join(map(_quoted, one.place))
             # A view or a foreign table has no transaction numbers; all of its rows are hashed.
-            mark = "xmin::text::bigint" if kind in ("r", "p", "m") else "hashtextextended(seen::text, 0)"
-            parts.append(f"SELECT count(*), coalesce(sum({mark}), 0), coalesce(max({mark}), 0) FROM {quoted} AS seen")
+            numbered = one.kind in ("r", "p", "m") and not one.foreign
+            mark = "xmin::text::bigint" if numbered else "hashtextextended(groundgraph_row::text, 0)"
+            told = f"count(*), coalesce(sum({mark}), 0), coalesce(max({mark}), 0)"
+            parts.append(f"SELECT {told} FROM {quoted} AS groundgraph_row")
         # exec_driver_sql would read a percent sign in a name as a parameter.
         found = [tuple(connection.execute(text(_escaped(part))).one()) for part in parts]
         return int.from_bytes(hashlib.blake2b(repr(found).encode(), digest_size=7).digest(), "big")
@@ -255,11 +253,55 @@ class PostgresDatabase:
 class _Seen:
     """What the last look at the database found, and when the next one may come."""
 
-    def __init__(self, snapshot: str, again: float, shapes: list[TableShape], version: Version) -> None:
-        self.snapshot = snapshot
+    def __init__(
+        self, snapshot: str, again: float, shapes: list[TableShape], version: Version, *, foreign: bool
+    ) -> None:
+        self._snapshot = snapshot
+        self._foreign = foreign
         self.again = again
         self.shapes = shapes
         self.version = version
+
+    def tells_all(self, snapshot: str) -> bool:
+        """Whether nothing was written since; rows of another server or of a file change without a sign here."""
+        return self._snapshot == snapshot and not self._foreign
+
+
+@dataclass(frozen=True)
+class _Relation:
+    """A table or view that is read: schema and name, PostgreSQL's letter for its kind, and whether any of its rows come
+    from a foreign table."""
+
+    place: tuple[str, str]
+    kind: str
+    foreign: bool
+
+
+# Views are followed to what they select from, and tables to their partitions and children.
+_KIND = text("""
+WITH RECURSIVE used (oid) AS (
+    SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = :space AND c.relname = :name
+    UNION
+    SELECT below.oid FROM used u CROSS JOIN LATERAL (
+        SELECT d.refobjid AS oid FROM pg_rewrite r JOIN pg_depend d
+            ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass
+        WHERE r.ev_class = u.oid
+        UNION ALL SELECT i.inhrelid FROM pg_inherits i WHERE i.inhparent = u.oid
+    ) AS below
+)
+SELECT (SELECT c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = :space AND c.relname = :name), bool_or(c.relkind = 'f') FROM used JOIN pg_class c USING (oid)
+""")
+
+
+def _relations(connection: Connection, shapes: Sequence[TableShape]) -> list[_Relation]:
+    """The tables behind `shapes`, their partners among them."""
+    found = []
+    for place in dict.fromkeys((item.namespace, item.relation) for shape in shapes for item in _all(shape)):
+        kind, foreign = connection.execute(_KIND, {"space": place[0], "name": place[1]}).one()
+        found.append(_Relation(place, kind, foreign))
+    return found
 
 
 def _lasting(shape: TableShape) -> str:
@@ -273,10 +315,6 @@ def _digest_of(shapes: Sequence[TableShape]) -> int:
 
 def _all(shape: TableShape) -> list[TableShape]:
     return [shape, *(join.other for join in shape.joins)]
-
-
-def _place(shape: TableShape) -> tuple[str, str]:
-    return shape.namespace, shape.relation
 
 
 def _quoted(name: str) -> str:

@@ -31,7 +31,8 @@ FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 JOIN pg_type own ON own.oid = a.atttypid
-JOIN pg_type t ON t.oid = CASE WHEN own.typtype = 'd' THEN own.typbasetype ELSE own.oid END
+JOIN pg_type under ON under.oid = CASE WHEN own.typtype = 'd' THEN own.typbasetype ELSE own.oid END
+JOIN pg_type t ON t.oid = CASE WHEN under.typtype = 'd' THEN under.typbasetype ELSE under.oid END
 JOIN pg_namespace tn ON tn.oid = t.typnamespace
 LEFT JOIN pg_collation co ON co.oid = a.attcollation
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition

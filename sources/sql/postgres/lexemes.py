@@ -93,10 +93,8 @@ class Lexemes:
             if version != self._version:
                 self._version, self._common = version, None
                 self._counted.clear()
-        asked = {
-            key: list(dict.fromkeys(filter(None, (queries[form] for form in group)))) for key, group in forms.items()
-        }
-        asked = {key: group for key, group in asked.items() if group}
+        kept = {key: group for key, group in forms.items() if any(queries[form] != "" for form in group)}
+        asked = {key: list(dict.fromkeys(filter(None, map(queries.get, group)))) for key, group in kept.items()}
         frequencies = self._frequencies(connection, shape, [one for group in asked.values() for one in group], rows)
         return [
             Term(
@@ -108,8 +106,11 @@ class Lexemes:
             for key, group in asked.items()
         ]
 
-    def _looked_up(self, connection: Connection, forms: Sequence[str]) -> dict[str, str]:
-        known = {form: self._queries[form] for form in forms if form in self._queries}
+    def _looked_up(self, connection: Connection, forms: Sequence[str]) -> dict[str, str | None]:
+        """By word its query, empty for one that the rules leave out; None for one that no row can hold."""
+        known: dict[str, str | None] = {form: None for form in forms if not _fits(form, connection)}
+        with self._guard:
+            known |= {form: self._queries[form] for form in forms if form in self._queries}
         unknown = [form for form in dict.fromkeys(forms) if form not in known]
         if unknown:
             config = self._config or connection.execute(text("SHOW default_text_search_config")).scalar_one()
@@ -117,8 +118,9 @@ class Lexemes:
                 known[word] = query
         with self._guard:
             for form, query in known.items():
-                self._queries[form] = query
-                self._queries.move_to_end(form)
+                if query is not None:
+                    self._queries[form] = query
+                    self._queries.move_to_end(form)
             while len(self._queries) > _KEPT:
                 self._queries.popitem(last=False)
         return known
@@ -127,11 +129,10 @@ class Lexemes:
         self, connection: Connection, shape: TableShape, queries: Sequence[str], rows: int
     ) -> dict[str, int]:
         common = self._common_words(connection, shape)
-        found: dict[str, int] = {}
+        with self._guard:
+            found = {query: self._counted[query] for query in queries if query in self._counted}
         for query in queries:
-            if query in self._counted:
-                found[query] = self._counted[query]
-            elif query.strip("'") in common:
+            if query not in found and query.strip("'") in common:
                 found[query] = max(1, round(common[query.strip("'")] * rows))
         unknown = [query for query in dict.fromkeys(queries) if query not in found]
         if unknown:
@@ -147,13 +148,14 @@ class Lexemes:
         return found
 
     def _common_words(self, connection: Connection, shape: TableShape) -> Mapping[str, float]:
-        if self._common is None:
+        common = self._common
+        if common is None:
             place = {"space": shape.namespace, "name": shape.relation}
             # The statistics of an index over an expression stand under the name of the index.
             names = [shape.relation, *(row[0] for row in connection.execute(_INDEXES, place))]
             given = {"space": shape.namespace, "tables": names}
-            self._common = {row[0]: float(row[1]) for row in connection.execute(_COMMON, given)}
-        return self._common
+            common = self._common = {row[0]: float(row[1]) for row in connection.execute(_COMMON, given)}
+        return common
 
 
 def _counts(shape: TableShape, queries: Sequence[str]) -> Any:
@@ -171,6 +173,16 @@ def _counts(shape: TableShape, queries: Sequence[str]) -> Any:
         )
         parts.append(select(func.count()).select_from(limited).scalar_subquery())
     return select(*parts)
+
+
+def _fits(word: str, connection: Connection) -> bool:
+    """Whether the encoding of the database, such as LATIN1, has all letters of `word`."""
+    driver: Any = connection.connection.driver_connection
+    try:
+        word.encode(driver.info.encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _common_beginning(stemmed: str, written: str) -> str:

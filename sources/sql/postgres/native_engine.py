@@ -19,7 +19,7 @@ from groundgraph.sources.knowledge_base.fuse import fused_scores
 from groundgraph.sources.knowledge_base.ranking import Question, Ranking
 from groundgraph.sources.knowledge_base.search import seeds_of
 from groundgraph.sources.sql.conditions import may_match
-from groundgraph.sources.sql.engine import Asked, SqlEngine, Tables
+from groundgraph.sources.sql.engine import Asked, EngineUnfit, SqlEngine, Tables
 from groundgraph.sources.sql.from_clause import from_clause
 from groundgraph.sources.sql.introspect import Wanted
 from groundgraph.sources.sql.postgres.advice import advice, create_index
@@ -38,6 +38,7 @@ from groundgraph.sources.sql.postgres.search_statement import (
 from groundgraph.sources.sql.postgres.values import read_row, shown_values
 from groundgraph.sources.sql.search_rows import OTHER_WEIGHT, relevance
 from groundgraph.sources.sql.shape import TableShape, row_key
+from groundgraph.sources.sql.version import Version
 
 # Rows that PostgreSQL hands over for one search; BM25 over their texts chooses among them.
 FETCHED = 64
@@ -47,6 +48,8 @@ RANKED_ROWS = 3_000
 # Of a longer text only the beginning is ranked, so that a table of books does not stop a turn.
 RANKED_CHARS = 20_000
 MOST_KEPT_ROWS = 20_000
+# A table that was never analysed may have any number of rows; to count so many takes a tenth of a second.
+MOST_UNKNOWN_ROWS = 1_000_000
 _SAMPLED_ROWS = 300
 _KEPT_COUNTS = 256
 
@@ -91,13 +94,20 @@ class NativeEngine(SqlEngine):
         self._server = database
         self._options = options
         self._lexemes: dict[str, Lexemes] = {}
-        self._lengths: dict[str, float] = {}
+        self._lengths: dict[tuple[str, Version | None], float] = {}
         self._counts: OrderedDict[Any, int] = OrderedDict()
         self._state = threading.Lock()
 
     def refresh(self) -> None:
         """Look at the tables."""
         self._checked()
+
+    def _checked(self) -> Tables:
+        tables = super()._checked()
+        without = next((shape.name for shape in tables.shapes if not shape.text_index), None)
+        if without is not None:
+            raise EngineUnfit(f"The source '{self._name}': '{without}' has no full-text index any more.")
+        return tables
 
     def advice(self) -> list[str]:
         """What the owner of the database should change."""
@@ -134,7 +144,9 @@ class NativeEngine(SqlEngine):
         rows = self._rows(connection, shape, tables)
         # The order is that of the question, which tells neighbouring words.
         df = {term.stem: term.df for term in sorted(terms, key=lambda term: (term.df, term.stem)) if term.df}
-        question = Question([term.stem for term in terms], df, max(rows, 1), self._length(connection, shape))
+        # What is known of the rows may be older than what is known of the words.
+        rows = max(rows, 1, *df.values())
+        question = Question([term.stem for term in terms], df, rows, self._length(connection, shape, tables))
         near = Near(self._options.vector_field, asked.vector) if asked.vector and self._options.vector_field else None
         kept = self._kept(connection, shape, tables, asked.filters) if asked.filters else None
         if kept == 0:
@@ -186,17 +198,17 @@ class NativeEngine(SqlEngine):
         return lexemes.terms(connection, shape, question, rows, tables.version)
 
     def _rows(self, connection: Connection, shape: TableShape, tables: Tables) -> int:
-        """About how many rows the table has; counted when it is small or was never analysed."""
+        """About how many rows the table has; counted, as far as it is worth, if it is small or was never analysed."""
         if shape.estimated_rows > MOST_KEPT_ROWS:
             return shape.estimated_rows
-        return self._counted(connection, shape, tables, {}, None)
+        return self._counted(connection, shape, tables, {}, MOST_UNKNOWN_ROWS)
 
     def _kept(self, connection: Connection, shape: TableShape, tables: Tables, filters: Mapping[str, Any]) -> int:
         """How many rows the filters keep, as far as it is worth counting."""
         return self._counted(connection, shape, tables, filters, MOST_KEPT_ROWS)
 
     def _counted(
-        self, connection: Connection, shape: TableShape, tables: Tables, filters: Mapping[str, Any], most: int | None
+        self, connection: Connection, shape: TableShape, tables: Tables, filters: Mapping[str, Any], most: int
     ) -> int:
         key = (shape.name, json.dumps(dict(filters), sort_keys=True), tables.version)
         with self._state:
@@ -206,23 +218,30 @@ class NativeEngine(SqlEngine):
         inner: Any = select(literal_column("1").label("one")).select_from(from_clause(shape))
         inner = inner.where(self._server.condition(shape, filters)).limit(most)
         found = int(connection.execute(select(func.count()).select_from(inner.subquery())).scalar_one())
+        if not found:
+            # The first row may come any time, and would not be searched for.
+            return 0
         with self._state:
             self._counts[key] = found
             while len(self._counts) > _KEPT_COUNTS:
                 self._counts.popitem(last=False)
         return found
 
-    def _length(self, connection: Connection, shape: TableShape) -> float:
-        """The mean number of stems of a row, from a sample that is the same each time."""
+    def _length(self, connection: Connection, shape: TableShape, tables: Tables) -> float:
+        """The mean number of stems of a row, from a sample; that of a table with fewer rows counts for one version."""
+        lasting, passing = (shape.name, None), (shape.name, tables.version)
         with self._state:
-            known = self._lengths.get(shape.name)
-        if known is not None:
+            known = self._lengths.get(lasting) or self._lengths.get(passing)
+        if known:
             return known
         sample = connection.execute(some_rows(shape, _SAMPLED_ROWS)).fetchall()
         lengths = [sum(map(len, _stemmed(shape, _read(shape, row)))) for row in sample]
         found = sum(lengths) / len(lengths) if lengths else 0.0
         with self._state:
-            return self._lengths.setdefault(shape.name, found)
+            for key in [key for key in self._lengths if key[0] == shape.name]:
+                del self._lengths[key]
+            self._lengths[lasting if len(sample) == _SAMPLED_ROWS else passing] = found
+        return found
 
 
 def _read(shape: TableShape, row: Any) -> dict[str, Any]:

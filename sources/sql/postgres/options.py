@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     # Its library is loaded only where a model is used.
     from groundgraph.core.embedder import Embedder
 
+_LONGEST = 2_147_483
 TEXT_INDEXES = ("auto", "database", "own")
 
 
@@ -49,8 +50,9 @@ class PostgresOptions:
             found.append(("text_index", f"'{self.text_index}' is none of {', '.join(TEXT_INDEXES)}"))
         if not _is_whole(self.pool_size) or self.pool_size < 2:
             found.append(("pool_size", "must be a number, 2 or more"))
-        if not _is_number(self.statement_timeout) or self.statement_timeout <= 0:
-            found.append(("statement_timeout", "must be a number of seconds above 0"))
+        # PostgreSQL takes whole milliseconds in four bytes, and 0 for no limit at all.
+        if not _is_number(self.statement_timeout) or not 0.001 <= self.statement_timeout <= _LONGEST:
+            found.append(("statement_timeout", f"must be a number of seconds above 0, 0.001 to {_LONGEST}"))
         if not _is_number(self.vector_weight) or not 0 <= self.vector_weight <= 1:
             found.append(("vector_weight", "must be from 0 to 1"))
         return found

@@ -41,12 +41,13 @@ class Running:
 
     def cancel(self) -> None:
         """Ask the server to end every statement that runs now; blocks for two seconds at most for each."""
+        # Held until the server was told: a connection that went back to its pool meanwhile may serve another query,
+        # whose statement would be ended.
         with self._guard:
             self._cancelled = True
-            running = list(self._connections)
-        for connection in running:
-            with contextlib.suppress(Exception):
-                connection.cancel_safe(timeout=_CANCEL_SECONDS)
+            for connection in self._connections:
+                with contextlib.suppress(Exception):
+                    connection.cancel_safe(timeout=_CANCEL_SECONDS)
 
 
 current: ContextVar[Running | None] = ContextVar("groundgraph_running_statements", default=None)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from groundgraph.core.errors import ConfigurationError, Problem
-from groundgraph.evals.json_lines import MAX_PROBLEMS, BadLine, id_of, json_object, read_lines, text_of, texts_of
+from groundgraph.evals.json_lines import BadLine, id_of, json_object, read_lines, text_of, texts_of
 
 Role = Literal["user", "assistant"]
 Judgements = dict[str, dict[str, int]]
@@ -259,42 +259,51 @@ def _conversation(given: Any) -> tuple[tuple[Role, str], ...]:
 
 
 def _judgements(file: Path, corpora: Iterable[Corpus], queries: set[str]) -> tuple[Judgements, list[str]]:
-    """The judgements of `queries`, and a note on those of other queries."""
+    """The judgements of `queries`, and notes on those of other queries and on passages that nothing holds.
+
+    A passage that no corpus holds counts as one that is not found, as in trec_eval: a corpus may be one of several that
+    the judgements were made for.
+    """
     rows = read_lines(file.read_bytes(), file, _judgement)
     documents = {passage.document for corpus in corpora for passage in corpus.passages}
     judged: Judgements = {}
-    unknown: list[Problem] = []
     others: list[str] = []
-    for number, query, document, gain in rows:
-        if document not in documents:
-            unknown.append(Problem("", f"no corpus has the passage '{document}'", str(file), number, 1))
-        elif query not in queries:
+    missing: list[str] = []
+    for query, document, gain in rows:
+        if query not in queries:
             others.append(query)
-        else:
-            judged.setdefault(query, {})[document] = gain
-    if unknown:
-        raise ConfigurationError(_first(unknown))
+            continue
+        judged.setdefault(query, {})[document] = gain
+        if document not in documents:
+            missing.append(document)
     if not judged:
         example = f", such as '{others[0]}'" if others else ""
         raise _wrong(f"{file} judges no query of the queries file{example}")
-    if not others:
-        return judged, []
-    return judged, [f"{file.name}: {len(others)} judgements of unknown queries left out, such as '{others[0]}'."]
+    if not documents & {document for gains in judged.values() for document in gains}:
+        raise _wrong(f"{file} judges no passage of a corpus; '{missing[0]}', for example, is in none")
+    notes = []
+    if others:
+        notes.append(f"{file.name}: {len(others)} judgements of unknown queries left out, such as '{others[0]}'.")
+    if missing:
+        notes.append(
+            f"{file.name}: {len(missing)} judgements of passages that no corpus holds, such as '{missing[0]}'; they "
+            "count as not found."
+        )
+    return judged, notes
 
 
-def _judgement(number: int, line: str) -> tuple[int, str, str, int] | None:
+def _judgement(number: int, line: str) -> tuple[str, str, int] | None:
     fields = line.split("\t")
     if len(fields) != 3:
         raise BadLine(f"query, passage and gain must stand here, divided by tabs; there are {len(fields)} fields")
     query, document, gain = (text.strip() for text in fields)
-    if number == 1 and not gain.lstrip("+-").isdigit():
-        return None
     try:
-        return number, query, document, int(gain)
+        as_number = float(gain)
     except ValueError as error:
+        if number == 1:
+            return None  # the heading
         raise BadLine(f"the gain '{gain}' is no whole number") from error
-
-
-def _first(problems: list[Problem]) -> list[Problem]:
-    more = len(problems) - MAX_PROBLEMS
-    return [*problems[:MAX_PROBLEMS], Problem("", f"and {more} more like these")] if more > 0 else problems
+    # Table programs write 1 as 1.0.
+    if not as_number.is_integer():
+        raise BadLine(f"the gain '{gain}' is no whole number")
+    return query, document, int(as_number)

@@ -112,10 +112,12 @@ def threshold_row(wanted: PublicSet, searched: Searched) -> Row:
 
 
 def refusal_rows(wanted: PublicSet, searched: Searched) -> list[Row]:
-    """How well `support.answerable` tells questions with an answer from others, and what the defaults refuse."""
+    """How well `support.answerable` tells questions with an answer from others, what the defaults refuse, and where an
+    answer says that it may be none."""
     answerable = classes(searched.dataset.queries)
     areas: dict[str, Figure] = {}
     refused: dict[str, Figure] = {}
+    doubted: dict[str, Figure] = {}
     for way, answered in searched.found.items():
         if way == VECTORS:
             continue
@@ -123,14 +125,19 @@ def refusal_rows(wanted: PublicSet, searched: Searched) -> list[Row]:
         area, interval = refusal_area(scores, {query: own for query, own in answerable.items() if query in scores})
         areas[way] = Figure(area, interval, len(scores))
         for kind, name in ((False, "unanswerable"), (True, "answerable")):
-            own = {one.query: float(_is_refused(one)) for one in answered if answerable.get(one.query) is kind}
-            refused[f"{way}, {name}"] = _mean(own)
+            own = [one for one in answered if answerable.get(one.query) is kind]
+            refused[f"{way}, {name}"] = _mean({one.query: float(_is_refused(one)) for one in own})
+            doubted[f"{way}, {name}"] = _mean({one.query: float(_is_doubted(one)) for one in own})
     measure = f"share of questions refused by default (answerable < {DEFAULTS.answerable_threshold}, or nothing kept)"
+    told = (
+        f"share of questions whose answer without a model says it may be none (answerable < {DEFAULTS.doubt_threshold})"
+    )
     best = HYBRID if HYBRID in areas else LEXICAL
     doubts = _doubts(answerable, searched.strangers)
     return [
         Row(wanted.title, "AUC of support.answerable", areas, {best: 0.87}, doubts),
         Row(wanted.title, measure, refused),
+        Row(wanted.title, told, doubted),
     ]
 
 
@@ -203,3 +210,7 @@ def _doubts(answerable: Mapping[str, bool], strangers: Collection[str]) -> list[
 def _is_refused(one: Answered) -> bool:
     kept = any(relevance >= DEFAULTS.score_threshold for relevance in one.relevances)
     return not kept or one.answerable < (DEFAULTS.answerable_threshold or 0.0)
+
+
+def _is_doubted(one: Answered) -> bool:
+    return not _is_refused(one) and one.answerable < DEFAULTS.doubt_threshold

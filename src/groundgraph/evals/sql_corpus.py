@@ -68,9 +68,9 @@ async def corpus_in_sql(url: str, corpus: Corpus, folder: Path, embedder: Embedd
     if isinstance(where, OtherAddress):
         raise ConfigurationError([Problem("--sql", f"'{where.shown}' is neither on PostgreSQL nor a SQLite file")])
     on_server = isinstance(where, ServerAddress)
-    name = f"groundgraph_evaluate_{_key(corpus, embedder)}"
     address, shown = (where.url, where.shown) if isinstance(where, Address) else (f"sqlite:///{where}", str(where))
     with_vectors = on_server and embedder is not None and await run_blocking(_has_pgvector, address, shown)
+    name = f"groundgraph_evaluate_{_key(corpus, embedder if with_vectors else None)}"
     vectors = await _vectors(corpus, embedder) if embedder and with_vectors else None
     await run_blocking(_write, address, shown, name, corpus, vectors)
     return SqlCorpus(url if isinstance(where, Address) else address, name, has_vectors=with_vectors)
@@ -94,8 +94,10 @@ def _connected(address: str, shown: str) -> Iterator[Connection]:
     from sqlalchemy import create_engine
     from sqlalchemy.pool import NullPool
 
-    from groundgraph.sources.sql.postgres.connect import typed_errors
+    from groundgraph.sources.sql.portable.connect import typed_errors as typed_errors_of_files
+    from groundgraph.sources.sql.postgres.connect import typed_errors as typed_errors_of_servers
 
+    typed_errors = typed_errors_of_files if address.startswith("sqlite") else typed_errors_of_servers
     with typed_errors("--sql", shown), create_engine(address, poolclass=NullPool).connect() as connection:
         yield connection
 

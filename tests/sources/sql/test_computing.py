@@ -124,6 +124,7 @@ async def test_r15_values_that_a_filter_hides_are_not_known_unless_they_are_decl
         "How many more incidents were critical than low?",
         "What is the difference between the incidents of March and April?",
         "What percentage of incidents was critical?",
+        "What is the median duration of the incidents?",
         "How many incidents were not critical?",
         "How many incidents did Alice report?",
         "How many purple incidents?",
@@ -173,6 +174,7 @@ async def test_r15_questions_in_russian(tmp_path, monkeypatch):
     summed = await by_rule(source, "Какова средняя длительность инцидентов в марте?")
     assert summed.metadata["value"] == 3
     assert (await by_rule(source, "Какой инцидент был самый длинный?")).metadata["needs_computation"]
+    assert (await by_rule(source, "Какова медиана длительности инцидентов?")).metadata["needs"] == "statistic"
     await source.close()
 
 

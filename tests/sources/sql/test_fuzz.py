@@ -10,6 +10,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plant_database import fill
+from written_times import near_times
 
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.filters import check_filters, matches
@@ -67,8 +68,8 @@ VALUES = {
     "word": WORDS,
     "whole": st.integers(-9, 9),
     "part": NUMBERS,
-    "day": DAYS,
-    "moment": MOMENTS | DAYS,
+    "day": DAYS | near_times(),
+    "moment": MOMENTS | DAYS | near_times(),
     "yes": st.booleans(),
 }
 # SQLite keeps any value in any column: seconds since 1970 among days, a word among numbers.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import sqlite3
+import threading
 from contextlib import asynccontextmanager
 
 import pytest
@@ -14,7 +15,8 @@ from groundgraph.core.errors import ConfigurationError, FilterInvalid, SchemaCha
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.text import query_stems, stems
 from groundgraph.sources.conformance import check_source
-from groundgraph.sources.sql import SqlSource
+from groundgraph.sources.sql import SqlSource, keep_index, open_engine
+from groundgraph.sources.sql.database import SqliteDatabase
 
 QUESTION = "What is the maintenance interval of pump 17?"
 
@@ -290,6 +292,68 @@ async def test_fault_60_a_tenants_query_sees_no_row_of_another(tmp_path, monkeyp
         explicit = {"aggregate": {"function": "sum", "field": "amount"}}
         (total,) = await source.query(RetrievalIntent(["x"], {"plant": {"tenant": "b"}}, raw_data=explicit))
         assert total.metadata["value"] == 4
+
+
+async def test_fault_60_a_row_that_changed_hands_behind_the_index_is_not_shown(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = fill(tmp_path / "t.db", "CREATE TABLE notes (tenant TEXT, body TEXT)", notes=[("a", "pump"), ("b", "pump")])
+    plain = SqliteDatabase.keys
+
+    def keys_of_before(self, shape, filters, base):
+        found = plain(self, shape, filters, base)
+        change(path, "UPDATE notes SET tenant = 'b'")
+        return found
+
+    monkeypatch.setattr(SqliteDatabase, "keys", keys_of_before)
+    async with opened(path) as source:
+        assert await asked(source, "pump", tenant="a") == []
+
+
+async def test_r2_rows_that_a_filter_keeps_are_found_once_a_long_update_is_done(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    script = "CREATE TABLE notes (id TEXT PRIMARY KEY, tenant TEXT, body TEXT) WITHOUT ROWID"
+    path = fill(tmp_path / "t.db", script, notes=[("1", "a", "pump"), ("2", "b", "pump")])
+    async with opened(path) as source:
+        assert ids(await asked(source, "pump", tenant="a")) == ["notes/1"]
+        change(path, "INSERT INTO notes VALUES ('3', 'a', 'pump')")
+        go_on = threading.Event()
+        plain = keep_index.update_index
+
+        def update_later(*args, **options):
+            assert go_on.wait(30)
+            plain(*args, **options)
+
+        monkeypatch.setattr(keep_index, "update_index", update_later)
+        (stale,) = await asked(source, "pump", tenant="a")
+        assert (stale.source_id, stale.metadata["index"]) == ("notes/1", "stale")
+        go_on.set()
+        await source.refresh()
+        assert ids(await asked(source, "pump", tenant="a")) == ["notes/1", "notes/3"]
+
+
+async def test_fault_45_closing_leaves_the_event_loop_free_while_a_database_is_being_opened(plant, monkeypatch):
+    opening, go_on = threading.Event(), threading.Event()
+    plain = open_engine.open_engine
+
+    def open_slowly(options, *, closed):
+        opening.set()
+        assert go_on.wait(30)
+        return plain(options, closed=closed)
+
+    monkeypatch.setattr(open_engine, "open_engine", open_slowly)
+    source = SqlSource(plant, name="plant")
+    query = asyncio.create_task(asked(source, "pump"))
+    while not opening.is_set():
+        await asyncio.sleep(0.01)
+    closing = asyncio.create_task(source.close())
+    await asyncio.sleep(0.01)
+    # Here nothing would ever run, if closing waited on this thread.
+    go_on.set()
+    await closing
+    (outcome,) = await asyncio.gather(query, return_exceptions=True)
+    assert not isinstance(outcome, AssertionError)
+    with pytest.raises(SourceUnavailable, match="closed"):
+        await asked(source, "pump")
 
 
 async def test_r3_a_change_is_seen_by_the_next_query(plant):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import tempfile
+from datetime import datetime
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plant_database import fill
 from portable_dialect import NAME
+from written_times import near_times
 
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.filters import check_filters, matches
@@ -29,6 +31,12 @@ COLUMNS = {
 }
 DAYS = st.dates().map(str)
 MOMENTS = st.datetimes().map(lambda moment: moment.isoformat(timespec="seconds"))
+
+
+def whole_seconds(text):
+    return datetime.fromisoformat(text).isoformat(timespec="seconds")
+
+
 WORDS = st.sampled_from(["a", "A", "b", "aB", "ёж", "Ёж", "5", "", "a b", "a ", "'; --", "%"])
 NUMBERS = st.integers(-9, 9) | st.floats(-9, 9).map(lambda number: round(number, 1))
 VALUES = {
@@ -36,9 +44,10 @@ VALUES = {
     "whole": st.integers(-9, 9) | st.sampled_from([2**63 - 1, -(2**63)]),
     "part": NUMBERS,
     "day": DAYS,
-    "moment": MOMENTS,
+    "moment": MOMENTS | near_times(zones=()).map(whole_seconds),
     "yes": st.booleans(),
 }
+WANTED = {**VALUES, "day": DAYS | near_times(), "moment": MOMENTS | DAYS | near_times()}
 ROW = st.fixed_dictionaries({name: st.none() | values for name, values in VALUES.items()})
 
 
@@ -51,7 +60,7 @@ def conditions(values):
 @QUICK
 @given(
     rows=st.lists(ROW, max_size=6),
-    wanted=st.fixed_dictionaries({}, optional={n: conditions(v) for n, v in VALUES.items()}),
+    wanted=st.fixed_dictionaries({}, optional={n: conditions(v) for n, v in WANTED.items()}),
 )
 def test_r2_the_rows_that_matches_keeps_are_kept_and_no_other(rows, wanted):
     schema = SourceSchema("fuzz", {name: {"type": kind} for name, (kind, _) in COLUMNS.items()})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import threading
-import time
 from contextlib import asynccontextmanager, closing
 
 import pytest
@@ -227,6 +227,29 @@ async def test_fault_31_an_asynchronous_database_that_hangs_ends_in_time(tmp_pat
             await ask(source, "pump")
 
 
+async def test_fault_31_a_connection_that_comes_about_behind_the_end_is_dropped(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(connect, "STATEMENT_SECONDS", 0.2)
+    path = fill(tmp_path / "some.db", NOTES, **ROWS)
+    go_on, threads, plain = threading.Event(), [], sqlite3.connect
+
+    def late(*args, **options):
+        threads.append(threading.current_thread())
+        assert go_on.wait(60)
+        return plain(*args, **options)
+
+    async with opened(f"{NAME}+aiosqlite:///{path}") as source:
+        with monkeypatch.context() as patch:
+            patch.setattr(sqlite3, "connect", late)
+            with pytest.raises(SourceTimeout, match="did not answer within"):
+                await ask(source, "pump")
+    go_on.set()
+    for thread in threads:
+        await asyncio.to_thread(thread.join)
+    # Whatever such a thread raises fails this test.
+    assert threads
+
+
 def test_r11_what_only_sqlite_or_postgresql_has_is_refused(tmp_path):
     url = f"{NAME}:///{tmp_path}/x.db"
     with pytest.raises(ConfigurationError, match="FTS5 table of SQLite"):
@@ -260,7 +283,7 @@ async def test_x1_a_topic_index_works_over_any_database(tmp_path, monkeypatch):
     await index.close()
 
 
-def test_fault_45_a_source_that_is_closed_ends_what_is_being_read(tmp_path):
+def test_fault_45_a_source_that_is_closed_ends_what_is_being_read(tmp_path, monkeypatch):
     path = fill(tmp_path / "some.db", NOTES, **ROWS)
     address = OtherAddress(f"{NAME}+aiosqlite:///{path}")
     reading = database.PortableDatabase(address, source="some", wanted=Wanted(["notes"]))
@@ -274,10 +297,27 @@ def test_fault_45_a_source_that_is_closed_ends_what_is_being_read(tmp_path):
             told.append(str(error))
 
     reading.shapes(Wanted(["notes"]))
+    begun = threading.Event()
+    plain = reading._connections.run
+
+    def run(work):
+        begun.set()
+        return plain(work)
+
+    monkeypatch.setattr(reading._connections, "run", run)
     waiting = threading.Thread(target=ask)
     waiting.start()
-    time.sleep(0.1)
+    assert begun.wait(30)
     reading.close()
     waiting.join(30)
     assert not waiting.is_alive()
     assert told[0].startswith("The source 'some' was closed while")
+
+
+def test_fault_45_what_is_asked_while_a_source_is_closed_neither_hangs_nor_escapes(tmp_path):
+    path = fill(tmp_path / "some.db", NOTES, **ROWS)
+    connections = connect.open_connections(f"{NAME}+aiosqlite:///{path}")
+    assert connections.run(lambda connection: connection.execute(text("SELECT 1")).scalar()) == 1
+    connections.close()
+    with pytest.raises(SourceUnavailable, match="was closed while"), connect.typed_errors("some", "it"):
+        connections.run(lambda connection: connection.execute(text("SELECT 1")).scalar())

@@ -9,8 +9,9 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import select
+from sqlalchemy import literal_column, select
 from sqlalchemy.dialects import postgresql
+from written_times import ZONES, near_times
 
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.filters import check_filters, matches
@@ -37,12 +38,14 @@ COLUMNS = {
     "big": "bigint",
     "exact": "numeric",
     "part": "double precision",
+    "small": "real",
     "day": "date",
     "moment": "timestamp",
     "zoned": "timestamptz",
     "yes": "boolean",
     "tags": "text[]",
     "numbers": "integer[]",
+    "smalls": "real[]",
     "data": "jsonb",
     "said": "text",
     "count_text": "text",
@@ -59,6 +62,7 @@ UUIDS = st.sampled_from(["0f0e0d0c-0000-4000-8000-000000000001", "0f0e0d0c-0000-
 DAYS = st.dates(min_value=datetime(1000, 1, 1).date()).map(str)
 MOMENTS = st.datetimes(min_value=datetime(1000, 1, 1)).map(lambda moment: moment.isoformat())
 ZONED = st.datetimes(min_value=datetime(1000, 1, 2)).map(lambda moment: moment.replace(tzinfo=UTC).isoformat())
+NO_TIMES = ["2026-02-29T12:00:00Z", "2100-02-29 12:00", "2026-03-01T24:00", "2026-03-01 noon", "2026-03-01T12", "x", ""]
 NUMBERS = st.integers(-9, 9) | st.floats(-9, 9).map(lambda number: round(number, 1))
 VALUES = {
     "word": WORDS,
@@ -70,26 +74,33 @@ VALUES = {
     "big": st.integers(-(2**62), 2**62) | st.integers(-3, 3),
     "exact": NUMBERS,
     "part": NUMBERS,
+    "small": NUMBERS,
     "day": DAYS,
-    "moment": MOMENTS,
-    "zoned": ZONED,
+    "moment": MOMENTS | near_times(zones=()),
+    "zoned": ZONED | near_times(zones=ZONES),
     "yes": st.booleans(),
     "tags": st.lists(WORDS, max_size=3),
     "numbers": st.lists(st.integers(-3, 3), max_size=3),
+    "smalls": st.lists(st.floats(-9, 9).map(lambda number: round(number, 1)), max_size=3),
     "data": st.lists(WORDS | st.integers(-3, 3) | st.booleans(), max_size=3),
     "said": WORDS,
     "count_text": st.sampled_from(["7", "-3", "1,234", "0.5", "many", "1,23", "x7", "1e2"]),
-    "day_text": MOMENTS | DAYS | MOMENTS.map(lambda text: text.replace("T", " ")),
+    "day_text": MOMENTS
+    | DAYS
+    | MOMENTS.map(lambda text: text.replace("T", " "))
+    | near_times()
+    | st.sampled_from(NO_TIMES),
 }
 WANTED = {
     **VALUES,
     "token": UUIDS | UUIDS.map(str.upper) | WORDS,
     "tags": WORDS | st.integers(-3, 3),
     "numbers": st.integers(-3, 3) | st.sampled_from(["1", "2", "x"]),
+    "smalls": NUMBERS,
     "data": WORDS | st.integers(-3, 3) | st.booleans(),
     "day": DAYS | MOMENTS,
-    "moment": MOMENTS | DAYS,
-    "zoned": ZONED | DAYS,
+    "moment": MOMENTS | DAYS | near_times(),
+    "zoned": ZONED | DAYS | MOMENTS | near_times(),
     "count_text": st.sampled_from([7, -3, 1234, 0, 100]),
     "big": st.integers(-3, 3) | st.just(2**70) | st.integers(-(2**62), 2**62),
 }
@@ -188,3 +199,17 @@ def test_an_enumeration_without_the_value_is_no_error_of_the_server():
 def test_a_value_with_a_nul_that_postgresql_cannot_hold_matches_nothing():
     assert "false" in sql(column("c", "text"), "a\0b")[0]
     assert "false" in sql(column("c", "text"), {"contains": "a\0b"})[0]
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("name", ["exact", "part", "small"])
+@pytest.mark.parametrize(
+    ("condition", "kept"), [({"gt": 5}, ["7"]), ({"gte": 0.1}, ["0.1", "7"]), ({"lte": 0.1}, ["0.1"]), (0.1, ["0.1"])]
+)
+def test_r2_what_is_no_number_is_not_greater_than_one(fuzzed, name, condition, kept):
+    database, shape, connection = fuzzed
+    connection.execute("TRUNCATE t")
+    connection.execute(f"INSERT INTO t (word, {name}) VALUES ('0.1', 0.1), ('7', 7), ('none', 'NaN')")
+    statement = select(literal_column("word")).select_from(from_clause(shape)).where(where(shape, {name: condition}))
+    with database.reading() as reading:
+        assert sorted(reading.execute(statement).scalars()) == kept

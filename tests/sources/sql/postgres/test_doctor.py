@@ -26,6 +26,8 @@ async def test_doctor_warns_of_a_superuser_and_of_a_missing_index(postgres, tmp_
     [
         ({"pool_size": 1}, "must be a number, 2 or more"),
         ({"statement_timeout": 0}, "seconds above 0"),
+        ({"statement_timeout": 0.0001}, "0.001 to"),
+        ({"statement_timeout": float("inf")}, "0.001 to"),
         ({"text_index": "none"}, "is none of auto, database, own"),
         ({"vector_weight": 2}, "from 0 to 1"),
         ({"backend": "sqlite"}, "the url names another database"),
