@@ -140,6 +140,21 @@ def test_fault_66_yaml_that_asks_for_a_python_object_is_rejected(file, tag, tmp_
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.parametrize(
+    "value", ["!!python/tuple [1]", "!!python/object/apply:os.system [id]", "!!python/name:os.system ''", "!env HOME"]
+)
+def test_fault_66_a_tag_is_refused_where_any_value_would_do(file, value):
+    """A filter takes lists and texts, so only the tag itself can give it away."""
+    found = problem(file(f"intent:\n  default_filters:\n    docs: {{kind: {value}}}\n"))
+    assert f"the tag {value.split()[0]} is not allowed" in found.message
+    assert (found.line, found.column) == (3, 18)
+
+
+def test_fault_66_the_tags_of_plain_values_are_allowed(file):
+    settings = load_settings(file('intent: {default_filters: {docs: {kind: !!str 5, size: !!int "5"}}}\n'))
+    assert settings.intent.default_filters == {"docs": {"kind": "5", "size": 5}}
+
+
 @pytest.mark.parametrize("text", ["a: [", "a: b: c", "\t- x", "a: 1\na: 2\n", "- a list", "text", "a: *nowhere"])
 def test_u6_a_file_that_is_no_mapping_is_an_error_with_its_place(file, text):
     found = problem(file(text))
@@ -151,6 +166,12 @@ def test_u6_bytes_that_are_no_text_and_a_missing_file_are_errors(tmp_path):
     (tmp_path / "bad.yaml").write_bytes(b"\xff\xfe\x00")
     assert "YAML" in problem(tmp_path / "bad.yaml").message
     assert "cannot be read" in problem(tmp_path / "none.yaml").message
+
+
+@pytest.mark.parametrize("given", [5, [1], b"retrieval: {}", load_settings()])
+def test_u6_what_is_neither_file_nor_mapping_is_never_taken_for_the_defaults(given):
+    with pytest.raises(ConfigurationError, match=f"of type {type(given).__name__}"):
+        load_settings(given)
 
 
 def test_u6_an_empty_file_gives_the_defaults(file):

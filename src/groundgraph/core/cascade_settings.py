@@ -1,7 +1,5 @@
 """How the cascade searches (document 004): `retriever`, the defaults of every source of type `cascade`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 

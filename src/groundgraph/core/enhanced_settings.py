@@ -1,12 +1,11 @@
 """Retrieval that adapts to the question: its stages, bounds and the choice of categories (C3 to C8, document 004)."""
 
-from __future__ import annotations
-
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, field_validator
+from pydantic import Field, PositiveInt, field_validator
 
 from groundgraph.core.result_settings import ResultProcessingSettings
+from groundgraph.core.section import Section
 
 Stage = Literal["rewrite", "complexity", "decomposition", "fusion", "budget", "rotation", "reorder", "backfill"]
 # In the order in which they run. Routing to categories is a section of its own, and has its own switch.
@@ -24,11 +23,7 @@ STAGES: tuple[Stage, ...] = (
 MODEL_STAGES: frozenset[Stage] = frozenset({"rewrite", "decomposition"})
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class EnhancedRetrievalSettings(_Part):
+class EnhancedRetrievalSettings(Section):
     """What the stages of `enhanced_autonomous_retrieval` do; without that flag nothing here is used."""
 
     stages: list[Stage] | None = Field(None, description="the stages that run; all of them when absent")
@@ -55,7 +50,7 @@ class EnhancedRetrievalSettings(_Part):
         return frozenset(STAGES if self.stages is None else self.stages)
 
 
-class CategoryRouterSettings(_Part):
+class CategoryRouterSettings(Section):
     """Which categories of a knowledge base a question is searched in (C3)."""
 
     enabled: bool = Field(False, description="a model chooses, where the dialogue's intent does not decide")

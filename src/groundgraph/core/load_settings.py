@@ -29,11 +29,14 @@ def load_settings(source: str | Path | Mapping[str, Any] | None = None) -> Setti
 
     Raises:
         ConfigurationError: a key is unknown, a value does not fit, or a secret stands in the file; lists all problems,
-            those of a file with line and column.
+            those of a file with line and column. Or `source` is neither of the three.
     """
     path = Path(source) if isinstance(source, str | Path) else None
-    given = _read(path) if path else source
-    return _Reading(given if isinstance(given, Mapping) else {}, path).settings()
+    given = _read(path) if path else {} if source is None else source
+    if not isinstance(given, Mapping):
+        message = f"a configuration is a file, a mapping or None, and this is a value of type {type(given).__name__}"
+        raise ConfigurationError([Problem("", message)])
+    return _Reading(given, path).settings()
 
 
 def find_settings_file(start: Path | None = None) -> Path | None:

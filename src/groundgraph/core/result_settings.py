@@ -1,13 +1,9 @@
 """What happens to results between the sources and the answer (P1 to P10)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, Self, TypeVar, get_args
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     NonNegativeInt,
     PositiveInt,
@@ -17,26 +13,23 @@ from pydantic import (
 )
 
 from groundgraph.core.registry import nearest
+from groundgraph.core.section import Section
 
 NormalizeMethod = Literal["min_max", "z_score", "rank"]
 ClusterMethod = Literal["term_overlap", "tfidf", "embedding"]
 _CLUSTER_OPTIONS = ("method", "threshold", "min_size", "embedding")
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+StepT = TypeVar("StepT", bound=Section)
 
 
-StepT = TypeVar("StepT", bound=_Part)
-
-
-class NormalizeStep(_Part):
+class NormalizeStep(Section):
     """One way to make relevances comparable across sources."""
 
     method: NormalizeMethod
 
 
-class ClusterStep(_Part):
+class ClusterStep(Section):
     """One way to group results; what stands beside the options of `embedding` names its model."""
 
     method: ClusterMethod
@@ -58,7 +51,7 @@ class ClusterStep(_Part):
         return {**own, "embedding": {**model, **(given.get("embedding") or {})}}
 
     @model_validator(mode="after")
-    def _only_embedding_has_a_model(self) -> ClusterStep:
+    def _only_embedding_has_a_model(self) -> Self:
         if self.embedding is not None and self.method != "embedding":
             raise ValueError(f"'{self.method}' needs no embedding model")
         if self.embedding is not None and not self.embedding.get("model"):
@@ -66,7 +59,7 @@ class ClusterStep(_Part):
         return self
 
 
-class ResultProcessingSettings(_Part):
+class ResultProcessingSettings(Section):
     """Steps between the merge and the answer; each is in the graph only when it is configured.
 
     A strategy is a name, a mapping with `method` and its options, or a list of either: one that is not available hands
@@ -143,7 +136,7 @@ class ResultProcessingSettings(_Part):
         return bool(self.reorder or self.cluster_steps)
 
 
-class RerankStep(_Part):
+class RerankStep(Section):
     """One reranker: `cohere`, `langchain` (a document compressor), `judge` (a model), `identity`, or a registered
     one."""
 
@@ -155,7 +148,7 @@ class RerankStep(_Part):
     options: dict[str, Any] = Field({}, description="further arguments of the reranker")
 
 
-class RerankerSettings(_Part):
+class RerankerSettings(Section):
     """Reranking once, after the merge (P4)."""
 
     enabled: bool = False
@@ -174,7 +167,7 @@ class RerankerSettings(_Part):
     options: dict[str, Any] = Field({}, description="further arguments of the reranker")
 
     @model_validator(mode="after")
-    def _one_name(self) -> RerankerSettings:
+    def _one_name(self) -> Self:
         if self.type is not None and self.provider is not None:
             raise ValueError("'provider' is another name of 'type'; give one of them")
         return self

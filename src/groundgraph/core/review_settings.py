@@ -1,14 +1,12 @@
 """When a person decides about an answer before anybody reads it (U3)."""
 
-from __future__ import annotations
+from pydantic import Field
 
-from pydantic import BaseModel, ConfigDict, Field
+from groundgraph.core.section import Section
 
 
-class HumanReviewSettings(BaseModel):
+class HumanReviewSettings(Section):
     """Off by default. Where it is on, answers are held, and a turn may stop until somebody decides."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     support_below: float | None = Field(
         None,

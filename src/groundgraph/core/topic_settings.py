@@ -3,25 +3,20 @@
 One class holds the options of both kinds of index, so that a profile, and an intent, may name just some of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveInt, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from groundgraph.core.registry import nearest
+from groundgraph.core.section import Section
 
 HEADING_TREE, CLUSTER = "heading_tree", "cluster"
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class HeadingMatchSettings(_Part):
+class HeadingMatchSettings(Section):
     """Which words of a question count when they are compared with headings, and which headings."""
 
     min_word_length: PositiveInt = 2
@@ -29,7 +24,7 @@ class HeadingMatchSettings(_Part):
     stopwords: list[str] | None = Field(None, description="in place of those that groundgraph knows")
 
 
-class TopicIndexOptions(_Part):
+class TopicIndexOptions(Section):
     """What a profile may change."""
 
     # heading_tree
@@ -79,7 +74,7 @@ class TopicIndexSettings(TopicIndexOptions):
     )
 
     @model_validator(mode="after")
-    def _options_of_this_type(self) -> TopicIndexSettings:
+    def _options_of_this_type(self) -> Self:
         layers: list[tuple[tuple[str, ...], TopicIndexOptions]] = [((), self)]
         layers += [(("scope_profiles", scope), profile) for scope, profile in self.scope_profiles.items()]
         foreign: list[InitErrorDetails] = [
@@ -120,6 +115,10 @@ class TopicIndexSettings(TopicIndexOptions):
         for layer in layers:
             options = _over(options, layer)
         return options, wrong
+
+
+# Of a source or a knowledge base: nothing in it is the same as none.
+OptionalTopicIndex = Annotated[TopicIndexSettings | None, BeforeValidator(lambda given: None if given == {} else given)]
 
 
 def _over(options: TopicIndexOptions, layer: TopicIndexOptions) -> TopicIndexOptions:

@@ -1,18 +1,15 @@
 """The section `tracing`: spans of OpenTelemetry."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.section import Section
 
 
-class TracingSettings(BaseModel):
+class TracingSettings(Section):
     """Spans for a turn and its parts. They go to the application's own tracer provider; none is set up here."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     enabled: bool = Field(False, description="Open OpenTelemetry spans with OpenInference kinds.")
     content: bool = Field(
