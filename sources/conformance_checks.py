@@ -7,18 +7,21 @@ import json
 import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, timedelta, timezone
 from typing import Any
 
 from groundgraph.core.errors import FilterInvalid, TenantUnknown
 from groundgraph.core.evidence import SourceResult, jsonable
-from groundgraph.core.filters import check_filters, matches
+from groundgraph.core.filters import check_filters, matches, with_times
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import FIELD_TYPES, SourceSchema
+from groundgraph.core.time_operand import written_time
 from groundgraph.sources.ask import ask
 from groundgraph.sources.contract import GroundedSource
 
 TOP_K = 5
 AT_ONCE = 10
+ANOTHER_ZONE = timezone(timedelta(hours=5, minutes=30))
 NO_SUCH_VALUE = "groundgraph-conformance-no-such-value"
 HOSTILE_VALUE = "'; DROP TABLE x; --"
 _OPERATORS = ['"', "'", "NOT", "%", "_", "\\", "(((", "-", "^~*?", "{}[]", "col:val"]
@@ -209,7 +212,8 @@ async def _odd_queries(probe: Probe) -> None:
 
 
 async def _filters_hold(probe: Probe) -> None:
-    conditions = [probe.filters] if probe.filters else list(_conditions(probe.source, await probe.results()))
+    given = with_times(probe.source.get_schema(), probe.filters)
+    conditions = [given] if given else list(_conditions(probe.source, await probe.results()))
     if not conditions:
         raise DoesNotApply("no declared field has a value in the results")
     for filters in conditions:
@@ -229,15 +233,29 @@ def _require_satisfied(filters: Mapping[str, Any], result: SourceResult) -> None
 
 
 def _conditions(source: GroundedSource, results: list[SourceResult]) -> Iterator[dict[str, Any]]:
-    """For each declared field, equality with, a list of, and the negation of a value that a result has."""
+    """For each declared field, equality with, a list of, and the negation of a value that a result has.
+
+    A time is also asked for as it is in another zone.
+    """
     schema = source.get_schema()
     for name in schema.fields if schema else ():
         values = [result.metadata[name] for result in results if result.metadata.get(name) is not None]
-        for condition in (values[0], [values[0]], {"not": values[0]}) if values else ():
+        asked = [values[0], [values[0]], {"not": values[0]}] if values else []
+        if asked and schema and schema.fields[name].get("type") in ("date", "datetime"):
+            asked += _in_another_zone(values[0])
+        for condition in asked:
             try:
                 yield check_filters(schema, {name: condition}, source=source.name)
             except FilterInvalid:
                 continue  # for example a list of tags, which no condition can be equal to
+
+
+def _in_another_zone(value: Any) -> list[str]:
+    """`value` as clocks in another zone show it, when it is a time."""
+    moment = written_time(value) if isinstance(value, str) else None
+    if moment is None or not 1 < moment.year < 9999:
+        return []
+    return [(moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(ANOTHER_ZONE).isoformat()]
 
 
 async def _filters_empty(probe: Probe) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.filters import matches
+from groundgraph.core.filters import matches, with_times
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.lexical import bm25, idf
 from groundgraph.core.schema import SourceSchema
@@ -76,7 +76,7 @@ class InMemorySource(GroundedSource):
         self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
     ) -> list[SourceResult]:
         """See `GroundedSource.query`; a record found by several text queries keeps its best relevance."""
-        filters = intent.filters.get(self.name, {})
+        filters = with_times(self._schema, intent.filters.get(self.name, {}))
         found: dict[str, SourceResult] = {}
         for text in intent.text_queries:
             for result in self._search(text, filters, top_k, score_threshold):

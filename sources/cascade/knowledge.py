@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from stat import S_ISDIR
 
 from groundgraph.core.errors import KnowledgeFileInvalid, Problem, SourceUnavailable
 from groundgraph.sources.cascade.read_file import KnowledgeFile, read_file
@@ -63,7 +64,7 @@ class KnowledgeFiles:
     def __init__(self, paths: Sequence[Path]) -> None:
         self._paths = tuple(paths)
         self._guard = threading.Lock()
-        self._signatures: dict[Path, Signature] | None = None
+        self._seen: tuple[dict[Path, Signature], list[Problem]] | None = None
         self._read: dict[Path, tuple[Signature, KnowledgeFile]] = {}
         self._current: Knowledge | None = None
         self._failure: KnowledgeFileInvalid | None = None
@@ -72,41 +73,35 @@ class KnowledgeFiles:
         """The knowledge as the files hold it now; the same object as before unless a file has changed.
 
         Raises:
-            SourceUnavailable: a path does not exist, or no file is there.
-            KnowledgeFileInvalid: a file is wrong, and no earlier state was right.
+            SourceUnavailable: a path does not exist or cannot be looked at, or no file is there.
+            KnowledgeFileInvalid: a file is wrong or a folder cannot be read, and no earlier state was right.
         """
         with self._guard:
-            signatures = dict(self._found())
-            if signatures != self._signatures:
-                self._reread(signatures)
-                self._signatures = signatures
+            seen = self._look()
+            if seen != self._seen:
+                self._reread(*seen)
+                self._seen = seen
             if self._current is None:
                 assert self._failure is not None
                 raise self._failure
             return self._current
 
-    def _found(self) -> Iterator[tuple[Path, Signature]]:
-        any_file = False
+    def _look(self) -> tuple[dict[Path, Signature], list[Problem]]:
+        """The files that there are, and the folders that cannot be read."""
+        signatures: dict[Path, Signature] = {}
+        problems: list[Problem] = []
         for path in self._paths:
-            if not path.exists():
-                raise SourceUnavailable(f"There is no file or folder '{path}' with knowledge; correct `path`.")
-            for file in _files_of(path):
-                try:
-                    status = file.stat()
-                except FileNotFoundError:
-                    continue  # removed since the folder was listed
-                except OSError:
-                    signature = _UNREADABLE  # whoever reads it says why
-                else:
-                    signature = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
-                any_file = True
-                yield file, signature
-        if not any_file:
+            for file in _files_of(path, problems):
+                signature = _signature(file)
+                if signature is not None:
+                    signatures[file] = signature
+        if not signatures and not problems:
             told = ", ".join(f"'{path}'" for path in self._paths)
             raise SourceUnavailable(f"There is no knowledge file ({', '.join(SUFFIXES)}) in {told}.")
+        return signatures, problems
 
-    def _reread(self, signatures: Mapping[Path, Signature]) -> None:
-        problems: list[Problem] = []
+    def _reread(self, signatures: Mapping[Path, Signature], unreadable: Sequence[Problem]) -> None:
+        problems = [*unreadable]
         read: dict[Path, tuple[Signature, KnowledgeFile]] = {}
         for path, signature in signatures.items():
             known = self._read.get(path)
@@ -133,7 +128,8 @@ def told_to_readers(problems: Sequence[Problem]) -> str:
     """Where the first of `problems` is. A reader need not know where on the disk the files are, and what is wrong there
     may tell of sections that are sensitive."""
     more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
-    return f"{Path(problems[0].file).name}, line {problems[0].line}, is wrong{more}"
+    name, line = Path(problems[0].file).name, problems[0].line
+    return f"{name}, line {line}, is wrong{more}" if line else f"the folder {name} cannot be read{more}"
 
 
 def _kept(last: Knowledge, files: Iterable[KnowledgeFile], stale: str) -> Knowledge:
@@ -150,15 +146,42 @@ def _kept(last: Knowledge, files: Iterable[KnowledgeFile], stale: str) -> Knowle
     return replace(last, sections=sections, categories=categories, stale=stale)
 
 
-def _files_of(path: Path) -> Iterator[Path]:
-    if not path.is_dir():
+def _files_of(path: Path, problems: list[Problem]) -> Iterator[Path]:
+    """The files at and below `path`; folders that cannot be read are added to `problems`, which no file would tell.
+
+    Raises:
+        SourceUnavailable: `path` is not there or cannot be looked at.
+    """
+    try:
+        is_folder = S_ISDIR(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        raise SourceUnavailable(f"There is no file or folder '{path}' with knowledge; correct `path`.") from None
+    except OSError as error:
+        raise SourceUnavailable(f"'{path}' with knowledge cannot be looked at: {error.strerror}.") from error
+    if not is_folder:
         yield path
         return
-    for folder, folders, names in os.walk(path):
+
+    def unreadable(error: OSError) -> None:
+        # One that was removed since the folder above it was listed is no longer looked for.
+        if not isinstance(error, FileNotFoundError):
+            problems.append(Problem("", f"the folder cannot be read: {error.strerror}", str(error.filename)))
+
+    for folder, folders, names in os.walk(path, onerror=unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if name.endswith(SUFFIXES) and not name.startswith("."):
                 yield Path(folder, name)
+
+
+def _signature(file: Path) -> Signature | None:
+    """By what `file` is known again; None when it was removed since its folder was listed."""
+    try:
+        status = file.stat()
+    except OSError as error:
+        # A link that stays while what it leads to is gone was not removed. Whoever reads it says why it cannot be read.
+        return None if isinstance(error, FileNotFoundError) and not file.is_symlink() else _UNREADABLE
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 def _disagreements(files: Mapping[Path, KnowledgeFile]) -> list[Problem]:

@@ -87,3 +87,14 @@ def test_u6_a_key_of_one_source_can_be_set_below_python_and_above_the_file(file,
 def test_u6_the_variable_of_a_key():
     assert variable_of(("llm", "api_key")) == "GROUNDGRAPH_LLM__API_KEY"
     assert variable_of(("sources", 3, "password"), "case-db") == "GROUNDGRAPH_SOURCES__CASE_DB__PASSWORD"
+
+
+def test_u6_a_variable_may_name_its_section_below_reasoning(monkeypatch):
+    monkeypatch.setenv("GROUNDGRAPH_REASONING__RETRIEVAL__TOP_K", "4")
+    monkeypatch.setenv("GROUNDGRAPH_REASONING__INTENT__NUM_QUERIES", "2")
+    monkeypatch.setenv("GROUNDGRAPH_INTENT__NUM_QUERIES", "6")
+    settings = load_settings({})
+    assert (settings.retrieval.top_k, settings.intent.num_queries) == (4, 6)
+    monkeypatch.setenv("GROUNDGRAPH_REASONING__RETREIVAL__TOP_K", "4")
+    with pytest.raises(ConfigurationError, match="no section 'retreival'"):
+        load_settings({})

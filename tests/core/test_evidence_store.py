@@ -10,7 +10,7 @@ from langgraph.store.memory import InMemoryStore
 
 from groundgraph.core.errors import EvidenceMissing
 from groundgraph.core.evidence import SourceResult, evidence_key, to_record
-from groundgraph.core.evidence_store import NAMESPACE, EvidenceStore
+from groundgraph.core.evidence_store import NAMESPACE, WRITTEN_AGAIN_AFTER, EvidenceStore
 
 
 class CountingStore(InMemoryStore):
@@ -61,6 +61,34 @@ async def test_t3_another_process_reads_from_the_store_in_one_batch_and_remember
         assert await fresh.load(store, list(given_records) * 2) == given_records
     assert len(store.batches) == 1
     assert store.operations(GetOp) == list(given_records)
+
+
+async def test_k12_a_record_in_use_is_written_again_after_a_while_so_that_its_age_tells_whether_it_is(monkeypatch):
+    store, evidence, given_records = CountingStore(), EvidenceStore(), records("a", "b")
+    a, b = given_records
+    now = 1_000_000.0
+    monkeypatch.setattr("groundgraph.core.evidence_store.time.time", lambda: now)
+    await evidence.save(store, {a: given_records[a]})
+    now += WRITTEN_AGAIN_AFTER
+    await evidence.save(store, given_records)
+    assert store.operations(PutOp) == [a, b]
+    now += 1
+    await evidence.save(store, given_records)
+    assert store.operations(PutOp) == [a, b, a]
+    now -= 7 * WRITTEN_AGAIN_AFTER
+    await evidence.save(store, given_records)
+    assert store.operations(PutOp) == [a, b, a, a, b], "the clock was set back"
+
+
+async def test_k12_more_records_than_a_statement_takes_are_removed_in_several(monkeypatch):
+    monkeypatch.setattr("groundgraph.core.evidence_store._BATCH", 2)
+    store, evidence, given_records = CountingStore(), EvidenceStore(), records(*"abcde")
+    await evidence.save(store, given_records)
+    store.batches.clear()
+    assert await evidence.remove(store, [*given_records, "unknown"]) == 5
+    assert max(len(batch) for batch in store.batches) == 2
+    with pytest.raises(EvidenceMissing):
+        await evidence.load(store, list(given_records))
 
 
 async def test_t3_only_the_latest_records_are_held():

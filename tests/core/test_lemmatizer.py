@@ -58,6 +58,11 @@ def test_C1_every_word_has_a_lemma(word):
     assert all(query_lemmas(word, DICTIONARY))
 
 
+@pytest.mark.parametrize("word", ["ж𗀀", "𗀀ставки", "rate𗀀"])
+def test_C1_a_word_with_a_letter_that_has_no_name_is_its_own_lemma(word):
+    assert DICTIONARY.lemma(word) == word
+
+
 def test_C1_a_question_of_stop_words_is_asked_as_it_is():
     assert lemmas("how are you", SNOWBALL) == []
     assert query_lemmas("how are you", SNOWBALL) != []

@@ -55,10 +55,10 @@ def test_cleaning_twice_changes_nothing_more(text):
 
 
 def test_fault_02_a_megabyte_is_rejected_or_truncated_at_once():
-    started = time.monotonic()
+    started = time.process_time()
     rejected = clean_message(HumanMessage("a" * 1_000_000), LimitSettings())
     truncated = clean_message(HumanMessage("a" * 1_000_000), LimitSettings(long_message="truncate"))
-    assert time.monotonic() - started < 0.2
+    assert time.process_time() - started < 0.2
     assert rejected.additional_kwargs[MARK] == {"rejected": 1_000_000}
     assert len(rejected.content) == 200
     assert truncated.additional_kwargs[MARK] == {"truncated": 1_000_000}

@@ -50,6 +50,9 @@ def test_u6_the_full_reference_passes_the_check_of_the_command_line():
 def test_C8_stages_that_need_a_model_are_a_notice_where_none_is_configured(tmp_path):
     file = tmp_path / "a.yaml"
     file.write_text("enhanced_autonomous_retrieval: true\n")
+    [notice] = check_config(file).notices
+    assert notice.startswith("enhanced_autonomous_retrieval: decomposition and rewrite are left out without a model")
+    file.write_text("enhanced_autonomous_retrieval: true\nenhanced_retrieval: {stages: [rewrite, decomposition]}\n")
     assert [notice.partition(" needs")[0] for notice in check_config(file).notices] == [
         "enhanced_retrieval.stages: 'decomposition'",
         "enhanced_retrieval.stages: 'rewrite'",

@@ -114,6 +114,14 @@ def test_fault_14_secrets_may_be_files_and_a_variable_wins(file, tmp_path, monke
     assert settings.llm.model_extra == {"api_key": "other"}
 
 
+def test_fault_14_a_secret_that_is_a_link_to_nothing_is_not_passed_over(tmp_path, monkeypatch):
+    (tmp_path / "GROUNDGRAPH_LLM__API_KEY").symlink_to(tmp_path / "gone")
+    (tmp_path / "other").symlink_to(tmp_path / "gone")
+    monkeypatch.setenv("GROUNDGRAPH_SECRETS_DIR", str(tmp_path))
+    with pytest.raises(ConfigurationError, match="cannot be read: No such file"):
+        load_settings({})
+
+
 def test_fault_14_a_secrets_folder_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_SECRETS_DIR", "/nowhere")
     [found] = problems(None)

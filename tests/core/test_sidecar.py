@@ -93,6 +93,15 @@ def test_k11_what_is_wrong_with_a_sidecar_is_told_with_file_and_line(tmp_path, t
     assert (Path(problem.file), problem.line) == (tmp_path / "metadata.yaml", line)
 
 
+@pytest.mark.parametrize("leads_to", ["nowhere.yaml", "metadata.yaml"])
+def test_k11_a_sidecar_that_is_a_link_to_nothing_is_not_passed_over(tmp_path, leads_to):
+    (tmp_path / "metadata.yaml").symlink_to(tmp_path / leads_to)
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        Sidecars("metadata.yaml", tmp_path).fields(tmp_path / "x.md")
+
+
 def test_fault_66_a_sidecar_makes_no_object(tmp_path):
-    read = sidecars(tmp_path, top="x: {a: !!python/object/apply:os.system [id]}\n")
-    assert read.fields(tmp_path / "x")["a"].value == ["id"]
+    read = sidecars(tmp_path, top=f"x: {{a: !!python/object/apply:os.system ['touch {tmp_path}/made']}}\n")
+    with pytest.raises(ConfigurationError, match="is not allowed"):
+        read.fields(tmp_path / "x")
+    assert not (tmp_path / "made").exists()

@@ -94,10 +94,10 @@ EXHAUSTING = [
 
 @pytest.mark.parametrize("source", EXHAUSTING)
 def test_fault_64_a_template_cannot_exhaust_memory_or_time(source):
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(TemplateInvalid):
         rendered(source, x="a" * 20_000)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_output_ends_at_one_million_characters():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 from types import MappingProxyType, SimpleNamespace
 
@@ -232,6 +233,27 @@ async def test_r1_a_good_source_passes_every_check():
     assert report.passed
     assert [check.id for check in report.checks] == list(CHECKS)
     assert not any(check.detail for check in report.checks)
+
+
+async def test_r2_a_source_that_compares_times_letter_by_letter_is_reported():
+    fields = {"at": {"type": "datetime"}, "note": {"type": "string"}}
+    time = "2026-03-01T10:00:00+00:00"
+    records = [{"id": name, "content": f"Refund policy {name}", "at": time, "note": time} for name in "ab"]
+
+    class TextTimes(InMemorySource):
+        def get_schema(self):
+            return SourceSchema("shop", fields)
+
+        async def query(self, intent, **options):
+            # As plain text, and without a schema of its own it does not know better.
+            plain = json.loads(json.dumps(intent.filters))
+            return await super().query(replace(intent, filters=plain), **options)
+
+    instants = InMemorySource(records, name="shop", schema=SourceSchema("shop", fields))
+    (await check_source(instants, query=QUERY)).raise_for_failures()
+    report = await check_source(TextTimes(records, name="shop"), query=QUERY)
+    assert [failure.id for failure in report.failures] == ["filters_hold"]
+    assert "2026-03-01T15:30:00+05:30" in report.failures[0].detail
 
 
 async def test_r1_a_plain_query_is_allowed():

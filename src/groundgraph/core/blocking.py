@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import threading
 from collections.abc import Callable
@@ -34,7 +35,8 @@ async def run_blocking(function: Callable[..., T], *args: Any, **kwargs: Any) ->
             outcome, setter = RuntimeError(f"the call raised {error!r}"), future.set_exception
         except BaseException as error:
             outcome, setter = error, future.set_exception
-        if not loop.is_closed():
+        # Nobody waits any more when the loop is closed, which it may be between a look and the call.
+        with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, setter, outcome)
 
     threading.Thread(target=work, name="groundgraph-blocking", daemon=True).start()

@@ -12,13 +12,13 @@ class CircuitBreaker:
     Args:
         failures: how many failures in a row open it.
         pause: seconds for which calls are skipped.
-        clock: the time in seconds.
+        clock: the time in seconds; `time.monotonic`, as it is when the breaker is made, unless given.
     """
 
-    def __init__(self, failures: int = 5, pause: float = 30.0, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, failures: int = 5, pause: float = 30.0, *, clock: Callable[[], float] | None = None) -> None:
         self._limit = failures
         self._pause = pause
-        self._clock = clock
+        self._clock = clock or time.monotonic
         self._failed = 0
         self._opened_at: float | None = None
 

@@ -12,6 +12,8 @@ from collections.abc import Coroutine
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
+from groundgraph.core.turn_work import current
+
 T = TypeVar("T")
 
 turn_ends_at: ContextVar[float | None] = ContextVar("groundgraph_turn_ends_at", default=None)
@@ -56,6 +58,16 @@ async def within(limit: float, work: Coroutine[Any, Any, T]) -> T:
     if task.cancelled():
         raise WorkCancelled("it was cancelled from inside")
     return task.result()
+
+
+async def within_turn(limit: float, work: Coroutine[Any, Any, T]) -> T:
+    """As `within`, for a step's own call of a source or a model: when the turn ends before the step does, the call ends
+    too."""
+    turn = current.get()
+    if turn is None:
+        return await within(limit, work)
+    with turn.waiting(asyncio.current_task()):
+        return await within(limit, work)
 
 
 def _abandon(task: asyncio.Task[Any]) -> None:

@@ -20,6 +20,7 @@ from groundgraph.core.settings import INTERNAL, Settings, SourceEntry
 PREFIX = "GROUNDGRAPH_"
 SECRETS_DIR = "GROUNDGRAPH_SECRETS_DIR"
 _SOURCES = "sources__"
+_REASONING = "reasoning__"
 DEFAULT_NAME: str = SourceEntry.model_fields["name"].default
 
 
@@ -62,7 +63,7 @@ def read_environment() -> Environment:
     Raises:
         ConfigurationError: a variable holds something that cannot be read, or there is no such folder.
     """
-    variables = {**_secret_files(), **_own_variables()}
+    variables = _at_the_top({**_secret_files(), **_own_variables()})
     if not variables:
         return Environment({})
     # Loaded only where a variable is set (L10).
@@ -112,11 +113,20 @@ def _secret_files() -> dict[str, str]:
     if not folder:
         return {}
     try:
-        files = [path for path in Path(folder).iterdir() if path.is_file() and path.name.upper().startswith(PREFIX)]
+        own = [path for path in Path(folder).iterdir() if path.name.upper().startswith(PREFIX)]
+        # A link to a secret that is gone is no file, and reading it says so.
+        files = [path for path in own if path.is_file() or not path.exists()]
         return {path.name[len(PREFIX) :].lower(): path.read_text("utf-8").strip() for path in files}
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "a file in it is not UTF-8 text"
         raise ConfigurationError([Problem(SECRETS_DIR, f"the folder cannot be read: {reason}")]) from None
+
+
+def _at_the_top(variables: Mapping[str, str]) -> dict[str, str]:
+    """`variables` without `REASONING__`, below which a section may stand as it may in a file; the plain name wins."""
+    below = {name: value for name, value in variables.items() if name.startswith(_REASONING)}
+    plain = {name: value for name, value in variables.items() if name not in below}
+    return {**{name.removeprefix(_REASONING): value for name, value in below.items()}, **plain}
 
 
 def _source_options(variables: Mapping[str, str]) -> dict[str, dict[str, Any]]:

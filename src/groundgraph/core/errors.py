@@ -10,6 +10,7 @@
     ├── IntentInvalid             a template did not render to an intent; carries the rendered text
     ├── FilterInvalid             a filter names no declared field, or a value the field does not allow
     ├── InputInvalid              the input of a turn is nothing that a turn can take
+    ├── ReviewImpossible          an answer waits for a person, and this way of running a turn has nobody to ask
     ├── ScopeMissing              a run brings no value for a scope filter
     ├── SourceError               a source could not answer
     │   ├── SourceUnavailable     the service or file behind it is not there
@@ -43,7 +44,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 
 class GroundGraphError(RuntimeError):
@@ -256,3 +258,7 @@ class PageNotLoaded(IngestError):
         self.url = url
         self.hop = hop or url
         super().__init__(f"{url}: {detail}" if self.hop == url else f"{url}: redirected to {self.hop}: {detail}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Python would make a copy from the message alone.
+        return partial(type(self), url=self.url, hop=self.hop), (self.reason, self.detail)

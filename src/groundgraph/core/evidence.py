@@ -58,6 +58,19 @@ class SourceResult:
         """The result as templates and formatters see it; `label` is its number within a turn."""
         return as_row(to_record(self), self.relevance, label)
 
+    def plain_row(self, label: int) -> dict[str, Any]:
+        """As `to_dict`, for a result that a record was read into: its values are plain already."""
+        return {
+            "source_id": self.source_id,
+            "source_name": self.source_name,
+            "source_type": self.source_type,
+            "relevance": self.relevance,
+            "text": self.content,
+            "text_preview": preview(self.content),
+            "metadata": self.metadata,
+            "label": label,
+        }
+
 
 _PLAIN = frozenset({int, bool, type(None)})
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
@@ -107,7 +120,8 @@ def to_record(result: SourceResult) -> EvidenceRecord:
 
 def from_record(record: EvidenceRecord, relevance: float, score: float | None = None) -> SourceResult:
     """The result that `to_record` was given, with the numbers that the state kept beside the reference."""
-    return SourceResult(relevance=relevance, score=score, **record)
+    name, kind = record["source_name"], record["source_type"]
+    return SourceResult(record["content"], record["source_id"], name, kind, relevance, record["metadata"], score)
 
 
 def as_row(record: EvidenceRecord, relevance: float, label: int | None = None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,13 @@ from groundgraph.core.evidence import EvidenceRecord, SourceResult, evidence_key
 from groundgraph.core.turn_values import Ref
 
 NAMESPACE = ("groundgraph", "evidence")
+
+# A record that a turn saves was written to the store within so many seconds, by whatever process: what is older, and
+# what nothing refers to, no turn is about to refer to.
+WRITTEN_AGAIN_AFTER = 3600.0
+
+# SQLite takes no more than 32766 parameters in a statement.
+_BATCH = 1000
 
 
 class EvidenceStore:
@@ -29,7 +37,7 @@ class EvidenceStore:
         self._capacity = capacity
         self._recent: OrderedDict[str, EvidenceRecord] = OrderedDict()
         self._named: OrderedDict[tuple[str, str], tuple[str, EvidenceRecord]] = OrderedDict()
-        self._written: WeakKeyDictionary[BaseStore, OrderedDict[str, None]] = WeakKeyDictionary()
+        self._written: WeakKeyDictionary[BaseStore, OrderedDict[str, float]] = WeakKeyDictionary()
         self._watching: list[set[str]] = []
 
     def store_of(self, running: BaseStore | None) -> BaseStore | None:
@@ -52,7 +60,7 @@ class EvidenceStore:
         return self._named[identity]
 
     async def save(self, running: BaseStore | None, records: Mapping[str, EvidenceRecord]) -> dict[str, EvidenceRecord]:
-        """Write what the store does not hold yet, in one batch.
+        """Write what the store does not hold yet, or was not told of for a while, in one batch.
 
         Returns:
             What must stay in the state because there is no store: all of `records`, or nothing.
@@ -65,12 +73,16 @@ class EvidenceStore:
         if store is None:
             return dict(records)
         written = self._written.setdefault(store, OrderedDict())
-        new = [key for key in records if key not in written]
+        now = time.time()
+        # A clock that was set back makes a time in the future.
+        new = [key for key in records if not 0 <= now - written.get(key, 0.0) <= WRITTEN_AGAIN_AFTER]
         if new:
             await store.abatch([PutOp(NAMESPACE, key, dict(records[key]), index=False) for key in new])
+        written.update(dict.fromkeys(new, now))
         for key in records:
-            written[key] = None
-            written.move_to_end(key)
+            # What another turn removed meanwhile is written again.
+            if key in written:
+                written.move_to_end(key)
         _shrink(written, self._capacity)
         return {}
 
@@ -122,7 +134,7 @@ class EvidenceStore:
         What is saved meanwhile stays. Another process that wrote one of them does not write it again as long as it
         remembers that it did.
         """
-        wanted = list(dict.fromkeys(keys))
+        wanted = dict.fromkeys(keys)
         store = self.store_of(running)
         self._named = OrderedDict((name, known) for name, known in self._named.items() if known[0] not in wanted)
         for key in wanted:
@@ -131,13 +143,11 @@ class EvidenceStore:
                 written.pop(key, None)
         if store is None or not wanted:
             return 0
+        names, removed = list(wanted), 0
         with self.watched() as again:
-            items = await store.abatch([GetOp(NAMESPACE, key) for key in wanted])
-            held = [item.key for item in items if isinstance(item, Item) and item.key not in again]
-            removals: list[Op] = [PutOp(NAMESPACE, key, None) for key in held]
-            if removals:
-                await store.abatch(removals)
-        return len(held)
+            for start in range(0, len(names), _BATCH):
+                removed += await _remove_from(store, names[start : start + _BATCH], again)
+        return removed
 
     async def _fetch(self, store: BaseStore | None, keys: Sequence[str]) -> dict[str, EvidenceRecord]:
         operations: list[Op] = [GetOp(NAMESPACE, key) for key in keys]
@@ -162,7 +172,17 @@ class EvidenceStore:
         _shrink(self._recent, self._capacity)
 
 
-def _shrink(held: OrderedDict[str, EvidenceRecord] | OrderedDict[str, None], capacity: int) -> None:
+async def _remove_from(store: BaseStore, keys: Sequence[str], kept: set[str]) -> int:
+    """Remove those of `keys` that the store holds and that are not `kept` by the time they were found."""
+    items = await store.abatch([GetOp(NAMESPACE, key) for key in keys])
+    held = [item.key for item in items if isinstance(item, Item) and item.key not in kept]
+    removals: list[Op] = [PutOp(NAMESPACE, key, None) for key in held]
+    if removals:
+        await store.abatch(removals)
+    return len(held)
+
+
+def _shrink(held: OrderedDict[str, EvidenceRecord] | OrderedDict[str, float], capacity: int) -> None:
     while len(held) > capacity:
         held.popitem(last=False)
 

@@ -2,6 +2,9 @@
 
 A condition is a scalar (equal), a list (any of) or a mapping of operators. A value that is itself a list, such as
 tags, is equal to a scalar when it contains it. A row without the field satisfies `not` and nothing else.
+
+On a field of type date or datetime, times compare as instants where they name a zone, and a time without one counts as
+UTC when the other names one; a bare day in a condition is compared with the day as it is written in the value.
 """
 
 from __future__ import annotations
@@ -9,21 +12,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import date
-from operator import ge, gt, le, lt
+from operator import eq, ge, gt, le, lt
 from typing import Any
 
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
+from groundgraph.core.time_operand import TimeOperand
 from groundgraph.core.typed_value import iso_form
 
 OPERATORS = ("gte", "gt", "lte", "lt", "contains", "not")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {"gte": ge, "gt": gt, "lte": le, "lt": lt}
+_TIMES = ("date", "datetime")
 
 
 def check_filters(schema: SourceSchema | None, filters: Mapping[str, Any], *, source: str) -> dict[str, Any]:
-    """`filters` in their plain form: dates as ISO strings, one-element mappings kept as they are.
+    """`filters` in their plain form: dates as ISO strings (`TimeOperand`), one-element mappings kept as they are.
 
     Raises:
         FilterInvalid: a field is not declared, an operator or a value is not allowed.
@@ -87,7 +92,7 @@ _ACCEPTS: dict[str, Callable[[Any], bool]] = {
 
 def _check_scalar(where: str, spec: Mapping[str, Any], value: Any) -> Any:
     kind = spec.get("type", "string")
-    if kind in ("date", "datetime"):
+    if kind in _TIMES:
         value = _iso(where, value)
     elif not _ACCEPTS[kind](value):
         raise FilterInvalid(f"{where}: {value!r} is not a value of type {kind}.")
@@ -106,11 +111,32 @@ def _iso(where: str, value: Any) -> str:
     found = iso_form(value)
     if found is None:
         raise FilterInvalid(f"{where}: {value!r} is not a date in ISO 8601 form (2026-11-21).")
-    return found
+    return TimeOperand(found)
+
+
+def with_times(schema: SourceSchema | None, filters: Mapping[str, Any]) -> dict[str, Any]:
+    """Checked `filters` that went through a checkpoint or JSON, with their times as `TimeOperand` again."""
+    fields = schema.fields if schema else {}
+    return {name: condition_of(fields.get(name, {}).get("type"), value) for name, value in filters.items()}
+
+
+def condition_of(kind: str | None, condition: Any) -> Any:
+    """One condition of `with_times`, on a field of type `kind`."""
+    if kind not in _TIMES:
+        return condition
+    if isinstance(condition, Mapping):
+        return {name: one if name == "contains" else condition_of(kind, one) for name, one in condition.items()}
+    if isinstance(condition, list):
+        return [condition_of(kind, one) for one in condition]
+    return TimeOperand(condition) if isinstance(condition, str) else condition
 
 
 def matches(filters: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
-    """Whether a row with `values` satisfies every checked condition."""
+    """Whether a row with `values` satisfies every checked condition.
+
+    Times compare as instants (see `TimeOperand`) where the conditions come from `check_filters` or `with_times`; in
+    others every text is plain text.
+    """
     return all(_holds(condition, _plain(values.get(name))) for name, condition in filters.items())
 
 
@@ -134,7 +160,11 @@ def _is_any_of(condition: Any, value: Any) -> bool:
 def _equal(left: Any, right: Any) -> bool:
     if left is None or isinstance(left, bool) is not isinstance(right, bool):
         return False
-    return bool(left == right) or (isinstance(right, str) and not isinstance(left, str) and str(left) == right)
+    if left == right:
+        return True
+    if isinstance(left, str):
+        return isinstance(right, TimeOperand) and right.compares(eq, left)
+    return isinstance(right, str) and str(left) == right
 
 
 def _operator_holds(operator: str, operand: Any, value: Any) -> bool:
@@ -154,6 +184,8 @@ def _ordered_holds(operator: str, operand: Any, value: Any) -> bool:
         # A number has no place among days: as a text, seconds since 1970 would stand before the year 2000.
         if not isinstance(value, str):
             return False
+        if isinstance(operand, TimeOperand) and operand.moment is not None:
+            return operand.compares(_COMPARE[operator], value)
         # A day includes every time on it: "lte 2026-03-31" holds for 2026-03-31T17:00.
         value = value[:10] if _DAY.fullmatch(operand) else value
     elif not _is_number(value):

@@ -70,6 +70,11 @@ class StoredDocument:
     metadata: dict[str, Any] = field(default_factory=dict)
     from_file: bool = False
 
+    @property
+    def id(self) -> str:
+        """What `KnowledgeBase.remove` takes: the name."""
+        return self.name
+
 
 @dataclass(frozen=True)
 class BaseIdentity:

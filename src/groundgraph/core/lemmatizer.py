@@ -64,7 +64,11 @@ class DictionaryLemmatizer:
         if self._russian is None:
             # It tells no types, so mypy would have to be told of it.
             self._russian = import_module("pymorphy3").MorphAnalyzer(lang="ru")
-        return str(self._russian.parse(word)[0].normal_form)
+        try:
+            return str(self._russian.parse(word)[0].normal_form)
+        except ValueError:
+            # It asks for the Unicode name of each letter, and not every letter has one (Tangut, for example).
+            return word
 
     def _other_lemma(self, word: str) -> str:
         import simplemma

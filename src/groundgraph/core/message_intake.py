@@ -16,7 +16,8 @@ from groundgraph.core.evidence import jsonable
 from groundgraph.core.settings import LimitSettings
 
 MARK = "groundgraph"
-RESERVED_METADATA = ("retrieval_provenance", "retrieval_provenance_history", "recently_used_keys")
+_HISTORY = "retrieval_provenance_history"
+RESERVED_METADATA = ("retrieval_provenance", _HISTORY, "recently_used_keys")
 _REJECTED_CHARS = 200
 
 
@@ -53,8 +54,8 @@ def _taken(given: Mapping[str, Any], limits: LimitSettings, trusted: bool) -> di
         if asked is not None:
             asked.id = asked.id or str(uuid.uuid4())
             taken["question"] = asked.id
-    if not trusted and taken.get("metadata") is not None:
-        taken["metadata"] = _metadata(taken["metadata"])
+    if taken.get("metadata") is not None:
+        taken["metadata"] = (_parents_metadata if trusted else _metadata)(taken["metadata"])
     return taken
 
 
@@ -84,9 +85,25 @@ def _converted(messages: Sequence[Any]) -> list[BaseMessage]:
 
 
 def _metadata(metadata: Any) -> dict[str, Any]:
+    given = _mapping(metadata)
+    return {str(name): jsonable(value) for name, value in given.items() if name not in RESERVED_METADATA}
+
+
+def _parents_metadata(metadata: Any) -> dict[str, Any]:
+    """The metadata of a parent graph, which holds what earlier turns wrote; clients of the parent may have replaced it
+    by something that no turn could go on with."""
+    given = _mapping(metadata)
+    return {name: value for name, value in given.items() if name != _HISTORY or _is_history(value)}
+
+
+def _is_history(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(entry, Mapping) and "turn_id" in entry for entry in value)
+
+
+def _mapping(metadata: Any) -> Mapping[str, Any]:
     if not isinstance(metadata, Mapping):
         raise InputInvalid(f"'metadata' must be a mapping, not {type(metadata).__name__}.")
-    return {str(name): jsonable(value) for name, value in metadata.items() if name not in RESERVED_METADATA}
+    return metadata
 
 
 def clean_message(message: BaseMessage, limits: LimitSettings, *, trusted: bool = False) -> BaseMessage:

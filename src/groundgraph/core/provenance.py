@@ -19,22 +19,22 @@ _CHECK = ("labels", "order", "quotes", "score", "answerable", "flags")
 _QUESTION_CHARS = 120
 
 
-def provenance_namespace(thread_id: str) -> tuple[str, ...]:
+def provenance_namespace(thread_id: object) -> tuple[str, ...]:
     """Where the records of a thread stand in the store."""
     return ("groundgraph", "provenance", _label(thread_id))
 
 
-def messages_namespace(thread_id: str) -> tuple[str, ...]:
+def messages_namespace(thread_id: object) -> tuple[str, ...]:
     """Where the messages stand that a thread's window has left behind."""
     return ("groundgraph", "messages", _label(thread_id))
 
 
-def _label(thread_id: str) -> str:
-    # A label of a namespace must be there and must not hold a full stop.
-    return quote(thread_id, safe="").replace(".", "%2E") or "-"
+def _label(thread_id: object) -> str:
+    # A label of a namespace must be there and must not hold a full stop. LangGraph takes numbers and UUIDs as ids too.
+    return quote(str(thread_id), safe="").replace(".", "%2E") or "-"
 
 
-def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: str | None) -> dict[str, Any]:
+def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: object | None) -> dict[str, Any]:
     """The complete record of a turn (feature V1), evidence as [key, relevance, score].
 
     `results` are in the order of the ranking, in which a model was shown them: `citation_check.order` tells the place
@@ -57,7 +57,7 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: str | N
     times = [entry.get("elapsed_ms", 0.0) for entry in retrievals.values()]
     return {
         "turn_id": turn["id"],
-        "thread_id": thread_id,
+        "thread_id": None if thread_id is None else str(thread_id),
         "question": turn["question"],
         "language": turn["language"],
         **{name: turn[name] for name in ("path", "state") if name in turn},

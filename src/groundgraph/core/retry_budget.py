@@ -31,14 +31,14 @@ class RetryBudget:
     Safe to use from several event loops.
 
     Args:
-        clock: seconds that only grow.
+        clock: seconds that only grow; `time.monotonic`, as it is when the budget is made, unless given.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, clock: Callable[[], float] | None = None) -> None:
+        self._clock = clock or time.monotonic
         self._lock = threading.Lock()
         self._tokens = CAPACITY
-        self._filled_at = clock()
+        self._filled_at = self._clock()
         self._paused_until = 0.0
         self._spread = 0.0
 

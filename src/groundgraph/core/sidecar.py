@@ -11,6 +11,7 @@ of an outer one.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -101,7 +102,9 @@ class Sidecars:
     def _entries(self, folder: Path) -> tuple[_Entry, ...]:
         if folder not in self._read:
             file = folder / str(self._file_name)
-            self._read[folder] = tuple(_entries_of(file)) if file.is_file() else ()
+            # A link to a file that is gone is no file, and yet there is one to be read.
+            there = file.is_file() or os.path.islink(file)
+            self._read[folder] = tuple(_entries_of(file)) if there else ()
         return self._read[folder]
 
 

@@ -155,6 +155,24 @@ def unknown_variables(source: str, given: Collection[str]) -> list[str]:
     return sorted(meta.find_undeclared_variables(sandbox().parse(source)) - set(given))
 
 
+def has_branch_without(source: str, name: str) -> bool:
+    """Whether a template has something to say where the variable `name` is empty: `if not`, or an `else`."""
+    tree = sandbox().parse(source)
+    if any(_is_name(loop.iter, name) and loop.else_ for loop in tree.find_all(nodes.For)):
+        return True
+    if any(_is_name(choice.test, name) and choice.expr2 is not None for choice in tree.find_all(nodes.CondExpr)):
+        return True
+    return any(
+        (isinstance(branch.test, nodes.Not) and _is_name(branch.test.node, name))
+        or (_is_name(branch.test, name) and bool(branch.else_))
+        for branch in tree.find_all(nodes.If)
+    )
+
+
+def _is_name(node: nodes.Node, name: str) -> bool:
+    return isinstance(node, nodes.Name) and node.name == name
+
+
 def render(template: Template, variables: Mapping[str, Any], *, key: str) -> str:
     """The text that `template` renders to.
 

@@ -133,8 +133,13 @@ def stem(word: str) -> str:
 
 def stems(text: str) -> list[str]:
     """The stems of the content words of `text`, in order and with repetitions; stop words are left out."""
+    return content_stems(words(text))
+
+
+def content_stems(spoken: Iterable[str]) -> list[str]:
+    """The stems of those of the folded words `spoken` that are no stop words, in order and with repetitions."""
     skip = stop_words()
-    return [stem(word) for word in words(text) if word not in skip]
+    return [stem(word) for word in spoken if word not in skip]
 
 
 def query_stems(text: str) -> list[str]:
@@ -198,7 +203,15 @@ _ABBREVIATIONS = frozenset(
         "руб",
     ]
 )
-_SENTENCE_END = re.compile(r"[.!?…]+[\"'”»)\]]*(?=\s)|[。！？]+|\n\s*\n|\n(?=\s*(?:[-*+•#>|]|\d+[.)])\s)")
+# The set of characters stands first by itself: the engine finds it several times faster than one of four alternatives.
+_SENTENCE_END = re.compile(
+    r"""[.!?…。！？\n](?:
+        (?<=[.!?…])[.!?…]*["'”»)\]]*(?=\s)
+        |(?<=[。！？])[。！？]*
+        |(?<=\n)(?:\s*\n|(?=\s*(?:[-*+•>#|]|\d+[.)])\s))
+    )""",
+    re.VERBOSE,
+)
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
@@ -235,8 +248,6 @@ def _is_full_stop(text: str, found: re.Match[str]) -> bool:
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
+    own = text[start:end]
+    start, end = end - len(own.lstrip()), start + len(own.rstrip())
     return (start, end) if start < end else None

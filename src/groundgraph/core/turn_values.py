@@ -101,7 +101,8 @@ class Ranking(TypedDict, total=False):
 
     `by_source` holds each source's results before the merge, `found_again` how often a key was found when more than
     once. `style` is the style that writes the answer, None when there is nothing to write it from. `answerable` is the
-    chance that the evidence answers the question; when it is too small, `refs` is empty.
+    chance that the evidence answers the question; when it is too small, `refs` is empty. `doubt` is there when it is so
+    small that an answer which no model writes must say so: the words of the question that no piece holds.
 
     Later steps change `refs` and leave the rest: `strategies` says which of them ran and what it did, `joined` of which
     pieces a joined one consists, `issues` what a reader must know, `calls` the models that a reranker called, `timings`
@@ -114,6 +115,7 @@ class Ranking(TypedDict, total=False):
     found_again: dict[str, int]
     strategy: str
     answerable: float
+    doubt: list[str]
     strategies: dict[str, Any]
     joined: dict[str, list[str]]
     clusters: list[ClusterValue]

@@ -10,7 +10,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.constructor import DuplicateKeyError
+from ruamel.yaml.constructor import ConstructorError, DuplicateKeyError, RoundTripConstructor
 from ruamel.yaml.error import YAMLError
 
 from groundgraph.core.errors import ConfigurationError, Problem
@@ -18,6 +18,27 @@ from groundgraph.core.errors import ConfigurationError, Problem
 # Sections that may stand under another name.
 _OTHER_NAMES: dict[str | int, tuple[str, ...]] = {"chains": ("bindings",)}
 _REPEATED = re.compile(r'duplicate key "([^"]*)"')
+_STANDARD_TAG = "tag:yaml.org,2002:"
+
+
+class _TagRefused(ConstructorError):
+    """A value carries a tag that asks for something other than plain data."""
+
+
+class _PlainConstructor(RoundTripConstructor):
+    """Builds plain values only; what ruamel does not know it would keep, tag aside, as if it were one."""
+
+    def plain_text(self, node: Any) -> Any:
+        return self.construct_scalar(node)
+
+    def refuse_tag(self, node: Any) -> None:
+        tag = str(node.tag).replace(_STANDARD_TAG, "!!")
+        problem = f"the tag {tag} is not allowed; write plain values"
+        raise _TagRefused(None, None, problem, node.start_mark)
+
+
+_PlainConstructor.add_constructor(f"{_STANDARD_TAG}str", _PlainConstructor.plain_text)
+_PlainConstructor.add_constructor(None, _PlainConstructor.refuse_tag)
 
 
 def read_yaml(path: Path) -> CommentedMap:
@@ -26,14 +47,16 @@ def read_yaml(path: Path) -> CommentedMap:
     Raises:
         ConfigurationError: there is no such file, it is no YAML, or not a mapping.
     """
+    yaml = YAML(typ="rt")
+    yaml.Constructor = _PlainConstructor
     try:
-        loaded = YAML(typ="rt").load(StringIO(path.read_text("utf-8")))
+        loaded = yaml.load(StringIO(path.read_text("utf-8")))
     except OSError as error:
         raise ConfigurationError([Problem("", f"cannot be read: {error.strerror}", str(path), 1, 1)]) from error
     except (YAMLError, UnicodeDecodeError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        problem = Problem("", f"is no YAML: {_message(error)}", str(path), line, column)
+        problem = Problem("", _message(error), str(path), line, column)
         # Without its cause, whose text quotes the file and with it perhaps a secret.
         raise ConfigurationError([problem]) from None
     if loaded is None:
@@ -46,10 +69,12 @@ def read_yaml(path: Path) -> CommentedMap:
 def _message(error: Exception) -> str:
     """What is wrong, without the values that stand there."""
     if isinstance(error, UnicodeDecodeError):
-        return f"it is not UTF-8 text, from byte {error.start} on"
+        return f"is no YAML: it is not UTF-8 text, from byte {error.start} on"
     message = str(getattr(error, "problem", None) or "a value in it cannot be read")
+    if isinstance(error, _TagRefused):
+        return message
     repeated = _REPEATED.search(message) if isinstance(error, DuplicateKeyError) else None
-    return f"the key '{repeated[1]}' stands there twice" if repeated else message
+    return f"is no YAML: the key '{repeated[1]}' stands there twice" if repeated else f"is no YAML: {message}"
 
 
 def place_of(root: CommentedMap, location: Sequence[str | int]) -> tuple[int, int] | None:

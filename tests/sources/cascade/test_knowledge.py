@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import unicodedata
@@ -179,9 +180,68 @@ def test_C1_what_is_no_file_is_told_and_never_waited_for(shop):
     with pytest.raises(KnowledgeFileInvalid) as caught:
         KnowledgeFiles([shop]).current()
     told = {Path(problem.file).stem: problem.message for problem in caught.value.problems}
-    assert set(told) == {"pipe", "endless", "round"}
+    assert set(told) == {"pipe", "endless", "round", "gone"}
+    assert told["gone"] == "cannot be read: No such file or directory", "a link is not removed with what it leads to"
     assert told["pipe"] == told["endless"] == "is no regular file"
     assert "symbolic links" in told["round"]
+
+
+@pytest.fixture
+def unreadable(monkeypatch):
+    """The folders that cannot be listed, by error number: the user of a test may be allowed everything."""
+    errors: dict[Path, int] = {}
+    scandir = os.scandir
+
+    def refusing(path):
+        if number := errors.get(Path(path)):
+            raise OSError(number, os.strerror(number), str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    return errors
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ESTALE])
+def test_fault_34_a_folder_below_that_cannot_be_read_is_a_typed_error_that_names_it(shop, unreadable, number):
+    (shop / "more").mkdir()
+    unreadable[shop / "more"] = number
+    for _ in range(2):
+        with pytest.raises(KnowledgeFileInvalid) as caught:
+            KnowledgeFiles([shop]).current()
+        [problem] = caught.value.problems
+        assert problem.file == str(shop / "more")
+        assert problem.message == f"the folder cannot be read: {os.strerror(number)}"
+    del unreadable[shop / "more"]
+    assert "pricing/monthly_rate" in ids(KnowledgeFiles([shop]))
+
+
+def test_fault_34_a_folder_that_cannot_be_read_any_more_leaves_the_last_good_state_and_says_so(shop, unreadable):
+    (shop / "more").mkdir()
+    (shop / "more" / "regions.yaml").write_text("sections: {north: {facts: x}}")
+    files = KnowledgeFiles([shop])
+    before = ids(files)
+    unreadable[shop / "more"] = errno.EACCES
+    assert ids(files) == before
+    assert files.current().stale == "the folder more cannot be read"
+    unreadable.clear()
+    assert ids(files) == before
+    assert files.current().stale == ""
+
+
+def test_fault_34_a_folder_that_is_removed_while_it_is_looked_for_is_no_failure(shop, unreadable):
+    (shop / "more").mkdir()
+    unreadable[shop / "more"] = errno.ENOENT
+    assert "pricing/monthly_rate" in ids(KnowledgeFiles([shop]))
+
+
+def test_fault_34_the_given_folder_may_be_the_one_that_cannot_be_read(shop, unreadable, tmp_path):
+    unreadable[shop] = errno.EACCES
+    with pytest.raises(KnowledgeFileInvalid, match="the folder cannot be read: Permission denied"):
+        KnowledgeFiles([shop]).current()
+    (tmp_path / "round").symlink_to(tmp_path / "round")
+    for path in (tmp_path / "round", tmp_path / ("long" * 100)):
+        with pytest.raises(SourceUnavailable, match="cannot be looked at"):
+            KnowledgeFiles([path]).current()
 
 
 def test_C1_a_file_that_was_never_right_is_an_error_with_every_problem(write):
