@@ -132,12 +132,21 @@ class Prompts:
         shipped = _shipped()
         problems = [
             problem
-            for file in sorted(path.glob(f"*{_SUFFIX}"))
+            for file in _files_in(path)
             if file.name in shipped or file.name not in own
             for problem in _override_problems(file, shipped)
         ]
         if problems:
             raise TemplateInvalid(problems)
+
+
+def _files_in(folder: Path) -> list[Path]:
+    """The prompts in `folder`, by name; `Path.glob` would find none in one that cannot be read."""
+    try:
+        return sorted(file for file in folder.iterdir() if file.name.endswith(_SUFFIX))
+    except OSError as error:
+        told = f"the folder {folder} cannot be read: {error.strerror}"
+        raise ConfigurationError([Problem("prompts.path", told)]) from error
 
 
 def _override_problems(file: Path, shipped: dict[str, str]) -> list[Problem]:
@@ -151,6 +160,8 @@ def _override_problems(file: Path, shipped: dict[str, str]) -> list[Problem]:
         used = meta.find_undeclared_variables(environment.parse(source))
     except TemplateSyntaxError as error:
         return [Problem("", error.message or "does not compile", str(file), error.lineno, 1)]
+    except OSError as error:
+        return [Problem("", f"cannot be read: {error.strerror}", str(file), 1, 1)]
     except (TemplateError, UnicodeDecodeError) as error:
         return [Problem("", str(error), str(file), 1, 1)]
     missing = _defined(environment, shipped[file.name]) - _defined(environment, source)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.answer_cues import asked_for, holds
+from groundgraph.chains.answer_cues import asked_for, holds, named_stems
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,19 @@ def test_s7_a_sentence_holds_a_number_or_a_name(text, asked, held):
 @given(st.text())
 def test_s7_any_text_may_be_asked_and_looked_at(text):
     holds(text, asked_for(text))
+
+
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        ("What is the capital of Peru?", {"peru"}),
+        ("Peru: what is its capital?", set()),
+        ("what is the capital of peru", set()),
+        ("When did RFC 6749 and the IETF meet?", {"rfc", "ietf"}),
+        ("Какая столица у Перу?", {"пер"}),
+        ("WHAT IS THE CAPITAL OF PERU?", set()),
+        ("", set()),
+    ],
+)
+def test_s8_the_names_in_a_question_are_told_by_their_capital_letters(question, named):
+    assert named_stems(question) == named

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.answerable import Agreement, agreement, answerable
+from groundgraph.chains.answerable import Agreement, agreement, answerable, missing_words
 from groundgraph.core.evidence import SourceResult
 
 PIECES = ["access tokens expire", "an hour", "Токен действует час", "penguins", "access", "", "[1]", "👩\u200d💻 שלום"]
@@ -87,3 +87,40 @@ def test_a_word_that_few_pieces_hold_counts_more_than_one_that_all_hold():
     others = [result(f"Tokens of kind number {number}.") for number in range(10)]
     rare, common = agreement("tokens penguins", [result("Penguins."), result("Tokens."), *others])[:2]
     assert rare.words > common.words
+
+
+NAMES = ["Peru", "Lisbon", "OAuth"]
+
+
+@given(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True), st.lists(st.sampled_from(NAMES)), TEXTS)
+def test_a_name_counts_more_where_it_is_missing_and_the_same_where_it_stands(asked, told, text):
+    question = f"the capital of {' and '.join(asked)}"
+    pieces = [result(f"capital {' '.join(told)}"), result(text)]
+    named, plain = (agreement(one, pieces) for one in (question, question.lower()))
+    assert all(one.words <= other.words for one, other in zip(named, plain, strict=True))
+    if set(asked) <= set(told):
+        assert named[0].words == pytest.approx(plain[0].words)
+
+
+def test_evidence_about_something_else_that_shares_a_common_word_has_a_small_chance():
+    other = [result("You can use any capital letter here.")]
+    assert answerable("What is the capital of Peru?", other) < answerable("What is the capital of peru?", other) < 0.5
+
+
+def test_the_words_that_no_piece_holds_are_named_as_the_question_writes_them():
+    evidence = [result("Tokens expire."), result("Nothing.", title="Widgets", section="Время жизни")]
+    assert missing_words("When do the Lisbon tokens of a widget expire in Lisbon or Peru?", evidence) == [
+        "Lisbon",
+        "Peru",
+    ]
+    assert missing_words("Каково время жизни Widgets в Перу?", evidence) == ["Каково", "Перу"]
+    assert missing_words("When did it?", evidence) == []
+    assert missing_words("tokens", []) == ["tokens"]
+
+
+@given(TEXTS, st.lists(TEXTS, max_size=4))
+def test_a_missing_word_stands_in_the_question_and_in_no_piece(question, contents):
+    missing = missing_words(question, [result(content) for content in contents])
+    assert all(word in question for word in missing)
+    held = " ".join(contents).split()
+    assert not set(missing) & set(held)

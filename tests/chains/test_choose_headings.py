@@ -44,6 +44,21 @@ async def test_x3_a_reply_without_a_section_of_the_list_is_a_failure(reply):
         await choose("Choose.", "safety?", HEADINGS)
 
 
+@pytest.mark.parametrize(
+    "reply",
+    ["not S2", "S1 is irrelevant, S3", "All except S1", "None of S1, S2", "Кроме S1", "S3, because S1 says nothing"],
+)
+async def test_c8_a_reply_that_rules_sections_out_chooses_none(reply):
+    choose, _ = choosing(reply)
+    with pytest.raises(ModelError):
+        await choose("Choose.", "safety?", HEADINGS)
+
+
+async def test_x3_a_title_that_denies_may_stand_beside_its_number():
+    choose, _ = choosing("S1: What is not covered\nS2")
+    assert await choose("Choose.", "covered?", [("Guide", "What is not covered"), ("Guide", "Fire")]) == [0, 1]
+
+
 async def test_x3_the_model_is_told_the_instruction_and_shown_the_headings_as_data():
     choose, model = choosing("S1")
     with collect_chain_calls() as calls:

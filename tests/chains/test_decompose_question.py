@@ -75,6 +75,27 @@ def test_c8_a_reply_without_a_part_of_the_question_is_a_failure(reply):
         read_sub_queries(reply, QUESTION)
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Not: What does the Basic plan cost?",
+        "The question about the Pro plan cannot be divided.",
+        "What does the Pro plan not cost?",
+        f"{BASIC}\nDo not ask about the Pro plan.",
+        '{"Basic plan": 0.3, "Pro plan": 0.7}',
+    ],
+)
+def test_c8_a_reply_that_denies_what_the_question_does_not_is_a_failure(reply):
+    with pytest.raises(ModelError):
+        read_sub_queries(reply, QUESTION)
+
+
+def test_c6_a_question_that_denies_has_parts_that_deny():
+    asked = "Compare what the Basic plan and the Pro plan do not cover?"
+    parts = ["What does the Basic plan not cover?", "What does the Pro plan not cover?"]
+    assert read_sub_queries("\n".join(parts), asked) == parts
+
+
 async def test_c6_the_question_is_the_users_and_is_recorded_as_a_call():
     with collect_chain_calls() as calls:
         _, model = await divided(BASIC)

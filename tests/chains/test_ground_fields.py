@@ -139,7 +139,7 @@ def test_i3_a_value_supports_itself(value):
 
 
 def test_fault_2_the_numbers_of_a_long_message_are_found_in_a_time_that_grows_with_its_length():
-    started = time.perf_counter()
+    started = time.process_time()
     assert UserWords("1-" * 16_000).numbers == {1.0}
     # A tenth of a second; over two before the look for a digit had a bound.
-    assert time.perf_counter() - started < 1.5
+    assert time.process_time() - started < 1.5

@@ -38,6 +38,11 @@ def test_k6_what_is_no_grade_gives_none(reply):
     assert graded_scores(reply, 2) == [None, None]
 
 
+@pytest.mark.parametrize("reply", ["1-2: 0", "1 - 2 = 4", "1–12: 3", "1: not 4\n2: none of 3", "Not 1: 4"])
+def test_k6_a_grade_for_several_or_one_that_is_denied_is_no_grade_of_the_first(reply):
+    assert graded_scores(reply, 2) == [None, None]
+
+
 SCRIBBLE = st.lists(st.sampled_from([*"0123456789", ":", "-", ".", "\n", " ", "[", "]", "{", "}", '"', ",", "yes"]))
 
 

@@ -54,6 +54,7 @@ async def routed(reply, top_k=3, categories=None):
         ("Категории: касса и faq", ["касса", "faq"]),
         ("pricing, weather, pricing", ["pricing"]),
         ("pricing — деньги", ["pricing"]),
+        ("<think>not features</think>pricing", ["pricing"]),
     ],
 )
 async def test_c3_the_categories_of_a_reply_are_chosen_in_its_order(reply, chosen):
@@ -66,6 +67,46 @@ async def test_c3_the_categories_of_a_reply_are_chosen_in_its_order(reply, chose
 def test_c3_a_reply_that_names_no_category_of_the_list_is_a_failure(reply):
     with pytest.raises(ModelError):
         read_categories(reply, CATEGORIES)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Not: pricing",
+        "not pricing",
+        "None of: pricing, faq",
+        "none of pricing",
+        "anything but pricing",
+        "Anything but: pricing",
+        "All except: pricing",
+        "features, but not: pricing",
+        "Not relevant:\npricing\nfaq",
+        "pricing: no\nfeatures: yes",
+        "pricing - irrelevant, faq",
+        "Excluded: pricing",
+        "The ones to leave out: pricing and faq",
+        "I can't choose: pricing, faq",
+        'These do not apply: ["pricing"]',
+        '{"categories": ["faq"], "excluded": ["pricing"]}',
+        '{"not": ["pricing"]}',
+        '{"pricing": false, "features": true}',
+        '{"features": 0.1, "pricing": 0.2}',
+        "Не: касса",
+        "Всё, кроме: касса",
+        "касса — нерелевантно",
+        "касса: нет, faq: да",
+    ],
+)
+def test_c8_a_reply_that_rules_out_or_weighs_chooses_nothing(reply):
+    with pytest.raises(ModelError):
+        read_categories(reply, CATEGORIES)
+
+
+@pytest.mark.parametrize("name", ["No-code tools", "not for sale", "Без категории", "Rules: exceptions"])
+def test_c3_a_category_whose_name_denies_is_chosen_all_the_same(name):
+    assert read_categories(f"1. {name.upper()}\n2. faq", [name, "faq"]) == [name, "faq"]
+    with pytest.raises(ModelError):
+        read_categories(f"Not: {name}", [name, "faq"])
 
 
 @pytest.mark.parametrize("top_k", [1, 2, 3, 4])

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.chains.sentence_index import (
+    RUNNING_LINES,
     best_sentence,
     joined_stems,
+    masked_line,
     question_weights,
+    running_lines,
     sentences_of,
     snippet,
     stems_of,
     weights_held,
 )
+from groundgraph.core.evidence import SourceResult
 from groundgraph.core.lexical import idf
+from groundgraph.core.text import stems
 
 PIECES = [
     "Tokens expire. ",
@@ -62,11 +70,20 @@ def test_s7_each_sentence_holds_the_sum_of_its_words_weights(text, words):
     assert held == tuple(len(sentence.stems & words) for sentence in sentences_of(text))
 
 
+def test_s7_equal_words_weigh_the_same_to_the_last_digit_in_every_process():
+    weights = tuple((f"stem{number}", 1 / number) for number in range(1, 30))
+    text = " ".join(stem for stem, _ in weights)
+    # One after the other, as in the question; a set has another order in each process, and another last digit.
+    assert weights_held(text, weights) == (reduce(add, (weight for _, weight in weights)),)
+
+
 @given(TEXTS)
 def test_s7_sentences_are_ordered_slices_and_hold_the_texts_stems(text):
     found = sentences_of(text)
     assert all(one.end <= two.start for one, two in zip(found, found[1:], strict=False))
     assert joined_stems([text[one.start : one.end] for one in found]) == stems_of(text)
+    assert [stem for one in found for stem in one.said] == stems(text)
+    assert all(one.stems == frozenset(one.said) for one in found)
 
 
 @pytest.mark.parametrize(
@@ -98,3 +115,53 @@ def test_s4_a_snippet_begins_at_the_best_sentence_and_ends_between_words():
     assert shown.startswith("…The token expires after one hour.")
     assert shown.endswith("…")
     assert shown.strip("…").split()[-1] in text.split()
+
+
+HEAD, FOOT = "RFC #   OAuth #.#   October #", "Page # of #"
+RUNNING = tuple(masked_line(line) for line in (HEAD, FOOT))
+LINES = [
+    "Tokens expire after",
+    "one hour of use.",
+    "Page 3 of 76",
+    "RFC 6749    OAuth 2.0  October 2012",
+    "",
+    "- item here",
+]
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=30).map("\n".join))
+def test_s7_a_running_line_belongs_to_no_sentence_and_all_else_to_the_same_ones(text):
+    found = sentences_of(text, RUNNING)
+    assert all(text[one.start : one.end] == text[one.start : one.end].strip() for one in found)
+    lines = [line for one in found for line in text[one.start : one.end].split("\n")]
+    assert not {masked_line(line) for line in lines} & set(RUNNING)
+    covered = "".join(text[one.start : one.end] for one in found)
+    kept = [line for line in text.split("\n") if masked_line(line) not in RUNNING]
+    assert "".join(covered.split()) == "".join("".join(kept).replace("- item", "item").split())
+    assert len(weights_held(text, equal_weights(["token"]), RUNNING)) == len(found)
+
+
+def test_s7_a_sentence_that_a_running_line_is_glued_to_is_quoted_without_it():
+    text = "This is a header. Page 2 of 4\nA wiki is a web site\nthat anyone may edit."
+    best = best_sentence(text, equal_weights(["page", "wiki"]), ("This is a header. Page # of #",))
+    assert text[best.start : best.end] == "A wiki is a web site\nthat anyone may edit."
+
+
+def test_s7_a_line_of_columns_without_an_end_is_no_sentence_to_quote():
+    text = "RFC 6749                        OAuth 2.0                   October 2012"
+    assert [one.quotable for one in sentences_of(text)] == [False]
+    assert [one.quotable for one in sentences_of("The token   expires after   one hour of use.")] == [True]
+    assert [one.quotable for one in sentences_of("3.1.2.1.")] == [False]
+
+
+def test_s7_a_snippet_begins_at_a_sentence_and_not_at_the_head_of_a_page():
+    text = "Filler stands here. " * 30 + "\nToken list of page 12\n" + "The token expires. " + "More filler. " * 30
+    weights = question_weights("token list page", [text])
+    assert snippet(text, weights, 80).startswith("…Token list of page 12")
+    assert snippet(text, weights, 80, (masked_line("Token list of page 12"),)).startswith("…The token expires.")
+
+
+@pytest.mark.parametrize("given", [None, "text", 7, ["a", 1, "b"], []])
+def test_s7_running_lines_are_taken_from_metadata_whatever_stands_there(given):
+    result = SourceResult("x", "1", "docs", "knowledge_base", metadata={RUNNING_LINES: given})
+    assert running_lines(result) == (("a", "b") if isinstance(given, list) and given else ())

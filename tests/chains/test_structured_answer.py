@@ -133,3 +133,42 @@ def test_fault_08_template_syntax_in_evidence_and_message_is_not_rendered():
         assert "{{ 7 * 7 }} {% raw %}" in draft["text"]
         assert "49" not in draft["text"]
         assert "36" not in draft["text"]
+
+
+@pytest.mark.parametrize(
+    ("language", "opening", "note"),
+    [
+        ("en", "The evidence may not answer this question. What comes closest:\n\n> Tokens", "mentions Peru, moon."),
+        ("ru", "Возможно, в найденных материалах нет ответа на этот вопрос. Ближе всего:\n\n> Tokens", "Peru, moon."),
+    ],
+)
+def test_s8_an_answer_that_may_be_none_says_so_in_its_text_and_in_a_note(language, opening, note):
+    draft = structured_draft(compiled(), variables(), language, doubt=["Peru", "moon"])
+    assert draft["text"].startswith(opening)
+    assert draft["outcome"] == "answered"
+    [told] = draft["notes"]
+    assert told.endswith(note)
+
+
+def test_s8_a_doubt_without_missing_words_says_that_little_is_held_and_names_at_most_five_else():
+    [plain] = structured_draft(compiled(), variables(), "en", doubt=[])["notes"]
+    assert "holds much of what it asks" in plain
+    [many] = structured_draft(compiled(), variables(), "en", doubt=list("abcdefg"))["notes"]
+    assert many.endswith("mentions a, b, c, d, e.")
+
+
+def test_s8_a_template_of_the_users_is_left_as_it_is_and_the_note_tells_the_doubt():
+    draft = structured_draft(compiled(template="T"), variables(), "en", doubt=["Peru"])
+    assert draft["text"] == "T"
+    assert "Peru" in draft["notes"][0]
+    failing = structured_draft(compiled(template=FAILS_ON_TWO), variables(), "en", doubt=["Peru"])
+    assert [("Peru" in note, "synthesis.template" in note) for note in failing["notes"]] == [
+        (True, False),
+        (False, True),
+    ]
+
+
+def test_t6_the_reply_to_small_talk_carries_no_doubt():
+    draft = structured_draft(compiled(), variables(), "en", opening="Hello!", doubt=["Peru"])
+    assert draft["text"].startswith("Hello!")
+    assert draft["notes"] == []

@@ -21,7 +21,7 @@ EVIDENCE = [
 
 
 async def write(reply, *, evidence=EVIDENCE, calls=(), turn=TURN, prefix="", suffix="", streamed=False, **config):
-    settings = load_settings({"deadlines": {"model": 1}, **config})
+    settings = load_settings({"deadlines": {"model": 30}, **config})
     model = None if reply is None else ScriptedChatModel(reply)
     task = Assignment(turn, options_in_force(settings, {}, None), evidence, (), {}, {}, calls, prefix, suffix)
     templates = AnswerTemplates.compile(settings.synthesis, Prompts())

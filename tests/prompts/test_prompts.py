@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -83,6 +86,33 @@ def test_fault_15_an_override_that_cannot_work_is_an_error_at_build(tmp_path, na
     (tmp_path / name).write_text(text, "utf-8")
     with pytest.raises(TemplateInvalid, match=re.escape(words)):
         Prompts(tmp_path)
+
+
+def test_fault_15_a_folder_of_overrides_that_cannot_be_read_is_an_error_at_build(tmp_path, monkeypatch):
+    def refusing(listing):
+        def listed(path="."):
+            if Path(path) == tmp_path:
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+            return listing(path)
+
+        return listed
+
+    # A folder is listed by one of these, and the user of a test may be allowed everything.
+    for name in ("scandir", "listdir"):
+        monkeypatch.setattr(os, name, refusing(getattr(os, name)))
+    with pytest.raises(ConfigurationError, match="cannot be read: Permission denied"):
+        Prompts(tmp_path)
+
+
+def test_fault_15_an_override_that_cannot_be_read_is_an_error_at_build(tmp_path):
+    (tmp_path / "nothing_found.en.jinja2").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "route_categories.jinja2").mkdir()
+    with pytest.raises(TemplateInvalid) as caught:
+        Prompts(tmp_path)
+    assert {Path(problem.file).name: problem.message for problem in caught.value.problems} == {
+        "nothing_found.en.jinja2": "cannot be read: No such file or directory",
+        "route_categories.jinja2": "cannot be read: Is a directory",
+    }
 
 
 def test_fault_15_an_override_of_the_notes_that_lacks_one_is_an_error_at_build(tmp_path):

@@ -1,4 +1,4 @@
-"""What kind of thing a question asks for, and whether a sentence holds one; by surface alone."""
+"""What kind of thing a question asks for, whether a sentence holds one, and what it names; by surface alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from functools import cache, lru_cache
 from typing import Literal
 
-from groundgraph.core.text import LANGUAGES, WORD, language_data, words
+from groundgraph.core.text import LANGUAGES, WORD, language_data, stems, words
 
 Asked = Literal["number", "name"]
 _DIGIT = re.compile(r"\d")
@@ -29,6 +29,16 @@ def holds(text: str, asked: Asked | None) -> bool:
     if asked == "name":
         return any(found.group()[0].isupper() for found in list(WORD.finditer(text))[1:])
     return False
+
+
+@lru_cache(maxsize=1024)
+def named_stems(question: str) -> frozenset[str]:
+    """The stems of the names in `question`: words that begin with a capital letter and are not its first one; none in a
+    question that is written in capitals."""
+    if question == question.upper():
+        return frozenset()
+    behind = list(WORD.finditer(question))[1:]
+    return frozenset(stem for match in behind if match.group()[0].isupper() for stem in stems(match.group()))
 
 
 @cache

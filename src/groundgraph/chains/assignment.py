@@ -30,7 +30,7 @@ class Correction:
 
 @dataclass(frozen=True)
 class Assignment:
-    """What is to be written: everything but the model."""
+    """What is to be written: everything but the model. `doubt` is that of the ranking, None when there is none."""
 
     turn: Turn
     options: Options
@@ -44,6 +44,7 @@ class Assignment:
     clusters: Sequence[ClusterValue] = ()
     divider: Divider | None = None
     correction: Correction | None = None
+    doubt: Sequence[str] | None = None
 
     @property
     def opening(self) -> str:

@@ -14,7 +14,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from tenacity import RetryCallState
 from tenacity.wait import wait_exponential_jitter
 
-from groundgraph.core.deadline import DeadlinePassed, remaining, turn_ends_at, within
+from groundgraph.core.deadline import DeadlinePassed, remaining, turn_ends_at, within_turn
 from groundgraph.core.errors import ModelBudgetSpent, ModelError, ModelTimeout
 from groundgraph.core.model_reply import is_transient, retry_after, status_code
 from groundgraph.core.retry import with_retries
@@ -94,13 +94,52 @@ async def call_with_retries(
     tries = _Tries(call, attempts, may_retry, budget_of(service), time.monotonic() + waited)
     work = with_retries(tries.once, tries.worth_another, wait=tries.pause, stop=tries.too_late)
     try:
-        return await within(limit, work), tries.count
+        return await within_turn(limit, work), tries.count
     except DeadlinePassed as error:
         raise ModelTimeout(f"no answer within {min(limit, waited):.2g} seconds") from error
     except ModelError:
         raise
     except Exception as error:
         raise ModelError(described(error)) from error
+
+
+async def recorded_call(
+    role: str,
+    model: Any,
+    call: Callable[[], Awaitable[T]],
+    record: Callable[[ModelCall], object],
+    used: Callable[[T], dict[str, Any]],
+    *,
+    limit: float,
+    attempts: int,
+) -> T:
+    """The result of `call`, by `call_with_retries`; the call is recorded whether it succeeds or not.
+
+    Args:
+        role: what the model is called for.
+        model: what is called.
+        call: what is tried.
+        record: takes the record of the call.
+        used: the tokens of a result, as `used_tokens` gives them.
+        limit: in seconds.
+        attempts: how many tries there are at most.
+
+    Raises:
+        ModelError: as of `call_with_retries`.
+    """
+    started = time.perf_counter()
+
+    def told(**values: Any) -> None:
+        elapsed = round((time.perf_counter() - started) * 1000, 3)
+        record(call_record(role, model, elapsed_ms=elapsed, **values))
+
+    try:
+        result, tries = await call_with_retries(call, limit=limit, attempts=attempts, service=model)
+    except ModelError as error:
+        told(error=str(error))
+        raise
+    told(attempts=tries, **used(result))
+    return result
 
 
 @dataclass

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langgraph.constants import TAG_NOSTREAM
 
-from groundgraph.chains.call_model import call_record, call_with_retries, model_name, used_tokens
+from groundgraph.chains.call_model import model_name, recorded_call, used_tokens
 from groundgraph.chains.thoughts import strip_thoughts
 from groundgraph.core.chain_calls import note_chain_call, take_chain_call
 from groundgraph.core.clean_text import clean_text
@@ -91,24 +91,15 @@ class ChainModel:
 
     async def _called(self, role: str, messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
         take_chain_call()
-        started = time.perf_counter()
-
-        def record(**values: Any) -> None:
-            elapsed = round((time.perf_counter() - started) * 1000, 3)
-            note_chain_call(call_record(role, self.model, elapsed_ms=elapsed, **values))
-
-        try:
-            reply, tries = await call_with_retries(
-                lambda: self.model.ainvoke(messages, {"tags": [TAG_NOSTREAM]}, **options),
-                limit=self.limit,
-                attempts=self.attempts,
-                service=self.model,
-            )
-        except ModelError as error:
-            record(error=str(error))
-            raise
-        record(attempts=tries, **used_tokens(messages, reply))
-        return reply
+        return await recorded_call(
+            role,
+            self.model,
+            lambda: self.model.ainvoke(messages, {"tags": [TAG_NOSTREAM]}, **options),
+            note_chain_call,
+            partial(used_tokens, messages),
+            limit=self.limit,
+            attempts=self.attempts,
+        )
 
     def _fenced(self, passages: Sequence[Passage]) -> str:
         # A hash of what it encloses: nobody can write a text that holds its own fence.

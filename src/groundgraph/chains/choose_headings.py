@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from groundgraph.chains.chain_model import ChainModel, Passage, without_thoughts
+from groundgraph.chains.negation import negates
 from groundgraph.core.errors import ModelError
 
 PROMPT = "choose_headings"
@@ -32,7 +33,7 @@ class ChooseHeadings:
             headings: for each section the titles that lead to it, the outermost first.
 
         Raises:
-            ModelError: the model failed, or its reply names no section of the list.
+            ModelError: the model failed, or its reply names no section of the list or rules something out.
         """
         lines = [f"S{number}: {_shown(titles)}" for number, titles in enumerate(headings, 1)]
         reply = await self.model.reply(
@@ -41,14 +42,18 @@ class ChooseHeadings:
             question[:_QUESTION_CHARS],
             variables={"instruction": instruction.strip()},
         )
-        return read_choice(without_thoughts(reply.text), len(headings))
+        return read_choice(
+            without_thoughts(reply.text), len(headings), [title for titles in headings for title in titles]
+        )
 
 
-def read_choice(reply: str, offered: int) -> list[int]:
+def read_choice(reply: str, offered: int, titles: Sequence[str] = ()) -> list[int]:
     """The places, from 0, that a reply names; numbers beyond `offered` are passed over.
 
+    `titles` may stand beside the numbers, whatever words they hold.
+
     Raises:
-        ModelError: none is left.
+        ModelError: none is left, or the reply rules something out: "not S2" would choose it.
     """
     found = _NUMBER.findall(reply)
     if not found and _BARE.fullmatch(reply):
@@ -56,6 +61,8 @@ def read_choice(reply: str, offered: int) -> list[int]:
     places = dict.fromkeys(int(number) - 1 for number in found if 1 <= int(number) <= offered)
     if not places:
         raise ModelError("its reply names no section of the list")
+    if negates(reply, titles):
+        raise ModelError("its reply rules something out, where it was to list sections only")
     return list(places)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from groundgraph.chains.claims import claims_of, labels_of
 from groundgraph.chains.prose_gate import CODE
-from groundgraph.chains.sentence_index import Weights, best_sentence, question_weights
+from groundgraph.chains.sentence_index import Weights, best_sentence, question_weights, running_lines
 from groundgraph.chains.sentence_scores import best_scored
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Citation, FoundQuote
@@ -63,7 +63,8 @@ def _citation(
     if quoted:
         start, end = quoted["start"] - (origin or 0), quoted["end"] - (origin or 0)
     else:
-        best = best_scored(claims, label, result) or best_sentence(result.content, asked)
+        running = running_lines(result)
+        best = (claims and best_scored(claims, label, result)) or best_sentence(result.content, asked, running)
         start, end = (best.start, best.end) if best else (0, len(result.content))
     citation: Citation = {
         "label": label,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from groundgraph.chains.chain_model import ChainModel
 from groundgraph.chains.listed_items import listed_items
+from groundgraph.chains.negation import negates
 from groundgraph.chains.refusals import is_refusal
 from groundgraph.core.errors import ModelError
 from groundgraph.core.text import query_stems, words
@@ -37,7 +38,8 @@ def read_sub_queries(reply: str, question: str) -> list[str]:
     parts: a refusal, a remark, or something made up.
 
     Raises:
-        ModelError: the reply refuses, or holds nothing of the kind, not even `question` itself.
+        ModelError: the reply refuses, or holds nothing of the kind, not even `question` itself, or denies where
+            `question` does not: that asks for something else, or is a remark on the question.
     """
     if is_refusal(reply, question):
         raise ModelError("it refused")
@@ -45,6 +47,8 @@ def read_sub_queries(reply: str, question: str) -> list[str]:
     parts = [line for line in listed_items(reply) if about & set(query_stems(line))]
     if not parts:
         raise ModelError("it wrote nothing that is part of the question")
+    if any(map(negates, parts)) and not negates(question):
+        raise ModelError("it denies what the question does not")
     by_words: dict[tuple[str, ...], str] = {}
     for part in parts:
         by_words.setdefault(tuple(words(part)), part)

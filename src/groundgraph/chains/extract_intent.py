@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from groundgraph.chains.ask_extractor import AskExtractor
-from groundgraph.chains.call_model import call_record, call_with_retries, tokens_left, tokens_of, used_tokens
+from groundgraph.chains.call_model import recorded_call, tokens_left, tokens_of, used_tokens
 from groundgraph.chains.generate_queries import conversation_rows
 from groundgraph.chains.read_extraction import Extraction, ExtractionUnreadable, Fault, read_extraction
 from groundgraph.core.errors import ModelError
@@ -113,25 +113,15 @@ class ExtractIntent:
         self, role: str, prompt: list[BaseMessage], schema: dict[str, Any], calls: list[ModelCall]
     ) -> Any:
         tokens_left(self.settings.limits, calls)
-        started = time.perf_counter()
-        asked: Any = self.ask.extractor
-
-        def record(**values: Any) -> None:
-            elapsed = round((time.perf_counter() - started) * 1000, 3)
-            calls.append(call_record(role, asked, elapsed_ms=elapsed, **values))
-
-        try:
-            reply, tries = await call_with_retries(
-                lambda: self.ask(prompt, schema),
-                limit=self.settings.deadlines.model,
-                attempts=self.settings.limits.attempts,
-                service=self.ask.extractor,
-            )
-        except ModelError as error:
-            record(error=str(error))
-            raise
-        record(attempts=tries, **_tokens(prompt, reply))
-        return reply
+        return await recorded_call(
+            role,
+            self.ask.extractor,
+            lambda: self.ask(prompt, schema),
+            calls.append,
+            partial(_tokens, prompt),
+            limit=self.settings.deadlines.model,
+            attempts=self.settings.limits.attempts,
+        )
 
 
 def _tokens(prompt: list[BaseMessage], reply: Any) -> dict[str, Any]:

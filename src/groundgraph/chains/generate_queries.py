@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langgraph.constants import TAG_NOSTREAM
 
 from groundgraph.chains.answer_prompt import recent_conversation
-from groundgraph.chains.call_model import call_record, call_with_retries, tokens_left, used_tokens
+from groundgraph.chains.call_model import recorded_call, tokens_left, used_tokens
+from groundgraph.chains.json_texts import FENCE, is_json, json_texts
 from groundgraph.chains.label_gate import LabelGate
 from groundgraph.chains.thoughts import strip_thoughts
 from groundgraph.core.clean_text import clean_text
@@ -76,42 +77,37 @@ def conversation_rows(intent: IntentSettings, turn: Turn, messages: Sequence[Bas
 
 
 async def _ask(settings: Settings, model: BaseChatModel, prompt: list[BaseMessage], calls: list[ModelCall]) -> str:
-    started = time.perf_counter()
-    config = {"tags": [TAG_NOSTREAM]}
-    try:
-        reply, tries = await call_with_retries(
-            lambda: model.ainvoke(prompt, config),  # type: ignore[arg-type]
-            limit=settings.deadlines.model,
-            attempts=settings.limits.attempts,
-            service=model,
-        )
-    except ModelError as error:
-        calls.append(call_record("queries", model, error=str(error), elapsed_ms=_since(started)))
-        raise
-    calls.append(_record(model, prompt, reply, tries, started))
+    reply: AIMessage = await recorded_call(
+        "queries",
+        model,
+        lambda: model.ainvoke(prompt, {"tags": [TAG_NOSTREAM]}),
+        calls.append,
+        partial(used_tokens, prompt),
+        limit=settings.deadlines.model,
+        attempts=settings.limits.attempts,
+    )
     return reply.text
-
-
-def _record(model: BaseChatModel, prompt: list[BaseMessage], reply: AIMessage, tries: int, started: float) -> ModelCall:
-    return call_record("queries", model, **used_tokens(prompt, reply), attempts=tries, elapsed_ms=_since(started))
-
-
-def _since(started: float) -> float:
-    return round((time.perf_counter() - started) * 1000, 3)
 
 
 def parse_queries(text: str, limit: int, *, min_chars: int = 3, max_chars: int = MAX_QUERY_CHARS) -> list[str]:
     """The queries in a model's reply: one a line, without thinking, numbers, bullets and quotation marks.
 
     A line that ends in a colon introduces the others and is left out, as is one of fewer than `min_chars` characters;
-    one of more than `max_chars` is cut.
+    one of more than `max_chars` is cut. A reply in JSON, fenced or not, gives the texts that it holds.
     """
     gate = LabelGate(allowed=())
-    said = gate.feed(strip_thoughts(clean_text(text))[:MAX_REPLY_CHARS]) + gate.flush()
+    said = gate.feed(_unwrapped(strip_thoughts(clean_text(text))[:MAX_REPLY_CHARS])) + gate.flush()
     lines = [_bare(line)[:max_chars] for line in said.splitlines()]
     kept = (line for line in lines if len(line) >= min_chars and not line.endswith(":"))
     queries = [line for line in kept if not line.startswith("```")]
     return list(dict.fromkeys(queries))[:limit]
+
+
+def _unwrapped(said: str) -> str:
+    for part in (said, *FENCE.findall(said)):
+        if is_json(part):
+            return "\n".join(json_texts(part))
+    return said
 
 
 def _bare(line: str) -> str:

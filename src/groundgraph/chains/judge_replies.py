@@ -15,7 +15,8 @@ HIGHEST_GRADE = 4
 
 # A number, something that is no word, and the judgement, at the beginning of a line: "1: 3", "[2] - yes", "**3.** 0".
 _NUMBER = r"^[^\w\n]*(?:passage\s*)?(\d{1,4})[^\w\n]*?[:=.)\]|–—>-][^\w\n]*?"
-_GRADE = re.compile(_NUMBER + r"(-?\d+(?:[.,]\d+)?)", re.IGNORECASE | re.MULTILINE)
+# What another judgement follows is no grade: "1-3: 0" is one grade for three.
+_GRADE = re.compile(_NUMBER + r"(-?\d+(?:[.,]\d+)?)(?!\d|\s*[:=]\s*-?\d)", re.IGNORECASE | re.MULTILINE)
 _VERDICT = re.compile(_NUMBER + r"(yes|no)\b", re.IGNORECASE | re.MULTILINE)
 _THOUGHT_END = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
 

@@ -27,7 +27,6 @@ _ESCAPED = re.compile(
 # What is code in the evidence need not be any in the answer, where a backtick of a title may come before it. `vec![1]`
 # of a program is no image.
 _IMAGE_IN_CODE = re.compile(r"(?<!\w)!(?=\[)|!(?=\[[^\n]{0,300}\][(\[])")
-_MAY_NEED_ESCAPE = re.compile(r"[\[［【<]")
 # Possessive: thirty digits behind a bracket can be cut into numbers in too many ways to try them all.
 _LABEL_PREFIX = re.compile(r"[ \t]*(?:[\[［【](?:\s*+\d{1,3}+\s*+[-‐‑‒–—−,;，、]?+){0,32}+\s*)?$")
 _THINK_OPEN = re.compile(r"<(think|thinking|reasoning)>", re.IGNORECASE)
@@ -52,9 +51,10 @@ def escape_labels(text: str) -> str:
 
     That is everything that would read as a label or load an image; Markdown shows the bracket without the backslash.
     """
-    if not _MAY_NEED_ESCAPE.search(text):
-        return text
-    return _ESCAPED.sub(_escaped, text)
+    # All text of evidence passes here; one character is found several times faster without a pattern.
+    if "[" in text or "<" in text or "［" in text or "【" in text:
+        return _ESCAPED.sub(_escaped, text)
+    return text
 
 
 def at_their_places(text: str, order: Sequence[int]) -> str:

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from groundgraph.chains.answer_cues import asked_for, holds
-from groundgraph.chains.sentence_index import joined_stems, question_weights, sentences_of
+from groundgraph.chains.answer_cues import Asked, asked_for, holds
+from groundgraph.chains.sentence_index import (
+    Sentence,
+    Weights,
+    question_weights,
+    running_lines,
+    sentences_of,
+    stems_of,
+    weights_held,
+)
 from groundgraph.core.evidence import SourceResult
 
 MAX_QUOTES = 3
@@ -40,12 +49,15 @@ class Quote:
     held: frozenset[str]
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    """A quote with what it is worth beside the others."""
+class _Candidate(NamedTuple):
+    """A sentence that can be quoted, and what it is worth beside the others. A turn has hundreds, and quotes three."""
 
-    quote: Quote
+    label: int
+    sentence: Sentence
+    text: str
+    score: float
     worth: float
+    holds_some: bool
 
 
 def select_quotes(question: str, evidence: Sequence[SourceResult], limit: int = MAX_QUOTES) -> list[Quote]:
@@ -54,50 +66,51 @@ def select_quotes(question: str, evidence: Sequence[SourceResult], limit: int = 
     An answer mostly stands in several sentences of one piece of evidence. So those of the piece that holds the best
     sentence have only to be the best that are left, and those of other pieces must come close to it.
     """
-    candidates = _candidates(question, evidence)
-    if not any(candidate.quote.score >= LEAST_SHARE for candidate in candidates):
+    weights = question_weights(question, (result.content for result in evidence))
+    candidates = _candidates(weights, asked_for(question), evidence)
+    if not any(candidate.score >= LEAST_SHARE for candidate in candidates):
         return []
     best = max(candidates, key=lambda candidate: candidate.worth)
     close = [
         candidate
         for candidate in candidates
-        if candidate.quote.label == best.quote.label
-        or (candidate.quote.held and candidate.worth >= RELATIVE_CUT * best.worth)
+        if candidate.label == best.label or (candidate.holds_some and candidate.worth >= RELATIVE_CUT * best.worth)
     ]
     chosen = sorted(close, key=lambda candidate: -candidate.worth)[:limit]
-    return sorted((candidate.quote for candidate in chosen), key=lambda quote: (quote.label, quote.start))
+    stems = frozenset(stem for stem, _ in weights)
+    return sorted((_quote(candidate, stems) for candidate in chosen), key=lambda quote: (quote.label, quote.start))
 
 
-def _candidates(question: str, evidence: Sequence[SourceResult]) -> list[_Candidate]:
+def _quote(chosen: _Candidate, asked: frozenset[str]) -> Quote:
+    sentence = chosen.sentence
+    return Quote(chosen.label, chosen.text, sentence.start, sentence.end, chosen.score, asked & sentence.stems)
+
+
+def _candidates(weights: Weights, asked: Asked | None, evidence: Sequence[SourceResult]) -> list[_Candidate]:
     """The sentences that can be quoted and have to do with the question, of equal ones the first."""
-    weights = question_weights(question, (result.content for result in evidence))
     total = sum(weight for _, weight in weights)
     if not total:
         return []
-    asked = asked_for(question)
-    found: dict[str, _Candidate] = {}
     stems = frozenset(stem for stem, _ in weights)
+    found: dict[str, _Candidate] = {}
     for label, result in enumerate(evidence, 1):
-        named = stems & _named(result)
-        discount = 1 / (1 + RANK_DISCOUNT * (label - 1))
-        for place, sentence in enumerate(sentences_of(result.content), 1):
-            held = stems & sentence.stems
-            if not sentence.quotable or not (held or named):
+        content, named = result.content, stems & _named(result)
+        running, discount = running_lines(result), 1 / (1 + RANK_DISCOUNT * (label - 1))
+        held = zip(sentences_of(content, running), weights_held(content, weights, running), strict=True)
+        for place, (sentence, weight) in enumerate(held, 1):
+            own = content[sentence.start : sentence.end]
+            if not sentence.quotable or not (weight or named) or own in found:
                 continue
-            own = result.content[sentence.start : sentence.end]
-            if own in found:
-                continue
-            share = (
-                sum(weight if stem in held else TOPIC * weight if stem in named else 0.0 for stem, weight in weights)
-                / total
-            )
-            if not share:
-                continue
-            quote = Quote(label, own, sentence.start, sentence.end, min(1.0, share) * discount, held)
-            found[own] = _Candidate(quote, (share + LEAD / place + CUE * holds(own, asked)) * discount)
+            only_named = named - sentence.stems
+            topic = sum([weight for stem, weight in weights if stem in only_named]) if only_named else 0.0
+            share = (weight + TOPIC * topic) / total
+            cue = CUE if asked and holds(own, asked) else 0.0
+            worth = (share + LEAD / place + cue) * discount
+            found[own] = _Candidate(label, sentence, own, min(1.0, share) * discount, worth, weight > 0)
     return list(found.values())
 
 
 def _named(result: SourceResult) -> frozenset[str]:
     """The stems of what the evidence stands under."""
-    return joined_stems([str(result.metadata.get(name) or "") for name in ("title", "section")])
+    metadata = result.metadata
+    return stems_of(str(metadata.get("title") or "")) | stems_of(str(metadata.get("section") or ""))

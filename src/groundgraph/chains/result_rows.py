@@ -8,7 +8,7 @@ from typing import Any
 from groundgraph.chains.citations import reference
 from groundgraph.chains.label_gate import escape_labels
 from groundgraph.chains.quotes import select_quotes
-from groundgraph.chains.sentence_index import question_weights, snippet
+from groundgraph.chains.sentence_index import question_weights, running_lines, snippet
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import ClusterValue, Divider
 from groundgraph.prompts import fenced
@@ -86,10 +86,10 @@ def _result_rows(evidence: Sequence[SourceResult], question: str, citation_forma
     weights = question_weights(question, (result.content for result in evidence))
     rows = []
     for label, result in enumerate(evidence, 1):
-        row = result.to_dict(label)
+        row = result.plain_row(label)
         row["text"] = row["content"] = escape_labels(result.content)
         row["text_preview"] = escape_labels(row["text_preview"])
-        row["snippet"] = escape_labels(snippet(result.content, weights, SNIPPET_CHARS))
+        row["snippet"] = escape_labels(snippet(result.content, weights, SNIPPET_CHARS, running_lines(result)))
         row["reference"] = escape_labels(reference(result, citation_format))
         row["topic"], row["depth"], row["place"] = _in_outline(result, row["reference"])
         rows.append(row)

@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from groundgraph.chains.chain_model import ChainModel, Passage
-from groundgraph.chains.listed_items import listed_items
+from groundgraph.chains.listed_items import listed_items, said
+from groundgraph.chains.negation import negates
 from groundgraph.core.errors import ModelError
 from groundgraph.core.text import fold
 
@@ -45,10 +46,11 @@ async def route_categories(model: ChainModel, question: str, categories: Mapping
 def read_categories(reply: str, categories: Collection[str]) -> list[str]:
     """The categories that a reply lists, in order, each once. Names that are not in `categories` are passed over.
 
-    A name within a sentence does not count: "not pricing" would choose what it rules out.
+    A name within a sentence does not count, and none does in a reply that rules something out: "Not: pricing" would
+    choose what it denies.
 
     Raises:
-        ModelError: none is left.
+        ModelError: none is left, or it rules something out.
     """
     known = {fold(name): name for name in categories}
     found: dict[str, None] = {}
@@ -56,6 +58,8 @@ def read_categories(reply: str, categories: Collection[str]) -> list[str]:
         found |= dict.fromkeys(_names(line, known))
     if not found:
         raise ModelError("its reply names no category of the list")
+    if negates(said(reply), categories):
+        raise ModelError("its reply rules something out, where it was to list categories only")
     return list(found)
 
 

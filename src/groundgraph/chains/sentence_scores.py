@@ -12,7 +12,12 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from groundgraph.chains.sentence_index import sentence_weights, sentences_of, stems_of
+from groundgraph.chains.sentence_index import (
+    running_lines,
+    sentence_weights,
+    sentences_of,
+    stems_of,
+)
 from groundgraph.core.evidence import SourceResult
 
 # A sentence of the evidence that agrees this well with a claim is cited for it. On the public half of clapnq precision
@@ -36,12 +41,11 @@ def sentence_scores(claim: str, evidence: Mapping[int, SourceResult]) -> list[Sc
     0 for sentences that share no stem of a content word, 1 for the same set of stems.
     """
     own = stems_of(claim)
-    texts = {label: result.content for label, result in evidence.items()}
-    weights = sentence_weights(texts.values())
+    weights = sentence_weights(result.content for result in evidence.values())
     claimed = sum(weights(stem) ** 2 for stem in own)
     found: list[ScoredSentence] = []
-    for label, text in texts.items():
-        for sentence in sentences_of(text):
+    for label, result in evidence.items():
+        for sentence in sentences_of(result.content, running_lines(result)):
             shared = sum(weights(stem) ** 2 for stem in sentence.stems & own)
             length = math.sqrt(claimed * sum(weights(stem) ** 2 for stem in sentence.stems)) if shared else 0.0
             score = min(1.0, shared / length) if length else 0.0
@@ -52,7 +56,8 @@ def sentence_scores(claim: str, evidence: Mapping[int, SourceResult]) -> list[Sc
 def best_scored(claims: Iterable[str], label: int, result: SourceResult) -> ScoredSentence | None:
     """The sentence of `result` that agrees best with one of `claims`, one that can be quoted before one that cannot;
     None when it shares no word with them."""
-    quotable = {sentence.start for sentence in sentences_of(result.content) if sentence.quotable}
+    own = sentences_of(result.content, running_lines(result))
+    quotable = {sentence.start for sentence in own if sentence.quotable}
     scored = [one for claim in claims for one in sentence_scores(claim, {label: result}) if one.score]
     return max(scored, key=lambda one: (one.start in quotable, one.score), default=None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,9 @@ from groundgraph.core.settings import SynthesisSettings
 from groundgraph.core.templates import compile_template, render, unknown_variables
 from groundgraph.core.turn_values import Draft
 from groundgraph.prompts import Prompts
+
+# As many words of the question as a note names that nothing holds.
+MAX_MISSING = 5
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,11 @@ class AnswerTemplates:
                 compiled[name] = _checked(source, key)
         return cls(prompts, compiled.get("template"), compiled.get("provenance_template"))
 
-    def structured(self, variables: Mapping[str, Any], language: str, opening: str = "") -> str:
+    def structured(
+        self, variables: Mapping[str, Any], language: str, opening: str = "", *, doubtful: bool = False
+    ) -> str:
         """The whole answer: `template`, else `provenance_template`, else `opening` or the quotes first and then the
-        results (S4, S7).
+        results (S4, S7), which says so when it is `doubtful` whether they answer the question.
 
         Raises:
             TemplateInvalid: a template of the user's fails on these variables.
@@ -53,7 +58,10 @@ class AnswerTemplates:
         listing = self._listing(variables, language)
         if opening:
             return f"{opening}\n\n{listing}"
-        return self.prompts.render("structured", locale=language, quotes=variables["quotes"], listing=listing).strip()
+        quotes = variables["quotes"]
+        return self.prompts.render(
+            "structured", locale=language, quotes=quotes, doubtful=doubtful, listing=listing
+        ).strip()
 
     def provenance(self, variables: Mapping[str, Any], language: str) -> str:
         """The appendix of the hybrid style: `provenance_template`, else the results by source.
@@ -80,16 +88,23 @@ class AnswerTemplates:
 
 
 def structured_draft(
-    templates: AnswerTemplates, variables: Mapping[str, Any], language: str, *, opening: str = ""
+    templates: AnswerTemplates,
+    variables: Mapping[str, Any],
+    language: str,
+    *,
+    opening: str = "",
+    doubt: Sequence[str] | None = None,
 ) -> Draft:
     """The structured answer; when the user's template fails on this turn, the built-in one and a note that says so.
 
     `opening` stands in the place of quotes in the built-in one: the reply to small talk, which no evidence answers.
+    `doubt` is that of the ranking: a note, and the built-in answer itself, say that the question may not be answered.
 
     Labels are numbered by first use. The built-in template prints the label of every result and no other, so only a
     template of the user's passes the gate.
     """
-    notes: list[str] = []
+    notes = _doubt_notes(templates.prompts, doubt, language) if not opening else []
+    doubtful = bool(notes)
     gate = LabelGate(allowed=range(1, len(variables["results"]) + 1), renumber=True)
     own = templates.has_own
     if own:
@@ -98,12 +113,13 @@ def structured_draft(
             text = gate.feed(text) + gate.flush()
         except TemplateInvalid as error:
             problem = error.problems[0]
-            notes = [templates.prompts.note("template_failed", language, key=problem.key, reason=problem.message)]
+            notes.append(templates.prompts.note("template_failed", language, key=problem.key, reason=problem.message))
             own = False
     if not own:
         shown = {**variables, "quotes": []} if opening else variables
         gate.used = _order_of_use(shown)
-        text = templates.built_in().structured(_relabelled(shown, gate.used), language, opening)
+        told = _relabelled(shown, gate.used)
+        text = templates.built_in().structured(told, language, opening, doubtful=doubtful)
     return {
         "text": text,
         "style": "structured",
@@ -115,6 +131,11 @@ def structured_draft(
         "written": 0,
         "body": len(text) if own else _listing_at(text),
     }
+
+
+def _doubt_notes(prompts: Prompts, doubt: Sequence[str] | None, language: str) -> list[str]:
+    missing = ", ".join((doubt or [])[:MAX_MISSING])
+    return [] if doubt is None else [prompts.note("may_not_answer", language, missing=missing)]
 
 
 def _order_of_use(variables: Mapping[str, Any]) -> list[int]:

@@ -162,6 +162,6 @@ def _draft(task: Assignment, written: Written, failure: str, templates: AnswerTe
 
 
 def _instead(task: Assignment, templates: AnswerTemplates, *notes: str) -> Draft:
-    draft = structured_draft(templates, task.variables, task.turn["language"], opening=task.opening)
+    draft = structured_draft(templates, task.variables, task.turn["language"], opening=task.opening, doubt=task.doubt)
     draft["notes"] = [*notes, *draft["notes"]]
     return draft
