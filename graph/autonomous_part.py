@@ -59,10 +59,14 @@ def add_stages(builder: StateGraph[Any, Any, Any, Any], resources: Resources, fa
 
 
 def stage_problems(resources: Resources) -> list[Problem]:
-    """What keeps a configured stage from working."""
+    """What keeps a configured stage from working.
+
+    Only a stage that is named needs its model: the flag alone turns on what can work, and leaves out the others (S6).
+    """
     settings = resources.settings
     problems: list[Problem] = []
-    wanted = [stage for stage in ("rewrite", "decomposition") if stage in settings.stages]
+    named_stages = settings.enhanced_retrieval.stages or []
+    wanted = [stage for stage in ("rewrite", "decomposition") if stage in settings.stages and stage in named_stages]
     if wanted and resources.query_model is None:
         named = " and ".join(wanted)
         message = f"{named} need a model; set query_llm or llm, or name the stages without in enhanced_retrieval.stages"

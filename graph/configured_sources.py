@@ -12,6 +12,7 @@ from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.settings import KnowledgeBaseSettings, Settings
 from groundgraph.graph.knowledge_base_files import KNOWLEDGE_BASES, weaviate_place, with_base_fields
 from groundgraph.sources.contract import GroundedSource, SourceOptions, source_types
+from groundgraph.sources.make_source import make_source
 
 
 def configured_sources(
@@ -53,7 +54,7 @@ def configured_sources(
                 from groundgraph.graph.configured_cascade import with_retriever_defaults
 
                 options = with_retriever_defaults(options, settings, passed=passed_embedder)
-            built.append(source_types.get(entry.type, key=f"{key}.type")(options))
+            built.append(make_source(source_types.get(entry.type, key=f"{key}.type"), options))
         except ConfigurationError as error:
             errors.append(error)
     if errors:

@@ -8,6 +8,7 @@ from typing import Any
 from langgraph.store.base import BaseStore, Op, PutOp
 
 from groundgraph.core.provenance import messages_namespace, provenance_namespace
+from groundgraph.core.thread_id import checked_thread_id
 from groundgraph.graph.evidence_references import items_below, referred
 from groundgraph.graph.thread_locks import turns_ended
 from groundgraph.graph.turn_runner import TurnRunner
@@ -42,7 +43,11 @@ async def forget_thread(graph: TurnRunner, thread_id: str) -> Forgotten:
     Args:
         graph: the graph with its checkpointer and store.
         thread_id: the thread; when nobody knows it, nothing is removed and the result is false.
+
+    Raises:
+        InputInvalid: no thread can have this id.
     """
+    checked_thread_id(thread_id)
     saver, store = graph.checkpointer, graph.store
     candidates = await referred(saver, store, thread_id)
     removed = await remove_thread(graph, thread_id)
@@ -52,9 +57,10 @@ async def forget_thread(graph: TurnRunner, thread_id: str) -> Forgotten:
 async def remove_thread(graph: TurnRunner, thread_id: str) -> Forgotten:
     """Remove the checkpoints of a thread and what the store holds under its name, without the texts."""
     saver, store = graph.checkpointer, graph.store
-    checkpoints = await _forget_checkpoints(saver, thread_id) if saver else 0
     records = await _forget_items(store, provenance_namespace(thread_id)) if store else 0
     messages = await _forget_items(store, messages_namespace(thread_id)) if store else 0
+    # Last, because whoever looks for conversations finds them by these: a killed process leaves nothing unseen.
+    checkpoints = await _forget_checkpoints(saver, thread_id) if saver else 0
     return Forgotten(checkpoints, records, messages)
 
 

@@ -8,8 +8,10 @@ from typing import Any
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from groundgraph.chains.full_record import full_record, record_keys
+from groundgraph.core.clean_text import clean_text
 from groundgraph.core.errors import EvidenceMissing
 from groundgraph.core.provenance import provenance_namespace
+from groundgraph.core.thread_id import checked_thread_id
 from groundgraph.graph.turn_runner import TurnRunner
 
 
@@ -23,7 +25,9 @@ async def load_provenance(graph: TurnRunner, thread_id: str, turn_id: str | None
 
     Raises:
         EvidenceMissing: the thread has no such turn, or the store no longer holds its record or evidence.
+        InputInvalid: no thread can have this id.
     """
+    checked_thread_id(thread_id)
     values = await _state(graph, thread_id)
     latest = values.get("metadata", {}).get("retrieval_provenance", {})
     wanted = turn_id or latest.get("turn_id")
@@ -47,11 +51,13 @@ async def stored_provenance(
     """
     evidence = graph.resources.evidence
     store = evidence.store_of(running)
-    item = await store.aget(provenance_namespace(thread_id), turn_id) if store else None
+    # No turn is called like what a database could not write.
+    wanted = clean_text(turn_id)
+    item = await store.aget(provenance_namespace(thread_id), wanted) if store else None
     record: Mapping[str, Any] | None = item.value if item else None
     if record is None:
         raise EvidenceMissing(
-            f"There is no record of the turn '{turn_id}' on the thread '{thread_id}' in the store of this graph. "
+            f"There is no record of the turn '{wanted}' on the thread '{thread_id}' in the store of this graph. "
             "Open the graph with the store that the turn ran with."
         )
     bodies = await evidence.load(running, record_keys(record), in_state)

@@ -12,7 +12,9 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.store.base import BaseStore, PutOp
 
 from groundgraph.core.errors import ConfigurationError, InputInvalid, StorageLocked
+from groundgraph.core.evidence_store import NAMESPACE
 from groundgraph.core.provenance import provenance_namespace
+from groundgraph.core.thread_id import checked_thread_id
 from groundgraph.graph.evidence_references import items_below, keys_in, referred
 from groundgraph.graph.forget_thread import remove_thread, remove_unused
 from groundgraph.graph.thread_locks import thread_lock
@@ -21,6 +23,10 @@ from groundgraph.graph.turn_runner import TurnRunner
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+# Longer than `WRITTEN_AGAIN_AFTER`, so that a turn of another process, whose checkpoints may not be there yet, loses
+# none of its texts; and long enough for a person who decides about an answer that a saver of another graph keeps.
+UNREFERRED_FOR = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,9 @@ async def prune_checkpoints(
 
     A conversation that stays can be read and goes on: all of its messages are kept, and the last turns can be stepped
     through, resumed and forked. Of the turns before them the steps and the provenance records go. Do it while no other
-    process answers.
+    process answers. What was killed can be done again: texts of evidence that it left behind go as well, once they were
+    not written for a day and neither a record in the store nor a checkpoint in this saver refers to them; with
+    `threads` they stay.
 
     Args:
         graph: a turn or retrieval graph with its checkpointer and store, for example from `open_graph`.
@@ -64,8 +72,8 @@ async def prune_checkpoints(
         compact: give the space back to the disk.
 
     Raises:
-        InputInvalid: there is nothing to do, less than one turn is to be kept, the age is negative, or `threads` is one
-            text.
+        InputInvalid: there is nothing to do, less than one turn is to be kept, the age is negative, `threads` is one
+            text, or no thread can have one of these ids.
         ConfigurationError: the checkpointer is no SQLite saver.
         ThreadBusy: a turn of this process held a conversation for longer than a turn may take.
         StorageLocked: another process holds a file; what was removed before stays removed.
@@ -73,6 +81,8 @@ async def prune_checkpoints(
     check_limits(keep_turns, older_than)
     if isinstance(threads, str):
         raise InputInvalid(f"threads is the text '{threads}'; pass a list of thread ids.")
+    for thread in threads or ():
+        checked_thread_id(thread)
     saver = _sqlite_saver(graph)
     before = None if older_than is None else _time_before(older_than)
     try:
@@ -141,10 +151,27 @@ class _Pruning:
                 done, keys = await self._thread(thread)
             candidates |= keys
             total = _sum(total, done)
+        if threads is None:
+            candidates |= await self._old_texts()
         total = replace(total, bodies=await remove_unused(self.graph, candidates))
         if compact:
             await sqlite_cut.compact(self._holders())
         return total
+
+    async def _old_texts(self) -> set[str]:
+        """The keys of all evidence that no turn under way can have written.
+
+        A process that was killed between a record and its texts, or before a record, left some that nothing refers to.
+        """
+        from langgraph.store.sqlite.aio import AsyncSqliteStore
+
+        from groundgraph.graph.sqlite_cut import keys_before
+
+        store = self.graph.resources.evidence.store_of(self.graph.store)
+        if not isinstance(store, AsyncSqliteStore):
+            return set()
+        age = UNREFERRED_FOR.total_seconds() + self.graph.resources.settings.deadlines.turn
+        return await keys_before(store, NAMESPACE, age)
 
     async def _thread(self, thread: str) -> tuple[Pruned, set[str]]:
         """What was removed of one conversation, and the evidence that this referred to."""
@@ -201,12 +228,14 @@ class _Pruning:
 def _point(one: Any) -> TurnPoint:
     values = one.checkpoint["channel_values"]
     turn = values.get("turn")
+    # Another graph may keep something under this name too.
+    ours = isinstance(turn, dict) and turn.keys() >= {"id", "question", "message_id"}
     parent = (one.parent_config or {}).get("configurable", {}).get("checkpoint_id")
     writes = [write[2] for write in one.pending_writes or ()]
     return TurnPoint(
         id=one.checkpoint["id"],
         parent=parent,
-        turn=turn.get("id") if isinstance(turn, dict) else None,
+        turn=turn["id"] if ours else None,
         begins=one.metadata.get("source") == "input",
         evidence=frozenset(keys_in([values, writes])),
     )

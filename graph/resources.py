@@ -74,6 +74,7 @@ class Resources:
         Raises:
             ConfigurationError: something cannot work; every problem is listed.
         """
+        _check_given(settings, sources or ())
         prompts = Prompts.of(settings)
         chat, queries = configured_models(settings, chat_model, query_model)
         embedder = _embedder(settings, embeddings)
@@ -190,6 +191,17 @@ def _configured_sources(
     from groundgraph.graph.configured_sources import configured_sources
 
     return configured_sources(settings, embedder, chains, from_python=from_python, passed_embedder=passed_embedder)
+
+
+def _check_given(settings: Any, sources: Sequence[Any]) -> None:
+    """Refuse what a type checker would have: nobody has to run one."""
+    if not isinstance(settings, Settings):
+        told = f"settings are what load_settings() gives, and this is a value of type {type(settings).__name__}"
+        raise ConfigurationError([Problem("", told)])
+    for source in sources:
+        if not (isinstance(getattr(source, "name", None), str) and hasattr(source, "query")):
+            told = f"a value of type {type(source).__name__} is no source; LangChainSource wraps retrievers and stores"
+            raise ConfigurationError([Problem("sources", told)])
 
 
 def _by_name(sources: Sequence[GroundedSource]) -> dict[str, GroundedSource]:

@@ -8,6 +8,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 
 from groundgraph.core.context import Context
 from groundgraph.core.errors import EvidenceMissing, NothingToResume
+from groundgraph.core.thread_id import checked_thread_id
 from groundgraph.graph.load_provenance import load_provenance
 from groundgraph.graph.turn_runner import TurnRunner
 
@@ -16,12 +17,15 @@ async def resume_turn(graph: TurnRunner, thread_id: str, *, context: Context | N
     """The output of the thread's last turn, which is completed first when it was interrupted.
 
     `ainvoke(None)` alone returns the previous answer without a word when the question that was lost never reached a
-    checkpoint; here the answer is that of the last question, or an error.
+    checkpoint; here the answer is that of the last question, or an error. A turn that waits for a person
+    (`human_review`) goes on waiting: there is no `answer` then, and `__interrupt__` holds what they are asked.
 
     Raises:
         NothingToResume: see the class.
         EvidenceMissing: the interrupted turn's evidence is in no store any more.
+        InputInvalid: no thread can have this id.
     """
+    checked_thread_id(thread_id)
     if graph.checkpointer is None:
         raise NothingToResume("This graph has no checkpointer, so none of its turns was kept.")
     config: Any = {"configurable": {"thread_id": thread_id}}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import RunnableConfig
@@ -54,9 +53,8 @@ class RetrievalOutput(TypedDict, total=False):
     provenance: Annotated[dict[str, Any], UntrackedValue]
 
 
-@dataclass(frozen=True)
-class RetrievedContext:
-    """What was found for a question.
+class RetrievedContext(NamedTuple):
+    """What was found for a question; `context, evidence, provenance, outcome = …` takes it apart.
 
     Attributes:
         context: the texts of the evidence, each under its label.
@@ -163,7 +161,8 @@ def retrieval_tool(
         return (f"{told}\n\n{notes}" if notes else told), found.evidence
 
     def search_and_wait(question: str) -> tuple[str, list[dict[str, Any]]]:
-        return run_in_background(search(question))
+        home = runner.home()
+        return run_in_background(search(question), home)
 
     return StructuredTool.from_function(
         search_and_wait,

@@ -77,6 +77,20 @@ async def thread_ids(saver: Any) -> list[str]:
         return [row[0] for row in await cursor.fetchall()]
 
 
+async def keys_before(store: Any, namespace: tuple[str, ...], seconds: float) -> set[str]:
+    """The keys of the items of `namespace` that nobody has written for so many seconds.
+
+    Args:
+        store: LangGraph's SQLite store; its own search would read the items too.
+        namespace: theirs, without what is below it.
+        seconds: by the clock of this machine.
+    """
+    query = "SELECT key FROM store WHERE prefix = ? AND updated_at < datetime('now', ?)"
+    parameters = (".".join(namespace), f"-{seconds:.0f} seconds")
+    async with store.lock, store.conn.execute(query, parameters) as cursor:
+        return {row[0] for row in await cursor.fetchall()}
+
+
 async def compact(holders: Iterable[Any]) -> None:
     """Give the space of removed rows back to the disk; a file needs as much again while it is rewritten.
 

@@ -6,8 +6,8 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import AsyncIterator
-from concurrent.futures import Future
-from contextlib import asynccontextmanager
+from concurrent.futures import Future, InvalidStateError
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -77,5 +77,7 @@ def _leave(saver: Any, thread_id: str, ticket: Future[None]) -> None:
         following = queue[0] if queue and was_first else None
         if not queue:
             del threads[thread_id]
-    if following is not None and not following.done():
-        following.set_result(None)
+    if following is not None:
+        # It may have been given up in another thread meanwhile; then its own `_leave` lets the next one in.
+        with suppress(InvalidStateError):
+            following.set_result(None)

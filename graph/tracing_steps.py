@@ -59,7 +59,7 @@ def begin_turn(span: Span, done: Done) -> None:
 def _name_run(done: Done, turn: Mapping[str, Any]) -> None:
     done.run.set(own(turn_id=turn["id"], language=turn["language"]))
     if done.thread is not None:
-        done.run.set({SpanAttributes.SESSION_ID: done.thread})
+        done.run.set({SpanAttributes.SESSION_ID: str(done.thread)})
     done.run.content({SpanAttributes.INPUT_VALUE: turn["question"]})
 
 

@@ -96,9 +96,10 @@ def compiled_turn(resources: Resources, *, checkpointer: Any = None, store: Base
     """The graph of a turn over `resources`; see `turn_graph`.
 
     Raises:
-        ConfigurationError: a policy needs a model, and there is none.
+        ConfigurationError: a policy needs a model, and there is none; or a person is to decide, and no step is kept.
     """
     _check_policies(resources)
+    _check_review(resources.settings, checkpointer)
     compiled = _builder(resources).compile(checkpointer=with_long_threads(checkpointer), store=store, name="turn")
     runner = TurnRunner.adopt(compiled, resources)
     runner.config = {"recursion_limit": RECURSION_LIMIT}
@@ -114,6 +115,15 @@ def _check_policies(resources: Resources) -> None:
     ]
     if problems:
         raise ConfigurationError(problems)
+
+
+def _check_review(settings: Settings, checkpointer: Any) -> None:
+    if checkpointer is False and settings.human_review.asks:
+        # Run again as a whole, the turn would write another answer, which the person who decides has never seen.
+        reason = (
+            "needs the steps of a turn, and checkpointer=False keeps none; leave the checkpointer or the review out"
+        )
+        raise ConfigurationError([Problem("human_review.support_below", reason)])
 
 
 def with_long_threads(checkpointer: Any) -> Any:
@@ -141,7 +151,7 @@ def _builder(resources: Resources) -> StateGraph[Any, Any, Any, Any]:
     builder.add_node("answer_structured", answer_structured(settings, templates, evidence))
     builder.add_node("answer_conversational", answer_conversational(settings, templates, evidence, model))
     builder.add_node("answer_hybrid", answer_hybrid(settings, templates, evidence, model))
-    builder.add_node("report_absence", report_absence(settings, prompts))
+    builder.add_node("report_absence", report_absence(settings, prompts, templates))
     builder.add_node("check_citations", check_citations(settings, evidence))
     builder.add_node("record_turn", record_turn(settings, prompts, evidence))
 

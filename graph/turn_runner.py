@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.graph import Graph
 from langgraph._internal._config import ensure_config
-from langgraph._internal._constants import CONF, CONFIG_KEY_CHECKPOINTER, CONFIG_KEY_TASK_ID
+from langgraph._internal._constants import CONF, CONFIG_KEY_CHECKPOINTER, CONFIG_KEY_RUNTIME, CONFIG_KEY_TASK_ID
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
@@ -24,6 +24,9 @@ from groundgraph.core.deadline import turn_ends_at
 from groundgraph.core.errors import StorageLocked
 from groundgraph.core.message_intake import take_in
 from groundgraph.core.metadata_keys import check_metadata_keys
+from groundgraph.core.thread_id import checked_thread_id
+from groundgraph.core.turn_work import TurnWork
+from groundgraph.core.turn_work import current as current_work
 from groundgraph.graph.background_loop import iterate_in_background, run_in_background, running_loop
 from groundgraph.graph.lost_outputs import with_outputs
 from groundgraph.graph.resources import Resources
@@ -70,9 +73,12 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             StorageLocked: another process holds a database of this graph.
             StorageUnavailable: the server that keeps the threads or the evidence does not answer.
             ConfigurationError: the checkpointer of the parent graph has no asynchronous methods.
+            InputInvalid: the input, or the id of the thread, is nothing that a turn can take.
         """
         settings = self.resources.settings
         full = ensure_config(config)
+        if (thread_id := self._configurable(full).get("thread_id")) is not None:
+            checked_thread_id(thread_id)
         embedded = CONFIG_KEY_TASK_ID in full.get(CONF, {})
         if embedded:
             config = self._below_parent(config, full)
@@ -83,16 +89,19 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             ends_at = _earlier(turn_ends_at.get(), time.monotonic() + settings.deadlines.turn)
             allowance = chain_allowance.get() or ChainAllowance.of(settings.limits)
             items = super().astream(given, config, **kwargs)
+            work = TurnWork()
+            # Behind LangGraph's own cleaning up, which waits for the steps that it cancels.
+            stack.callback(work.end)
             stack.push_async_callback(items.aclose)  # type: ignore[attr-defined]
             try:
                 last: Any = None
-                while (item := await _next(items, ends_at, backpressure, allowance)) is not _END:
+                while (item := await _next(items, ends_at, backpressure, allowance, work)) is not _END:
                     last = item
                     yield item
                 if foreign is not None:
                     await foreign.check()
                 # Without a mode, a parent that is itself streamed by events takes the last item as the output.
-                if embedded and kwargs.get("stream_mode") is None:
+                if embedded and kwargs.get("stream_mode") is None and kwargs.get("output_keys") is None:
                     whole = await with_outputs(self, last, input, config)
                     if whole is not last:
                         yield whole
@@ -118,9 +127,12 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """As LangGraph's; inside a parent graph the outputs are there also when only the parent has to go on."""
         output = await super().ainvoke(input, config, **kwargs)
-        if CONFIG_KEY_TASK_ID not in ensure_config(config).get(CONF, {}):
+        if CONFIG_KEY_TASK_ID not in ensure_config(config).get(CONF, {}) or kwargs.get("output_keys") is not None:
             return output
         return await with_outputs(self, output, input, config)
+
+    def _configurable(self, config: RunnableConfig) -> dict[str, Any]:
+        return {**(self.config or {}).get(CONF, {}), **config.get(CONF, {})}
 
     async def _held(self, stack: AsyncExitStack, config: RunnableConfig) -> ForeignWrites | None:
         """As `_hold_thread`, with the errors of a server as ours."""
@@ -133,7 +145,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             raise told from error
 
     async def _hold_thread(self, stack: AsyncExitStack, config: RunnableConfig) -> ForeignWrites | None:
-        configurable = {**(self.config or {}).get(CONF, {}), **config.get(CONF, {})}
+        configurable = self._configurable(config)
         saver = configurable.get(CONFIG_KEY_CHECKPOINTER, self.checkpointer)
         thread_id = configurable.get("thread_id")
         if not isinstance(saver, BaseCheckpointSaver) or thread_id is None:
@@ -183,7 +195,8 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """As `astream`, for callers that are not asynchronous; runs on another thread's event loop."""
-        return iterate_in_background(self.astream(input, config, **kwargs), self._home())
+        home = self.home(config)
+        return iterate_in_background(self.astream(input, config, **kwargs), home)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """As `ainvoke`, for callers that are not asynchronous; runs on another thread's event loop.
@@ -191,15 +204,25 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         Raises:
             RuntimeError: the caller stands on the event loop that the checkpointer or the store belongs to.
         """
-        return run_in_background(self.ainvoke(input, config, **kwargs), self._home())
+        home = self.home(config)
+        return run_in_background(self.ainvoke(input, config, **kwargs), home)
 
-    def _home(self) -> asyncio.AbstractEventLoop | None:
-        """The running loop that the checkpointer or the store was opened on, whose locks work on no other."""
-        for holder, name in ((self.checkpointer, "loop"), (self.store, "_loop")):
+    def home(self, config: RunnableConfig | None = None) -> asyncio.AbstractEventLoop | None:
+        """The running loop that the checkpointer or the store of a run was opened on, whose locks work on no other.
+
+        Inside a parent graph they are the parent's.
+
+        Raises:
+            RuntimeError: the caller stands on that loop, and would wait for itself.
+        """
+        given = ensure_config(config).get(CONF, {})
+        lent = None if self.checkpointer is False else given.get(CONFIG_KEY_CHECKPOINTER)
+        store = getattr(given.get(CONFIG_KEY_RUNTIME), "store", None)
+        for holder, name in ((lent, "loop"), (store, "_loop"), (self.checkpointer, "loop"), (self.store, "_loop")):
             loop = getattr(holder, name, None)
             if isinstance(loop, asyncio.AbstractEventLoop) and loop.is_running():
                 if loop is running_loop():
-                    raise RuntimeError("This is the event loop of the graph's own checkpointer or store; use ainvoke.")
+                    raise RuntimeError("This is the event loop of the checkpointer or the store in use; use ainvoke.")
                 return loop
         return None
 
@@ -208,7 +231,11 @@ _END: Any = object()
 
 
 async def _next(
-    items: AsyncIterator[Any], ends_at: float, backpressure: Backpressure | None, allowance: ChainAllowance
+    items: AsyncIterator[Any],
+    ends_at: float,
+    backpressure: Backpressure | None,
+    allowance: ChainAllowance,
+    work: TurnWork,
 ) -> Any:
     """The next item, produced under this turn's deadline and within what its chains may call.
 
@@ -216,6 +243,7 @@ async def _next(
     whoever asks for its next item, and must leave nothing behind there.
     """
     deadline = turn_ends_at.set(ends_at)
+    waiting = current_work.set(work)
     allowed = chain_allowance.set(allowance)
     reader = current_backpressure.set(backpressure) if backpressure else None
     if backpressure:
@@ -228,6 +256,7 @@ async def _next(
         if reader:
             current_backpressure.reset(reader)
         chain_allowance.reset(allowed)
+        current_work.reset(waiting)
         turn_ends_at.reset(deadline)
 
 

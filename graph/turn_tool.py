@@ -47,7 +47,8 @@ def turn_tool(
         return told, {"turn_id": output["provenance"]["turn_id"], **kept}
 
     def ask_and_wait(question: str) -> tuple[str, dict[str, Any]]:
-        return run_in_background(ask(question))
+        home = runner.home()
+        return run_in_background(ask(question), home)
 
     return StructuredTool.from_function(
         ask_and_wait,

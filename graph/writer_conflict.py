@@ -84,9 +84,10 @@ class _SqliteLook:
             "data_version FROM pragma_data_version"
         )
         await self.saver.setup()
-        async with self.saver.lock, self.saver.conn.execute(query, (self.thread_id,)) as cursor:
-            row = await cursor.fetchone()
-        return (row[0], int(row[1])) if row else (None, 0)
+        async with self.saver.lock:
+            # One way to the connection's thread and back; a cursor takes three.
+            rows = list(await self.saver.conn.execute_fetchall(query, (self.thread_id,)))
+        return (rows[0][0], int(rows[0][1])) if rows else (None, 0)
 
     async def written_since(self, head: str) -> dict[str, str]:
         query = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from langgraph.runtime import Runtime
 
-from groundgraph.chains.answerable import answerable
+from groundgraph.chains.answerable import answerable, missing_words
 from groundgraph.core.context import Context, Options, options_in_force
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.evidence_store import EvidenceStore
@@ -42,15 +42,21 @@ class AnswerChoice:
         known = _with_cosines(results, ranking, state)
         # A model may have put the question in other words, in the language of the documents for example.
         asked = dict.fromkeys([state["turn"]["question"], *state["intent"].get("text_queries", [])])
-        chance = max(answerable(question, known) for question in asked)
+        chances = {question: answerable(question, known) for question in asked}
+        best = max(chances, key=lambda question: chances[question])
+        chance = chances[best]
         refs = ranking["refs"] if self._good_enough(results, chance) else []
         style = self._style(state, options, found=bool(refs))
         chosen: Ranking = {**ranking, "refs": refs, "answerable": round(chance, 4), "style": style}
-        return chosen if refs else {**chosen, "clusters": []}
+        if not refs:
+            return {**chosen, "clusters": []}
+        if chance < self.settings.retrieval.doubt_threshold and _judged(results):
+            chosen["doubt"] = missing_words(best, results)
+        return chosen
 
     def _good_enough(self, results: Sequence[SourceResult], chance: float) -> bool:
         least = self.settings.retrieval.answerable_threshold
-        return least is None or chance >= least or any(result.source_type != JUDGED for result in results)
+        return least is None or chance >= least or not _judged(results)
 
     def _style(self, state: RankingInput, options: Options, *, found: bool) -> str | None:
         """The style; None when there is nothing to write from.
@@ -63,6 +69,10 @@ class AnswerChoice:
         may_invent = self.has_model and options.allow_parametric is True
         uncovered = absence_outcome(state["retrievals"].values()) == "insufficient"
         return "conversational" if may_invent and uncovered else None
+
+
+def _judged(results: Sequence[SourceResult]) -> bool:
+    return all(result.source_type == JUDGED for result in results)
 
 
 def _with_cosines(results: Sequence[SourceResult], ranking: Ranking, state: RankingInput) -> list[SourceResult]:

@@ -53,9 +53,18 @@ async def assignment(
     intent = state["intent"]
     ranking = state["ranking"]
     calls = [*intent.get("calls", []), *retrieval_calls(state.get("retrievals", {})), *ranking.get("calls", [])]
-    clusters = ranking.get("clusters", [])
-    metadata, divider = state.get("metadata", {}), ranking.get("divider")
-    return Assignment(turn, options, results, conversation, metadata, intent, calls, clusters=clusters, divider=divider)
+    return Assignment(
+        turn,
+        options,
+        results,
+        conversation,
+        state.get("metadata", {}),
+        intent,
+        calls,
+        clusters=ranking.get("clusters", []),
+        divider=ranking.get("divider"),
+        doubt=ranking.get("doubt"),
+    )
 
 
 def style_asked_for(state: AnswerInput, options: Options) -> str:

@@ -22,7 +22,9 @@ def answer_structured(
     async def answer_structured(state: AnswerInput, runtime: Runtime[Context]) -> AnswerUpdate:
         started = time.perf_counter()
         task = await assignment(state, runtime, settings, evidence)
-        draft = structured_draft(templates, task.variables, task.turn["language"], opening=task.opening)
+        draft = structured_draft(
+            templates, task.variables, task.turn["language"], opening=task.opening, doubt=task.doubt
+        )
         draft["asked_style"] = style_asked_for(state, task.options)
         runtime.stream_writer({"stage": "answer_structured", "characters": len(draft["text"])})
         draft["elapsed_ms"] = round((time.perf_counter() - started) * 1000, 3)

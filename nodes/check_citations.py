@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -12,7 +13,7 @@ from groundgraph.chains.check_answer import check_answer, verdict_of
 from groundgraph.chains.claims import CheckedAnswer
 from groundgraph.core.blocking import run_blocking
 from groundgraph.core.context import Context, Options, options_in_force
-from groundgraph.core.evidence import EvidenceRecord
+from groundgraph.core.evidence import EvidenceRecord, SourceResult
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Check, Draft, Flag, Ranking, Turn, Verdict
@@ -44,13 +45,15 @@ def check_citations(settings: Settings, evidence: EvidenceStore) -> Node[CheckCi
     async def check_citations(state: CheckCitationsInput, runtime: Runtime[Context]) -> CheckCitationsUpdate:
         started = time.perf_counter()
         draft, turn = state["draft"], state["turn"]
-        results = await evidence.results(runtime.store, state["ranking"]["refs"], state.get("bodies"))
+        written, refs = draft["text"][: draft.get("written", 0)], state["ranking"]["refs"]
+        # What no model wrote is not compared with the evidence.
+        results = await evidence.results(runtime.store, refs, state.get("bodies")) if written else []
         options = options_in_force(settings, turn["options"], runtime.context)
-        order = [place for place in draft.get("order", []) if place <= len(results)]
+        order = [place for place in draft.get("order", []) if place <= len(refs)]
         answer = CheckedAnswer(
-            written=draft["text"][: draft.get("written", 0)],
+            written=written,
             question=turn["question"],
-            evidence={label: results[place - 1] for label, place in enumerate(_all(order, len(results)), 1)},
+            evidence=_by_label(results, order) if written else {},
             cited=len(order),
             general=GENERAL_KNOWLEDGE if options.allow_parametric is True else (),
         )
@@ -69,9 +72,10 @@ def check_citations(settings: Settings, evidence: EvidenceStore) -> Node[CheckCi
     return check_citations
 
 
-def _all(order: list[int], total: int) -> list[int]:
-    """The places in the ranking by label: those that the text uses, then the others."""
-    return list(dict.fromkeys([*order, *range(1, total + 1)]))
+def _by_label(results: Sequence[SourceResult], order: Sequence[int]) -> dict[int, SourceResult]:
+    """The evidence by label: that which the text uses, then the rest."""
+    places = dict.fromkeys([*order, *range(1, len(results) + 1)])
+    return {label: results[place - 1] for label, place in enumerate(places, 1)}
 
 
 async def _checked(answer: CheckedAnswer, draft: Draft, settings: Settings, options: Options) -> Check:

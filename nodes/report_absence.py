@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from langgraph.runtime import Runtime
 
-from groundgraph.core.context import Context, options_in_force
+from groundgraph.chains.absence_answer import absence_answer, says_absence
+from groundgraph.chains.result_rows import template_variables
+from groundgraph.chains.structured_answer import AnswerTemplates
+from groundgraph.core.context import Context, Options, options_in_force
+from groundgraph.core.errors import TemplateInvalid
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_outcome import absence_outcome
 from groundgraph.nodes.answer_state import AnswerInput, AnswerUpdate, style_asked_for
@@ -12,8 +16,13 @@ from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 
 
-def report_absence(settings: Settings, prompts: Prompts) -> Node[AnswerInput, AnswerUpdate]:
-    """The node. No model is called: it could only invent something (S5)."""
+def report_absence(settings: Settings, prompts: Prompts, templates: AnswerTemplates) -> Node[AnswerInput, AnswerUpdate]:
+    """The node. No model is called: it could only invent something (S5).
+
+    A template of the structured style that has words for no results says them in place of ours; that a source was down
+    is always said in ours, which no template can tell apart.
+    """
+    own_words = says_absence(settings.synthesis)
 
     async def report_absence(state: AnswerInput, runtime: Runtime[Context]) -> AnswerUpdate:
         if small_talk := state["turn"].get("small_talk"):
@@ -24,24 +33,43 @@ def report_absence(settings: Settings, prompts: Prompts) -> Node[AnswerInput, An
         retrievals = state["retrievals"].values()
         outcome = absence_outcome(retrievals)
         failed = list(dict.fromkeys(entry["source"] for entry in retrievals if entry["status"] != "ok"))
+        options = options_in_force(settings, state["turn"]["options"], runtime.context)
+        style = style_asked_for(state, options)
+        notes: list[str] = []
         if outcome == "unavailable":
             text = prompts.render("unavailable", language=language, failed=failed)
-        else:
+        elif not (own_words and style == "structured" and (text := _own_text(state, templates, options, notes))):
             text = prompts.render("nothing_found", language=language)
-        options = options_in_force(settings, state["turn"]["options"], runtime.context)
         runtime.stream_writer({"stage": "report_absence", "outcome": outcome})
         return {
             "draft": {
                 "text": text.strip(),
                 "style": "fixed",
-                "asked_style": style_asked_for(state, options),
+                "asked_style": style,
                 "outcome": outcome,
                 "finish": "stop",
                 "removed": [],
-                "notes": [],
+                "notes": notes,
                 "order": [],
                 "written": 0,
             },
         }
 
     return report_absence
+
+
+def _own_text(state: AnswerInput, templates: AnswerTemplates, options: Options, notes: list[str]) -> str:
+    language = state["turn"]["language"]
+    variables = template_variables(
+        [],
+        message=state["turn"]["question"],
+        metadata=state.get("metadata", {}),
+        intent=state["intent"],
+        citation_format=options.citation_format,
+    )
+    try:
+        return absence_answer(templates, variables, language)
+    except TemplateInvalid as error:
+        problem = error.problems[0]
+        notes.append(templates.prompts.note("template_failed", language, key=problem.key, reason=problem.message))
+        return ""

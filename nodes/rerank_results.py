@@ -12,7 +12,7 @@ from groundgraph.chains.rerank import Judged, Rerank, reranked
 from groundgraph.chains.strategy_chain import first_available
 from groundgraph.core.chain_calls import collect_chain_calls
 from groundgraph.core.context import Context
-from groundgraph.core.deadline import within
+from groundgraph.core.deadline import within_turn
 from groundgraph.core.evidence import from_record
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.settings import Settings
@@ -80,7 +80,7 @@ def _call(rerank: Callable[[], Awaitable[list[Judged]]], limit: float) -> Callab
     async def work() -> list[Judged]:
         return await rerank()
 
-    return lambda: within(limit, work())
+    return lambda: within_turn(limit, work())
 
 
 def _question(state: RankingInput) -> str:

@@ -18,7 +18,7 @@ from groundgraph.core.chain_calls import collect_chain_calls
 from groundgraph.core.circuit_breaker import CircuitBreaker
 from groundgraph.core.clean_text import clean_text
 from groundgraph.core.context import Context, Options, options_in_force
-from groundgraph.core.deadline import DeadlinePassed, within
+from groundgraph.core.deadline import DeadlinePassed, within, within_turn
 from groundgraph.core.degraded import collect_degradations
 from groundgraph.core.errors import SchemaChanged, SourceContractBroken, SourceError
 from groundgraph.core.evidence import (
@@ -27,7 +27,7 @@ from groundgraph.core.evidence import (
     preview,
 )
 from groundgraph.core.evidence_store import EvidenceStore
-from groundgraph.core.filters import matches
+from groundgraph.core.filters import matches, with_times
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.model_reply import is_transient, status_code
 from groundgraph.core.retry import with_retries
@@ -178,7 +178,7 @@ async def _asked(question: Question, limit: float, attempts: int) -> tuple[Seque
         )
 
     work = with_retries(once, _worth_another, stop=stop_after_attempt(attempts), wait=_BACKOFF)
-    return await within(limit, work), tries
+    return await within_turn(limit, work), tries
 
 
 def _worth_another(error: BaseException) -> bool:
@@ -198,6 +198,8 @@ def accepted(answer: Sequence[SourceResult], question: Question) -> tuple[list[S
     if not isinstance(answer, list | tuple):
         raise SourceContractBroken(f"query() returned {type(answer).__name__} instead of a list of SourceResult")
     filters = question.intent.filters.get(question.source.name, {})
+    if filters:
+        filters = with_times(question.source.get_schema(), filters)
     whole = question.source.whole_topics
     threshold, most = (0.0, len(answer)) if whole else (question.score_threshold, question.top_k)
     kept: list[SourceResult] = []
@@ -205,19 +207,23 @@ def accepted(answer: Sequence[SourceResult], question: Question) -> tuple[list[S
     for result in answer:
         if not isinstance(result, SourceResult):
             raise SourceContractBroken(f"query() returned {type(result).__name__} instead of SourceResult")
-        reason = _fault_of(result, filters, threshold)
-        if reason is None and len(kept) == most:
-            reason = "beyond_top_k"
-        if reason is None:
-            kept.append(_normal(result, question.source))
+        judged = _judged(result, question.source, filters, threshold)
+        if isinstance(judged, str):
+            dropped[judged] += 1
+        elif len(kept) == most:
+            dropped["beyond_top_k"] += 1
         else:
-            dropped[reason] += 1
+            kept.append(judged)
     if not kept and dropped["invalid_relevance"]:
         raise SourceContractBroken("every relevance that it gave is no number")
     return kept, dict(dropped)
 
 
-def _fault_of(result: SourceResult, filters: Mapping[str, Any], score_threshold: float) -> str | None:
+def _judged(
+    result: SourceResult, source: GroundedSource, filters: Mapping[str, Any], score_threshold: float
+) -> SourceResult | str:
+    """The result with plain values of the right types, whatever a client library made of them, or the reason why it
+    does not count."""
     if not isinstance(result.content, str) or not result.content.strip():
         return "empty"
     relevance = _number(result.relevance)
@@ -225,14 +231,10 @@ def _fault_of(result: SourceResult, filters: Mapping[str, Any], score_threshold:
         return "invalid_relevance"
     if relevance < score_threshold:
         return "below_threshold"
-    metadata = result.metadata or {}
-    known = {name: condition for name, condition in filters.items() if name in metadata}
-    return None if matches(known, metadata) else "outside_filter"
-
-
-def _normal(result: SourceResult, source: GroundedSource) -> SourceResult:
-    """The result with plain values of the right types, whatever a client library made of them."""
-    relevance = min(1.0, max(0.0, _number(result.relevance) or 0.0))
+    metadata = dict(result.metadata or {})
+    if filters and not matches({name: filters[name] for name in filters if name in metadata}, metadata):
+        return "outside_filter"
+    relevance = min(1.0, max(0.0, relevance))
     score = _number(result.score) if result.score is not None else relevance
     return SourceResult(
         clean_text(result.content),
@@ -240,7 +242,7 @@ def _normal(result: SourceResult, source: GroundedSource) -> SourceResult:
         source.name,
         source.source_type,
         relevance,
-        dict(result.metadata or {}),
+        metadata,
         relevance if score is None else score,
         {name: value for name, given in result.scores.items() if (value := _number(given)) is not None},
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from langgraph._internal._constants import CONF, CONFIG_KEY_CHECKPOINTER
+from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
@@ -52,7 +54,7 @@ def review_answer(
     """
 
     async def review_answer(state: ReviewAnswerInput, runtime: Runtime[Context]) -> ReviewAnswerUpdate:
-        if runtime.execution_info is None or runtime.execution_info.thread_id is None:
+        if not _can_wait(runtime):
             raise ReviewImpossible(
                 "This answer waits for a person (human_review.support_below), and without a thread nobody can go on "
                 "with it. Run the graph with a checkpointer and a thread_id, or switch human_review off."
@@ -78,6 +80,13 @@ def review_answer(
         return {"draft": {**draft, "review": review}}
 
     return review_answer
+
+
+def _can_wait(runtime: Runtime[Context]) -> bool:
+    """Whether the steps of this run are kept on a thread; without a saver LangGraph stops it all the same."""
+    info = runtime.execution_info
+    kept = get_config().get(CONF, {}).get(CONFIG_KEY_CHECKPOINTER) is not None
+    return kept and info is not None and info.thread_id is not None
 
 
 def _question(state: ReviewAnswerInput, settings: Settings, results: Sequence[SourceResult]) -> dict[str, Any]:

@@ -141,7 +141,8 @@ def _found(paths: Sequence[str], base_dir: Path, within: Path | None, sidecar: s
 
 
 def _below(path: Path, folder: Path) -> bool:
-    return path.resolve().is_relative_to(folder.resolve())
+    # `Path.resolve` fails on a circle of links.
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
 def _total(given: Any, plan: Plan) -> int | None:

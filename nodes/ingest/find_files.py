@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISREG
 
 from groundgraph.core.clean_text import clean_text
 from groundgraph.core.document import HTML, MARKDOWN, PDF, PLAIN_TEXT, RESTRUCTURED_TEXT
@@ -98,7 +99,7 @@ def find_files(
     seen: set[str] = set()
     for given in paths:
         path = base_dir / given
-        if path.is_dir():
+        if os.path.isdir(path):
             found.folders.append(Path(os.path.abspath(path)))
             walked = _walk(path, found, base_dir, follow_links=follow_links)
             candidates = [(file, False) for file in walked if file.name != sidecar]
@@ -140,8 +141,8 @@ def _walk(folder: Path, found: FoundFiles, base_dir: Path, *, follow_links: bool
 def _sort_in(found: FoundFiles, file: FoundFile, *, explicit: bool) -> None:
     suffix = file.path.suffix.lower()
     legible = clean_text(file.name)
-    if not file.path.is_file():
-        found.failed.append((legible, "there is no such file" if explicit else "not a regular file"))
+    if unusable := _unusable(file.path):
+        found.failed.append((legible, unusable))
     elif suffix in MEDIA_TYPES and legible == file.name:
         found.files.append(file)
     elif suffix in MEDIA_TYPES:
@@ -150,6 +151,17 @@ def _sort_in(found: FoundFiles, file: FoundFile, *, explicit: bool) -> None:
         found.failed.append((legible, _unsupported(suffix)))
     else:
         found.ignored[suffix or "(no suffix)"] += 1
+
+
+def _unusable(path: Path) -> str:
+    """Why nothing can be read at `path`; empty when it is a regular file."""
+    try:
+        return "" if S_ISREG(path.stat().st_mode) else "not a regular file"
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        # A null character in a name is a ValueError.
+        return "a link to what is not there" if os.path.islink(path) else "there is no such file"
+    except OSError as error:
+        return f"it cannot be looked at: {error.strerror}"
 
 
 def _unsupported(suffix: str) -> str:

@@ -81,7 +81,7 @@ async def _gone(store: KnowledgeStore, found: FoundFiles, base_dir: Path) -> lis
     stored = await store.names_from_files()
     there = {file.name for file in found.files} | {name for name, _ in found.failed}
     # What lies below a folder that could not be read is unknown, not gone.
-    unknown = tuple(f"{name}/" for name, _ in found.failed)
+    unknown = tuple("" if name == "." else f"{name}/" for name, _ in found.failed)
     return [
         name
         for name in stored

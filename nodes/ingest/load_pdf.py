@@ -11,6 +11,7 @@ from groundgraph.core.errors import IngestError
 from groundgraph.nodes.ingest.pdf_headings import MarkedHeading
 from groundgraph.nodes.ingest.pdf_text import page_texts
 from groundgraph.nodes.ingest.read_pdf import PdfContent, read_pdf
+from groundgraph.nodes.ingest.running_lines import running_metadata
 
 _BETWEEN_PAGES = "\n\n"
 # A page with fewer letters has no text layer (K2).
@@ -52,7 +53,8 @@ def load_pdf(path: Path, name: str, *, password: str | None = None) -> Document:
         _warnings(tail, content.unreadable, [number for number in poor if number not in content.unreadable])
     )
     text = _BETWEEN_PAGES.join(content.pages)
-    return Document(name, text, PDF, {"title": title}, 0, tuple(warnings), parts=parts, headings=headings)
+    metadata = {"title": title, **running_metadata(content.pages)}
+    return Document(name, text, PDF, metadata, 0, tuple(warnings), parts=parts, headings=headings)
 
 
 def _tail(path: Path) -> bytes:

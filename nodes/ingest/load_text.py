@@ -10,6 +10,7 @@ from groundgraph.chains.plain_blocks import plain_blocks
 from groundgraph.core.document import MARKDOWN, Document
 from groundgraph.core.front_matter import front_matter
 from groundgraph.nodes.ingest.decode_text import decode_text
+from groundgraph.nodes.ingest.running_lines import running_metadata
 
 # A title further down than this many characters is none.
 _TITLE_WITHIN = 20_000
@@ -30,7 +31,8 @@ def load_text(data: bytes, name: str, media_type: str) -> Document:
         except ValueError as error:
             warnings.append(f"the front matter was taken as text: {error}")
     title = metadata.get("title") or first_heading(text, start, media_type) or Path(name).stem
-    return Document(name, text, media_type, {**metadata, "title": str(title)}, start, tuple(warnings))
+    running = {} if media_type == MARKDOWN else running_metadata(text.split("\f"))
+    return Document(name, text, media_type, {**metadata, "title": str(title), **running}, start, tuple(warnings))
 
 
 def first_heading(text: str, start: int, media_type: str) -> str:

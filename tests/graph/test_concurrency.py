@@ -10,9 +10,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.memory import InMemoryStore
 from oauth_sources import ask, docs, thread
+from virtual_time import in_virtual_time
 
 from groundgraph import InMemorySource, SourceSchema, load_settings, turn_graph
 from groundgraph.core.errors import ThreadBusy, ThreadConflict
+from groundgraph.graph import thread_locks
 from groundgraph.testing import FaultySource, ScriptedChatModel
 
 SETTINGS = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
@@ -57,19 +59,36 @@ def test_fault_75_synchronous_and_asynchronous_turns_take_turns_too() -> None:
     assert len(graph.get_state(thread()).values["messages"]) == 16
 
 
-async def test_a_turn_that_waits_too_long_for_its_thread_is_refused_and_writes_nothing() -> None:
+def test_a_turn_that_waits_too_long_for_its_thread_is_refused_and_writes_nothing() -> None:
     slow = FaultySource(docs(), delay=1.5)
     graph = build(InMemorySaver(), [slow], deadlines={"turn": 0.5, "source": 5})
-    first = asyncio.create_task(graph.ainvoke(ask("first"), thread()))
-    await asyncio.sleep(0.05)
     quick = build(graph.checkpointer, deadlines={"turn": 0.1})
-    with pytest.raises(ThreadBusy, match="'t' was busy"):
-        await quick.ainvoke(ask("second"), thread())
-    await first
-    messages = (await graph.aget_state(thread())).values["messages"]
-    assert messages[0].text == "first"
-    assert len(messages) == 2
-    assert len((await quick.ainvoke(ask("third"), thread()))["messages"]) == 4
+
+    async def turns() -> None:
+        first = asyncio.create_task(graph.ainvoke(ask("first"), thread()))
+        while not slow.calls:
+            await asyncio.sleep(0.01)
+        with pytest.raises(ThreadBusy, match="'t' was busy"):
+            await quick.ainvoke(ask("second"), thread())
+        await first
+        messages = (await graph.aget_state(thread())).values["messages"]
+        assert messages[0].text == "first"
+        assert len(messages) == 2
+        assert len((await quick.ainvoke(ask("third"), thread()))["messages"]) == 4
+
+    in_virtual_time(turns())
+
+
+def test_fault_75_a_turn_that_gives_up_just_when_its_thread_is_handed_to_it_lets_the_next_one_in(monkeypatch) -> None:
+    saver = InMemorySaver()
+    first, second, third = (thread_locks._enter(saver, "t") for _ in range(3))
+    # In another thread, between the look of the one that leaves and its handing over.
+    second.cancel()
+    monkeypatch.setattr(second, "done", lambda: False)
+    thread_locks._leave(saver, "t", first)
+    assert not third.done()
+    thread_locks._leave(saver, "t", second)
+    assert third.done()
 
 
 async def test_fault_76_fifty_threads_at_once_do_not_mix() -> None:
@@ -103,11 +122,15 @@ async def test_a_second_process_on_the_same_thread_is_reported(tmp_path: Path) -
     async with AsyncSqliteSaver.from_conn_string(path) as one, AsyncSqliteSaver.from_conn_string(path) as other:
         await build(one).ainvoke(ask("before"), thread())
         # Two savers have two connections and two locks, as two processes have.
-        slow = build(one, [FaultySource(docs(), delay=0.4)])
+        held = FaultySource(docs(), delay=60, swallow_cancellation=True)
+        slow = build(one, [held], deadlines={"turn": 60, "source": 60})
         quick = build(other)
         first = asyncio.create_task(slow.ainvoke(ask("slow"), thread()))
-        await asyncio.sleep(0.2)
-        results = await asyncio.gather(quick.ainvoke(ask("quick"), thread()), first, return_exceptions=True)
+        while not held.calls:
+            await asyncio.sleep(0.01)
+        second = await asyncio.gather(quick.ainvoke(ask("quick"), thread()), return_exceptions=True)
+        held.release()
+        results = [*second, *await asyncio.gather(first, return_exceptions=True)]
         conflicts = [result for result in results if isinstance(result, ThreadConflict)]
         assert conflicts, "one of the two branches is lost, so one of the two turns must say so"
         assert (await build(one).ainvoke(ask("after"), thread()))["outcome"] in ("answered", "insufficient")

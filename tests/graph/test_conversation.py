@@ -33,6 +33,8 @@ def build(*, sources: list | None = None, reply: object = None, **settings: obje
     [
         ("Hi!", "Hello!"),
         ("good morning, team", "Hello!"),
+        ("Hi, how are you?", "Hello!"),
+        ("Как дела?", "Здравствуйте!"),
         ("Thank you very much for your help :)", "You are welcome."),
         ("bye", "Goodbye."),
         ("Привет всем!", "Здравствуйте!"),
@@ -51,7 +53,14 @@ async def test_T6_fault_07_small_talk_calls_no_model_and_no_source(message: str,
 
 
 @pytest.mark.parametrize(
-    "message", ["Hi, what is OAuth?", "thanks, but which grant types?", "Привет, что такое OAuth?"]
+    "message",
+    [
+        "Hi, what is OAuth?",
+        "thanks, but which grant types?",
+        "Привет, что такое OAuth?",
+        "How are you issued a token?",
+        "Как дела с OAuth?",
+    ],
 )
 async def test_T6_a_greeting_with_a_question_behind_it_retrieves(message: str) -> None:
     assert (await build().ainvoke(ask(message), thread()))["provenance"]["sources"]

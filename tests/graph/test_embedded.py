@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import warnings
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -18,12 +18,14 @@ from langgraph.errors import NodeTimeoutError
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.memory import InMemoryStore
+from langgraph.store.sqlite.aio import AsyncSqliteStore
 from langgraph.types import Command, interrupt
 from oauth_sources import QUESTION, ask, docs, notes, thread
 from parents import ANSWER, Desk, asked_by, in_a_row, streamed, turn
+from virtual_time import in_virtual_time
 
-from groundgraph import Context, InMemorySource, SourceSchema, load_provenance
-from groundgraph.core.errors import ConfigurationError, EvidenceMissing, ScopeMissing
+from groundgraph import Context, InMemorySource, SourceSchema, load_provenance, retrieval_tool, turn_tool
+from groundgraph.core.errors import ConfigurationError, EvidenceMissing, InputInvalid, ScopeMissing
 from groundgraph.testing import FaultySource, Reply
 
 # The state of the parent
@@ -99,6 +101,18 @@ async def test_U4_a_call_inside_a_node_belongs_to_the_parent_whatever_it_configu
     result = await parent.ainvoke(ask("And its clients?"), thread())
     assert len(result["metadata"]["retrieval_provenance_history"]) == 2
     assert {space.split(":")[0] for space in saver.storage["t"]} == {"", "call"}
+
+
+@pytest.mark.parametrize(("keys", "given"), [(["messages"], {"messages"}), (["answer", "notes"], {"answer", "notes"})])
+async def test_U4_a_call_inside_a_node_that_wants_some_outputs_gets_these(keys: list[str], given: set[str]) -> None:
+    inner, seen = turn(), []
+
+    async def call(state: Desk) -> Any:
+        seen.append(await inner.ainvoke({"messages": state["messages"]}, output_keys=keys))
+        return {}
+
+    await in_a_row(call=call).compile(checkpointer=InMemorySaver(), store=InMemoryStore()).ainvoke(ask(), thread())
+    assert set(seen[0]) == given
 
 
 # Bounds
@@ -185,6 +199,57 @@ async def test_U4_as_a_task_of_the_functional_api() -> None:
         return list(await asyncio.gather(answer(question), answer("pump 17")))
 
     assert (await flow.ainvoke(QUESTION, thread())) == [ANSWER, "Four types [1], clients."]
+
+
+# Steps that are not asynchronous, in a parent that is
+
+Answer = Callable[[Any], str]
+SYNCHRONOUS: dict[str, Answer] = {
+    "invoke": lambda turn: turn.invoke({"question": QUESTION})["answer"],
+    "stream": lambda turn: list(turn.stream({"question": QUESTION}, stream_mode="values"))[-1]["answer"],
+    "turn_tool": lambda turn: turn_tool(turn).invoke({"question": QUESTION}),
+    "retrieval_tool": lambda turn: retrieval_tool(turn).invoke({"question": QUESTION}),
+}
+
+
+@pytest.fixture
+async def sqlite() -> AsyncIterator[dict[str, Any]]:
+    """A saver and a store that belong to the event loop of the test."""
+    async with (
+        AsyncSqliteSaver.from_conn_string(":memory:") as saver,
+        AsyncSqliteStore.from_conn_string(":memory:") as store,
+    ):
+        await store.setup()
+        yield {"checkpointer": saver, "store": store}
+
+
+@pytest.mark.parametrize("way", SYNCHRONOUS)
+async def test_fault_75_U4_steps_of_a_parent_that_are_not_asynchronous_share_its_saver_and_store(
+    way: str, sqlite: dict[str, Any]
+) -> None:
+    inner = turn(None)
+
+    def call(_state: MessagesState) -> Any:
+        return {"messages": [AIMessage(SYNCHRONOUS[way](inner))]}
+
+    builder = StateGraph(MessagesState)
+    for name in ("a", "b", "c"):
+        builder.add_node(name, call)
+        builder.add_edge(START, name)
+    parent = builder.compile(**sqlite)
+    results = await asyncio.gather(*(parent.ainvoke(ask(), thread(str(number))) for number in range(5)))
+    assert all("four grant types" in message.text for one in results for message in one["messages"][1:])
+    assert {len(one["messages"]) for one in results} == {4}
+
+
+async def test_U4_a_step_that_would_wait_for_its_own_event_loop_is_refused(sqlite: dict[str, Any]) -> None:
+    inner = turn(None)
+
+    async def call(_state: MessagesState) -> Any:
+        return inner.invoke({"question": QUESTION})
+
+    with pytest.raises(RuntimeError, match="use ainvoke"):
+        await in_a_row(MessagesState, call=call).compile(**sqlite).ainvoke(ask(), thread())
 
 
 # Several turns
@@ -374,6 +439,34 @@ async def test_U4_session_metadata_of_the_parent_reaches_the_template_and_the_st
     assert "acme" not in result["messages"][-1].text
 
 
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"retrieval_provenance_history": "x"},
+        {"retrieval_provenance_history": [1]},
+        {"recently_used_keys": 5},
+        {"recently_used_keys": [["a"], "b"]},
+        {"retrieval_provenance": None},
+    ],
+)
+async def test_U4_what_a_client_of_the_parent_puts_in_place_of_a_turns_metadata_breaks_no_thread(forged: Any) -> None:
+    inner = turn(None, settings={"result_processing": {"rotation": "demote"}})
+    parent = in_a_row(turn=inner).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
+    for given in (ask(), {**ask("pump 17"), "metadata": {**forged, "customer": "a"}}, ask("and clients?")):
+        result = await parent.ainvoke(given, thread())
+    assert result["metadata"]["customer"] == "a"
+    assert result["metadata"]["retrieval_provenance_history"][-1]["question"] == "and clients?"
+    assert len(result["messages"]) == 6
+
+
+async def test_U4_metadata_of_the_parent_that_is_no_mapping_is_a_typed_error() -> None:
+    class Odd(MessagesState):
+        metadata: Any
+
+    with pytest.raises(InputInvalid, match="mapping"):
+        await in_a_row(Odd, turn=turn(None)).compile().ainvoke({**ask(), "metadata": "x"})
+
+
 # Records
 
 
@@ -402,41 +495,122 @@ async def cancelled_after(slow: FaultySource, leave: Any) -> float:
     return time.perf_counter() - started
 
 
+async def all_ended() -> None:
+    """Returns when no step goes on by itself: every task but that of the caller has ended."""
+    async with asyncio.timeout(5):
+        while asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.sleep(0.01)
+
+
 @pytest.mark.parametrize("deaf", [False, True])
-async def test_fault_69_cancelling_the_parent_reaches_the_sources_within_a_second(deaf: bool) -> None:
+def test_fault_69_cancelling_the_parent_reaches_the_sources_within_a_second(deaf: bool) -> None:
     slow = FaultySource(docs(), delay=30, swallow_cancellation=deaf)
     parent = in_a_row(turn=turn(sources=[slow, notes()])).compile(checkpointer=InMemorySaver())
-    run = asyncio.create_task(parent.ainvoke(ask(), thread()))
 
-    async def leave() -> None:
-        run.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await run
+    async def use() -> float:
+        run = asyncio.create_task(parent.ainvoke(ask(), thread()))
 
-    assert await cancelled_after(slow, leave) < 1
-    slow.release()
-    await asyncio.sleep(0.05)
+        async def leave() -> None:
+            run.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await run
+
+        seconds = await cancelled_after(slow, leave)
+        slow.release()
+        await asyncio.sleep(0.05)
+        return seconds
+
+    assert in_virtual_time(use())[0] < 1
 
 
-async def test_fault_69_a_client_that_leaves_the_stream_of_a_parent_cancels_the_sources() -> None:
+def test_fault_69_a_client_that_leaves_the_stream_of_a_parent_cancels_the_sources() -> None:
     slow = FaultySource(docs(), delay=30)
-    stream = in_a_row(turn=turn(sources=[slow])).compile().astream(ask(), stream_mode="updates", subgraphs=True)
-    async for space, update in stream:
-        assert space
-        if "resolve_intent" in update:
-            break
-    assert await cancelled_after(slow, stream.aclose) < 1
+    parent = in_a_row(turn=turn(sources=[slow])).compile()
+
+    async def use() -> float:
+        stream = parent.astream(ask(), stream_mode="updates", subgraphs=True)
+        async for space, update in stream:
+            assert space
+            if "resolve_intent" in update:
+                break
+        return await cancelled_after(slow, stream.aclose)
+
+    assert in_virtual_time(use())[0] < 1
 
 
-async def test_fault_69_a_timeout_of_the_parents_node_cancels_the_sources() -> None:
+def test_fault_69_a_timeout_of_the_parents_node_cancels_the_sources() -> None:
     slow = FaultySource(docs(), delay=30)
     builder = StateGraph(Desk)
     builder.add_node("turn", turn(sources=[slow]), timeout=0.3)
     builder.add_edge(START, "turn")
-    with pytest.raises(NodeTimeoutError):
-        await builder.compile().ainvoke(ask())
+    parent = builder.compile()
 
     async def nothing() -> None:
         """It is over already."""
 
-    assert await cancelled_after(slow, nothing) < 1
+    async def use() -> float:
+        with pytest.raises(NodeTimeoutError):
+            await parent.ainvoke(ask())
+        return await cancelled_after(slow, nothing)
+
+    seconds, took = in_virtual_time(use())
+    assert seconds < 1
+    assert 0.3 <= took < 1.3
+
+
+def test_fault_69_a_branch_of_the_parent_that_fails_ends_the_sources_of_the_turn_beside_it() -> None:
+    slow, broken = FaultySource(docs(), delay=30), [True]
+
+    async def fail(_state: Desk) -> Any:
+        while broken and not slow.calls:
+            await asyncio.sleep(0.01)
+        if broken:
+            raise ConnectionError("the other branch")
+        return {}
+
+    builder = StateGraph(Desk)
+    builder.add_node("turn", turn(sources=[slow, notes()]))
+    builder.add_node("fail", fail)
+    builder.add_edge(START, "turn")
+    builder.add_edge(START, "fail")
+    parent = builder.compile(checkpointer=InMemorySaver(), store=InMemoryStore())
+
+    async def use() -> tuple[float, Any]:
+        run = asyncio.create_task(parent.ainvoke(ask(), thread()))
+
+        async def leave() -> None:
+            with pytest.raises(ConnectionError):
+                await run
+
+        seconds = await cancelled_after(slow, leave)
+        await all_ended()
+        # What was cut short is no failure of the source: it is asked again.
+        broken.clear()
+        slow.delay = 0
+        return seconds, await parent.ainvoke(None, thread())
+
+    seconds, result = in_virtual_time(use())[0]
+    assert seconds < 1
+    assert [message.text for message in result["messages"][1:]] == [ANSWER]
+    assert result["metadata"]["retrieval_provenance"]["sources"] == {"docs": "ok", "notes": "ok"}
+
+
+def test_fault_69_a_run_that_is_cancelled_twice_leaves_no_source_asked() -> None:
+    slow = FaultySource(docs(), delay=30)
+    graph = turn(sources=[slow, notes()])
+
+    async def use() -> float:
+        run = asyncio.create_task(graph.ainvoke(ask()))
+
+        async def leave() -> None:
+            run.cancel()
+            await asyncio.sleep(0)
+            run.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await run
+
+        seconds = await cancelled_after(slow, leave)
+        await all_ended()
+        return seconds
+
+    assert in_virtual_time(use())[0] < 1

@@ -14,6 +14,7 @@ from langgraph.prebuilt import ToolNode
 from langgraph.store.memory import InMemoryStore
 from oauth_sources import QUESTION, ask, docs, notes, thread
 from parents import ANSWER, asked_by, calls_of, in_a_row, streamed, turn
+from virtual_time import in_virtual_time
 
 from groundgraph import (
     Context,
@@ -158,13 +159,18 @@ async def test_U4_a_context_is_retrieved_inside_a_node_and_touches_no_thread() -
 
 
 @pytest.mark.parametrize("make", [turn_tool, retrieval_tool])
-async def test_fault_69_cancelling_an_agent_reaches_the_sources_of_its_tool(make: Any) -> None:
+def test_fault_69_cancelling_an_agent_reaches_the_sources_of_its_tool(make: Any) -> None:
     slow = FaultySource(docs(), delay=30)
     tool = make(turn(sources=[slow, notes()]))
-    run = asyncio.create_task(agent([asking(QUESTION, name=tool.name)], tool).ainvoke(ask(), thread()))
-    while not slow.calls:
-        await asyncio.sleep(0.01)
-    run.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(run, 1)
-    assert slow.cancellations == 1
+    asker = agent([asking(QUESTION, name=tool.name)], tool)
+
+    async def use() -> None:
+        run = asyncio.create_task(asker.ainvoke(ask(), thread()))
+        while not slow.calls:
+            await asyncio.sleep(0.01)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(run, 1)
+        assert slow.cancellations == 1
+
+    in_virtual_time(use())

@@ -10,8 +10,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 from oauth_sources import ask, docs, notes, thread
+from parents import in_a_row
 
-from groundgraph import Context, Settings, load_provenance, load_settings, open_graph, turn_graph
+from groundgraph import Context, Settings, load_provenance, load_settings, open_graph, resume_turn, turn_graph
 from groundgraph.core.errors import ConfigurationError, ReviewImpossible, ScopeMissing
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.testing import ScriptedChatModel
@@ -196,6 +197,28 @@ async def test_U3_an_answer_that_cannot_wait_is_an_error_that_says_so() -> None:
     graph = turn_graph(settings(), sources=[docs()], chat_model=ScriptedChatModel(WEAK))
     with pytest.raises(ReviewImpossible, match="checkpointer and a thread_id"):
         await graph.ainvoke(ask())
+
+
+async def test_U3_who_resumes_a_turn_that_waits_is_asked_again_and_given_no_answer() -> None:
+    graph = build()
+    asked = (await graph.ainvoke(ask(), thread()))["__interrupt__"][0]
+    result = await resume_turn(graph, "t")
+    assert "answer" not in result
+    assert result["__interrupt__"][0].id == asked.id
+
+
+async def test_U3_a_thread_without_a_checkpointer_is_nothing_to_wait_on() -> None:
+    graph = turn_graph(settings(), sources=[docs()], chat_model=ScriptedChatModel(WEAK))
+    with pytest.raises(ReviewImpossible, match="checkpointer and a thread_id"):
+        await graph.ainvoke(ask(), thread())
+    parent = in_a_row(turn=graph).compile(store=InMemoryStore())
+    with pytest.raises(ReviewImpossible, match="checkpointer and a thread_id"):
+        await parent.ainvoke(ask(), thread())
+
+
+def test_U3_nobody_decides_about_an_answer_that_is_written_anew_when_the_decision_comes() -> None:
+    with pytest.raises(ConfigurationError, match="checkpointer=False keeps none"):
+        turn_graph(settings(), sources=[docs()], chat_model=ScriptedChatModel(WEAK), checkpointer=False)
 
 
 async def test_U3_a_policy_of_the_citation_check_comes_first() -> None:

@@ -233,7 +233,8 @@ async def test_u2_a_graph_for_others_reads_only_below_its_folder(tmp_path):
     (tmp_path / "docs" / "a.md").write_text("Apples.")
     (tmp_path / "docs" / "link.md").symlink_to(tmp_path / "secret.md")
     graph = ingest_graph(settings_in(tmp_path), within=tmp_path / "docs")
-    given = ["docs", "secret.md", "docs/../secret.md", str(tmp_path / "secret.md"), "/etc/hosts"]
+    (tmp_path / "round").symlink_to("round")
+    given = ["docs", "secret.md", "docs/../secret.md", str(tmp_path / "secret.md"), "/etc/hosts", "round"]
     report = await run_ingest(graph, {"paths": given})
     assert await names(tmp_path) == ["docs/a.md"]
     assert {entry["document"] for entry in report.failed} == {*given[1:], "docs/link.md"}

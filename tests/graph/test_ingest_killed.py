@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from interruptible import interruptible
 
 pytestmark = pytest.mark.slow
 COUNT = 10_000
@@ -135,7 +136,8 @@ def test_fault_48_the_command_says_which_one_is_missing_and_ends_with_1(document
 def test_k1_an_interrupt_ends_the_command_in_order_and_the_next_run_goes_on(documents, tmp_path):
     (tmp_path / "docs").symlink_to(documents / "docs")
     command = [sys.executable, "-m", "groundgraph", "ingest", "docs"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with interruptible():
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     base = tmp_path / ".groundgraph" / "knowledge_base.sqlite"
     while process.poll() is None and not (base.exists() and _written(base) > 500):
         time.sleep(0.05)

@@ -98,7 +98,7 @@ class Slow(KnowledgeBaseSource):
 async def test_r9_a_source_that_fails_to_tell_or_is_late_leaves_its_chunks_apart(tmp_path, kind):
     source = await base(tmp_path, kind=kind)
     given = load_settings(
-        {"intent": {"mode": "static"}, "retrieval": {"score_threshold": 0}, "deadlines": {"source": 0.4}}
+        {"intent": {"mode": "static"}, "retrieval": {"score_threshold": 0}, "deadlines": {"source": 3}}
     )
     context = await retrieve_context(retrieval_graph(given, sources=[source]), QUESTION)
     assert len(context.evidence) == 3

@@ -195,7 +195,7 @@ async def test_k12_documents_are_listed_shown_and_removed(tmp_path):
         assert (await base.adocument(name)).text == NUTS["fact"]
         [chunk] = await base.achunks(name)
         assert chunk.chunk.text == NUTS["fact"]
-        assert await base.aremove(name) is True
+        assert await base.aremove(next(row.id for row in rows if row.name == name)) is True
         assert await base.adocument(name) is None
         assert await base.achunks(name) == []
         assert [row.name for row in await base.adocuments()] == [row.name for row in rows if row.name != name]

@@ -53,6 +53,17 @@ async def opened(folder: Path, **more: Any) -> AsyncIterator[Any]:
         yield graph
 
 
+def freeze(monkeypatch: pytest.MonkeyPatch, at: datetime) -> None:
+    """Pruning takes `at` for the present."""
+
+    class Frozen(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            return at.astimezone(tz)
+
+    monkeypatch.setattr("groundgraph.graph.prune_checkpoints.datetime", Frozen)
+
+
 async def ask(graph: Any, *pumps: int, thread: str = "t", **options: Any) -> list[Any]:
     return [await graph.ainvoke({"question": f"pump {n}"}, place(thread), **options) for n in pumps]
 
@@ -216,12 +227,15 @@ async def test_every_durability_can_be_pruned(tmp_path: Path, durability: str) -
         assert (await whole(graph))[: len(before)] == before
 
 
-async def test_the_conversations_that_nobody_went_on_with_are_forgotten(tmp_path: Path) -> None:
+async def test_the_conversations_that_nobody_went_on_with_are_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with opened(tmp_path) as graph:
         await ask(graph, 1, thread="old")
-        await asyncio.sleep(1.2)
+        between = datetime.now(UTC)
         await ask(graph, 2, thread="new")
-        done = await prune_checkpoints(graph, older_than=timedelta(seconds=1))
+        freeze(monkeypatch, between + timedelta(hours=1))
+        done = await prune_checkpoints(graph, older_than=timedelta(hours=1))
         assert (done.threads, done.forgotten, done.records, done.bodies) == (2, 1, 1, 1)
         assert (await graph.aget_state(place("old"))).values.get("messages", []) == []
         assert len(await whole(graph, "new")) == 2
@@ -252,6 +266,22 @@ async def test_the_conversations_of_another_graph_in_the_same_file_are_left_alon
         done = await prune_checkpoints(graph, keep_turns=1, older_than=timedelta(0))
         assert done == Pruned()
         assert count(tmp_path, "threads.sqlite", "checkpoints", "thread_id = 'theirs'") == before
+
+
+async def test_a_conversation_of_another_graph_that_counts_turns_too_is_left_alone(tmp_path: Path) -> None:
+    class Game(MessagesState):
+        turn: dict[str, Any]
+
+    async with opened(tmp_path) as graph:
+        builder = StateGraph(Game)
+        builder.add_node("move", lambda _: {"turn": {"id": "white", "number": 1}})
+        builder.add_edge(START, "move")
+        other = builder.compile(checkpointer=graph.checkpointer)
+        for _ in range(2):
+            await other.ainvoke({"messages": [("user", "e4")]}, place("game"))
+        await asyncio.sleep(0.01)
+        assert await prune_checkpoints(graph, keep_turns=1, older_than=timedelta(0)) == Pruned()
+        assert (await other.aget_state(place("game"))).values["turn"]["id"] == "white"
 
 
 async def test_fault_75_a_turn_under_way_is_waited_for(tmp_path: Path) -> None:
@@ -297,14 +327,15 @@ async def test_wrong_arguments_and_other_savers_are_refused(tmp_path: Path) -> N
         await prune_checkpoints(graph, keep_turns=1)
 
 
-async def test_the_age_is_that_of_the_last_turn(tmp_path: Path) -> None:
+async def test_the_age_is_that_of_the_last_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(tmp_path) as graph:
         await ask(graph, 1)
-        started = datetime.now(UTC)
-        await asyncio.sleep(0.6)
+        between = datetime.now(UTC)
         await ask(graph, 2)
-        done = await prune_checkpoints(graph, older_than=datetime.now(UTC) - started - timedelta(seconds=0.1))
-        assert done.forgotten == 0
+        freeze(monkeypatch, between + timedelta(hours=1))
+        assert (await prune_checkpoints(graph, older_than=timedelta(hours=1))).forgotten == 0
+        freeze(monkeypatch, datetime.now(UTC) + timedelta(hours=1))
+        assert (await prune_checkpoints(graph, older_than=timedelta(hours=1))).forgotten == 1
 
 
 async def test_fault_75_a_transaction_of_a_turn_under_way_is_not_ended_by_giving_space_back(tmp_path: Path) -> None:
@@ -363,6 +394,75 @@ async def test_K12_a_turn_under_way_keeps_its_evidence_before_any_checkpoint_ref
         assert "Pump 2 " in (await turn)[0]["answer"]
     async with opened(tmp_path) as graph:
         assert "Pump 2 " in (await load_provenance(graph, "other"))["results"][0]["text"]
+
+
+class Killed(Exception):
+    """In place of the end of the process."""
+
+
+async def killed(*_: Any) -> Any:
+    raise Killed
+
+
+def written_long_ago(folder: Path) -> None:
+    """Make all texts of evidence older than any that a turn under way may have written."""
+    connection = sqlite3.connect(folder / "evidence.sqlite")
+    connection.execute(
+        "UPDATE store SET updated_at = datetime('now', '-30 hours') WHERE prefix = 'groundgraph.evidence'"
+    )
+    connection.commit()
+    connection.close()
+
+
+def texts(folder: Path) -> int:
+    return count(folder, "evidence.sqlite", "store", "prefix = 'groundgraph.evidence'")
+
+
+async def test_K12_texts_that_a_killed_prune_left_behind_go_with_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(tmp_path) as graph:
+        await ask(graph, 1, 2, 3, 4)
+        with monkeypatch.context() as patch:
+            patch.setattr("groundgraph.graph.prune_checkpoints.remove_unused", killed)
+            with pytest.raises(Killed):
+                await prune_checkpoints(graph, keep_turns=1)
+    async with opened(tmp_path) as graph:
+        assert texts(tmp_path) == 4
+        assert (await prune_checkpoints(graph, keep_turns=1)).bodies == 0, "a turn of another process may write them"
+        written_long_ago(tmp_path)
+        assert (await prune_checkpoints(graph, keep_turns=1, threads=["t"])).bodies == 0, "others are not looked at"
+        # The state in which the last turn began refers to the one before it.
+        assert (await prune_checkpoints(graph, keep_turns=1)).bodies == 2
+        assert (await load_provenance(graph, "t"))["results"][0]["text"].startswith("Pump 4 ")
+        assert "Pump 1 " in (await ask(graph, 1))[0]["answer"]
+
+
+async def test_K12_an_old_text_that_any_record_or_checkpoint_refers_to_stays(tmp_path: Path) -> None:
+    async with opened(tmp_path) as graph:
+        await ask(graph, 1, 2)
+        await ask(graph, 3, thread="other")
+        interrupted = graph.ainvoke({"question": "pump 5"}, place("waits"), interrupt_before=["merge_results"])
+        await interrupted
+    async with opened(tmp_path) as graph:
+        written_long_ago(tmp_path)
+        assert (await prune_checkpoints(graph, keep_turns=5)).bodies == 0
+        assert "Pump 5 " in (await resume_turn(graph, "waits"))["answer"]
+
+
+@pytest.mark.parametrize("step", ["_forget_items", "_forget_checkpoints"])
+async def test_K12_a_conversation_whose_removal_was_killed_is_found_by_the_next_prune(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    async with opened(tmp_path) as graph:
+        await ask(graph, 1, 2)
+        with monkeypatch.context() as patch:
+            patch.setattr(f"groundgraph.graph.forget_thread.{step}", killed)
+            with pytest.raises(Killed):
+                await prune_checkpoints(graph, older_than=timedelta(0))
+        done = await prune_checkpoints(graph, older_than=timedelta(0))
+        assert (done.forgotten, done.threads) == (1, 1)
+        assert count(tmp_path, "evidence.sqlite", "store", "prefix LIKE 'groundgraph.provenance%'") == 0
 
 
 async def test_looking_for_references_lets_go_of_the_file_when_it_has_found_all(tmp_path: Path) -> None:

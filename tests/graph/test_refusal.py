@@ -47,7 +47,9 @@ async def base(folder: Path, embedder: Embedder | None = None) -> Path:
     return path
 
 
-async def asked(question: str, path: Path, model: ScriptedChatModel, embedder: Any = None, **settings: Any) -> Any:
+async def asked(
+    question: str, path: Path, model: ScriptedChatModel | None, embedder: Any = None, **settings: Any
+) -> Any:
     retrieval = {"score_threshold": 0.0, **settings.pop("retrieval", {})}
     # The question itself is the query: no model is called before the evidence is there.
     intent = {"mode": "static", "include_message_as_query": True}
@@ -131,3 +133,61 @@ async def test_S5_general_knowledge_may_answer_what_the_evidence_does_not(tmp_pa
     assert "The railway museum." in output["answer"]
     [call] = model.calls
     assert not any("Penguins" in message.text for message in call.prompt.messages)
+
+
+# The base holds one word of it that says nothing about what is asked.
+DOUBTFUL = "What is the cold capital of Peru?"
+DOUBT = {"retrieval": {"doubt_threshold": 0.5}}
+
+
+async def without_model(question: str, path: Path, **settings: Any) -> Any:
+    return await asked(question, path, None, **settings)
+
+
+@pytest.mark.parametrize("style", ["structured", "conversational", "hybrid"])
+async def test_S8_an_answer_that_no_model_writes_says_when_it_may_be_none(tmp_path, style):
+    output = await without_model(DOUBTFUL, await base(tmp_path), synthesis={"style": style})
+    assert output["outcome"] == "answered"
+    assert 0.05 <= output["support"]["answerable"] < 0.15
+    assert output["answer"].startswith("The evidence may not answer this question.")
+    [told] = [note for note in output["notes"] if "may not be answered" in note]
+    assert told.endswith("mentions capital, Peru.")
+    assert output["provenance"]["notes"] == output["notes"]
+
+
+async def test_S8_the_doubt_is_told_in_the_users_language(tmp_path):
+    output = await without_model("Какая столица у Перу, и почему там penguins?", await base(tmp_path), **DOUBT)
+    assert output["answer"].startswith("Возможно, в найденных материалах нет ответа")
+    assert any("Перу" in note for note in output["notes"])
+
+
+async def test_S8_an_answer_from_evidence_that_fits_carries_no_doubt(tmp_path):
+    output = await without_model(ANSWERED, await base(tmp_path))
+    assert output["answer"].startswith("From the evidence:")
+    assert not any("may not" in note for note in output["notes"])
+
+
+async def test_S8_a_doubt_threshold_of_zero_never_tells_a_doubt(tmp_path):
+    output = await without_model(DOUBTFUL, await base(tmp_path), retrieval={"doubt_threshold": 0})
+    assert output["answer"].startswith("From the evidence:")
+    assert not any("may not" in note for note in output["notes"])
+
+
+async def test_S8_a_model_is_asked_without_the_doubt_and_one_that_fails_leaves_it(tmp_path):
+    path = await base(tmp_path)
+    written = await asked(DOUBTFUL, path, ScriptedChatModel("The documents do not say [1]."))
+    assert not any("may not" in note for note in written["notes"])
+    failed = await asked(DOUBTFUL, path, ScriptedChatModel([ValueError("no")]))
+    assert failed["answer"].startswith("The evidence may not answer this question.")
+    assert any("may not be answered" in note for note in failed["notes"])
+
+
+async def test_S8_evidence_of_other_kinds_of_sources_is_not_doubted():
+    source = InMemorySource([TEXTS["sea"]], name="notes")
+    intent = {"mode": "static", "include_message_as_query": True}
+    settings = load_settings({"retrieval": {"score_threshold": 0.0}, "intent": intent})
+    graph = turn_graph(settings, sources=[source])
+    output = await graph.ainvoke({"messages": [HumanMessage(HARDLY)]})
+    assert output["answer"].startswith("From the evidence:")
+    assert not any("may not" in note for note in output["notes"])
+    await graph.resources.close()

@@ -32,6 +32,20 @@ def test_I9_the_switches_are_data_that_name_known_options() -> None:
     assert all(isinstance(options, dict) and options for options in switches.values())
 
 
+@pytest.mark.parametrize(
+    ("settings", "sources", "told"),
+    [
+        ({"intent": {"mode": "static"}}, [InMemorySource(name="b")], "of type dict"),
+        (None, [InMemorySource(name="b")], "of type NoneType"),
+        (load_settings(), ["docs"], "of type str is no source"),
+        (load_settings(), [InMemorySource], "of type ABCMeta is no source"),
+    ],
+)
+def test_U1_what_is_no_settings_and_no_source_is_told_in_plain_words(settings, sources, told) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        turn_graph(settings, sources=sources)
+
+
 def test_R11_a_configured_source_and_one_from_python_stand_side_by_side() -> None:
     settings = load_settings({"sources": [{"type": "memory", "name": "a", "records": ["x"]}]})
     built = resources.Resources.build(settings, sources=[InMemorySource(name="b")])

@@ -23,6 +23,13 @@ async def test_T8_retrieve_context_gives_context_evidence_provenance_and_outcome
     assert found.context.startswith("[1] OAuth > Grants\nOAuth has four grant types.")
     assert [row["label"] for row in found.evidence] == [1, 2]
     assert found.provenance["sources"]["docs"]["status"] == "ok"
+    context, evidence, provenance, outcome = found
+    assert (context, evidence, provenance, outcome) == (
+        found.context,
+        found.evidence,
+        found.provenance,
+        found.outcome,
+    )
     assert model.calls == []
     whole = await graph.ainvoke(ask(), thread())
     assert [row["text"] for row in found.evidence] == [row["text"] for row in whole["provenance"]["results"]]

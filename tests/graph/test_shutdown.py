@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from interruptible import interruptible
 
 SUPPORT = Path(__file__).parent.parent / "support"
 ANSWER = "OAuth has four grant types [1]."
@@ -24,13 +25,18 @@ def lines(path: Path) -> list[str]:
 def ended_by(number: signal.Signals, folder: Path, durability: str) -> int:
     """The exit code of a process that was sent a signal while it answered."""
     command = [sys.executable, "shutdown_load.py", "serve", str(folder), durability]
-    with subprocess.Popen(command, cwd=SUPPORT, stderr=subprocess.PIPE, text=True) as process:
+    with interruptible():
+        process = subprocess.Popen(command, cwd=SUPPORT, stderr=subprocess.PIPE, text=True)
+    with process:
         until = time.monotonic() + 120
         while len(lines(folder / "begun")) < TURNS and process.poll() is None and time.monotonic() < until:
             time.sleep(0.02)
         assert process.poll() is None, process.stderr.read() if process.stderr else ""
         process.send_signal(number)
-        return process.wait(60)
+        try:
+            return process.wait(200)
+        finally:
+            process.kill()
 
 
 def recovered(folder: Path) -> dict[str, Any]:
@@ -39,7 +45,7 @@ def recovered(folder: Path) -> dict[str, Any]:
         cwd=SUPPORT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=200,
         check=False,
     )
     assert run.returncode == 0, run.stderr

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.memory import InMemoryStore
@@ -72,3 +75,27 @@ async def test_it_reads_no_checkpoint_between_the_head_and_the_snapshot(tmp_path
 @pytest.mark.parametrize("other", [None, "memory"])
 def test_other_savers_are_left_alone(other: object) -> None:
     assert LinearSqliteSaver.over(other) is other
+
+
+async def test_fault_45_writes_in_line_behind_one_that_a_locked_file_failed_wait_no_longer(tmp_path: Path) -> None:
+    path = tmp_path / "t.sqlite"
+    async with AsyncSqliteSaver.from_conn_string(str(path)) as plain:
+        saver = LinearSqliteSaver.over(plain)
+        place = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+
+        async def write() -> None:
+            await saver.aput(place, empty_checkpoint(), {}, {})
+
+        await write()
+        await saver.conn.execute("PRAGMA busy_timeout=50")
+        holder = sqlite3.connect(path)
+        holder.execute("BEGIN EXCLUSIVE")
+        tried: list[str] = []
+        await saver.conn.set_trace_callback(lambda said: tried.append(said) if "INTO checkpoints" in said else None)
+        failed = await asyncio.gather(*(write() for _ in range(6)), return_exceptions=True)
+        assert [str(error) for error in failed] == ["database is locked"] * 6
+        assert len(tried) == 1, "only the first one waited for the file"
+        holder.rollback()
+        holder.close()
+        await write()
+        assert len(tried) == 2

@@ -12,6 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.store.memory import InMemoryStore
 from oauth_sources import ask, docs, notes, thread
+from virtual_time import in_virtual_time
 
 from groundgraph import load_settings, turn_graph
 from groundgraph.testing import FaultySource, Reply, ScriptedChatModel
@@ -134,26 +135,34 @@ async def test_fault_73_a_label_split_across_chunks_is_resolved_once_complete() 
     assert not any(piece.endswith("[") for piece in pieces)
 
 
-async def test_fault_69_a_client_that_leaves_cancels_source_and_model() -> None:
+def test_fault_69_a_client_that_leaves_cancels_source_and_model() -> None:
     slow = FaultySource(docs(), delay=30)
-    task = asyncio.create_task(build(sources=[slow, notes()]).ainvoke(ask()))
-    await asyncio.sleep(0.3)
-    started = time.perf_counter()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    while not slow.cancellations and time.perf_counter() - started < 1:
-        await asyncio.sleep(0.01)
-    assert slow.cancellations == 1
-
+    source_graph = build(sources=[slow, notes()])
     model_graph = build(reply=Reply("one two three " * 50, token_delay=0.05))
-    stream = model_graph.astream(ask(), stream_mode="messages")
-    await anext(stream)
-    started = time.perf_counter()
-    await stream.aclose()
-    assert time.perf_counter() - started < 1
-    await asyncio.sleep(0.2)
-    assert not [t for t in asyncio.all_tasks() if "answer_conversational" in repr(t)]
+
+    async def leave_the_source() -> None:
+        task = asyncio.create_task(source_graph.ainvoke(ask()))
+        while not slow.calls:
+            await asyncio.sleep(0.01)
+        started = time.monotonic()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while not slow.cancellations and time.monotonic() - started < 1:
+            await asyncio.sleep(0.01)
+        assert slow.cancellations == 1
+
+    async def leave_the_model() -> None:
+        stream = model_graph.astream(ask(), stream_mode="messages")
+        await anext(stream)
+        started = time.monotonic()
+        await stream.aclose()
+        assert time.monotonic() - started < 1
+        await asyncio.sleep(0.2)
+        assert not [t for t in asyncio.all_tasks() if "answer_conversational" in repr(t)]
+
+    in_virtual_time(leave_the_source())
+    in_virtual_time(leave_the_model())
 
 
 async def test_fault_74_a_slow_reader_bounds_what_waits_for_it() -> None:

@@ -8,11 +8,14 @@ import time
 from dataclasses import replace
 
 import pytest
+from held_source import held_source, lag_while_blocked
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from oauth_sources import QUESTION, ask, docs, notes, thread
+from virtual_time import in_virtual_time
 
 from groundgraph import Context, InMemorySource, SourceSchema, load_settings, turn_graph
+from groundgraph.core.deadline import left_behind
 from groundgraph.core.errors import ConfigurationError, TemplateInvalid
 from groundgraph.testing import FaultySource, Reply, ScriptedChatModel
 
@@ -157,12 +160,18 @@ async def test_R2_a_source_whose_required_field_is_not_set_is_skipped() -> None:
 # Sources and merge
 
 
-async def test_R7_S8_one_source_of_three_hangs_and_one_raises() -> None:
+def test_R7_S8_one_source_of_three_hangs_and_one_raises() -> None:
     hanging = FaultySource(InMemorySource(["x"], name="slow"), delay=30, swallow_cancellation=True)
     broken = FaultySource(InMemorySource(["x"], name="broken"), error=RuntimeError("disk on fire"))
     graph, _ = build(sources=[hanging, broken, docs()], settings={"deadlines": {"source": 0.3, "turn": 5}})
-    result = await graph.ainvoke(ask())
-    hanging.release()
+
+    async def a_turn() -> dict:
+        result = await graph.ainvoke(ask())
+        hanging.release()
+        await asyncio.gather(*left_behind)
+        return result
+
+    result, _ = in_virtual_time(a_turn())
     assert result["outcome"] == "answered"
     assert {c["source_name"] for c in result["citations"]} == {"docs"}
     statuses = {name: report["status"] for name, report in result["provenance"]["sources"].items()}
@@ -328,9 +337,10 @@ async def test_fault_01_an_empty_message_gets_a_fixed_reply_and_a_record() -> No
 
 async def test_fault_02_a_huge_message_is_rejected_quickly_without_a_model() -> None:
     graph, model = build(reply="x", checkpointer=InMemorySaver())
-    started = time.perf_counter()
+    # The time that this process works: it does not depend on what else the machine does.
+    started = time.process_time()
     result = await graph.ainvoke(ask("grant types " * 90_000), thread())
-    assert time.perf_counter() - started < 0.2
+    assert time.process_time() - started < 0.2
     assert model.calls == []
     assert "1,080,000" in result["answer"] or "1080000" in result["answer"]
     assert len(result["messages"][0].text) <= 200
@@ -411,23 +421,21 @@ async def test_fault_21_a_truncated_answer_is_marked() -> None:
     assert any("cut off" in note for note in result["notes"])
 
 
-async def test_fault_22_a_model_that_hangs_gives_way_within_the_deadline() -> None:
+def test_fault_22_a_model_that_hangs_gives_way_within_the_deadline() -> None:
     graph, _ = build(reply=Reply("late", delay=30), settings={"deadlines": {"model": 0.3, "turn": 5}})
-    started = time.perf_counter()
-    result = await graph.ainvoke(ask())
-    assert time.perf_counter() - started < 1.3
+    result, took = in_virtual_time(graph.ainvoke(ask()))
+    assert took == pytest.approx(0.3)
     assert result["provenance"]["style"]["used"] == "structured"
     assert any("0.3 seconds" in note for note in result["notes"])
 
 
-async def test_T9_the_deadline_of_the_turn_bounds_sources_and_model_together() -> None:
+def test_T9_the_deadline_of_the_turn_bounds_sources_and_model_together() -> None:
     slow = FaultySource(docs(), delay=0.6)
     graph, _ = build(
         reply=Reply("late", delay=30), sources=[slow], settings={"deadlines": {"turn": 1, "source": 30, "model": 30}}
     )
-    started = time.perf_counter()
-    result = await graph.ainvoke(ask())
-    assert time.perf_counter() - started < 2
+    result, took = in_virtual_time(graph.ainvoke(ask()))
+    assert took == pytest.approx(1)
     assert result["provenance"]["style"]["used"] == "structured"
 
 
@@ -497,12 +505,11 @@ async def test_fault_30_one_of_three_raises() -> None:
     }  # fmt: skip
 
 
-async def test_fault_31_a_hanging_source_is_cut_at_its_own_timeout() -> None:
+def test_fault_31_a_hanging_source_is_cut_at_its_own_timeout() -> None:
     slow = FaultySource(InMemorySource(["x"], name="slow"), delay=30)
     graph, _ = build(sources=[slow, docs()], settings={"deadlines": {"source": 0.3}})
-    started = time.perf_counter()
-    result = await graph.ainvoke(ask())
-    assert time.perf_counter() - started < 1.3
+    result, took = in_virtual_time(graph.ainvoke(ask()))
+    assert took == pytest.approx(0.3)
     assert result["provenance"]["sources"]["slow"]["status"] == "timed_out"
 
 
@@ -549,33 +556,29 @@ async def test_fault_37_empty_content_is_skipped_and_counted() -> None:
     assert len(record["results"]) == 1
 
 
-async def test_fault_38_five_failures_in_a_row_open_the_breaker() -> None:
+def test_fault_38_five_failures_in_a_row_open_the_breaker() -> None:
     down = FaultySource(docs(), error=RuntimeError("down"), fail_times=5)
-    graph, _ = build(sources=[down, notes()], settings={"limits": {"breaker_pause": 0.3, "attempts": 1}})
-    for _ in range(5):
-        await graph.ainvoke(ask())
-    asked = down.calls
-    result = await graph.ainvoke(ask())
-    assert down.calls == asked, "the source is left alone"
-    assert result["provenance"]["sources"]["docs"]["error_type"] == "CircuitOpen"
-    await asyncio.sleep(0.35)
-    result = await graph.ainvoke(ask())
-    assert result["provenance"]["sources"]["docs"]["status"] == "ok"
+
+    async def turns() -> None:
+        graph, _ = build(sources=[down, notes()], settings={"limits": {"breaker_pause": 30, "attempts": 1}})
+        for _ in range(5):
+            await graph.ainvoke(ask())
+        asked = down.calls
+        for _ in range(2):
+            result = await graph.ainvoke(ask())
+            assert down.calls == asked, "the source is left alone"
+            assert result["provenance"]["sources"]["docs"]["error_type"] == "CircuitOpen"
+            await asyncio.sleep(29)
+        result = await graph.ainvoke(ask())
+        assert result["provenance"]["sources"]["docs"]["status"] == "ok"
+
+    in_virtual_time(turns())
 
 
 async def test_fault_77_a_blocking_source_does_not_hold_up_the_loop() -> None:
-    blocking = FaultySource(docs(), delay=0.5, blocking=True)
+    blocking = held_source(["OAuth has four grant types."], name="docs")
     graph, _ = build(sources=[blocking])
-    lags: list[float] = []
-
-    async def watch() -> None:
-        while True:
-            started = time.perf_counter()
-            await asyncio.sleep(0.01)
-            lags.append(time.perf_counter() - started - 0.01)
-
-    watcher = asyncio.create_task(watch())
+    lag = asyncio.create_task(lag_while_blocked([blocking]))
     result = await graph.ainvoke(ask())
-    watcher.cancel()
     assert result["outcome"] == "answered"
-    assert max(lags) < 0.1
+    assert await lag < 0.1

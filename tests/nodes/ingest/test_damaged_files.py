@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 
 import pytest
 from document_files import docx, paragraph, pdf, table, xlsx
@@ -41,11 +40,10 @@ def files(tmp_path) -> dict[str, bytes]:
     }
 
 
-def outcomes(tmp_path, seed: int, seconds: float | None = None) -> set[str]:
+def outcomes(tmp_path, seed: int, rounds: int = 100) -> set[str]:
     random_, seen = random.Random(seed), set()
     whole = files(tmp_path)
-    end = time.monotonic() + (seconds or 0)
-    for _ in range(100 if seconds is None else 1_000_000):
+    for _ in range(rounds):
         for suffix, data in whole.items():
             path = tmp_path / f"damaged{suffix}"
             path.write_bytes(damaged(random_, data))
@@ -58,8 +56,6 @@ def outcomes(tmp_path, seed: int, seconds: float | None = None) -> set[str]:
             chunks = HeadingChunker(max_chunk_size=40)(document)
             assert all(document.text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
             assert document.text.encode()
-        if seconds is not None and time.monotonic() > end:
-            break
     return seen
 
 
@@ -71,4 +67,4 @@ def test_fault_52_damage_gives_the_text_or_an_ingest_error(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 3])
 def test_fault_52_long_damage_gives_the_text_or_an_ingest_error(tmp_path, seed):
-    assert outcomes(tmp_path, seed, seconds=30)
+    assert outcomes(tmp_path, seed, rounds=2000)

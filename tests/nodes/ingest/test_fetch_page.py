@@ -351,7 +351,7 @@ async def test_k2_one_time_limit_holds_for_the_whole_page(site, where):
 
     site.pages["/start"] = redirect("/slow")
     site.pages["/slow"] = drips
-    async with fetching(site, timeout=0.5) as fetcher:
+    async with fetching(site, timeout=1.5) as fetcher:
         error = await refused(fetcher)
     assert (error.reason, error.hop) == ("timeout", "http://site.example/slow")
 
@@ -420,13 +420,13 @@ async def test_k2_a_host_is_asked_one_request_at_a_time(site):
 
 async def test_k2_waiting_for_ones_turn_costs_a_page_no_time(site):
     def slow(handler):
-        site.wait(0.3)
+        site.wait(0.6)
         handler.send_response(200)
         handler.send_header("Content-Length", "0")
         handler.end_headers()
 
     site.pages["/start"] = slow
-    async with fetching(site, timeout=1.0, obey_robots=False) as fetcher:
+    async with fetching(site, timeout=3.0, obey_robots=False) as fetcher:
         pages = await asyncio.gather(*(fetcher.fetch(START) for _ in range(6)))
     assert [page.status for page in pages] == [200] * 6
 

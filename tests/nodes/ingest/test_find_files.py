@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
+from groundgraph.core.clean_text import clean_text
 from groundgraph.nodes.ingest.find_files import LINKED, find_files
 
 
@@ -74,6 +76,51 @@ def test_k2_a_link_to_a_folder_elsewhere_is_followed_and_a_circle_is_not(tmp_pat
     names = ["docs/a.md", "docs/linked/c.md", "docs/linked/deep/d.md", "docs/sub/b.md"]
     assert sorted(file.name for file in found.files) == names
     assert not found.ignored
+
+
+def test_k2_whatever_cannot_be_looked_at_is_listed_with_its_reason_and_the_rest_is_taken(tmp_path):
+    files_in(tmp_path, "docs/a.md")
+    (tmp_path / "docs/gone.md").symlink_to("nowhere.md")
+    (tmp_path / "docs/unmounted").symlink_to("/nowhere/at/all")
+    (tmp_path / "docs/round.md").symlink_to("round.md")
+    os.mkfifo(tmp_path / "docs/pipe.md")
+    long = "long" * 100
+    found = find_files(["docs", long, f"{long}/a.md", "docs/a.md/b.md", "null\0.md"], tmp_path)
+    assert [file.name for file in found.files] == ["docs/a.md"]
+    assert dict(found.failed) == {
+        "docs/gone.md": "a link to what is not there",
+        "docs/unmounted": "a link to what is not there",
+        "docs/round.md": "it cannot be looked at: Too many levels of symbolic links",
+        "docs/pipe.md": "not a regular file",
+        long: "it cannot be looked at: File name too long",
+        f"{long}/a.md": "it cannot be looked at: File name too long",
+        "docs/a.md/b.md": "there is no such file",
+        clean_text("null\0.md"): "there is no such file",
+    }
+
+
+def test_k2_a_folder_and_a_file_that_may_not_be_looked_at_are_listed(tmp_path, monkeypatch):
+    files_in(tmp_path, "docs/a.md", "docs/shut/b.md", "docs/seen/c.md")
+    scandir, stat = os.scandir, Path.stat
+
+    def no_list(path):
+        if str(path).endswith("shut"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return scandir(path)
+
+    def no_status(path, **options):
+        if path.name == "c.md":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(os, "scandir", no_list)
+    monkeypatch.setattr(Path, "stat", no_status)
+    found = find_files(["docs"], tmp_path)
+    assert [file.name for file in found.files] == ["docs/a.md"]
+    assert dict(found.failed) == {
+        "docs/shut": "the folder cannot be read: Permission denied",
+        "docs/seen/c.md": "it cannot be looked at: Permission denied",
+    }
 
 
 def test_k2_a_link_to_a_folder_that_is_not_followed_is_counted(tmp_path):

@@ -26,6 +26,11 @@ async def test_fault_54_what_lies_below_a_folder_that_cannot_be_read_is_unknown_
     assert await _gone(ledger, found, tmp_path) == ["docs/gone.md", "docs/locked2.md"]
 
 
+async def test_fault_54_nothing_is_gone_when_the_base_folder_itself_cannot_be_read(tmp_path):
+    found = FoundFiles(failed=[(".", "the folder cannot be read")], folders=[tmp_path])
+    assert await _gone(Ledger("a.md", "docs/b.md"), found, tmp_path) == []
+
+
 async def test_fault_54_a_folder_with_a_like_name_is_another(tmp_path):
     found = FoundFiles(folders=[tmp_path / "docs"])
     assert await _gone(Ledger("docs2/a.md", "docs/a.md", "/elsewhere/a.md"), found, Path(tmp_path)) == ["docs/a.md"]

@@ -1,0 +1,72 @@
+"""What is said when nothing was found."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundgraph import GroundedSource, InMemorySource, load_settings, turn_graph
+
+ASKED = "Who founded Rome?"
+OURS = "does not cover"
+
+
+def absent(template: str, *, question: str = ASKED, sources=None, **synthesis):
+    settings = load_settings({"synthesis": {"style": "structured", "template": template, **synthesis}})
+    pumps = InMemorySource(["Pump 17 is serviced every 90 days."], name="pumps")
+    return turn_graph(settings, sources=sources or [pumps]).invoke({"question": question})
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% for r in results %}{{ r.text }}{% endfor %}{% if not results %}Nothing on {{ message }} [1]{% endif %}",
+        "{% for r in results %}{{ r.text }}{% else %}Nothing on {{ message }}{% endfor %}",
+        "{% if results %}{{ results[0].text }}{% else %}Nothing on {{ message }}{% endif %}",
+        "{{ results[0].text if results else 'Nothing on ' ~ message }}",
+        "{% for name, rows in results_by_source.items() %}{{ name }}{% endfor %}"
+        "{% if not results_by_source %}Nothing on {{ message }}{% endif %}",
+    ],
+)
+def test_S4_S5_a_template_with_words_for_no_results_says_them(template):
+    result = absent(template)
+    assert (result["answer"], result["outcome"]) == (f"Nothing on {ASKED}", "insufficient")
+    assert result["citations"] == []
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "## Results for {{ message }}{% for r in results %}{{ r.text }}{% endfor %}",
+        "Dear reader,{% if results %} see {{ results[0].text }}{% endif %}",
+        "{% if not results %} {% endif %}{{ results|length or '' }}",
+    ],
+)
+def test_S5_a_template_without_such_words_gives_way_to_ours(template):
+    result = absent(template)
+    assert OURS in result["answer"]
+    assert result["outcome"] == "insufficient"
+
+
+def test_S5_another_style_than_the_templates_says_ours():
+    result = absent("{% if not results %}Nothing{% endif %}", style="conversational")
+    assert OURS in result["answer"]
+
+
+def test_S4_a_template_that_fails_on_no_results_costs_a_note():
+    result = absent("{% if not results %}{{ metadata.topic }}{% endif %}")
+    assert OURS in result["answer"]
+    assert any("synthesis.template" in note for note in result["notes"])
+
+
+class Down(GroundedSource):
+    name = "tickets"
+    source_type = "custom"
+
+    async def query(self, intent, *, top_k=5, score_threshold=0.0):
+        raise ConnectionError("no route")
+
+
+def test_fault_32_a_template_never_hides_that_a_source_was_down():
+    result = absent("{% if not results %}Nothing{% endif %}", sources=[Down()])
+    assert result["outcome"] == "unavailable"
+    assert "tickets" in result["answer"]

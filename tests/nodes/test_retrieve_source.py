@@ -1,0 +1,32 @@
+"""What of a source's answer counts as evidence (R1, R2)."""
+
+from __future__ import annotations
+
+import json
+
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.core.schema import SourceSchema
+from groundgraph.nodes.retrieve_source import Question, accepted
+from groundgraph.sources.in_memory import InMemorySource
+
+FIELDS = {"at": {"type": "datetime"}, "note": {"type": "string"}}
+
+
+def kept(condition, **metadata):
+    source = InMemorySource([], name="log", schema=SourceSchema("log", FIELDS))
+    # A task carries its filters through a checkpoint, which holds plain JSON.
+    filters = json.loads(json.dumps({"log": condition}))
+    answer = [SourceResult("a pump", "1", "log", "memory", 1.0, metadata)]
+    return accepted(answer, Question(source, RetrievalIntent(["pump"], filters), 5, 0.0))[1]
+
+
+def test_r2_the_node_s_own_check_of_filters_compares_times_as_instants():
+    assert kept({"at": {"gte": "2026-03-01T12:00:00+02:00"}}, at="2026-03-01T10:30:00Z") == {}
+    assert kept({"at": {"gte": "2026-03-01T12:00:00+02:00"}}, at="2026-03-01T09:30:00Z") == {"outside_filter": 1}
+    assert kept({"at": "2026-03-01T12:00:00+02:00"}, at="2026-03-01T10:00:00") == {}
+
+
+def test_r2_a_string_that_looks_like_a_time_is_compared_as_text():
+    assert kept({"note": "2026-03-01T12:00:00+02:00"}, note="2026-03-01T10:00:00Z") == {"outside_filter": 1}
+    assert kept({"note": "2026-03-01T10:00:00Z"}, note="2026-03-01T10:00:00Z") == {}
