@@ -7,6 +7,8 @@ they are first used, so that `import groundgraph` costs next to nothing.
 from __future__ import annotations
 
 import gc
+import sys
+import threading
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -117,16 +119,22 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+# Python refuses one of two threads that load a package and a module of it at the same time (`_DeadlockError`).
+_loading = threading.RLock()
+
+
 def _loaded(name: str) -> ModuleType:
-    # Modules are no garbage; looking for some among all objects of a process takes longer than loading half of them.
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        return import_module(name)
-    finally:
-        if collects:
-            gc.enable()
+    with _loading:
+        # Modules are no garbage; looking for some among all objects takes longer than loading half of them.
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return import_module(name)
+        finally:
+            if collects:
+                gc.enable()
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    inside = (name for name in globals() if name.startswith("__") or f"{__name__}.{name}" in sys.modules)
+    return sorted({*inside, *_HOMES})

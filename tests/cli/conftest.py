@@ -8,11 +8,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from groundgraph.cli import progress, query_progress
 from groundgraph.cli.main import main
 
 
@@ -43,7 +45,7 @@ def run(tmp_path: Path) -> Run:
             cwd=cwd or tmp_path,
             env={**clean, **environment},
             capture_output=True,
-            timeout=60,
+            timeout=200,
             check=False,
         )
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
@@ -56,6 +58,9 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     """As `run`, in this process: faster, for what needs no process of its own."""
     for name in [name for name in os.environ if name.startswith("GROUNDGRAPH_")]:
         monkeypatch.delenv(name)
+    # How far it is, it tells by the clock, which a busy machine draws out; that has tests of its own.
+    for module in (progress, query_progress):
+        monkeypatch.setattr(module, "SECONDS_BETWEEN_LINES", inf)
 
     def call(*arguments: str, cwd: Path | None = None, **environment: str) -> Ran:
         capsys.readouterr()

@@ -26,7 +26,7 @@ sources:
 
 def chat(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "groundgraph", "chat", *options]
-    return subprocess.run(command, cwd=folder, input=text, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, cwd=folder, input=text, capture_output=True, text=True, timeout=200, check=False)
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_U5_a_chat_killed_in_the_middle_of_an_answer_loses_and_doubles_nothing(t
         assert process.stdin is not None
         process.stdin.write("How often is pump 17 serviced?\n")
         process.stdin.flush()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 200
         while not stub.requests and time.monotonic() < deadline:
             time.sleep(0.05)
         time.sleep(0.3)
@@ -74,7 +74,7 @@ def test_U5_a_chat_killed_in_the_middle_of_an_answer_loses_and_doubles_nothing(t
         process.stdin.close()
         again = subprocess.run(
             [sys.executable, "-m", "groundgraph", "chat", "--json"],
-            cwd=tmp_path, env=environment, input="And its filter?\n", capture_output=True, text=True, timeout=60,
+            cwd=tmp_path, env=environment, input="And its filter?\n", capture_output=True, text=True, timeout=200,
             check=False,
         )  # fmt: skip
     assert again.returncode == 0, again.stderr

@@ -102,7 +102,8 @@ def test_a_damaged_database_is_a_message(filled_run, tmp_path):
     (tmp_path / ".groundgraph" / "threads.sqlite").write_bytes(b"no database" * 100)
     ran = filled_run("ask", "What is a scope?")
     assert ran.code == 3
-    assert ran.err.startswith("Error: A database could not be used: ")
+    assert ran.err.startswith("Error: The file ")
+    assert "threads.sqlite of the checkpointer or the store cannot be used (file is not a database)" in ran.err
     assert "Traceback" not in ran.err
 
 
@@ -139,9 +140,12 @@ def test_ctrl_c_ends_with_130_and_without_a_traceback(tmp_path):
     assert "Took in" in process.stdout.readline()
     time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=200)
     assert process.returncode == 130
-    assert err == "Interrupted.\n"
+    *progress, last = err.splitlines()
+    assert last == "Interrupted."
+    # On a slow machine it has told meanwhile how far it is.
+    assert all(line.startswith("Taking in ") for line in progress)
 
 
 def test_a_reader_that_leaves_is_no_error(filled, tmp_path):
@@ -156,4 +160,4 @@ def test_a_reader_that_leaves_is_no_error(filled, tmp_path):
     assert process.stderr is not None
     err = process.stderr.read()
     process.stderr.close()
-    assert (process.wait(timeout=20), err) == (0, b"")
+    assert (process.wait(timeout=200), err) == (0, b"")

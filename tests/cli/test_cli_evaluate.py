@@ -41,8 +41,8 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_u5_figures_by_hand(run, folder):
-    ran = run("evaluate", "small", "--json")
+def test_u5_figures_by_hand(call, folder):
+    ran = call("evaluate", "small", "--json")
     assert (ran.code, ran.err) == (0, "")
     found = ran.json
     assert list(found)[:4] == ["dataset", "n", "measures", "intervals"]

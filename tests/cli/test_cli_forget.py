@@ -6,6 +6,7 @@ import sqlite3
 
 import pytest
 from langgraph.store.memory import InMemoryStore
+from postgres_fixture import postgres  # noqa: F401 - a fixture
 
 from groundgraph.core.provenance import messages_namespace, provenance_namespace
 from groundgraph.graph.forget_thread import Forgotten, forget_thread
@@ -119,3 +120,20 @@ async def test_u5_messages_that_left_the_window_go_too_beyond_one_page(monkeypat
     assert await forget_thread(graph, "t") == Forgotten(messages=5)
     assert not await forget_thread(graph, "t")
     assert len(await store.asearch(provenance_namespace("t2"))) == 5
+
+
+@pytest.mark.live
+def test_u5_k12_a_conversation_in_postgresql_is_reported_and_removed_as_one_in_a_file(filled, tmp_path, postgres):  # noqa: F811
+    url = postgres.database("conversations")
+    kept = f"{{type: postgres, url: '{url}'}}"
+    (tmp_path / "groundgraph.yaml").write_text(f"checkpointer: {kept}\nstore: {kept}\n")
+    for thread in ("a", "b"):
+        assert filled("ask", "When does an access token expire?", "--thread", thread).code == 0
+    assert "Latest threads: 'b', 'a'." in filled("report", "other").err
+    ran = filled("forget", "a", "--json")
+    assert (ran.code, ran.json["records"]) == (0, 1)
+    assert ran.json["checkpoints"] > 0
+    ran = filled("forget", "a")
+    assert ran.code == 1
+    assert "in the postgres checkpointer" in ran.err
+    assert filled("report", "b").code == 0

@@ -30,7 +30,16 @@ def test_t5_the_picture_of_a_configuration_shows_its_stages(call, tmp_path):
 
 
 def test_c8_the_picture_of_a_configuration_that_cannot_be_built_is_refused(call, tmp_path):
-    (tmp_path / "groundgraph.yaml").write_text("enhanced_autonomous_retrieval: true\n")
+    flag = "enhanced_autonomous_retrieval: true\n"
+    (tmp_path / "groundgraph.yaml").write_text(flag + "enhanced_retrieval: {stages: [rewrite]}\n")
     ran = call("graph")
     assert ran.code == 2
     assert "enhanced_autonomous_retrieval" in ran.err
+
+
+def test_c8_the_flag_alone_shows_what_works_without_a_model_and_the_check_says_what_does_not(call, tmp_path):
+    (tmp_path / "groundgraph.yaml").write_text("enhanced_autonomous_retrieval: true\n")
+    assert steps(call("graph").out) & ALL == {"judge_complexity"}
+    checked = call("config", "check", "groundgraph.yaml")
+    assert checked.code == 0
+    assert "decomposition and rewrite are left out without a model" in checked.out + checked.err

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -30,12 +30,18 @@ def test_u5_help_of_the_commands_about_the_configuration(run, command):
     assert "Exit codes:" in ran.out
 
 
+def worked_by_children() -> float:
+    """The seconds that processes of ours which ended have worked; what else the machine does is no part of them."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def test_u5_general_help_lists_the_commands_within_the_limit(run):
     times = []
     for _ in range(3):
-        started = time.perf_counter()
+        before = worked_by_children()
         ran = run("--help")
-        times.append(time.perf_counter() - started)
+        times.append(worked_by_children() - before)
     assert ran.code == 0
     assert all(command in ran.out for command in COMMANDS)
     assert min(times) < 0.6

@@ -67,6 +67,43 @@ def test_u5_what_is_not_there_is_wrong_use_and_makes_no_file(asked, tmp_path):
     assert not (tmp_path / "turn.html").exists()
 
 
+def test_u5_who_does_not_know_the_names_is_told_the_latest(asked, tmp_path):
+    for thread in ("b.1", "ж", "d", "e", "f"):
+        assert asked("ask", QUESTION, "--thread", thread).code == 0
+    ran = asked("report", "other")
+    assert ran.code == 2
+    assert "'other' has no turn" in ran.err
+    assert "Latest threads: 'f', 'e', 'd', 'ж', 'b.1'." in ran.err
+    ran = asked("report", "a", "--turn", "nope")
+    first, second = turns(tmp_path)
+    assert f"Its latest turns, for --turn: '{second}', '{first}'." in ran.err
+
+
+def test_u5_where_no_turn_was_recorded_it_says_how_to_get_one(asked, tmp_path):
+    (tmp_path / "groundgraph.yaml").write_text("store: {path: .groundgraph/new.sqlite}\nstore_provenance: false\n")
+    assert asked("ask", QUESTION, "--thread", "b").code == 0
+    ran = asked("report", "b")
+    assert ran.code == 2
+    assert "groundgraph ask QUESTION --thread ID" in ran.err
+
+
+@pytest.mark.parametrize("command", [("report",), ("forget",), ("ask", QUESTION, "--thread"), ("chat", "--thread")])
+@pytest.mark.parametrize("name", ["a\x00b", "\udcff", ""])
+def test_fault_05_u5_a_thread_that_nothing_could_be_kept_by_is_wrong_use(call, tmp_path, command, name):
+    ran = call(*command, name, "--json")
+    assert ran.code == 2
+    assert ran.json["error"]["type"] == "InputInvalid"
+    assert "thread id" in ran.json["error"]["message"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_fault_05_u5_bytes_that_are_no_text_are_wrong_use_too(run):
+    ran = run("report", b"a\xffb")
+    assert ran.code == 2
+    assert "U+DCFF" in ran.err
+    assert "Traceback" not in ran.err
+
+
 def test_u5_an_empty_folder_stays_empty(call, tmp_path):
     ran = call("report", "x")
     assert ran.code == 2

@@ -24,3 +24,14 @@ def test_U3_the_command_line_says_that_an_answer_waits_and_where(run, tmp_path) 
     assert "t1" in ran.err
     assert "cheese" not in ran.out + ran.err
     assert "Traceback" not in ran.err
+
+
+def test_U3_a_chat_goes_on_behind_an_answer_that_waits(run, tmp_path) -> None:
+    with openai_stub(default="The moon orbits a cheese [1].") as stub:
+        (tmp_path / "groundgraph.yaml").write_text(CONFIG.format(url=stub.base_url))
+        waiting = ("ask", "Which grant types does OAuth have?", "--thread", "t1")
+        assert run(*waiting, OPENAI_API_KEY="test").code == 3
+        ran = run("chat", "--thread", "t1", "--json", OPENAI_API_KEY="test")
+    assert (ran.code, ran.json) == (0, {"thread_id": "t1", "turns": []})
+    assert "waits for a person" in ran.err
+    assert "cheese" not in ran.out + ran.err

@@ -16,7 +16,7 @@ from langchain.embeddings import init_embeddings
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel
 
-from groundgraph.testing import NgramEmbeddings, Reply, Rule, ScriptedChatModel, openai_stub
+from groundgraph.testing import NgramEmbeddings, Reply, Rule, ScriptedChatModel, local_server, openai_stub
 
 ANSWER = "Within 30 days [1], if unused [12]. Ответ: да 🙂"
 
@@ -160,12 +160,12 @@ async def test_a_connection_that_breaks_in_the_middle():
 
 
 async def test_a_late_reply_meets_the_clients_timeout():
-    with openai_stub(Reply("late", delay=30)) as stub:
+    with openai_stub(Reply("late", delay=600)) as stub:
         started = time.monotonic()
         with pytest.raises(openai.APITimeoutError):
             await model_for(stub, timeout=0.2).ainvoke("x")
     # Closing did not wait for the reply either.
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 60
 
 
 async def test_a_cancelled_stream_is_seen_by_the_server():
@@ -182,7 +182,7 @@ async def test_a_cancelled_stream_is_seen_by_the_server():
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        ends = time.monotonic() + 3
+        ends = time.monotonic() + 60
         while not stub.aborted and time.monotonic() < ends:
             await asyncio.sleep(0.01)
         assert stub.aborted == 1
@@ -229,14 +229,14 @@ def test_token_numbers_in_place_of_text_are_refused_with_the_way_out():
 
 
 def test_models_and_unknown_paths():
-    with openai_stub("x", models=["a", "b"]) as stub, httpx.Client(base_url=stub.base_url) as client:
+    with openai_stub("x", models=["a", "b"]) as stub, httpx.Client(base_url=stub.base_url, timeout=60) as client:
         assert [model["id"] for model in client.get("/models").json()["data"]] == ["a", "b"]
         assert client.get("/nothing").status_code == client.post("/nothing", json={}).status_code == 404
 
 
 def test_base64_and_floats_are_sent_as_asked_for():
     body = {"model": "m", "input": "refund"}
-    with openai_stub("x") as stub, httpx.Client(base_url=stub.base_url) as client:
+    with openai_stub("x") as stub, httpx.Client(base_url=stub.base_url, timeout=60) as client:
         packed = client.post("/embeddings", json={**body, "encoding_format": "base64"}).json()
         plain = client.post("/embeddings", json=body).json()
     assert isinstance(packed["data"][0]["embedding"], str)
@@ -254,29 +254,39 @@ def test_requests_are_recorded():
 
 
 async def test_parallel_calls_are_served_at_once():
-    with openai_stub(Reply("x", delay=0.2)) as stub:
+    together = threading.Barrier(10)
+
+    def meet(_):
+        together.wait(60)  # nobody is answered before all ten have asked
+        return Reply("x")
+
+    with openai_stub(default=meet) as stub:
         model = model_for(stub)
-        started = time.monotonic()
         await asyncio.gather(*(model.ainvoke("x") for _ in range(10)))
-        assert time.monotonic() - started < 1.5
         assert len(stub.requests) == 10
 
 
+def new_threads(before):
+    """Those that an earlier test left behind may end at any time."""
+    return set(threading.enumerate()) - before
+
+
 def test_closing_leaves_no_thread_and_is_quick():
-    before = threading.active_count()
+    before = set(threading.enumerate())
     with openai_stub("x") as stub:
         model_for(stub).invoke("x")
         started = time.monotonic()
-    assert time.monotonic() - started < 0.5
-    assert threading.active_count() == before
+    # It did not wait for a thread as long as it may.
+    assert time.monotonic() - started < local_server._JOIN_LIMIT
+    assert not new_threads(before)
 
 
 def test_closing_does_not_wait_for_a_client_that_sends_nothing():
-    before = threading.active_count()
+    before = set(threading.enumerate())
     with openai_stub("x") as stub, socket.create_connection(("127.0.0.1", urlsplit(stub.base_url).port)):
-        while threading.active_count() < before + 2:
+        while len(new_threads(before)) < 2:
             time.sleep(0.01)
         started = time.monotonic()
         stub.close()
-        assert time.monotonic() - started < 0.5
-        assert threading.active_count() == before
+        assert time.monotonic() - started < local_server._JOIN_LIMIT
+        assert not new_threads(before)

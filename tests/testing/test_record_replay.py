@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 from langchain.chat_models import init_chat_model
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from groundgraph import Context, InMemorySource, KnowledgeBase, SourceSchema, SqlSource, load_settings
 from groundgraph.core.document import Document
@@ -172,7 +172,7 @@ async def test_U7_a_database_is_replayed_without_it(file: Path, tmp_path: Path) 
 async def test_U7_failures_of_sources_and_of_the_model_are_replayed(file: Path) -> None:
     broken = FaultySource(InMemorySource([], name="broken"), error=ValueError("no such index"))
     late = FaultySource(InMemorySource([], name="late"), delay=60)
-    settings = {**STATIC, "deadlines": {"source": 0.2}, "limits": {"attempts": 1}}
+    settings = {**STATIC, "deadlines": {"source": 2}, "limits": {"attempts": 1}}
     model = ScriptedChatModel(Reply(status=401))
     recorded = await record_run(QUESTION, to=file, settings=settings, sources=[pumps(), broken, late], chat_model=model)
     statuses = {"pumps": "ok", "broken": "failed", "late": "timed_out"}
@@ -304,6 +304,38 @@ async def test_U7_a_file_that_is_no_recording_is_refused(text: str, file: Path) 
     file.write_text(text, "utf-8")
     with pytest.raises((InputInvalid, SchemaVersionUnsupported), match=file.name):
         await replay_run(file, settings=STATIC)
+
+
+@pytest.mark.parametrize("change", [{"surprise": 1}, {"messages": "none"}, {"context": None}, {"sources": []}])
+async def test_U7_a_recording_that_was_edited_out_of_shape_is_refused(change: dict[str, Any], file: Path) -> None:
+    await record(file)
+    file.write_text(json.dumps({**json.loads(file.read_text("utf-8")), **change}), "utf-8")
+    with pytest.raises(InputInvalid, match="no whole recording"):
+        await replay_run(file, settings=STATIC)
+    file.write_text('{"format": 1}', "utf-8")
+    with pytest.raises(InputInvalid, match="no whole recording"):
+        await replay_run(file, settings=STATIC)
+
+
+@pytest.mark.parametrize("before", [True, False])
+async def test_U7_a_conversation_with_calls_of_tools_is_replayed(before: bool, file: Path) -> None:
+    call = AIMessage("One moment.", tool_calls=[{"name": "clock", "args": {"zone": "utc"}, "id": "1"}])
+    used = [call, ToolMessage("noon", tool_call_id="1")]
+    asked = HumanMessage(QUESTION)
+    said = [HumanMessage("What time is it?"), *used, AIMessage("It is noon."), asked] if before else [asked, *used]
+    given: dict[str, Any] = {"sources": [pumps()], "chat_model": ScriptedChatModel(ANSWER)}
+    recorded = await record_run(said, to=file, settings=STATIC, **given)
+    replayed = await replay_run(file, settings=STATIC)
+    assert same(recorded, replayed)
+    kept = [one for one in replayed.output["messages"] if isinstance(one, AIMessage) and one.tool_calls]
+    assert [one.tool_calls for one in kept] == [call.tool_calls]
+
+
+async def test_U7_metadata_that_json_does_not_know_costs_no_run(file: Path) -> None:
+    given: dict[str, Any] = {"sources": [pumps()], "chat_model": ScriptedChatModel(ANSWER)}
+    recorded = await record_run(QUESTION, to=file, settings=STATIC, metadata={"halls": {4, 5}}, **given)
+    assert same(recorded, await replay_run(file, settings=STATIC))
+    assert json.loads(file.read_text("utf-8"))["metadata"] == {"halls": [4, 5]}
 
 
 async def test_U7_what_cannot_be_encoded_is_recorded_in_a_folder_that_is_made(file: Path) -> None:

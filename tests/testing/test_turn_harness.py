@@ -79,3 +79,14 @@ async def test_U7_a_script_that_is_used_up_is_seen_in_the_answers_notes():
     assert any("UnscriptedPrompt" in note for note in result.output["notes"])
     with pytest.raises(UnscriptedPrompt):
         await ScriptedChatModel([]).ainvoke("anything")
+
+
+async def test_U7_U3_a_turn_that_waits_for_a_person_is_decided_in_the_test():
+    config = {"intent": {"mode": "static"}, "human_review": {"support_below": 0.9}}
+    async with await TurnHarness.create(config, ["Bananas are yellow [1]."], sources=[docs()]) as harness:
+        waiting = await harness.chat("Which grant types has OAuth?")
+        assert waiting.response == ""
+        assert waiting.output["__interrupt__"][0].value["answer"] == "Bananas are yellow [1]."
+        decided = await harness.decide({"decision": "replace", "text": f"{FACT} [1]"})
+    assert decided.response == f"{FACT} [1]"
+    assert harness.results == [waiting, decided]

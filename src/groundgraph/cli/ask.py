@@ -12,7 +12,7 @@ import typer
 
 from groundgraph.cli.exit_codes import DONE, UNAVAILABLE
 from groundgraph.cli.find_settings import find_settings
-from groundgraph.cli.options import AsJson, ConfigFile
+from groundgraph.cli.options import AsJson, ConfigFile, thread_id
 from groundgraph.cli.output import note, on_terminal, write_json
 from groundgraph.cli.problem_places import problems_placed
 from groundgraph.cli.run_turn import prepare_folders, run_turn
@@ -36,7 +36,9 @@ def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to ask.", show_default=False)],
     thread: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="The conversation to continue. Default: a new one, whose id is told."),
+        typer.Option(
+            metavar="ID", help="The conversation to continue. Default: a new one, whose id is told.", callback=thread_id
+        ),
     ] = None,
     style: Annotated[
         StyleName | None, typer.Option(help="How the answer is written. Default: that of the configuration.")
@@ -50,12 +52,12 @@ def ask(
     be asked.
     """
     settings = find_settings(config)
-    thread_id = thread or _new_thread()
+    chosen = thread or _new_thread()
     with problems_placed(settings):
-        turn = asyncio.run(_turn(settings, question, thread_id, style, stream=not as_json))
-    _show(turn, thread_id, as_json=as_json)
+        turn = asyncio.run(_turn(settings, question, chosen, style, stream=not as_json))
+    _show(turn, chosen, as_json=as_json)
     if thread is None:
-        note(f"Thread: {thread_id} (go on with --thread {thread_id})")
+        note(f"Thread: {chosen} (go on with --thread {chosen})")
     raise typer.Exit(UNAVAILABLE if turn.output["outcome"] == "unavailable" else DONE)
 
 

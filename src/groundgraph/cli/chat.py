@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from groundgraph.cli.find_settings import find_settings
-from groundgraph.cli.options import AsJson, ConfigFile
+from groundgraph.cli.options import AsJson, ConfigFile, thread_id
 from groundgraph.cli.output import note, on_terminal, write_json
 from groundgraph.cli.problem_places import problems_placed
 from groundgraph.cli.run_turn import prepare_folders, run_turn
@@ -22,7 +22,9 @@ LEAVE = ("/quit", "/exit")
 
 
 def chat(
-    thread: Annotated[str, typer.Option(metavar="ID", help="The conversation, begun or continued.")] = "chat",
+    thread: Annotated[
+        str, typer.Option(metavar="ID", help="The conversation, begun or continued.", callback=thread_id)
+    ] = "chat",
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -52,11 +54,15 @@ async def _converse(settings: Settings, thread_id: str, *, as_json: bool) -> lis
 
 
 async def _completed(graph: Any, thread_id: str, *, as_json: bool) -> dict[str, Any] | None:
-    """The output of a turn that an earlier process left unfinished; None when there is none."""
+    """The output of a turn that an earlier process left unfinished; None when there is none, or only a person can go on
+    with it."""
     from groundgraph.graph.resume import resume_turn
 
     snapshot = await graph.aget_state({"configurable": {"thread_id": thread_id}})
     if not snapshot.next:
+        return None
+    if snapshot.interrupts:
+        note("The last answer waits for a person, whom the command line cannot ask. A new question leaves it behind.")
         return None
     note("The last turn was interrupted. Going on with it.")
     started = time.perf_counter()

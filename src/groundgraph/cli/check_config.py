@@ -74,13 +74,18 @@ def check_config(path: Path) -> Checked:
 
 
 def stages_without_model(settings: Settings) -> list[str]:
-    """The stages of autonomous retrieval that a graph is refused for, unless Python passes it a model."""
+    """The stages of autonomous retrieval that a graph leaves out or is refused for, unless Python passes it a model."""
     if settings.llm or settings.query_llm:
         return []
-    named = sorted(settings.stages & MODEL_STAGES)
-    keys = [f"enhanced_retrieval.stages: '{stage}'" for stage in named]
+    wanted = sorted(settings.stages & MODEL_STAGES)
+    named = settings.enhanced_retrieval.stages is not None
+    keys = [f"enhanced_retrieval.stages: '{stage}'" for stage in wanted if named]
     keys += ["category_router.enabled"] if settings.category_router.enabled else []
-    return [f"{key} needs a model; set `query_llm` or `llm`, or pass one" for key in keys]
+    refused = [f"{key} needs a model; set `query_llm` or `llm`, or pass one" for key in keys]
+    if named or not wanted:
+        return refused
+    left_out = f"{' and '.join(wanted)} are left out without a model; set `query_llm` or `llm`, or pass one"
+    return [f"enhanced_autonomous_retrieval: {left_out}", *refused]
 
 
 def _templates(settings: Settings) -> AnswerTemplates:

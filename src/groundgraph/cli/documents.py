@@ -107,6 +107,7 @@ async def _found(base: KnowledgeBase, id: str) -> tuple[Document | None, list[Pr
 
 def _listed(row: StoredDocument) -> dict[str, Any]:
     return {
+        "id": row.id,
         "document": row.name,
         **{name: value for name, value in asdict(row).items() if name not in ("name", "hash")},
     }

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from groundgraph.cli.exit_codes import DONE, DONE_WITH_FAILURES
 from groundgraph.cli.find_settings import find_settings
-from groundgraph.cli.options import AsJson, ConfigFile
+from groundgraph.cli.options import AsJson, ConfigFile, Thread
 from groundgraph.cli.output import counted, note, say, write_json
 from groundgraph.cli.problem_places import problems_placed
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def forget(
-    thread: Annotated[str, typer.Argument(metavar="THREAD", help="The id of the conversation.", show_default=False)],
+    thread: Thread,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -41,7 +41,9 @@ def forget(
             f"{counted(forgotten.bodies, 'text')} of evidence that nothing else refers to."
         )
     if not forgotten:
-        note(f"There is no conversation '{thread}' in {settings.at(settings.checkpointer.path)}.")
+        kept = settings.checkpointer
+        place = settings.at(kept.path) if kept.type == "sqlite" else f"the {kept.type} checkpointer"
+        note(f"There is no conversation '{thread}' in {place}.")
     raise typer.Exit(DONE if forgotten else DONE_WITH_FAILURES)
 
 
@@ -50,7 +52,7 @@ async def _forget(settings: Settings, thread: str) -> Forgotten:
     from groundgraph.graph.open_graph import open_graph
 
     kept = (settings.checkpointer, settings.store)
-    if not any(saver.type == "sqlite" and settings.at(saver.path).is_file() for saver in kept):
+    if all(saver.type == "sqlite" and not settings.at(saver.path).is_file() for saver in kept):
         return Forgotten()
     # No model is needed to forget, so none has to be installed.
     async with open_graph(settings.without_models()) as graph:

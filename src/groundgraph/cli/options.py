@@ -7,6 +7,19 @@ from typing import Annotated
 
 import typer
 
+from groundgraph.core.thread_id import checked_thread_id
+
+
+def thread_id(value: str | None) -> str | None:
+    """The id of a conversation as it was given; refused before anything is opened when nothing could be kept by it."""
+    return value if value is None else checked_thread_id(value)
+
+
+Thread = Annotated[
+    str,
+    typer.Argument(metavar="THREAD", help="The id of the conversation.", show_default=False, callback=thread_id),
+]
+
 ConfigFile = Annotated[
     Path | None,
     typer.Option(

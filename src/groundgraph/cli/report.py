@@ -10,7 +10,7 @@ import typer
 
 from groundgraph.cli.exit_codes import DONE
 from groundgraph.cli.find_settings import find_settings
-from groundgraph.cli.options import AsJson, ConfigFile
+from groundgraph.cli.options import AsJson, ConfigFile, Thread
 from groundgraph.cli.output import note, say, write_json
 from groundgraph.cli.problem_places import problems_placed
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def report(
-    thread: Annotated[str, typer.Argument(metavar="THREAD", help="The id of the conversation.", show_default=False)],
+    thread: Thread,
     turn: Annotated[
         str | None, typer.Option(metavar="ID", help="The turn. Default: the latest one of the conversation.")
     ] = None,
@@ -63,7 +63,22 @@ async def _record(settings: Settings, thread: str, turn: str | None) -> dict[str
         try:
             return await load_provenance(graph, thread, turn)
         except EvidenceMissing as error:
-            raise InputInvalid(str(error)) from error
+            raise InputInvalid(f"{error}{await _what_there_is(graph.store, thread)}") from error
+
+
+async def _what_there_is(store: Any, thread: str) -> str:
+    """What else could have been meant: the latest turns of the conversation, or the latest conversations."""
+    from groundgraph.graph.latest_records import latest_threads, latest_turns
+
+    if turns := await latest_turns(store, thread):
+        return f" Its latest turns, for --turn: {_listed(turns)}."
+    if threads := await latest_threads(store):
+        return f" Latest threads: {_listed(threads)}."
+    return " No thread has one: ask something first, for example with groundgraph ask QUESTION --thread ID."
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(map(repr, names))
 
 
 def _write(file: Path, record: dict[str, Any], settings: Settings) -> int:

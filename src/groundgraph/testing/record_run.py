@@ -13,11 +13,12 @@ from groundgraph.chains.ask_extractor import AskExtractor
 from groundgraph.chains.call_model import model_name
 from groundgraph.core.context import Context
 from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.evidence import jsonable
 from groundgraph.core.load_settings import load_settings
 from groundgraph.core.settings import Settings
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.turn import compiled_turn
-from groundgraph.testing.prompt import role_name
+from groundgraph.testing.recorded_messages import as_input
 from groundgraph.testing.recorded_run import RecordedRun
 from groundgraph.testing.recording_calls import RecordingCalls
 from groundgraph.testing.recording_parts import recorded_extractor, recorded_reranker
@@ -61,7 +62,8 @@ async def record_run(
     resources = Resources.build(chosen, **given)
     messages = _with_ids(message)
     choices = context.model_dump(exclude_none=True) if context else {}
-    run = RecordedRun([_as_input(one) for one in messages], dict(metadata or {}), choices, _models(resources))
+    told = jsonable(dict(metadata or {}))
+    run = RecordedRun([as_input(one) for one in messages], told, choices, _models(resources))
     sources = {name: recording_source(source) for name, source in resources.sources.items()}
     graph = compiled_turn(_recording(resources, sources, run))
     try:
@@ -97,10 +99,6 @@ def _with_ids(message: str | Sequence[Any]) -> list[BaseMessage]:
     """The messages under ids of their own, since the prompts of a turn depend on them."""
     given = [HumanMessage(message)] if isinstance(message, str) else convert_to_messages(list(message))
     return [one.model_copy(update={"id": one.id or f"recorded-{number}"}) for number, one in enumerate(given)]
-
-
-def _as_input(message: BaseMessage) -> dict[str, str]:
-    return {"role": role_name(message.type), "text": str(message.text), "id": str(message.id)}
 
 
 def _models(resources: Resources) -> dict[str, str]:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin, get_type_hints
 
 from pydantic import SecretStr
 
@@ -24,7 +24,8 @@ class RecordedRun:
     """A run; every value is plain JSON.
 
     Attributes:
-        messages: of the input, each with `role`, `text` and `id`; the prompts of a turn depend on the ids.
+        messages: of the input, each with `role`, `text` and `id`, and those of tools with what makes them that; the
+            prompts of a turn depend on the ids.
         metadata: of the input.
         context: the choices of the run.
         models: the names of the models by their parts: `chat`, `query`, `extractor`.
@@ -35,7 +36,7 @@ class RecordedRun:
         output: the answer, the outcome, the notes, the citations and the provenance.
     """
 
-    messages: list[dict[str, str]]
+    messages: list[dict[str, Any]]
     metadata: dict[str, Any]
     context: dict[str, Any]
     models: dict[str, str] = field(default_factory=dict)
@@ -70,6 +71,12 @@ class RecordedRun:
             raise SchemaVersionUnsupported(
                 f"{path} has format {version}, this groundgraph reads {VERSION}: record anew."
             )
+        wanted = get_type_hints(cls)
+        fits = set(found) == set(wanted) and all(
+            isinstance(value, get_origin(wanted[name])) for name, value in found.items()
+        )
+        if not fits:
+            raise InputInvalid(f"{path} is no whole recording: record anew. It has to hold {', '.join(wanted)}.")
         return cls(**found)
 
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import convert_to_messages
-
 from groundgraph.chains.ask_extractor import AskExtractor
 from groundgraph.chains.structured_answer import AnswerTemplates
 from groundgraph.core.context import Context
@@ -19,6 +17,7 @@ from groundgraph.graph.resources import Resources
 from groundgraph.graph.turn import compiled_turn
 from groundgraph.prompts import Prompts
 from groundgraph.testing.record_run import refuse_unreplayable
+from groundgraph.testing.recorded_messages import from_input
 from groundgraph.testing.recorded_run import RecordedRun
 from groundgraph.testing.replay_drifted import ReplayDrifted
 from groundgraph.testing.replaying_calls import ReplayingCalls, replaying_reranker
@@ -47,8 +46,7 @@ async def replay_run(file: str | Path, *, settings: Settings | Mapping[str, Any]
     calls = ReplayingCalls(run.calls, drifts)
     sources = {name: replaying_source(name, record, drifts) for name, record in run.sources.items()}
     graph = compiled_turn(_replaying(chosen, run, calls, sources, drifts))
-    messages = [{"role": one["role"], "content": one["text"], "id": one["id"]} for one in run.messages]
-    given = {"messages": convert_to_messages(messages), "metadata": run.metadata}
+    given = {"messages": from_input(run.messages), "metadata": run.metadata}
     output = await graph.ainvoke(given, context=Context(**run.context))
     drifts += [drift for drift in (calls.unmade(), *(one.unasked() for one in sources.values())) if drift]
     if output["answer"] != run.output["answer"]:

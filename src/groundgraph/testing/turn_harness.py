@@ -9,6 +9,7 @@ from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command
 
 from groundgraph.core.load_settings import load_settings
 from groundgraph.graph.turn import turn_graph
@@ -21,7 +22,11 @@ from groundgraph.testing.scripted_chat_model import ScriptedChatModel
 
 @dataclass(frozen=True)
 class TurnResult:
-    """What one turn gave: `response` is the answer, `output` everything."""
+    """What one turn gave: `response` is the answer, `output` everything.
+
+    A turn that waits for a person (`human_review`) has no answer yet, and what they are asked in
+    `output["__interrupt__"]`.
+    """
 
     response: str
     output: dict[str, Any]
@@ -89,10 +94,16 @@ class TurnHarness:
         return {"configurable": {"thread_id": self.thread_id}}
 
     async def chat(self, message: str, *, metadata: Mapping[str, Any] | None = None, context: Any = None) -> TurnResult:
-        """One turn."""
-        given = {"messages": [("user", message)], "metadata": dict(metadata or {})}
+        """One turn; the response is empty when it waits for a person, see `decide`."""
+        return await self._run({"messages": [("user", message)], "metadata": dict(metadata or {})}, context)
+
+    async def decide(self, decision: Mapping[str, Any], *, context: Any = None) -> TurnResult:
+        """The end of a turn that waits for a person (`human_review`), with what they decided; see `ReviewDecision`."""
+        return await self._run(Command(resume=dict(decision)), context)
+
+    async def _run(self, given: Any, context: Any) -> TurnResult:
         output = await self.graph.ainvoke(given, self.config, context=context)
-        self.results.append(TurnResult(output["answer"], output))
+        self.results.append(TurnResult(output.get("answer", ""), output))
         return self.results[-1]
 
     async def stream_chat(self, message: str) -> AsyncIterator[str]:
