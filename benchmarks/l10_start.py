@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.corpus import question
 from benchmarks.effort import Effort
-from benchmarks.fresh_process import run_fresh
+from benchmarks.fresh_process import ENVIRONMENT, run_fresh
 from benchmarks.report import Row
 from benchmarks.setting import SOURCES, TOPICS, memory_source, turn_settings
 from benchmarks.turn_shape import shape_of
@@ -127,7 +127,7 @@ def _help_row(processes: int) -> Row:
     times = []
     for _ in range(processes):
         started = time.perf_counter()
-        code = subprocess.run(command, capture_output=True, check=False).returncode
+        code = subprocess.run(command, env=ENVIRONMENT, capture_output=True, check=False).returncode
         times.append(time.perf_counter() - started)
     measured = median(times)
     return Row(

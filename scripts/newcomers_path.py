@@ -114,13 +114,23 @@ def server(clone: Path, work: Path) -> Iterator[str]:
             wait_for(f"http://127.0.0.1:{port}", process, work / "server.log")
             yield f"http://127.0.0.1:{port}"
         finally:
-            process.terminate()
-            process.wait(20)
+            end(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Ends a server; a busy machine may take its time."""
+    process.terminate()
+    try:
+        process.wait(30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     """Returns as soon as the server answers; ends the script when it does not."""
-    for _ in range(300):
+    ends_at = time.monotonic() + 180
+    while time.monotonic() < ends_at:
         try:
             with urllib.request.urlopen(f"{url}/ok", timeout=2):
                 return
@@ -135,7 +145,7 @@ def ask(url: str, body: dict[str, Any] | None = None) -> Any:
     """What the server answers, to a POST when there is a `body`."""
     data = None if body is None else json.dumps(body).encode()
     with urllib.request.urlopen(
-        urllib.request.Request(url, data, {"Content-Type": "application/json"}), timeout=60
+        urllib.request.Request(url, data, {"Content-Type": "application/json"}), timeout=120
     ) as reply:
         return json.load(reply)
 

@@ -11,9 +11,17 @@ os.environ["LANGSMITH_TRACING"] = "false"
 
 import pytest
 from chromium import chromium  # noqa: F401 - one browser for all folders
+from hypothesis import HealthCheck, settings
 from weaviate_fixtures import own_server, weaviate_binary, weaviate_server  # noqa: F401 - one server for all folders
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# A gate that refuses a change because of that change alone: the same examples every time, and none fails for being
+# slow on a busy machine. `pytest --hypothesis-profile=explore` looks for new ones.
+_UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("explore", **_UNHURRIED, derandomize=False)
+settings.register_profile("gate", **_UNHURRIED, derandomize=True, database=None)
+settings.load_profile("gate")
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from chromium import until
 from hostile_record import huge, poisoned, with_poisoned_names
 from report_turns import QUOTE, english_turn, run_beside, russian_turn, turn_record
 
@@ -47,6 +48,10 @@ ALL = ("english", "russian", "poisoned", "named", "huge")
 HOSTILE = ALL[2:]
 
 
+def focused(page) -> str:
+    return page.evaluate("document.activeElement.id")
+
+
 def marked_as_target(page) -> str:
     return page.evaluate("(document.querySelector('mark:target') || {}).textContent || ''")
 
@@ -56,43 +61,37 @@ def test_V3_a_click_on_a_label_shows_the_passage_with_its_own_place_highlighted(
         page = opened.page
         assert page.locator("#q1").is_hidden()
         page.locator(".cite a").first.click()
-        page.wait_for_timeout(900)
-        assert marked_as_target(page) == QUOTE
-        assert page.evaluate("document.activeElement.id") == "q1"
-        box = page.locator("#q1").bounding_box()
-        assert 0 < box["y"] < WIDE["height"] - 40, "the place is in sight"
+        until(page, lambda: marked_as_target(page) == QUOTE)
+        until(page, lambda: focused(page) == "q1")
+        until(page, lambda: 0 < page.locator("#q1").bounding_box()["y"] < WIDE["height"] - 40)  # the place is in sight
         assert page.locator("#answer-h").is_visible()
         plain = page.evaluate("getComputedStyle(document.querySelectorAll('mark:not(:target)')[0]).backgroundColor")
         lit = page.evaluate("getComputedStyle(document.querySelector('mark:target')).backgroundColor")
         assert plain != lit != "rgba(0, 0, 0, 0)"
         page.locator(".claim", has_text="both approve").locator("a").click()
-        page.wait_for_timeout(900)
-        assert marked_as_target(page).startswith("Early deletion of identification records needs")
-        assert page.locator('[aria-current="true"]').count() == 1
+        until(page, lambda: marked_as_target(page).startswith("Early deletion of identification records needs"))
+        until(page, lambda: page.locator('[aria-current="true"]').count() == 1)
         page.locator("#e1 .back a").nth(2).click()
-        page.wait_for_timeout(900)
-        assert page.evaluate("document.activeElement.id") == "c1-3"
+        until(page, lambda: focused(page) == "c1-3")
         page.go_back()
-        page.wait_for_timeout(300)
-        assert page.evaluate("location.hash") == "#q1-2"
+        until(page, lambda: page.evaluate("location.hash") == "#q1-2")
         assert opened.quiet, (opened.requests, opened.console)
 
 
 def test_V3_a_finding_leads_to_its_sentence_and_back(chromium, pages):
     with chromium.opened(pages["english"], viewport=WIDE) as opened:
         opened.page.locator(".sign.warn").click()
-        assert opened.page.evaluate("document.activeElement.id") == "f1"
+        until(opened.page, lambda: focused(opened.page) == "f1")
         opened.page.locator("#f1 a").click()
-        assert opened.page.evaluate("document.activeElement.id") == "s1"
+        until(opened.page, lambda: focused(opened.page) == "s1")
         assert "kept for 12 years" in opened.page.locator(".claim.flagged").inner_text()
 
 
 def test_V3_without_scripts_a_label_shows_the_passage_too(chromium, pages):
     with chromium.opened(pages["english"], viewport=WIDE, java_script_enabled=False) as opened:
         opened.page.locator(".cite a").first.click()
-        opened.page.wait_for_timeout(600)
-        assert opened.page.locator("#e1 details").get_attribute("open") is not None
-        assert opened.page.locator("#q1").is_visible()
+        until(opened.page, lambda: opened.page.locator("#e1 details").get_attribute("open") is not None)
+        until(opened.page, lambda: opened.page.locator("#q1").is_visible())
         assert opened.page.locator("button").count() == 0
 
 
@@ -100,24 +99,22 @@ def test_V3_the_keyboard_reaches_answer_label_passage_and_all_passages(chromium,
     with chromium.opened(pages["english"], viewport=WIDE) as opened:
         page = opened.page
         page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement.className") == "skip"
-        assert page.locator(".skip").bounding_box()["x"] > 0
+        until(page, lambda: page.evaluate("document.activeElement.className") == "skip")
+        until(page, lambda: page.locator(".skip").bounding_box()["x"] > 0)
         page.keyboard.press("Enter")
-        page.wait_for_timeout(600)
+        until(page, lambda: page.evaluate("location.hash") != "")
         page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement.id") == "c1-1"
+        until(page, lambda: focused(page) == "c1-1")
         assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
         page.keyboard.press("Enter")
-        page.wait_for_timeout(600)
-        assert page.evaluate("document.activeElement.id") == "q1"
+        until(page, lambda: focused(page) == "q1")
         button = page.locator("button")
         button.focus()
         page.keyboard.press("Enter")
-        assert page.locator("details.whole:not([open])").count() == 0
-        page.wait_for_timeout(100)
-        assert button.inner_text() == "Close all passages"
+        until(page, lambda: page.locator("details.whole:not([open])").count() == 0)
+        until(page, lambda: button.inner_text() == "Close all passages")
         page.keyboard.press("Enter")
-        assert page.locator("details.whole[open]").count() == 0
+        until(page, lambda: page.locator("details.whole[open]").count() == 0)
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.live
 async def call(url: str, method: str, **params: Any) -> dict[str, Any]:
     headers = {"accept": "application/json, text/event-stream"}
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    async with httpx.AsyncClient(base_url=url, timeout=30) as client:
+    async with httpx.AsyncClient(base_url=url, timeout=120) as client:
         answer = await client.post("/mcp", json=body, headers=headers, follow_redirects=True)
     answer.raise_for_status()
     result: dict[str, Any] = answer.json()["result"]

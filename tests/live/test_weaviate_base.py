@@ -201,7 +201,7 @@ async def test_r5_a_move_embeds_nothing_and_the_next_ingest_finds_nothing_change
 
 def command(folder: Path, *arguments: str) -> tuple[int, str, str]:
     program = str(Path(sys.executable).parent / "groundgraph")
-    run = subprocess.run([program, *arguments], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    run = subprocess.run([program, *arguments], cwd=folder, capture_output=True, text=True, timeout=200, check=False)
     return run.returncode, run.stdout, run.stderr
 
 

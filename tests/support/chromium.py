@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -70,6 +71,18 @@ class Browser:
             yield opened
         finally:
             context.close()
+
+
+def until(page: Any, true: Callable[[], bool]) -> None:
+    """Returns as soon as `true` says so; what a page does upon a click or a key takes it a moment.
+
+    Raises:
+        AssertionError: it did not within a minute.
+    """
+    ends_at = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < ends_at, "it did not happen"
+        page.wait_for_timeout(20)
 
 
 @pytest.fixture(scope="module")

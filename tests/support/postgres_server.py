@@ -11,7 +11,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -22,11 +21,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from free_ports import free_port
+
 HOW_TO_GET_IT = "PostgreSQL is not installed; run scripts/install_services.sh, or put its `initdb` on the path"
 HOW_TO_GET_PGVECTOR = (
     "the package `pgserver`, which brings PostgreSQL with pgvector, is not installed; run `make setup`"
 )
 OWNER = "groundgraph"
+STARTS_WITHIN = 120.0
 _USUAL = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/pgsql/bin")
 
 
@@ -65,7 +67,7 @@ class PostgresServer:
 
     def create(self) -> None:
         """Make the data folder and start."""
-        self.port = _free_port()
+        self.port = free_port()
         self._own(self.folder)
         locale = ["--encoding=UTF8", "--locale=C.UTF-8"]
         self._run("initdb", "-D", str(self.folder / "data"), "-U", OWNER, "--auth=trust", "--no-sync", *locale)
@@ -86,10 +88,17 @@ class PostgresServer:
     def kill(self) -> None:
         """End it as `kill -9` does, its children with it."""
         assert self._process is not None
-        # Its children have sessions of their own; left alone they would still answer for a moment.
-        for process in (self._process.pid, *_children(self._process.pid)):
-            _kill(process)
+        # Its children have sessions of their own; left alone they would still answer for a moment, and hold the shared
+        # memory that the next start asks for. Halted, it makes no new ones.
+        _send(self._process.pid, signal.SIGSTOP)
+        while _status(self._process.pid)[:1] in (["R"], ["S"], ["D"]):
+            time.sleep(0.001)
+        doomed = (self._process.pid, *_children(self._process.pid))
+        for process in doomed:
+            _send(process, signal.SIGKILL)
         self._process.wait(30)
+        while any(_is_running(process) for process in doomed):
+            time.sleep(0.005)
 
     def stop(self) -> None:
         """End it in order; connections are cut."""
@@ -132,7 +141,8 @@ class PostgresServer:
 
     def _wait(self) -> None:
         assert self._process is not None
-        for _ in range(300):
+        ends_at = time.monotonic() + STARTS_WITHIN
+        while time.monotonic() < ends_at:
             ready = subprocess.run(
                 [str(self.build / "pg_isready"), "-h", "127.0.0.1", "-p", str(self.port), "-q"], check=False
             )
@@ -185,24 +195,28 @@ def _as_ordinary_user() -> dict[str, Any]:
 
 def _children(parent: int) -> list[int]:
     found = []
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = status.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == parent:
-            found.append(int(status.parent.name))
+    for folder in Path("/proc").glob("[0-9]*"):
+        fields = _status(int(folder.name))
+        if fields and int(fields[1]) == parent:
+            found.append(int(folder.name))
     return found
 
 
-def _kill(process: int) -> None:
+def _is_running(process: int) -> bool:
+    fields = _status(process)
+    return bool(fields) and fields[0] not in "ZX"
+
+
+def _status(process: int) -> list[str]:
+    """The state of a process, its parent and so on, as in `man proc_pid_stat`; nothing when it is gone."""
     try:
-        os.kill(process, signal.SIGKILL)
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _send(process: int, what: signal.Signals) -> None:
+    try:
+        os.kill(process, what)
     except ProcessLookupError:
         return
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -116,7 +116,7 @@ async def russian_turn() -> dict[str, Any]:
     )  # fmt: skip
     slow = FaultySource(InMemorySource(["Письмо"], name="переписка"), delay=5.0)
     question = "Сколько лет хранятся сведения о клиентах?"
-    return await turn_record([rules, slow], question, intent={"mode": "static"}, deadlines={"source": 0.2})
+    return await turn_record([rules, slow], question, intent={"mode": "static"}, deadlines={"source": 1.0})
 
 
 def run_beside(work: Coroutine[Any, Any, Any]) -> Any:

@@ -18,8 +18,9 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
+
+from free_ports import free_ports
 
 HOW_TO_GET_IT = (
     "the Weaviate server is not there; run scripts/install_services.sh weaviate (Go builds it once, in 5 minutes), "
@@ -70,7 +71,7 @@ class WeaviateServer:
     folder: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     hostname: str = "node1"
-    ports: dict[str, int] = field(default_factory=lambda: dict(zip(_PORTS, _free_ports(len(_PORTS)), strict=True)))
+    ports: dict[str, int] = field(default_factory=lambda: dict(zip(_PORTS, free_ports(len(_PORTS)), strict=True)))
     _process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -209,31 +210,3 @@ def _wait_until_listening(port: int) -> None:
                 return
         time.sleep(0.05)
     raise RuntimeError(f"nothing listens on port {port}")
-
-
-def _free_ports(wanted: int) -> list[int]:
-    """Ports below the range from which the system gives clients theirs: a server that starts again finds them free."""
-    found: list[int] = []
-    for candidate in _candidates():
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if probe.connect_ex(("127.0.0.1", candidate)) == 0:
-                continue
-            try:
-                probe.bind(("", candidate))
-            except OSError:
-                continue
-        found.append(candidate)
-        if len(found) == wanted:
-            return found
-    raise RuntimeError("there are no free ports")
-
-
-_given = count(1)
-
-
-def _candidates() -> Iterator[int]:
-    """Numbers that no other call got, and that another process of ours is unlikely to try at the same time."""
-    first = 20_000 + (os.getpid() * 97) % 10_000
-    while True:
-        yield 20_000 + (first - 20_000 + next(_given)) % 12_000

@@ -1,0 +1,94 @@
+"""`groundgraph` itself: names that are loaded when they are first used, by whichever thread (U1, L10)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import groundgraph
+
+
+def printed(code: str) -> str:
+    """What a process of its own prints."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+# The first thread begins with the package `groundgraph.sources` and is going to load a module of it, with which
+# another one has begun. Without an order among them Python gives one of the two a `_DeadlockError`.
+AT_ONCE = """
+import gc, importlib.abc, sys, threading, time
+import groundgraph
+
+inside, errors = threading.Event(), []
+
+class Slow(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "groundgraph.sources" and not inside.is_set():
+            inside.set()
+            time.sleep(0.5)
+
+def load(name):
+    try:
+        getattr(groundgraph, name)
+    except BaseException as error:
+        errors.append(f"{name}: {error!r}")
+
+sys.meta_path.insert(0, Slow())
+threads = [threading.Thread(target=load, args=(name,)) for name in ("InMemorySource", *groundgraph.__all__)]
+threads[0].start()
+inside.wait()
+for thread in threads[1:]:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(errors, gc.isenabled())
+"""
+
+
+def test_U1_threads_may_load_all_names_at_once() -> None:
+    assert printed(AT_ONCE) == "[] True"
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_L10_looking_for_garbage_goes_on_as_it_was_also_when_loading_fails(wanted: bool) -> None:
+    code = f"""
+import gc, sys
+import groundgraph
+if not {wanted}:
+    gc.disable()
+groundgraph.Context
+loaded = gc.isenabled()
+sys.modules["langgraph"] = None
+try:
+    groundgraph.turn_graph
+except ImportError:
+    print(loaded, gc.isenabled())
+groundgraph.load_settings
+"""
+    assert printed(code) == f"{wanted} {wanted}"
+
+
+def test_U1_what_is_listed_is_what_there_is() -> None:
+    public = [name for name in dir(groundgraph) if not name.startswith("_")]
+    loaded = {name for name in public if f"groundgraph.{name}" in sys.modules}
+    assert set(public) - loaded == set(groundgraph.__all__)
+    assert list(groundgraph.__all__) == sorted(groundgraph.__all__)
+    assert all(getattr(groundgraph, name).__name__ == name for name in groundgraph.__all__)
+    with pytest.raises(AttributeError, match="turngraph"):
+        groundgraph.turngraph  # noqa: B018
+
+
+def test_U1_a_type_checker_sees_the_names_that_a_program_gets() -> None:
+    source = Path(groundgraph.__file__).read_text("utf-8")
+    for name, home in groundgraph._HOMES.items():
+        [line] = [line for line in source.splitlines() if line.startswith(f"    from groundgraph.{home} import ")
+                  and name in line.split(" import ")[1].split(", ")]  # fmt: skip
+        assert line
+    assert printed("from groundgraph import *; print(turn_graph.__name__, 'gc' in dir())") == "turn_graph False"
