@@ -52,7 +52,7 @@ def add_retrieval(builder: StateGraph[Any, Any, Any, Any], resources: Resources,
     )
     builder.add_node(
         "retrieve_source",
-        retrieve_source(settings, resources.sources, resources.evidence),
+        retrieve_source(settings, resources.sources, resources.schemas, resources.evidence),
         input_schema=RetrieveSourceInput,
     )
     choice = AnswerChoice(settings, resources.evidence, has_model=resources.chat_model is not None)

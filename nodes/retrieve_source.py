@@ -31,6 +31,7 @@ from groundgraph.core.filters import matches, with_times
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.model_reply import is_transient, status_code
 from groundgraph.core.retry import with_retries
+from groundgraph.core.schema import SourceSchema
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Ref, Retrieval, RetrievalTask, SourceStatus
 from groundgraph.nodes.enforced import enforced_filters, signed_in
@@ -59,7 +60,10 @@ class RetrieveSourceUpdate(TypedDict):
 
 
 def retrieve_source(
-    settings: Settings, sources: Mapping[str, GroundedSource], evidence: EvidenceStore
+    settings: Settings,
+    sources: Mapping[str, GroundedSource],
+    schemas: Mapping[str, SourceSchema | None],
+    evidence: EvidenceStore,
 ) -> Node[RetrieveSourceInput, RetrieveSourceUpdate]:
     """The node: asks within the source's limit, keeps what the contract allows, stores it."""
     limits = {entry.name: entry.timeout for entry in settings.sources if entry.timeout}
@@ -78,7 +82,7 @@ def retrieve_source(
         enforced = enforced_filters(settings, options.scope, signed_in(runtime)).get(source.name, {})
         breaker, intent = breakers[source.name], _intent(task, enforced)
         if breaker.allows() or await _recovered(source):
-            question = _question(task, source, intent, options)
+            question = _question(task, source, schemas.get(source.name), intent, options)
             with collect_degradations() as degradations, collect_chain_calls() as calls:
                 report, records = await _retrieved(question, limit, settings.limits.attempts, evidence)
             retrieval |= report
@@ -121,10 +125,16 @@ def _what(task: RetrievalTask) -> Retrieval:
     return {"kind": kind} if kind == "state_facts" else {"query": task["query"], "kind": kind}
 
 
-def _question(task: RetrievalTask, source: GroundedSource, intent: RetrievalIntent, options: Options) -> Question:
+def _question(
+    task: RetrievalTask,
+    source: GroundedSource,
+    schema: SourceSchema | None,
+    intent: RetrievalIntent,
+    options: Options,
+) -> Question:
     # What has no question has no relevance to it.
     threshold = 0.0 if task.get("kind") == "state_facts" else options.score_threshold
-    return Question(source, intent, task.get("top_k", options.top_k), threshold)
+    return Question(source, schema, intent, task.get("top_k", options.top_k), threshold)
 
 
 References = tuple[dict[str, EvidenceRecord], list[Ref]]
@@ -132,9 +142,10 @@ References = tuple[dict[str, EvidenceRecord], list[Ref]]
 
 @dataclass(frozen=True)
 class Question:
-    """What a source is asked."""
+    """What a source is asked; its schema is that of the graph, since asking a source for it may take a while."""
 
     source: GroundedSource
+    schema: SourceSchema | None
     intent: RetrievalIntent
     top_k: int
     score_threshold: float
@@ -197,9 +208,7 @@ def accepted(answer: Sequence[SourceResult], question: Question) -> tuple[list[S
     """
     if not isinstance(answer, list | tuple):
         raise SourceContractBroken(f"query() returned {type(answer).__name__} instead of a list of SourceResult")
-    filters = question.intent.filters.get(question.source.name, {})
-    if filters:
-        filters = with_times(question.source.get_schema(), filters)
+    filters = with_times(question.schema, question.intent.filters.get(question.source.name, {}))
     whole = question.source.whole_topics
     threshold, most = (0.0, len(answer)) if whole else (question.score_threshold, question.top_k)
     kept: list[SourceResult] = []

@@ -145,6 +145,26 @@ async def test_R2_a_refused_filter_never_widens_the_search() -> None:
     assert result["outcome"] == "answered"
 
 
+async def test_R2_a_turn_with_filters_asks_no_source_for_its_schema_again() -> None:
+    asked = []
+
+    class Tables(InMemorySource):
+        """To look at a database for its columns may take seconds, and would hold up every other turn."""
+
+        def get_schema(self) -> SourceSchema | None:
+            asked.append(self.name)
+            return super().get_schema()
+
+    schema = SourceSchema("tables", {"hall": {"type": "string"}})
+    source = Tables([{"content": "The pump leaks.", "metadata": {"hall": "A"}}], name="tables", schema=schema)
+    settings = {"intent": {"mode": "static", "default_filters": {"tables": {"hall": "A"}}}}
+    graph = turn_graph(load_settings(settings), sources=[source])
+    before = len(asked)
+    result = await graph.ainvoke(ask("Which pump leaks?"))
+    assert result["outcome"] == "answered"
+    assert len(asked) == before
+
+
 async def test_R2_a_source_whose_required_field_is_not_set_is_skipped() -> None:
     cases = InMemorySource(
         [{"content": "OAuth grant types case", "tenant": "a"}],

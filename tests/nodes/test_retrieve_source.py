@@ -14,11 +14,11 @@ FIELDS = {"at": {"type": "datetime"}, "note": {"type": "string"}}
 
 
 def kept(condition, **metadata):
-    source = InMemorySource([], name="log", schema=SourceSchema("log", FIELDS))
+    source, schema = InMemorySource([], name="log"), SourceSchema("log", FIELDS)
     # A task carries its filters through a checkpoint, which holds plain JSON.
     filters = json.loads(json.dumps({"log": condition}))
     answer = [SourceResult("a pump", "1", "log", "memory", 1.0, metadata)]
-    return accepted(answer, Question(source, RetrievalIntent(["pump"], filters), 5, 0.0))[1]
+    return accepted(answer, Question(source, schema, RetrievalIntent(["pump"], filters), 5, 0.0))[1]
 
 
 def test_r2_the_node_s_own_check_of_filters_compares_times_as_instants():
