@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 from sqlalchemy.dialects import postgresql
+from sqlalchemy.engine import Engine
 
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.sql import SqlSource
@@ -61,3 +62,28 @@ async def test_l5_text_and_filter_are_served_by_indexes_and_the_text_index_is_re
     assert "Seq Scan" not in found, found
     assert found.count("Index Scan on by_words") == 1, found
     assert filter_index in found, found
+
+
+@pytest.mark.live
+async def test_l5_behind_a_narrow_filter_the_commonest_words_are_not_looked_up(docs):
+    source = SqlSource(docs, table="docs", name="docs", text_search_fields=["body"])
+    searched = []
+
+    def keep(connection, cursor, statement, parameters, *_):
+        if "@@" in statement and "ORDER BY" in statement:
+            searched.extend(value for value in parameters.values() if isinstance(value, str) and "|" in value)
+
+    event.listen(Engine, "before_cursor_execute", keep)
+    try:
+        found = await source.query(
+            RetrievalIntent(["thing3 part5 part7 part9"], {"docs": {"category": "c7"}}), top_k=10
+        )
+    finally:
+        event.remove(Engine, "before_cursor_execute", keep)
+        await source.close()
+    # A filter that keeps 1 200 of 60 000 rows leaves 12 with thing3, and 110 with each of the others.
+    (seeds,) = searched
+    assert "thing3" in seeds
+    assert seeds.count("part") == 2
+    assert len(found) == 10
+    assert "thing3" in found[0].content
