@@ -30,7 +30,8 @@ async def resume_turn(graph: TurnRunner, thread_id: str, *, context: Context | N
         raise NothingToResume("This graph has no checkpointer, so none of its turns was kept.")
     config: Any = {"configurable": {"thread_id": thread_id}}
     snapshot = await graph.aget_state(config)
-    if snapshot.next:
+    # Not `next`, which leaves out a step whose writes are kept while the checkpoint behind it was lost.
+    if snapshot.tasks:
         resumed: dict[str, Any] = await graph.ainvoke(None, config, context=context, durability="sync")
         return resumed
     messages = snapshot.values.get("messages", [])

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.memory import InMemoryStore
 from oauth_sources import ask, docs, thread
 
 from groundgraph import load_settings, resume_turn, turn_graph
 from groundgraph.core.errors import EvidenceMissing, NothingToResume
+from groundgraph.testing import ScriptedChatModel
 
 SUPPORT = Path(__file__).parent.parent / "support"
 BOUNDARIES = ["input", "start", "begin_turn", "resolve_intent", "retrieve_source", "merge_results",
@@ -88,6 +90,25 @@ async def test_resuming_a_finished_turn_gives_its_output_again() -> None:
         key: result[key] for key in ("answer", "outcome", "notes", "citations", "support")
     }
     assert again["provenance"] == result["provenance"]
+
+
+async def test_fault_41_a_step_whose_writes_are_kept_and_whose_checkpoint_was_lost_is_gone_on_from(
+    tmp_path: Path,
+) -> None:
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
+        store = InMemoryStore()
+        graph = turn_graph(load_settings({}), sources=[docs()], chat_model=ScriptedChatModel("Four [1]."),
+                           checkpointer=saver, store=store)  # fmt: skip
+        expected = (await graph.ainvoke(ask(), thread(), durability="sync"))["answer"]
+        points = [row[0] async for row in await saver.conn.execute("SELECT checkpoint_id FROM checkpoints ORDER BY 1")]
+        for last in reversed(points[1:]):
+            await saver.conn.execute("DELETE FROM checkpoints WHERE checkpoint_id = ?", (last,))
+            await saver.conn.execute("DELETE FROM writes WHERE checkpoint_id = ?", (last,))
+            await saver.conn.commit()
+            snapshot = await graph.aget_state(thread())
+            assert snapshot.tasks
+            assert not snapshot.next
+        assert (await resume_turn(graph, "t"))["answer"] == expected
 
 
 async def test_there_is_nothing_to_resume_on_an_unknown_thread() -> None:

@@ -59,7 +59,7 @@ async def _completed(graph: Any, thread_id: str, *, as_json: bool) -> dict[str, 
     from groundgraph.graph.resume import resume_turn
 
     snapshot = await graph.aget_state({"configurable": {"thread_id": thread_id}})
-    if not snapshot.next:
+    if not snapshot.tasks:
         return None
     if snapshot.interrupts:
         note("The last answer waits for a person, whom the command line cannot ask. A new question leaves it behind.")
