@@ -33,7 +33,10 @@ async def resume_turn(graph: TurnRunner, thread_id: str, *, context: Context | N
     # Not `next`, which leaves out a step whose writes are kept while the checkpoint behind it was lost.
     if snapshot.tasks:
         resumed: dict[str, Any] = await graph.ainvoke(None, config, context=context, durability="sync")
-        return resumed
+        if "answer" in resumed or "__interrupt__" in resumed:
+            return resumed
+        # Its last step was kept already, and with it the record, which holds the output.
+        snapshot = await graph.aget_state(config)
     messages = snapshot.values.get("messages", [])
     if not messages or isinstance(messages[-1], HumanMessage):
         raise NothingToResume(

@@ -92,23 +92,27 @@ async def test_resuming_a_finished_turn_gives_its_output_again() -> None:
     assert again["provenance"] == result["provenance"]
 
 
+@pytest.mark.parametrize("lost", range(1, 8))
 async def test_fault_41_a_step_whose_writes_are_kept_and_whose_checkpoint_was_lost_is_gone_on_from(
-    tmp_path: Path,
+    tmp_path: Path, lost: int
 ) -> None:
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
-        store = InMemoryStore()
-        graph = turn_graph(load_settings({}), sources=[docs()], chat_model=ScriptedChatModel("Four [1]."),
-                           checkpointer=saver, store=store)  # fmt: skip
-        expected = (await graph.ainvoke(ask(), thread(), durability="sync"))["answer"]
+        model = ScriptedChatModel("Four [1].")
+        graph = turn_graph(
+            load_settings({}), sources=[docs()], chat_model=model, checkpointer=saver, store=InMemoryStore()
+        )
+        expected = await graph.ainvoke(ask(), thread(), durability="sync")
         points = [row[0] async for row in await saver.conn.execute("SELECT checkpoint_id FROM checkpoints ORDER BY 1")]
-        for last in reversed(points[1:]):
+        for last in points[-lost:]:
             await saver.conn.execute("DELETE FROM checkpoints WHERE checkpoint_id = ?", (last,))
             await saver.conn.execute("DELETE FROM writes WHERE checkpoint_id = ?", (last,))
-            await saver.conn.commit()
-            snapshot = await graph.aget_state(thread())
-            assert snapshot.tasks
-            assert not snapshot.next
-        assert (await resume_turn(graph, "t"))["answer"] == expected
+        await saver.conn.commit()
+        snapshot = await graph.aget_state(thread())
+        assert snapshot.tasks
+        assert not snapshot.next
+        resumed = await resume_turn(graph, "t")
+        assert (resumed["answer"], resumed["outcome"]) == (expected["answer"], expected["outcome"])
+        assert [message.type for message in (await graph.aget_state(thread())).values["messages"]] == ["human", "ai"]
 
 
 async def test_there_is_nothing_to_resume_on_an_unknown_thread() -> None:
