@@ -15,12 +15,8 @@ RUN rm -rf /tmp/uv_export
 ADD LICENSE /deps/workspace/LICENSE
 ADD README.md /deps/workspace/README.md
 ADD examples /deps/workspace/examples
-ADD graph /deps/workspace/graph
 ADD langgraph.json /deps/workspace/langgraph.json
-ADD nodes /deps/workspace/nodes
-ADD prompts /deps/workspace/prompts
 ADD pyproject.toml /deps/workspace/pyproject.toml
-ADD sources /deps/workspace/sources
 ADD src /deps/workspace/src
 ADD uv.lock /deps/workspace/uv.lock
 WORKDIR /deps/workspace

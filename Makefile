@@ -4,7 +4,7 @@ BIN := .venv/bin
 export LANGGRAPH_STRICT_MSGPACK := true
 export LANGSMITH_TRACING := false
 
-.PHONY: demo test test-live test-slow lint format docs bench studio setup clean
+.PHONY: demo test test-live test-slow test-long lint format docs bench studio setup clean
 
 demo: .venv/ready
 	$(BIN)/groundgraph demo
@@ -15,8 +15,18 @@ test: .venv/ready
 test-live: .venv/ready
 	$(BIN)/pytest -q -n auto --dist loadfile -m "live and not slow"
 
+# Behind the slow tests a minute in all of new examples for the property tests of what guards: others for each commit,
+# the same for one commit, so that a run which failed can be repeated.
+SEED = $(shell printf '%d' 0x$$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0))
 test-slow: .venv/ready
-	$(BIN)/pytest -q -n auto --dist loadfile -m slow
+	$(BIN)/pytest -q -n auto --dist loadfile -m "slow and not long"
+	$(BIN)/pytest -q -m "guard and not live and not long" --hypothesis-profile=explore --explore-seconds=60 \
+		--explore-seed=$(SEED)
+
+# By hand: what takes longer than five minutes, and ten minutes of new examples.
+test-long: .venv/ready
+	$(BIN)/pytest -q -m "guard and not live and not long" --hypothesis-profile=explore --explore-seconds=600
+	$(BIN)/pytest -q -m long
 
 # A LangGraph Server on loopback, without a key; LangGraph Studio connects to it.
 studio: .venv/ready

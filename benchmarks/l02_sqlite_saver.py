@@ -66,7 +66,7 @@ def _unseen(effort: Effort) -> list[GroundedSource]:
 async def _turns(stack: AsyncExitStack, folder: Path, store: str, sources: list[GroundedSource]) -> Turn:
     settings = turn_settings(
         checkpointer={"type": "sqlite", "path": str(folder / "threads.sqlite")},
-        store={"type": store, "path": str(folder / "evidence.sqlite")},
+        store={"type": store, **({"path": str(folder / "evidence.sqlite")} if store == "sqlite" else {})},
     )
     graph = await stack.enter_async_context(open_graph(settings, sources=sources))
 

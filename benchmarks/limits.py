@@ -18,7 +18,8 @@ LIMITS = {
     "L15": "l15_citation_check",
     "L16": "l16_suite",
 }
-# Measured only when they are named: they need a server, or take many minutes.
+# Measured only when they are named: they need a server, the public data, or many minutes.
 BY_NAME_ONLY = {
     "L7": "l07_weaviate",
+    "L17": "l17_quotes",
 }

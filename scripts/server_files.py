@@ -1,7 +1,7 @@
 """Writes what follows from the code into the files of the server: python scripts/server_files.py.
 
-The types that a checkpoint may hold go into each `langgraph.json`, and what `langgraph dockerfile` makes of that into
-the `Dockerfile` beside it. `tests/graph/test_server_files.py` compares them.
+The types that a checkpoint may hold (`CHECKPOINT_TYPES`) go into each `langgraph.json`, and what `langgraph dockerfile`
+makes of that into the `Dockerfile` beside it. `tests/graph/test_server_files.py` compares them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ PROJECTS = (ROOT / "langgraph.json", ROOT / "examples" / "serve" / "langgraph.js
 def checkpoint_types() -> list[list[str]]:
     """The module and name of every type of ours in a channel that checkpoints hold, in any graph of the server.
 
-    Types that LangGraph always reads are left out.
+    Types that LangGraph always reads are left out. What this gives has to stand in `CHECKPOINT_TYPES` of the package,
+    by which its own savers read too.
     """
     from langgraph._internal._serde import collect_allowlist_from_schemas
     from langgraph.channels import EphemeralValue, UntrackedValue
@@ -73,7 +74,11 @@ def _top_level() -> list[str]:
 
 def main() -> None:
     """Writes all of them."""
-    types = checkpoint_types()
+    from groundgraph.graph.checkpoint_serializer import CHECKPOINT_TYPES
+
+    types = [list(one) for one in CHECKPOINT_TYPES]
+    if types != checkpoint_types():
+        raise SystemExit(f"CHECKPOINT_TYPES is not what the channels hold; set it to {checkpoint_types()}")
     for project in PROJECTS:
         project.write_text(with_types(project, types), "utf-8")
         project.with_name("Dockerfile").write_text(dockerfile(project), "utf-8")

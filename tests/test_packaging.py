@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -26,50 +27,110 @@ def build(source: Path, kind: str, target: Path) -> Path:
     return target / run.stdout.split()[-1]
 
 
+def git(*words: str | Path, cwd: Path) -> str:
+    """What a git command prints that may write in `cwd` only."""
+    identity = {
+        "GIT_AUTHOR_NAME": "a",
+        "GIT_AUTHOR_EMAIL": "a@b",
+        "GIT_COMMITTER_NAME": "a",
+        "GIT_COMMITTER_EMAIL": "a@b",
+    }
+    return subprocess.run(
+        ["git", *map(str, words)], cwd=cwd, check=True, capture_output=True, text=True, env={**os.environ, **identity}
+    ).stdout
+
+
 @pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the checkout, so that building leaves nothing behind in it."""
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with one commit: this checkout as it stands, so that building leaves nothing behind in it."""
     copy = tmp_path_factory.mktemp("build") / "groundgraph"
-    skipped = shutil.ignore_patterns(".git", ".venv*", "*.egg-info", "build", "dist", ".*_cache", "__pycache__",
-                                     ".hypothesis", ".groundgraph", ".langgraph_api")  # fmt: skip
-    shutil.copytree(ROOT, copy, symlinks=True, ignore=skipped)
+    for name in git("ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT).splitlines():
+        if os.path.lexists(ROOT / name):
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, copy / name, follow_symlinks=False)
+    git("init", "-q", cwd=copy)
+    git("add", "-A", cwd=copy)
+    git("commit", "-qm", "as it stands", cwd=copy)
     return copy
 
 
+def unpacked_zip(repository: Path, target: Path) -> Path:
+    """The tree as "Download ZIP" and `pip install https://.../x.zip` give it: links become small text files."""
+    git("archive", "--format=zip", "--prefix=zip/", "-o", target / "tree.zip", "HEAD", cwd=repository)
+    with zipfile.ZipFile(target / "tree.zip") as archive:
+        archive.extractall(target)
+    return target / "zip"
+
+
+def clone_without_links(repository: Path, target: Path) -> Path:
+    """A clone as Windows makes it by default."""
+    git("-c", "core.symlinks=false", "clone", "-q", repository, target / "clone", cwd=target)
+    return target / "clone"
+
+
+def unpacked_sdist(repository: Path, target: Path) -> Path:
+    """The folder in the archive of the source."""
+    with tarfile.open(build(repository, "sdist", target)) as archive:
+        archive.extractall(target, filter="data")
+    return next(path for path in target.iterdir() if path.is_dir())
+
+
 @pytest.fixture(scope="module")
-def wheels(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The wheel from the checkout, and the one from the sdist."""
-    folder = tmp_path_factory.mktemp("wheels")
-    sdist = build(checkout, "sdist", folder)
-    unpacked = folder / "unpacked"
-    with tarfile.open(sdist) as archive:
-        archive.extractall(unpacked, filter="data")
-    direct, through = folder / "direct", folder / "through"
-    for target in (direct, through):
-        target.mkdir()
-    return [build(checkout, "wheel", direct), build(next(unpacked.iterdir()), "wheel", through)]
+def wheels(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A wheel built from each form in which the project reaches somebody."""
+    built = []
+    for form in (lambda repository, target: repository, unpacked_zip, clone_without_links, unpacked_sdist):
+        folder = tmp_path_factory.mktemp("form")
+        built.append(build(form(repository, folder), "wheel", tmp_path_factory.mktemp("wheel")))
+    return built
 
 
 def test_the_wheel_holds_the_whole_package_and_nothing_else(wheels: list[Path]) -> None:
     contents = [set(zipfile.ZipFile(wheel).namelist()) for wheel in wheels]
     own = [{name for name in names if ".dist-info/" not in name} for names in contents]
-    assert own[0] == own[1], "the wheel from the sdist differs"
+    assert own[1:] == own[:1] * 3, "a wheel from the ZIP, the clone without links or the sdist differs"
     assert {name.split("/")[0] for name in own[0]} == {"groundgraph"}
     package = ROOT / "src" / "groundgraph"
-    kinds = {".py", ".jinja2", ".yaml", ".typed"}
     wanted = {
         f"groundgraph/{path.relative_to(package)}"
-        for folder in [package, *(link for link in package.iterdir() if link.is_symlink())]
-        for path in folder.rglob("*")
-        if path.is_file() and (path.suffix in kinds or path.name == "py.typed") and "__pycache__" not in path.parts
+        for path in package.rglob("*")
+        if path.suffix in {".py", ".jinja2", ".yaml"} or path.name == "py.typed"
     }
     assert own[0] == wanted
 
 
+def test_the_folders_at_the_root_are_links_into_the_package() -> None:
+    for name in ("graph", "nodes", "sources", "prompts"):
+        assert (ROOT / name).readlink() == Path("src/groundgraph") / name
+
+
+def installed(wheel: Path, target: Path, code: str) -> str:
+    """What `code` prints in a process that has the package from `wheel` alone."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(target / "site")
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=target, env={"PYTHONPATH": str(target / "site")}, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def test_every_module_of_the_installed_wheel_can_be_imported(wheels: list[Path], tmp_path: Path) -> None:
+    code = """
+import groundgraph, importlib, pkgutil
+names = [found.name for found in pkgutil.walk_packages(groundgraph.__path__, "groundgraph.")]
+for name in names:
+    if not name.endswith("__main__"):
+        importlib.import_module(name)
+print(len(names), groundgraph.__file__)
+"""
+    count, where = installed(wheels[1], tmp_path, code).split()
+    assert where.startswith(str(tmp_path))
+    assert int(count) > 300
+
+
 def test_the_installed_wheel_renders_every_prompt_and_answers(wheels: list[Path], tmp_path: Path) -> None:
-    target = tmp_path / "site"
-    with zipfile.ZipFile(wheels[0]) as wheel:
-        wheel.extractall(target)
     code = """
 import groundgraph, asyncio
 from importlib.resources import files
@@ -83,13 +144,8 @@ source = groundgraph.InMemorySource(["Pump 17 is serviced every 90 days."])
 graph = groundgraph.turn_graph(groundgraph.load_settings({}), sources=[source])
 print(groundgraph.__file__, asyncio.run(graph.ainvoke({"question": "When is pump 17 serviced?"}))["outcome"])
 """
-    run = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(target)}, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    where, outcome = run.stdout.split()
-    assert where.startswith(str(target))
+    where, outcome = installed(wheels[0], tmp_path, code).split()
+    assert where.startswith(str(tmp_path))
     assert outcome == "answered"
 
 
@@ -114,3 +170,11 @@ def test_a_resolver_without_the_override_cannot_fall_back_to_an_old_server() -> 
     serve = project["project"]["optional-dependencies"]["serve"]
     assert any(need.startswith("langgraph-api>=0.16") for need in serve)
     assert "grpcio>=1.81,<1.82" in project["tool"]["uv"]["override-dependencies"]
+
+
+@pytest.mark.covers("B2")
+def test_what_html_needs_is_named_itself_and_not_by_an_extra_of_lxml() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    reading_html = [needs for needs in extras.values() if any(need.startswith("trafilatura") for need in needs)]
+    assert len(reading_html) == 2
+    assert all(any(need.startswith("lxml_html_clean") for need in needs) for needs in reading_html)

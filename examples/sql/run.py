@@ -35,4 +35,5 @@ async def answer(question: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(asyncio.run(answer(" ".join(sys.argv[1:])))["answer"])
+    turn = asyncio.run(answer(" ".join(sys.argv[1:])))
+    print(turn["answer"], *turn["notes"], sep="\n")

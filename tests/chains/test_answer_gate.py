@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ PIECES = [
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=20).map("".join)
 
 
+@pytest.mark.guard
 @given(TEXTS, st.data())
 def test_fault_26_57_and_73_what_is_streamed_is_the_final_text_and_holds_no_label_that_goes(text, data):
     bounds = [0, *sorted(data.draw(st.sets(st.integers(0, len(text))))), len(text)]
@@ -35,3 +37,21 @@ def test_s1_the_listing_below_goes_on_with_the_numbers_of_the_answer():
     assert gate.below("- [1] a\n- [2] b\n- [3] c\n- [4] d\n- [5] e") == "- [2] a\n- [3] b\n- [1] c\n- [4] d\n- e"
     assert gate.order == [3, 1, 2, 4]
     assert gate.removed == [4]
+
+
+@pytest.mark.covers("fault 102")
+@pytest.mark.parametrize(
+    ("text", "passed"),
+    [
+        ("pay \u202e001\u202c now", "pay 001 now"),
+        ("a\u200bb\ufeffc\u2060d\u200de", "abcde"),
+        ("one\u2028two", "one\ntwo"),
+        ("evil.\u200bcom", "evil[.]com"),
+        ("👩\u200d👩\u200d👧 می\u200cخواهم क\u094d\u200dष", "👩\u200d👩\u200d👧 می\u200cخواهم क\u094d\u200dष"),
+    ],
+)
+def test_what_hides_or_reorders_text_goes_and_joiners_stay(text, passed):
+    whole, pieces = AnswerGate(EVIDENCE, 3), AnswerGate(EVIDENCE, 3)
+    assert whole.feed(text) + whole.flush() == passed
+    assert "".join(map(pieces.feed, text)) + pieces.flush() == passed
+    assert whole.below(text.replace("evil", "x")) == passed.replace("evil[.]", "x.")

@@ -51,6 +51,7 @@ def test_evidence_is_a_user_message_of_that_name_fenced_by_the_turns_id():
     assert "Tokens expire." not in system.text
 
 
+@pytest.mark.guard
 @given(HOSTILE, HOSTILE, HOSTILE)
 def test_fault_56_nothing_in_evidence_closes_or_opens_a_tag_of_the_block(content, title, source):
     text = evidence_text(result(content, source or "docs", title=title)).lower().replace(" ", "")
@@ -60,6 +61,7 @@ def test_fault_56_nothing_in_evidence_closes_or_opens_a_tag_of_the_block(content
     assert re.fullmatch(r'number="1"source="[^"<>]*"section="[^"<>]*"', tag)
 
 
+@pytest.mark.guard
 @given(HOSTILE, HOSTILE)
 def test_fault_08_template_syntax_in_evidence_and_question_is_not_rendered(content, question):
     turn = {**TURN, "question": question + "{{ 6*6 }}"}

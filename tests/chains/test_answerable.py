@@ -18,7 +18,7 @@ COSINES = st.none() | st.floats(-1, 1)
 
 def result(content: str, cosine: float | None = None, **metadata: str) -> SourceResult:
     scores = {} if cosine is None else {"vector": cosine}
-    return SourceResult(content, "id", "docs", "knowledge_base", metadata=metadata, scores=scores)
+    return SourceResult(content, "id", "docs", "knowledge_base", 0.0, metadata, scores=scores)
 
 
 @given(TEXTS, st.lists(st.tuples(TEXTS, COSINES), max_size=5))

@@ -147,6 +147,26 @@ def test_k5_a_citation_of_what_a_model_wrote_says_so_and_spans_what_it_was_made_
     assert "derived" not in plain
 
 
+@pytest.mark.covers("A18")
+def test_every_quoted_sentence_is_a_citation_in_the_order_of_the_answer():
+    evidence = {
+        1: SourceResult("One is first. Two is second.", "a", "docs", "memory", 1.0, {"start": 10}),
+        2: SourceResult("Three is third.", "b", "docs", "memory"),
+        3: SourceResult("Four is not quoted.", "c", "docs", "memory"),
+    }
+    quotes = [
+        {"label": 1, "text": "Two is second.", "start": 24, "end": 38},
+        {"label": 2, "text": "Three is third.", "start": 0, "end": 15},
+        {"label": 1, "text": "One is first.", "start": 10, "end": 23},
+    ]
+    found = resolve_citations([1, 2], "", evidence, question="?", quotes=[*quotes, quotes[0]])
+    assert [(one["label"], one["quote"], one["start"]) for one in found] == [
+        (1, "Two is second.", 24),
+        (2, "Three is third.", None),
+        (1, "One is first.", 10),
+    ]
+
+
 def test_the_quote_of_a_label_is_what_the_answer_quotes_where_it_quotes():
     content = "Apples are red. Pears are green and sweet."
     quotes = [{"label": 1, "text": "green and sweet", "start": 126, "end": 141}]

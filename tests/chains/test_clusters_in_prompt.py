@@ -55,6 +55,7 @@ def test_p5_an_element_closes_also_where_the_token_limit_cut_its_end_off(cut):
     assert text.count("<cluster ") == text.count("</cluster>") > 0
 
 
+@pytest.mark.guard
 @given(HOSTILE, HOSTILE)
 def test_fault_56_no_evidence_opens_or_closes_a_cluster(one, other):
     text = shown([one or "x", other or "y"], cluster(1, 2))

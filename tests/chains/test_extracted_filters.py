@@ -146,6 +146,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.guard
 @given(JSON, st.sampled_from(["critical incidents after March by Maria", "", "5 minor ones"]))
 def test_i2_whatever_is_proposed_only_declared_and_valid_conditions_come_out(proposed, message):
     found = extract(message, proposed, held={"incidents": {"tenant"}})

@@ -32,6 +32,7 @@ async def streamed(model: GatedChatModel) -> list:
     return [chunk async for chunk in model.astream("question")]
 
 
+@pytest.mark.guard
 @given(st.lists(st.sampled_from(PIECES)), st.sampled_from(["", "Before. "]), st.sampled_from(["", " After."]))
 async def test_t7_what_is_streamed_equals_what_is_returned_and_recorded(pieces, prefix, suffix):
     first, second = (gated(Reply(chunks=pieces), prefix=prefix, suffix=suffix) for _ in range(2))
@@ -142,6 +143,27 @@ async def test_fault_72_what_was_written_before_a_failure_is_known():
     with pytest.raises(ConnectionError):
         await streamed(model)
     assert model.written.text == "One two"
+
+
+async def test_fault_72_what_waits_in_the_gate_when_the_model_fails_is_streamed_and_kept():
+    model = gated(Reply(chunks=["One ", "two www.evil", ".com/S", "three"], error_after=3))
+    pieces = []
+
+    async def read():
+        async for chunk in model.astream("question"):
+            pieces.append(chunk.text)
+
+    with pytest.raises(ConnectionError):
+        await read()
+    assert "".join(pieces) == model.written.text == "One two www[.]evil[.]com/S"
+    assert model.written.removed_links == ["www[.]evil[.]com/S"]
+
+
+async def test_fault_72_a_call_that_fails_before_anybody_saw_a_word_has_written_nothing():
+    model = gated(Reply(chunks=["One", " "], error_after=1))
+    with pytest.raises(ConnectionError):
+        await streamed(model)
+    assert model.written.text == ""
 
 
 async def test_the_model_runs_asynchronously_only():

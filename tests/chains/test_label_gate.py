@@ -32,6 +32,7 @@ def outside_code(text: str) -> set[int]:
     return {number for found in LABEL.finditer(prose) for number in label_numbers(found.group(1))}
 
 
+@pytest.mark.guard
 @given(TEXTS, ALLOWED, st.data())
 @example("a [1", {1}, None)
 def test_t7_streamed_text_and_counts_equal_the_unstreamed_ones_whatever_the_pieces(text, allowed, data):
@@ -44,12 +45,14 @@ def test_t7_streamed_text_and_counts_equal_the_unstreamed_ones_whatever_the_piec
     assert (pieces.removed, pieces.used) == (whole.removed, whole.used)
 
 
+@pytest.mark.guard
 @given(TEXTS, ALLOWED)
 def test_t7_one_character_at_a_time_gives_the_same_text(text, allowed):
     gate = LabelGate(allowed)
     assert "".join(map(gate.feed, text)) + gate.flush() == gated(text, allowed)
 
 
+@pytest.mark.guard
 @given(TEXTS, ALLOWED)
 def test_no_label_outside_the_allowed_ones_survives_outside_code(text, allowed):
     assert outside_code(gated(text, allowed)) <= allowed
@@ -70,6 +73,7 @@ def test_text_without_labels_and_tags_passes_byte_for_byte(text):
     assert gated(text) == text
 
 
+@pytest.mark.guard
 @given(st.text(st.characters(exclude_categories=("Cs",))).filter(lambda text: not re.search(r"[<\[［【]", text)))
 def test_fault_03_any_unicode_passes_byte_for_byte(text):
     assert gated(text) == text
@@ -167,6 +171,7 @@ def test_everything_that_the_label_pattern_finds_has_numbers(text):
         assert 0 < len(label_numbers(found.group(1))) <= 99 * 33
 
 
+@pytest.mark.guard
 @given(TEXTS)
 def test_escaped_evidence_holds_no_label_of_its_own(text):
     assert outside_code(escape_labels(text)) == set()
@@ -187,6 +192,7 @@ def test_escape_labels_leaves_other_brackets_and_code_alone():
     assert escape_labels("see [1]") == "see \\[1]"
 
 
+@pytest.mark.guard
 @given(st.sampled_from(["[9]", "see [1, 2] and 【3】", "x[9]y"]), ALLOWED)
 def test_what_was_escaped_passes_the_gate_unchanged(text, allowed):
     gate = LabelGate(allowed)
@@ -208,6 +214,7 @@ def _first_uses(text: str) -> list[int]:
     return list(dict.fromkeys(n for found in LABEL.finditer(prose) for n in label_numbers(found[1])))
 
 
+@pytest.mark.guard
 @given(TEXTS, st.data())
 def test_fault_26_and_73_renumbering_does_not_depend_on_the_pieces(text, data):
     whole, pieces = LabelGate([1, 3, 4], renumber=True), LabelGate([1, 3, 4], renumber=True)

@@ -136,3 +136,11 @@ def test_r8_what_was_found_twice_is_counted_under_its_first_key():
 def test_r8_times_found_counts_all_that_came_more_than_once(lists):
     counts = Counter(hit.source_id for hit in concatenate(lists))
     assert sorted(times_found([lists]).values()) == sorted(n for n in counts.values() if n > 1)
+
+
+@pytest.mark.covers("F9", "fault 99")
+def test_one_id_with_two_texts_is_two_pieces_of_evidence():
+    serviced = Hit("k1", "A", "x", 0.5, 0.5, "Pump 17 is serviced every 90 days.")
+    painted = Hit("k2", "A", "x", 0.9, 0.9, "Pump 17 is painted blue.")
+    assert fuse_queries([[serviced, painted], [serviced]]) == [serviced, painted]
+    assert times_found([[[serviced, painted], [serviced]]]) == {"k1": 2}

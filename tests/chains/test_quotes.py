@@ -42,12 +42,19 @@ def test_s7_quotes_are_verbatim_sentences_of_the_evidence_with_its_label(content
 
 
 @given(EVIDENCE, QUESTIONS)
-def test_s7_quotes_are_deterministic_distinct_and_in_order(contents, question):
+def test_s7_quotes_are_deterministic_and_distinct(contents, question):
     evidence = [result(content) for content in contents]
     quotes = select_quotes(question, evidence)
     assert quotes == select_quotes(question, evidence)
-    assert quotes == sorted(quotes, key=lambda quote: (quote.label, quote.start))
     assert len({quote.text for quote in quotes}) == len(quotes)
+
+
+@pytest.mark.covers("A12", "L17")
+def test_the_quote_that_is_worth_most_stands_first_wherever_it_stands_in_the_document():
+    text = "Pumps are kept in hall 3. Valves are green. Pump 17 is serviced by the crew every 90 days."
+    quotes = select_quotes("How often is pump 17 serviced by the crew?", [result(text), result("Pump 17 is old.")])
+    assert quotes[0].text == "Pump 17 is serviced by the crew every 90 days."
+    assert [quote.label for quote in quotes][0] == 1
 
 
 @pytest.mark.parametrize(

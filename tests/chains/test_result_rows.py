@@ -79,6 +79,7 @@ def test_s4_a_snippet_shows_at_most_300_characters(contents):
         assert "\n" not in row["snippet"]
 
 
+@pytest.mark.guard
 @given(CONTENTS)
 def test_numbers_in_brackets_of_the_evidence_and_the_message_are_no_labels(contents):
     seen = variables(*(result(content, title="T [1]") for content in contents), message="Is [1] true of tokens?")
@@ -89,6 +90,7 @@ def test_numbers_in_brackets_of_the_evidence_and_the_message_are_no_labels(conte
         assert gate.used == gate.removed == []
 
 
+@pytest.mark.guard
 @given(st.sampled_from(["docs", "a.b", "{{ x }}", "[1]"]), st.text(max_size=5))
 def test_fault_08_template_syntax_in_values_stays_text(source, content):
     [row] = variables(result(content + "{{ 7 * 7 }}{% raw %}", source))["results"]

@@ -32,9 +32,39 @@ def variables(evidence=EVIDENCE, message: str = "When do tokens expire?"):
 def test_s7_the_built_in_answer_quotes_first_and_then_lists_the_results_by_source():
     text = compiled().structured(variables(), "en")
     assert text.startswith("From the evidence:\n\n> Tokens expire after one hour. [1]")
-    assert text.index("> Tokens") < text.index("## Sources") < text.index("**docs**") < text.index("**cases**")
-    assert "- [1] Tokens (relevance 0.90): Tokens expire" in text
+    assert text.index("> Tokens") < text.index("\n---\n") < text.index("## Sources") < text.index("**cases**")
     assert "- [2] b (relevance 0.40): The case was closed." in text
+
+
+@pytest.mark.covers("A12", "A14", "A18")
+def test_each_quote_stands_once_and_the_listing_below_a_line_names_only_what_is_not_quoted():
+    many = [
+        SourceResult(
+            "Hall 3 has pumps. Pump 17 is serviced every 90 days.", "a", "docs", "memory", 0.9, {"start": 100}
+        ),
+        SourceResult("Pump 17 is serviced with grease.", "b", "docs", "memory", 0.8, {"title": "Grease"}),
+        SourceResult("Lunch is at noon.", "c", "cases", "memory", 0.4),
+    ]
+    draft = structured_draft(compiled(), variables(many, "Is pump 17 serviced?"), "en")
+    text = draft["text"]
+    assert text.count("Pump 17 is serviced every 90 days.") == text.count("Pump 17 is serviced with grease.") == 1
+    body, listing = text.split("\n---\n")
+    assert "> — Grease" in body
+    assert "**docs**" not in listing
+    assert "- [3] c" in listing
+    assert text[draft["body"] :].startswith("\n---\n")
+    printed = [line.removeprefix("> ")[: -len(" [1]")] for line in body.splitlines() if line.endswith("]")]
+    assert [quote["text"] for quote in draft["quotes"]] == printed
+    [first] = [quote for quote in draft["quotes"] if quote["text"] == "Pump 17 is serviced every 90 days."]
+    assert (first["start"], first["end"]) == (118, 152)
+
+
+@pytest.mark.covers("A14")
+def test_without_anything_that_is_not_quoted_there_is_no_listing():
+    draft = structured_draft(compiled(), variables(EVIDENCE[:1]), "en")
+    assert "## Sources" not in draft["text"]
+    assert "---" not in draft["text"]
+    assert draft["body"] == len(draft["text"])
 
 
 def test_s7_the_built_in_answer_speaks_russian():

@@ -35,6 +35,8 @@ async def write(reply, *, evidence=EVIDENCE, calls=(), turn=TURN, prefix="", suf
 
     events = [event async for event in RunnableLambda(node).astream_events(None, version="v2")]
     draft = events[-1]["data"]["output"]
+    shown = "".join(event["data"]["chunk"].text for event in events if event["event"] == "on_chat_model_stream")
+    assert not draft["written"] or shown == draft["text"]
     return draft, draft.get("calls", []), model
 
 
@@ -119,6 +121,13 @@ async def test_fault_72_a_model_that_fails_in_the_middle_leaves_what_it_streamed
     assert "incomplete" in draft["notes"][0]
     assert "broke off" in call["error"]
     assert call["attempts"] == 1
+
+
+async def test_fault_72_a_model_that_is_too_slow_in_the_middle_leaves_the_word_that_waited_too():
+    reply = Reply(chunks=["After ", "an ", "hour", " at"], token_delay=0.3)
+    draft, [call], _ = await write(reply, streamed=True, deadlines={"model": 1.05})
+    assert (draft["text"], draft["finish"]) == ("After an hour", "error")
+    assert "no answer within" in call["error"]
 
 
 async def test_t9_a_spent_budget_gives_the_structured_answer_without_a_call():

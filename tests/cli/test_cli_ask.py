@@ -14,7 +14,7 @@ def test_u5_an_answer_with_its_citations(filled_run):
     ran = filled_run("ask", QUESTION)
     assert ran.code == 0
     assert "An access token expires after one hour. [1]" in ran.out
-    assert "[1] knowledge_base: Tokens, characters 10 to 49" in ran.out
+    assert ran.out.count("[1] knowledge_base: docs/tokens.md:3, Tokens") == 1
     assert "Outcome: answered" in ran.out
     assert "No language model" not in ran.out
     assert "--thread ask-" in ran.err
@@ -31,12 +31,16 @@ def test_u5_json_is_one_document_with_the_output_keys(filled_run, docs):
     assert turn["thread_id"] in ran.err
 
 
+@pytest.mark.covers("fault 32", "R5")
 def test_fault_32_a_base_that_was_never_filled_is_unavailable_and_names_the_command(run):
     text, document = run("ask", QUESTION), run("ask", QUESTION, "--json")
     assert (text.code, document.code) == (3, 3)
-    assert "groundgraph ingest" in text.out
+    assert "groundgraph ingest PATH" in text.out
     assert document.json["outcome"] == "unavailable"
-    assert "groundgraph ingest" in " ".join(document.json["notes"])
+    assert "groundgraph ingest PATH" in " ".join(document.json["notes"])
+    # Where the base would be is for its owner alone.
+    assert "knowledge_base.sqlite" in document.err
+    assert "knowledge_base.sqlite" not in " ".join(document.json["notes"])
 
 
 def test_fault_33_what_nothing_covers_is_done_and_insufficient(filled):

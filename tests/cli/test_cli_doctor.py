@@ -38,8 +38,42 @@ def test_u5_a_filled_base_is_well_throughout(filled):
     assert ran.code == 0
     assert ran.json["ok"] is True
     assert set(states(ran).values()) == {"ok"}
-    assert {"Python", "packages", "SQLite", "folder", "knowledge base knowledge_base", "source knowledge_base",
-            "models", "server"} == set(states(ran))  # fmt: skip
+    own = {"Python", "packages", "SQLite", "documents", "folder", "models", "server"}
+    assert {*own, "knowledge base knowledge_base", "source knowledge_base"} == set(states(ran))
+
+
+def stub(folder, package: str, source: str) -> None:
+    (folder / package).mkdir(parents=True)
+    (folder / package / "__init__.py").write_text(source)
+
+
+@pytest.mark.covers("B2")
+def test_a_package_that_is_installed_and_does_not_load_fails_with_its_own_words(call, docs, tmp_path, monkeypatch):
+    cause = "lxml.html.clean module is now a separate project lxml_html_clean."
+    stub(tmp_path / "stubs", "trafilatura", f"raise ImportError({cause!r})")
+    monkeypatch.syspath_prepend(str(tmp_path / "stubs"))
+    told = f"HTML needs the package trafilatura, which is installed and does not load ({cause})"
+    ran = call("doctor")
+    assert ran.code == 1
+    assert f"fail  documents: {told}" in ran.out
+    (docs / "page.html").write_text("<html><body><main><p>Pump 17 is serviced daily.</p></main></body></html>")
+    ingested = call("ingest", "docs")
+    assert ingested.code == 1
+    assert f"Failed: docs/page.html: {told}" in ingested.out
+
+
+@pytest.mark.covers("B2")
+def test_a_package_that_is_not_there_fails_only_where_documents_need_it(call, docs, tmp_path, monkeypatch):
+    stub(tmp_path / "stubs", "mammoth", "raise ModuleNotFoundError('No module named mammoth', name='mammoth')")
+    monkeypatch.syspath_prepend(str(tmp_path / "stubs"))
+    (tmp_path / "groundgraph.yaml").write_text("knowledge_base: {path: docs}\n")
+    ran = call("doctor")
+    assert ran.code == 0
+    assert "ok    documents: packages are not installed that only these need: a Word document" in ran.out
+    (docs / "letter.docx").write_bytes(b"")
+    ran = call("doctor")
+    assert ran.code == 1
+    assert "fail  documents: a Word document needs the package mammoth, which is not installed: pip install" in ran.out
 
 
 def test_u5_a_base_of_a_newer_version_fails(filled, tmp_path):

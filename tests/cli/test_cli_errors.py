@@ -103,7 +103,7 @@ def test_a_damaged_database_is_a_message(filled_run, tmp_path):
     ran = filled_run("ask", "What is a scope?")
     assert ran.code == 3
     assert ran.err.startswith("Error: The file ")
-    assert "threads.sqlite of the checkpointer or the store cannot be used (file is not a database)" in ran.err
+    assert "threads.sqlite of the checkpointer or the store is not a database" in ran.err
     assert "Traceback" not in ran.err
 
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pytest
 from document_files import pdf
+from hostile_pdf import drawing_itself
 
+from groundgraph.core.load_settings import load_settings
 from groundgraph.graph import ingest_resources
+from groundgraph.graph.ingest import ingest_graph
+from groundgraph.graph.ingest_documents import run_ingest
 from groundgraph.nodes.ingest.load_documents import BatchSize
+from groundgraph.sources.knowledge_base import EmbeddedStore
 from groundgraph.testing import openai_stub
 
 KEYS = ["documents", "chunks", "written", "unchanged", "deleted", "failed", "seconds"]
@@ -105,6 +112,41 @@ def test_k2_a_web_page_is_taken_in_by_its_address(call, tmp_path):
     assert (row["kind"], row["title"], row["document"]) == ("web_pages", "Pumps", f"{address}/pump")
 
 
+@pytest.mark.covers("F11")
+def test_front_matter_that_is_not_read_is_told_once_for_each_document(call, docs):
+    (docs / "bomb.md").write_text("---\na: &a [x, x]\nb: [*a, *a]\n---\n# Pump\n\nPump 17 is serviced daily.\n")
+    for expected in ("written", "unchanged"):
+        ran = call("ingest", "docs/bomb.md", "--json")
+        assert (ran.code, ran.json[expected]) == (0, 1)
+        assert ran.err == "Warning: docs/bomb.md: the front matter was taken as text: it uses aliases\n"
+
+
+@pytest.mark.covers("F10", "fault 100")
+def test_a_link_out_of_the_folder_is_listed_and_followed_only_when_asked_for(call, docs, tmp_path):
+    (tmp_path / "secret.md").write_text("The password is hunter2.\n")
+    (docs / "link.md").symlink_to(tmp_path / "secret.md")
+    ran = call("ingest", "docs")
+    assert (ran.code, "2 written" in ran.out) == (0, True)
+    assert "Skipped: docs/link.md: it is a link that leads out of the given folder" in ran.out
+    asked = call("ingest", "docs", "--follow-links", "--json")
+    assert (asked.code, asked.json["written"], asked.err) == (0, 1, "")
+    # What was taken in through a link goes again when links are followed no more.
+    assert call("ingest", "docs", "--json").json["deleted"] == 1
+    (tmp_path / "groundgraph.yaml").write_text("knowledge_base: {follow_links: true}\n")
+    assert call("ingest", "docs", "--json").json["written"] == 1
+
+
+@pytest.mark.covers("F1", "fault 89")
+def test_a_web_page_is_read_within_the_same_limits(call, tmp_path):
+    page = b"<html><body><main><p>Pump 17 is serviced daily.</p></main></body></html>"
+    with served({"/self.pdf": drawing_itself(), "/pump": page}) as address:
+        limits = "knowledge_base: {web: {allow_private: true}, reader: {memory: 300MB, seconds: 3}}\n"
+        (tmp_path / "groundgraph.yaml").write_text(limits)
+        ran = call("ingest", f"{address}/self.pdf", f"{address}/pump", "--json")
+    assert (ran.code, ran.json["written"]) == (1, 1)
+    assert "knowledge_base.reader." in ran.json["failed"][0]["reason"]
+
+
 @contextmanager
 def served(pages: dict[str, bytes], asked: list[str] | None = None) -> Iterator[str]:
     """A web server on loopback with `pages` by their path; what it is asked for is added to `asked`."""
@@ -115,7 +157,7 @@ def served(pages: dict[str, bytes], asked: list[str] | None = None) -> Iterator[
             if asked is not None:
                 asked.append(self.path)
             self.send_response(200 if body else 404)
-            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Type", "application/pdf" if self.path.endswith(".pdf") else "text/html")
             self.end_headers()
             self.wfile.write(body or b"")
 
@@ -191,8 +233,8 @@ def test_k2_web_pages_of_a_folder_are_taken_in_and_one_without_text_is_reported(
     assert "no main text" in failed["reason"]
     [citation] = call("ask", "Is the pump serviced every 90 days?", "--json").json["citations"]
     assert (citation["title"], citation["section"]) == ("Pumps", "Pump 17")
-    stored = "# Pump 17\n\nThe pump is serviced every 90 days.\n"
-    assert stored[citation["start"] : citation["end"]] == citation["quote"]
+    # The text that was made of the page stands nowhere in its file.
+    assert (citation["location"]["shown"], citation["start"]) == ("docs/pump.html", None)
 
 
 def test_k2_the_minimal_configuration_needs_the_package_of_its_embeddings_and_not_that_of_its_model(call, docs):
@@ -254,3 +296,37 @@ def test_k2_a_password_from_the_environment_opens_a_pdf_and_is_never_shown(call,
     wrong = call("ingest", "locked.pdf", "--rebuild", **{variable: "hunter2"})
     assert wrong.code == 2
     assert "hunter2" not in wrong.out + wrong.err
+
+
+@pytest.mark.covers("F16", "fault 97")
+def test_verify_names_what_is_not_as_written_and_the_next_ingest_writes_it_again(filled, tmp_path):
+    base = tmp_path / ".groundgraph" / "knowledge_base.sqlite"
+    assert filled("ingest", "--verify", "--json").json == {
+        "documents": 2, "chunks": 3, "repaired": 0, "removed": 0, "incomplete": [], "altered": [],
+    }  # fmt: skip
+    with closing(sqlite3.connect(base)) as connection:
+        names = [name for (name,) in connection.execute("SELECT name FROM documents ORDER BY id")]
+        connection.execute("DELETE FROM chunks WHERE document_id = 1")
+        connection.execute("UPDATE chunks SET text = 'poisoned' WHERE document_id = 2")
+        connection.commit()
+    ran = filled("ingest", "--verify", "--json")
+    assert ran.code == 1
+    assert (ran.json["incomplete"], ran.json["altered"]) == (names[:1], names[1:])
+    again = filled("ingest", "docs", "--json")
+    assert (again.code, again.json["written"]) == (0, 2)
+    assert "2 documents" in filled("ingest", "--verify").out
+
+
+@pytest.mark.covers("F16", "fault 97")
+async def test_what_opening_the_base_had_to_take_out_is_in_the_report_of_an_ingest(docs, tmp_path):
+    class Lossy(EmbeddedStore):
+        async def open(self, identity, *, rebuild=False):
+            await super().open(identity, rebuild=rebuild)
+            return ["docs/" + next(docs.iterdir()).name, "other/gone.md"]
+
+    settings = load_settings({}).model_copy(update={"base_dir": tmp_path})
+    graph = ingest_graph(settings, knowledge_store=Lossy(tmp_path / "kb.sqlite"))
+    report = await run_ingest(graph, {"paths": ["docs"]})
+    assert [(one["document"], "lost" in one["reason"]) for one in report.failed] == [("other/gone.md", True)]
+    assert [one["document"] for one in report.warnings] == ["docs/" + next(docs.iterdir()).name]
+    assert report.written == 2

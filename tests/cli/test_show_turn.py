@@ -23,6 +23,8 @@ OUTPUT = {
             "quote": "It does\nso " + "very " * 100,
             "start": 3,
             "end": 510,
+            "location": {"file": "docs/a.md", "line": 12, "shown": "docs/a.md:12"},
+            "encoding": "utf-8",
         }
     ],
 }
@@ -33,7 +35,7 @@ def test_a_panel_holds_question_answer_citation_note_and_outcome(capsys, monkeyp
     monkeypatch.setattr(show_turn, "on_terminal", lambda: terminal)
     show_turn.print_panel("Does \x1b[2J it?", OUTPUT, 0.012)
     out = capsys.readouterr().out
-    for expected in ("it?", "It does [1].", "[1] kb: Guide > Part, characters 3 to 510", "It does so very"):
+    for expected in ("it?", "It does [1].", "[1] kb: docs/a.md:12, Guide > Part", "It does so very"):
         assert expected in out
     assert "Note: One source was down." in out
     assert "Outcome: answered (12 ms)" in out
@@ -41,12 +43,22 @@ def test_a_panel_holds_question_answer_citation_note_and_outcome(capsys, monkeyp
     assert ("╭" in out) is terminal
 
 
+@pytest.mark.covers("A14")
+def test_a_quote_that_the_answer_shows_is_not_shown_again():
+    quote = "It does\nso [7] always."
+    answer = "> It does so \\[7] always. [1]"
+    output = {**OUTPUT, "answer": answer, "citations": [{**OUTPUT["citations"][0], "quote": quote}]}
+    text = show_turn.turn_text(output, 0.012)
+    assert text.count("It does so") == 1
+    assert "[1] kb: docs/a.md:12, Guide > Part" in text
+
+
 @pytest.mark.parametrize(
     ("outcome", "answerable", "told"), [("answered", 0.25, True), ("answered", 0.5, False), ("chat", 0.0, False)]
 )
 def test_an_answer_from_evidence_that_hardly_fits_says_so(outcome, answerable, told):
     output = {**OUTPUT, "outcome": outcome, "support": {"score": 1.0, "answerable": answerable, "flags": []}}
-    said = "by its words the evidence answers the question with a chance of 25%"
+    said = "the evidence holds little of what the question says"
     assert (said in show_turn.turn_text(output, 0.012)) is told
 
 
@@ -71,5 +83,5 @@ def test_an_answer_that_replaced_what_was_printed_is_not_taken_for_printed(capsy
 def test_k5_a_citation_of_what_a_model_wrote_says_so():
     [citation] = OUTPUT["citations"]
     written = show_turn.turn_text({**OUTPUT, "citations": [{**citation, "derived": True}]}, 0.012)
-    assert "written by a model from characters 3 to 510" in written
+    assert "written by a model from docs/a.md:12" in written
     assert "written by a model" not in show_turn.turn_text(OUTPUT, 0.012)

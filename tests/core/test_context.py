@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
+from groundgraph import turn_graph
 from groundgraph.core.context import Context, Options, chosen_fields, options_in_force
+from groundgraph.core.errors import InputInvalid
 from groundgraph.core.load_settings import load_settings
+from groundgraph.testing import InMemorySource
 
 SETTINGS = load_settings(
     {
@@ -72,8 +74,21 @@ def test_falsy_choices_count():
     + [{"language": "fr"}, {"allow_parametric": "yes please"}, {"instruction": "x" * 20_001}],
 )
 def test_a_choice_that_cannot_work_is_refused(choice):
-    with pytest.raises(ValidationError):
+    with pytest.raises(InputInvalid) as caught:
         Context(**choice)
+    told = str(caught.value)
+    assert told.startswith("The context of this run cannot be used. ")
+    assert next(iter(choice)) in told
+    assert "pydantic" not in told
+    assert "poem" not in told
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.covers("F11")
+async def test_a_bad_context_of_a_run_is_told_in_a_sentence_of_ours():
+    graph = turn_graph(load_settings({}), sources=[InMemorySource(["a text"], name="docs")])
+    with pytest.raises(InputInvalid, match="top_k: Input should be greater than or equal to 1"):
+        await graph.ainvoke({"messages": [("user", "What?")]}, context={"top_k": 0})
 
 
 def test_u3_every_field_is_described_for_studio():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from pydantic import ValidationError
 
 from groundgraph.core.context import Context
 from groundgraph.core.dialogue_state import DialogueState, StateFact, dialogue_state
@@ -41,6 +40,6 @@ def test_C7_what_is_no_state_is_refused_with_its_place(given, place):
 
 def test_C7_a_context_takes_a_state_and_refuses_what_is_none():
     assert Context(dialogue_state={"facts": ["a"]}).dialogue_state == DialogueState(facts=["a"])
-    with pytest.raises(ValidationError, match="facts"):
+    with pytest.raises(InputInvalid, match="facts"):
         Context(dialogue_state={"facts": 3})
     assert "dialogue_state" in Context.model_json_schema()["properties"]

@@ -32,7 +32,7 @@ def test_C8_the_flag_switches_all_stages_on_or_those_that_are_named():
     assert load_settings({"enhanced_autonomous_retrieval": True}).stages == frozenset(STAGES)
     named = {"enhanced_autonomous_retrieval": True, "enhanced_retrieval": {"stages": ["reorder", "budget", "budget"]}}
     assert load_settings(named).enhanced_retrieval.stages == ["budget", "reorder"]
-    assert load_settings({**named, "enhanced_autonomous_retrieval": False}).stages == frozenset()
+    assert load_settings({"enhanced_autonomous_retrieval": False}).stages == frozenset()
 
 
 def test_C8_each_path_has_its_own_result_processing():
@@ -76,4 +76,5 @@ def test_C8_without_models_the_stages_that_need_one_are_left_out():
     assert bare.stages == frozenset(STAGES) - {"rewrite", "decomposition"}
     assert bare.category_router.enabled is False
     plain = EnhancedRetrievalSettings(stages=["rewrite"])
-    assert load_settings({"enhanced_retrieval": plain.model_dump()}).without_models().enhanced_retrieval.stages == []
+    alone = {"enhanced_autonomous_retrieval": True, "enhanced_retrieval": {"stages": plain.stages}}
+    assert load_settings(alone).without_models().enhanced_retrieval.stages == []

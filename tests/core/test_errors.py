@@ -17,19 +17,22 @@ from groundgraph.core.errors import (
     Problem,
     RerankerFailed,
     SchemaChanged,
+    ThreadConflict,
 )
 
 WITH_MORE = [
+    ThreadConflict("two wrote", kept=True),
     ConfigurationError([Problem("llm", "is missing", "a.yaml", 3, 1), Problem("top_k", "is low")]),
     IntentInvalid("no intent", rendered="{{"),
     SchemaChanged("gone", field="title"),
     RerankerFailed("busy", status_code=429, headers={"Retry-After": "2"}),
+    ThreadConflict("both wrote", kept=True),
     PageNotLoaded("content", "no text", url="https://a.example/", hop="https://b.example/"),
 ]
 PLAIN = [
     kind("what is wrong")
     for kind in vars(errors).values()
-    if isinstance(kind, type) and issubclass(kind, GroundGraphError) and kind is not PageNotLoaded
+    if isinstance(kind, type) and issubclass(kind, GroundGraphError) and kind not in (PageNotLoaded, ThreadConflict)
 ]
 
 

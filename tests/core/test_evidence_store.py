@@ -167,3 +167,24 @@ async def test_t3_references_become_results_in_their_order_with_their_numbers():
         ("a", 0.25, None),
         ("b", 0.1, 1.0),
     ]
+
+
+@pytest.mark.covers("F19", "fault 94")
+@pytest.mark.parametrize("held", [True, False])
+async def test_evidence_is_read_in_its_own_scope_only(held):
+    store, evidence = InMemoryStore(), EvidenceStore()
+    result = SourceResult("a", "id", "docs", "memory")
+    named = dict(evidence.named(result, scope) for scope in ("", "acme", "globex"))
+    assert len(named) == 3, "each scope has a reference of its own"
+    await evidence.save(store, named)
+    reader = evidence if held else EvidenceStore()
+    for key, record in named.items():
+        own = record.get("scope", "")
+        assert await reader.load(store, [key], scope=own) == {key: record}
+        assert await reader.load(store, [key], scope=None) == {key: record}
+        for other in {"", "acme", "globex"} - {own}:
+            with pytest.raises(EvidenceMissing, match="another scope"):
+                await reader.load(store, [key], scope=other)
+            # Whoever has the text in a state has read it.
+            assert await reader.load(store, [key], {key: record}, scope=other) == {key: record}
+    assert await evidence.remove(store, named) == 3

@@ -111,6 +111,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.guard
 @given(st.dictionaries(st.sampled_from(sorted(SCHEMA.fields)), VALUES), st.dictionaries(st.text(), VALUES))
 def test_i10_any_value_is_checked_or_refused_and_checking_twice_changes_nothing(filters, row):
     try:

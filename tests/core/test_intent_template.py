@@ -70,6 +70,7 @@ def intent(source: str, message: str = "hello", **metadata):
     return render_intent(compile_intent_template(source), message=message, metadata=metadata)
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize("written", ["double quoted", "unquoted", "literal block", "set block"])
 @settings(max_examples=1000, deadline=None)
 @given(MESSAGES)
@@ -82,6 +83,7 @@ def test_fault_08_no_message_changes_a_filter_and_each_arrives_literally(written
     assert found["scope"] == "exact"
 
 
+@pytest.mark.guard
 @settings(max_examples=1000, deadline=None)
 @given(st.sampled_from(sorted(WRITTEN)), MESSAGES)
 def test_fault_08_the_same_holds_however_the_template_is_written(written, message):
@@ -90,6 +92,7 @@ def test_fault_08_the_same_holds_however_the_template_is_written(written, messag
     assert found["filters"]["docs"]["tenant"] == "acme"
 
 
+@pytest.mark.guard
 @settings(max_examples=300, deadline=None)
 @given(MESSAGES, MESSAGES)
 def test_fault_08_words_of_the_message_and_the_metadata_arrive_within_a_query(message, topic):

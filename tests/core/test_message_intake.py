@@ -30,6 +30,7 @@ def test_fault_05_a_lone_surrogate_or_nul_is_replaced_and_marked(bad):
     assert message.additional_kwargs[MARK] == {"replaced": 2}
 
 
+@pytest.mark.guard
 @given(ANY)
 def test_fault_05_whatever_comes_in_can_be_encoded_and_has_its_length(text):
     message = only({"question": text})
@@ -154,3 +155,13 @@ def test_v1_metadata_that_only_groundgraph_writes_is_dropped_from_strangers():
     metadata = {"retrieval_provenance": 1, "retrieval_provenance_history": [], "synthesis_style": "hybrid"}
     assert take_in({"metadata": metadata}, LIMITS)["metadata"] == {"synthesis_style": "hybrid"}
     assert take_in({"metadata": metadata}, LIMITS, trusted=True)["metadata"] == metadata
+
+
+@pytest.mark.covers("B7")
+def test_an_input_that_asks_nothing_under_a_known_name_is_refused_by_name() -> None:
+    with pytest.raises(InputInvalid, match=r"no key 'query'.*messages, question, metadata"):
+        take_in({"query": "When is pump 17 serviced?"}, LimitSettings())
+    assert take_in({}, LimitSettings()) == {}
+    assert take_in({"metadata": {"a": 1}}, LimitSettings()) == {"metadata": {"a": 1}}
+    assert "messages" in take_in({"question": "When?", "more": 1}, LimitSettings())
+    assert take_in({"own": 1}, LimitSettings(), trusted=True) == {"own": 1}

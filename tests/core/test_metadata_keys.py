@@ -11,6 +11,7 @@ from groundgraph.core.errors import ConfigurationError, FilterInvalid
 from groundgraph.core.metadata_keys import KNOWN_METADATA_KEYS, check_metadata_keys
 
 
+@pytest.mark.guard
 @given(st.text())
 def test_fault_67_a_name_is_known_or_refused(name: str) -> None:
     if name in KNOWN_METADATA_KEYS:

@@ -7,7 +7,8 @@ def test_fault_14_a_key_of_a_provider_is_not_in_what_settings_show(monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_LLM__API_KEY", "key-of-mine")
     settings = load_settings({"llm": {"provider": "openai", "model": "a-model", "temperature": 0.5}})
     assert settings.llm is not None
-    assert settings.llm.model_dump()["api_key"] == "key-of-mine"
+    assert settings.llm.given["api_key"] == "key-of-mine"
+    assert "key-of-mine" not in str(settings.model_dump())
     assert "key-of-mine" not in repr(settings)
     assert "key-of-mine" not in str(settings.llm)
     assert "temperature=0.5" in repr(settings.llm)

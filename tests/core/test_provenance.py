@@ -25,6 +25,9 @@ RECORD = to_record(SourceResult("Tokens expire.", "a", "docs", "memory", metadat
 KEY = evidence_key(RECORD)
 
 
+UNREACHABLE = {"kind": "unreachable", "type": "SourceUnavailable", "part": "source"}
+
+
 def retrieval(source="docs", status="ok", **values):
     return {"source": source, "status": status, "query": "q", **values}
 
@@ -38,7 +41,9 @@ def state(**values):
         },
         "retrievals": {
             "0": retrieval(refs=[[KEY, 0.9, 3.0]], found=4, attempts=1, elapsed_ms=5.0),
-            "1": retrieval("cases", "failed", error="down", error_type="SourceUnavailable", elapsed_ms=9.0),
+            "1": retrieval(
+                "cases", "failed", error="down", error_type="SourceUnavailable", elapsed_ms=9.0, failure=UNREACHABLE
+            ),
         },
         "ranking": {
             "refs": [[KEY, 0.9, 3.0]],
@@ -158,7 +163,7 @@ def notes(**values):
 def test_s8_the_notes_tell_of_message_sources_and_answer_once_each():
     told = notes()
     assert told[:2] == ["Cut.", "Said."]
-    assert '"cases" could not be searched: down' in told[2]
+    assert told[2] == 'The source "cases" could not be searched: SourceUnavailable: it cannot be reached'
     assert told[3] == "Note."
     assert told[4] == "Citations that refer to no evidence were removed: [9]."
     assert len(told) == len(set(told)) == 5
@@ -182,6 +187,7 @@ def test_s8_nothing_is_noted_when_all_went_well():
     assert reader_notes(Prompts().note, quiet) == []
 
 
+@pytest.mark.guard
 @given(st.text(st.characters(exclude_categories=("Cs",))))
 def test_v2_any_thread_id_makes_a_namespace_that_a_store_takes(thread_id):
     store = InMemoryStore()
@@ -189,6 +195,16 @@ def test_v2_any_thread_id_makes_a_namespace_that_a_store_takes(thread_id):
     assert store.get(provenance_namespace(thread_id), "k").value == {"a": 1}
 
 
+@pytest.mark.guard
 @given(st.text("a.%-/2E\u00e9", min_size=1), st.text("a.%-/2E\u00e9", min_size=1))
 def test_v2_two_threads_never_share_a_namespace(one, other):
     assert (provenance_namespace(one) == provenance_namespace(other)) == (one == other)
+
+
+@pytest.mark.covers("F21")
+def test_threads_whose_ids_differ_in_a_full_stop_share_no_record():
+    ids = ["a.b", "a_b", "a-b", "a b", "a%2Eb", "ab", ".", "_", "-", ""]
+    names = [provenance_namespace(one) for one in ids]
+    # A label must not be empty, so that of no text is the only one that has another's.
+    assert len(set(names)) == len(ids) - 1
+    assert names[-1] == names[-2]

@@ -44,7 +44,11 @@ def test_u6_the_full_reference_passes_the_check_of_the_command_line():
     checked = check_config(REFERENCE)
     assert checked.problems == []
     # The cluster index works with an embedding model, which the reference leaves to Python.
-    assert [notice.partition(":")[0] for notice in checked.notices] == ["sources[1].topic_index.type"]
+    idle = [notice for notice in checked.notices if "has no effect without" in notice]
+    others = [notice for notice in checked.notices if notice not in idle]
+    assert [notice.partition(":")[0] for notice in others] == ["sources[1].topic_index.type"]
+    # Its defaults for what it leaves off are told with their places.
+    assert any("enhanced_retrieval.rrf_k" in notice and f"{REFERENCE}:" in notice for notice in idle)
 
 
 def test_C8_stages_that_need_a_model_are_a_notice_where_none_is_configured(tmp_path):
@@ -84,10 +88,12 @@ DOCUMENT_004 = {
 @pytest.mark.parametrize("key", DOCUMENT_004)
 def test_u6_every_key_of_document_004_has_a_test_of_what_it_does(key):
     value, name = DOCUMENT_004[key]
-    given: dict = value
-    for part in reversed(key.split(".")):
-        given = {part: given}
-    assert load_settings(given) != load_settings({})
+    # A key of a step that is off is refused.
+    router: dict = {"enabled": True} if key != "category_router.fallback_categories" else {"intents": {"a": ["b"]}}
+    on: dict = {"enhanced_autonomous_retrieval": True, "category_router": router}
+    section, _, inner = key.partition(".")
+    given = {**on, section: {**on.get(section, {}), inner: value} if inner else value}
+    assert load_settings(given) != load_settings(on if inner not in ("", "enabled") else {})
     tests = "".join(path.read_text("utf-8") for path in (CONFIGS.parent.parent / "graph").glob("test_autonomous*.py"))
     assert f"def {name}" in tests
 

@@ -101,9 +101,8 @@ def test_p4_a_chain_of_rerankers_takes_the_options_of_the_section_where_it_has_n
     given = {"enabled": True, "type": ["cohere", {"method": "cohere", "model": "own"}], "model": "shared"}
     first, second = load_settings({"reranker": given}).reranker.steps
     assert (first.method, first.model, second.model) == ("cohere", "shared", "own")
-    assert [step.method for step in load_settings({"reranker": {"provider": "identity"}}).reranker.steps] == [
-        "identity"
-    ]
+    named = load_settings({"reranker": {"enabled": True, "provider": "identity"}}).reranker
+    assert [step.method for step in named.steps] == ["identity"]
     assert [step.method for step in load_settings({"reranker": {}}).reranker.steps] == ["judge"]
 
 

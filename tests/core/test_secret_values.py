@@ -6,7 +6,7 @@ import pytest
 
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.load_settings import load_settings
-from groundgraph.core.secret_values import is_secret_key, masked, without_secrets
+from groundgraph.core.secret_values import is_secret_key, masked
 from groundgraph.graph.configured_model import configured_model, model_problem
 
 SECRET = "sk-live-0123456789abcdefghij"
@@ -181,9 +181,3 @@ def test_fault_14_names_of_secrets(key):
 def test_fault_14_names_of_other_things(key):
     assert not is_secret_key(key)
     assert masked("short", key) == "short"
-
-
-def test_fault_14_an_error_of_someone_else_is_told_without_the_secrets_it_quotes():
-    options = {"api_key": "hunter2", "url": "postgresql://me:hunter3@host/db", "path": "notes", "top": 5}
-    told = without_secrets("no hunter2 at postgresql://me:hunter3@host/db in notes (5)", options)
-    assert told == "no *** at *** in notes (5)"

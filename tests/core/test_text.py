@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import unicodedata
 
 import pytest
@@ -200,3 +201,19 @@ def test_C1_a_word_that_cannot_be_of_one_script_stays_as_it_is(word):
 def test_C1_one_script_is_reached_at_once(text):
     once = list(words(text))
     assert list(words(" ".join(once))) == once
+
+
+@pytest.mark.covers("F3", "fault 81")
+@pytest.mark.parametrize("run", [".", "!", "?!", "…", '."', "。.", "\n.", " .", "\n ", "\n\u00a0"])
+def test_a_run_of_sentence_ends_is_read_at_once(run):
+    text = "Contents " + run * (20_000 // len(run)) + "5"
+    started = time.process_time()
+    sentences(text)
+    assert time.process_time() - started < 0.5
+
+
+@pytest.mark.covers("F3", "fault 81")
+def test_the_leaders_of_a_contents_page_end_no_sentence():
+    lines = ("Pumps" + "." * 60 + "5", "Valves ............ 7")
+    text = "\n".join(lines)
+    assert [text[start:end] for start, end in sentences(text)] == [lines[0] + "\nValves ............", "7"]

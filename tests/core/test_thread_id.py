@@ -14,6 +14,7 @@ from groundgraph.core.provenance import messages_namespace, provenance_namespace
 from groundgraph.core.thread_id import checked_thread_id
 
 
+@pytest.mark.guard
 @given(st.text(st.characters(), min_size=1))
 def test_an_id_is_kept_as_it_is_or_refused_because_of_one_character(name: str) -> None:
     if FORBIDDEN.search(name):

@@ -42,6 +42,7 @@ def test_s8_nothing_found_differs_from_not_looked_up(retrievals, outcome):
     assert absence_outcome(retrievals) == outcome
 
 
+@pytest.mark.guard
 @given(RETRIEVALS)
 def test_s8_an_outage_never_looks_like_ignorance(retrievals):
     broken = any(entry["status"] != "ok" and entry != UNFILTERED for entry in retrievals)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from example_copy import copy_example
 
 from groundgraph import Settings, load_settings
-
-EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
 
 @dataclass(frozen=True)
@@ -32,8 +30,7 @@ class Example:
 @pytest.fixture
 def example(tmp_path: Path) -> Callable[[str], Example]:
     def copied(name: str) -> Example:
-        folder = tmp_path / name
-        shutil.copytree(EXAMPLES / name, folder, ignore=shutil.ignore_patterns(".groundgraph", "__pycache__"))
+        folder = copy_example(name, tmp_path / name)
         spec = importlib.util.spec_from_file_location(f"example_{name}", folder / "run.py")
         assert spec
         assert spec.loader

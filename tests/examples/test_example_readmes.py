@@ -40,7 +40,7 @@ def test_k9_the_commands_of_an_example_run_without_a_key(example, name) -> None:
         "ask": "Pump 17 is serviced every 90 days. [1]",
         "custom_chain": "1.00  Q: Where do I find seals?",
         "custom_source": "In week 13 Bela Novak is on call for the pumps",
-        "sql": "average of cost in incidents where machine = press 2: 2305.0",
+        "sql": "computed over rows of incidents (average)",
         "subgraph": "Ticket opened: somebody will look into it.",
         "product_search": "Ember flask",
         "pitch_deck": "What a problem slide is for",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
 
 import pytest
+from example_copy import EXAMPLES, copy_example
 
 from groundgraph import KnowledgeBase, load_settings, register_chain, turn_graph
 from groundgraph.sources.conformance import check_source
@@ -21,7 +23,7 @@ def folder(example):
 async def test_u1_a_question_about_a_folder_is_answered_in_its_own_words_with_their_place(folder):
     turn = await folder.run.answer("When is pump 17 serviced?", folder.settings())
     assert turn["outcome"] == "answered"
-    [citation] = turn["citations"]
+    citation = turn["citations"][0]
     assert citation["quote"] == "Pump 17 is serviced every 90 days."
     original = (folder.folder / "docs" / "pumps.md").read_text("utf-8")
     assert original[citation["start"] : citation["end"]] == citation["quote"]
@@ -160,14 +162,20 @@ async def test_u1_a_question_about_a_row_is_answered_from_it(table):
             "SELECT count(*) FROM incidents WHERE severity = 'critical' AND opened LIKE '2026-03%'",
         ),
         (
-            "What is the average cost of incidents of press 2?",
-            "SELECT avg(cost) FROM incidents WHERE machine = 'press 2'",
+            "How many incidents of press 2 were there?",
+            "SELECT count(*) FROM incidents WHERE machine = 'press 2'",
         ),
     ],
 )
-async def test_u1_a_question_that_needs_a_computation_is_computed(table, question, statement):
+async def test_u1_a_question_for_a_number_of_rows_is_counted(table, question, statement):
     turn = await table.run.answer(question)
     assert f": {expected(table, statement)} " in turn["answer"]
+
+
+async def test_u1_any_other_computation_is_said_to_be_needed(table):
+    turn = await table.run.answer("What is the average cost of incidents of press 2?")
+    assert turn["outcome"] == "insufficient"
+    assert "computed over rows of incidents (average)" in " ".join(turn["notes"])
 
 
 async def test_u1_the_table_is_only_read(table):
@@ -177,3 +185,35 @@ async def test_u1_the_table_is_only_read(table):
     await table.run.answer("'; DROP TABLE incidents; --")
     await table.run.answer("How many critical incidents in March 2026?")
     assert file.read_bytes() == before
+
+
+# What running an example leaves behind
+
+
+@pytest.mark.covers("F20", "fault 68")
+def test_a_copy_of_an_example_has_nothing_of_a_run_of_it(tmp_path):
+    ran = copy_example("serve", tmp_path / "examples" / "serve")
+    (ran / ".langgraph_api").mkdir()
+    (ran / ".langgraph_api" / "threads.pckl").write_bytes(b"of somebody else")
+    (ran / ".groundgraph").mkdir()
+    (ran / "kb.sqlite").touch()
+    copy = copy_example("serve", tmp_path / "copy", examples=tmp_path / "examples")
+    assert {file.name for file in copy.iterdir()} == {file.name for file in (EXAMPLES / "serve").iterdir()} - {
+        "__pycache__",
+        ".langgraph_api",
+        ".groundgraph",
+    }
+
+
+@pytest.mark.covers("F20")
+def test_the_database_of_the_table_example_is_nothing_to_commit(tmp_path):
+    git = ["git", "-C", str(EXAMPLES.parent)]
+    if not (EXAMPLES.parent / ".git").exists():
+        pytest.skip("this tree is no repository")
+    left = ["examples/sql/incidents.sqlite", "examples/sql/.groundgraph/index/incidents.sqlite"]
+    told = subprocess.run([*git, "check-ignore", *left], capture_output=True, text=True, check=False).stdout
+    assert told.split() == left
+    fixture = "tests/data/written_by/0.1.0/threads.sqlite"
+    assert (
+        subprocess.run([*git, "check-ignore", "--no-index", fixture], capture_output=True, check=False).returncode == 1
+    )

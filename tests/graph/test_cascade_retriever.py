@@ -278,7 +278,7 @@ def test_C1_the_embedding_model_is_that_of_the_key_or_of_the_section_embeddings(
         {"use_embeddings": True},
         {"use_embeddings": True, "embedder_model": "openai:own"},
         {"use_embeddings": True, "embedder_model": {"provider": "openai", "model": "mapped"}},
-        {"use_embeddings": False, "embedder_model": "openai:own"},
+        {"use_embeddings": False},
     ):
         given = settings(knowledge, retriever=retriever, embeddings={"provider": "openai", "model": "shared"})
         for passed in (None, NgramEmbeddings()):
@@ -306,7 +306,7 @@ def test_fault_09_a_model_that_cannot_be_built_is_refused_when_the_graph_is_buil
 @pytest.mark.parametrize(
     ("retriever", "problem", "notice"),
     [
-        ("{use_embeddings: false, embedder_model: 'nobody:model'}", "", ""),
+        ("{use_embeddings: false, embedder_model: 'nobody:model'}", "has no effect without a source of type", ""),
         ("{use_embeddings: true, embedder_model: 'nobody:model'}", "there is no provider of embeddings 'nobody'", ""),
         ("{use_embeddings: true}", "", "sources[0].use_embeddings: cannot be used"),
     ],
@@ -343,11 +343,11 @@ async def test_C1_a_turn_tells_nothing_of_a_sensitive_section_that_is_wrong(know
     for entry in (knowledge / "faq.yaml", knowledge / "pricing.yaml"):
         entry.write_text(secret)
         turn = await graph.ainvoke(asked)
-        assert "faq.yaml, line 2, is wrong" in str(turn["notes"])
+        assert "faq.yaml, line 2, is wrong" in str(turn["provenance"]["sources"])
         assert not any(word in str(turn) for word in ("boss_pay", "4711"))
     turn = await turn_graph(settings(knowledge)).ainvoke(asked)
     assert turn["outcome"] == "unavailable"
-    assert "faq.yaml, line 2, is wrong, and 1 more" in str(turn["notes"])
+    assert "faq.yaml, line 2, is wrong, and 1 more" in str(turn["provenance"]["sources"])
     assert not any(word in str(turn) for word in ("boss_pay", "4711", str(knowledge)))
 
 

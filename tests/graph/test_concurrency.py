@@ -13,7 +13,7 @@ from oauth_sources import ask, docs, thread
 from virtual_time import in_virtual_time
 
 from groundgraph import InMemorySource, SourceSchema, load_settings, turn_graph
-from groundgraph.core.errors import ThreadBusy, ThreadConflict
+from groundgraph.core.errors import ThreadBusy
 from groundgraph.graph import thread_locks
 from groundgraph.testing import FaultySource, ScriptedChatModel
 
@@ -115,22 +115,3 @@ async def test_fault_76_fifty_threads_at_once_do_not_mix() -> None:
         assert result["provenance"]["intent"]["filters"] == {"docs": {"tenant": str(n)}}
 
     await asyncio.gather(*(one(n) for n in range(50)))
-
-
-async def test_a_second_process_on_the_same_thread_is_reported(tmp_path: Path) -> None:
-    path = str(tmp_path / "t.sqlite")
-    async with AsyncSqliteSaver.from_conn_string(path) as one, AsyncSqliteSaver.from_conn_string(path) as other:
-        await build(one).ainvoke(ask("before"), thread())
-        # Two savers have two connections and two locks, as two processes have.
-        held = FaultySource(docs(), delay=60, swallow_cancellation=True)
-        slow = build(one, [held], deadlines={"turn": 60, "source": 60})
-        quick = build(other)
-        first = asyncio.create_task(slow.ainvoke(ask("slow"), thread()))
-        while not held.calls:
-            await asyncio.sleep(0.01)
-        second = await asyncio.gather(quick.ainvoke(ask("quick"), thread()), return_exceptions=True)
-        held.release()
-        results = [*second, *await asyncio.gather(first, return_exceptions=True)]
-        conflicts = [result for result in results if isinstance(result, ThreadConflict)]
-        assert conflicts, "one of the two branches is lost, so one of the two turns must say so"
-        assert (await build(one).ainvoke(ask("after"), thread()))["outcome"] in ("answered", "insufficient")

@@ -19,7 +19,7 @@ STRUCTURED = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}
 @asynccontextmanager
 async def sqlite_graph(folder: Path):
     storage = {"type": "sqlite", "path": folder / "t.sqlite"}
-    settings = load_settings({**STRUCTURED, "checkpointer": storage, "store": {"type": "memory", "path": folder}})
+    settings = load_settings({**STRUCTURED, "checkpointer": storage, "store": {"type": "memory"}})
     async with open_graph(settings, sources=[docs()]) as graph:
         yield graph
 

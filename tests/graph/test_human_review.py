@@ -239,3 +239,59 @@ async def test_U3_what_quotes_its_evidence_or_finds_none_does_not_wait() -> None
 def test_U3_a_threshold_that_is_none_is_refused(value: Any) -> None:
     with pytest.raises(ConfigurationError, match="support_below"):
         load_settings({"human_review": {"support_below": value}})
+
+
+@pytest.mark.covers("F20", "fault 105")
+async def test_a_question_in_place_of_a_decision_ends_the_review_and_both_turns_say_so() -> None:
+    graph = build(store=InMemoryStore())
+    waiting = (await graph.ainvoke(ask(), thread()))["__interrupt__"][0].value
+    graph = build(GOOD, saver=graph.checkpointer, store=graph.store)
+    result = await graph.ainvoke(ask("Which grant types does OAuth have, please?"), thread())
+    assert result["answer"] == GOOD
+    [told] = [note for note in result["notes"] if "ended without one" in note]
+    assert f'"{waiting["question"]}"' in told
+    ended = await load_provenance(graph, "t", waiting["turn_id"])
+    assert ended["review"]["decision"] == "none"
+    assert (ended["outcome"], ended["answer"], ended["citations"]) == ("insufficient", "", [])
+    assert any("it was not given out" in note for note in ended["notes"])
+    assert ended["results"][0]["text"]
+    assert ended["turn_id"] != result["provenance"]["turn_id"]
+    # The turn after that has nothing to say about it.
+    assert not [note for note in (await graph.ainvoke(ask(), thread()))["notes"] if "ended" in note]
+
+
+@pytest.mark.covers("F20", "fault 105")
+async def test_who_decides_after_all_goes_on_from_where_the_turn_waited() -> None:
+    graph = build(store=InMemoryStore())
+    waiting = (await graph.ainvoke(ask(), thread()))["__interrupt__"][0].value
+    point = await graph.aget_state(thread())
+    await graph.ainvoke(ask("Hello"), thread())
+    assert "__interrupt__" in await graph.ainvoke(None, point.config)
+    result = await decide(graph, decision="approve")
+    assert result["answer"] == WEAK
+    assert (await load_provenance(graph, "t", waiting["turn_id"]))["review"]["decision"] == "none"
+    assert (await load_provenance(graph, "t"))["review"]["decision"] == "approve"
+
+
+@pytest.mark.covers("F20", "fault 105")
+@pytest.mark.parametrize("decision", ["approve", "refuse"])
+async def test_a_review_that_was_decided_is_not_said_to_have_ended(decision: str) -> None:
+    graph = build(store=InMemoryStore())
+    await graph.ainvoke(ask(), thread())
+    await decide(graph, decision=decision)
+    again = await graph.ainvoke(ask("Who uses OAuth?"), thread(), interrupt_before=["review_answer"])
+    assert again is not None
+    issues = (await graph.aget_state(thread())).values["turn"]["issues"]
+    assert issues == []
+
+
+@pytest.mark.covers("F20")
+async def test_a_graph_that_nothing_keeps_is_refused_before_it_asks_anybody() -> None:
+    model = ScriptedChatModel(GOOD)
+    graph = turn_graph(settings(), sources=[docs()], chat_model=model)
+    with pytest.raises(ReviewImpossible, match="checkpointer and a thread_id, or switch human_review off"):
+        await graph.ainvoke(ask(), thread())
+    assert model.calls == []
+    # Inside a parent, the parent's checkpointer keeps it.
+    parent = in_a_row(turn=graph).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
+    assert (await parent.ainvoke(ask(), thread()))["messages"][-1].text == GOOD

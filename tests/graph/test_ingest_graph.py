@@ -237,8 +237,12 @@ async def test_u2_a_graph_for_others_reads_only_below_its_folder(tmp_path):
     given = ["docs", "secret.md", "docs/../secret.md", str(tmp_path / "secret.md"), "/etc/hosts", "round"]
     report = await run_ingest(graph, {"paths": given})
     assert await names(tmp_path) == ["docs/a.md"]
-    assert {entry["document"] for entry in report.failed} == {*given[1:], "docs/link.md"}
+    assert {entry["document"] for entry in report.failed} == {*given[1:]}
     assert {entry["reason"] for entry in report.failed} == {OUTSIDE}
+    assert [entry["document"] for entry in report.skipped] == ["docs/link.md"]
+    followed = await run_ingest(graph, {"paths": ["docs"], "follow_links": True})
+    assert await names(tmp_path) == ["docs/a.md"]
+    assert followed.failed == [{"document": "docs/link.md", "reason": OUTSIDE}]
 
 
 def test_k1_arguments_without_a_use_are_refused(tmp_path):

@@ -7,12 +7,23 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 from oauth_sources import ask, docs, thread
 
-from groundgraph import GroundedSource, SourceResult, load_settings, turn_graph
+from groundgraph import (
+    GroundedSource,
+    InMemorySource,
+    LangChainSource,
+    SourceResult,
+    load_provenance,
+    load_settings,
+    turn_graph,
+)
 from groundgraph.testing import ScriptedChatModel
 
 STATIC = {"intent": {"mode": "static"}}
@@ -120,3 +131,43 @@ async def test_fault_02_lone_surrogates_anywhere_can_be_kept(tmp_path: Path) -> 
 async def test_a_failing_source_that_speaks_in_surrogates_can_be_kept(tmp_path: Path) -> None:
     answered = await turn(RuntimeError("bad \ud800"), checkpointer=InMemorySaver())
     assert "bad \ufffd" in answered["provenance"]["sources"]["odd"]["error"]
+
+
+SAME_ID = [("x", "Pump 17 is serviced every 90 days."), ("x", "Pump 17 is painted blue and serviced.")]
+
+
+def _in_memory() -> GroundedSource:
+    return InMemorySource([{"id": name, "content": text} for name, text in SAME_ID], name="odd")
+
+
+def _written() -> GroundedSource:
+    return Written([result(source_id=name, content=text) for name, text in SAME_ID])
+
+
+class Fixed(BaseRetriever):
+    def _get_relevant_documents(self, query: str, *, run_manager: object) -> list[Document]:
+        return [Document(page_content=text, id=name) for name, text in SAME_ID]
+
+
+def _of_langchain() -> GroundedSource:
+    return LangChainSource(Fixed(), name="odd")
+
+
+@pytest.mark.covers("F9", "fault 99")
+@pytest.mark.parametrize("source", [_in_memory, _written, _of_langchain])
+@pytest.mark.parametrize("queries", [1, 2])
+async def test_one_id_with_two_texts_is_two_pieces_of_evidence_both_cited_rightly(source, queries):
+    asked = ["pump 17 serviced", "pump 17 painted blue"][:queries]
+    intent = {"mode": "template", "template": f"text_queries: {asked}"}
+    settings = load_settings({"intent": intent, "synthesis": {"style": "conversational"}})
+    model = ScriptedChatModel(["Pump 17 is serviced every 90 days [1]. It is painted blue and serviced [2]."])
+    graph = turn_graph(
+        settings, sources=[source()], chat_model=model, checkpointer=InMemorySaver(), store=InMemoryStore()
+    )
+    output = await graph.ainvoke(ask("How often is pump 17 serviced?"), thread())
+    record = await load_provenance(graph, "t")
+    shown = {row["label"]: row["text"] for row in record["results"]}
+    assert sorted(shown.values()) == sorted(text for _, text in SAME_ID)
+    assert [citation["source_id"] for citation in output["citations"]] == ["x", "x"]
+    for citation in output["citations"]:
+        assert citation["quote"] in shown[citation["label"]]

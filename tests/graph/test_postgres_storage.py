@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -187,7 +188,7 @@ async def test_a_process_that_asks_no_claim_and_races_is_told_of_the_conflict(ur
                 await race()
             return await super().query(*args, **kwargs)
 
-    source = Racing([{"id": "a", "content": "grant types"}], name="racing")
+    source = Racing([{"id": "a", "content": "OAuth has four grant types."}], name="racing")
     source.race = None
     async with (
         open_graph(settings_for(url), sources=[source]) as graph,
@@ -279,3 +280,20 @@ def test_fault_42_killed_after_synthesis_there_is_one_record_and_one_answer(kill
     result = killed[point]["result"]
     assert [kind for kind, _ in result["messages"]] == ["human", "ai"]
     assert (result["records"], result["history"]) == (1, 1)
+
+
+@pytest.mark.live
+@pytest.mark.covers("F20")
+async def test_an_outage_is_one_line_of_the_pools_log(url, caplog) -> None:
+    async with open_graph(settings_for(url), sources=[docs()]) as graph:
+        await graph.ainvoke(ask(), thread())
+        pool = logging.getLogger("psycopg.pool")
+        caplog.clear()
+        for _ in range(12):
+            # As psycopg_pool says it for each connection that it tries.
+            pool.warning("error connecting in %r: %s", "pool-1", "connection refused")
+            pool.warning("discarding closed connection: %s", "[BAD]")
+        pool.warning("rolling back returned connection: %s", "[INTRANS]")
+        pool.error("something else")
+    told = [record.getMessage() for record in caplog.records if record.name == "psycopg.pool"]
+    assert [line.split(" ")[0] for line in told] == ["error", "rolling", "something"]

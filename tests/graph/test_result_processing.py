@@ -54,7 +54,7 @@ def order(texts: list[str]) -> list[int]:
     ("processing", "steps"),
     [
         ({}, []),
-        ({"min_results": 1, "cluster_threshold": 0.1, "cluster_min_size": 4, "rrf_k": 9}, []),
+        ({"rrf_k": 9}, []),
         ({"normalize_strategy": "min_max"}, ["process_results"]),
         ({"relative_threshold": 0.5}, ["process_results"]),
         ({"query_rerank_weight": 0.0}, ["process_results"]),
@@ -143,8 +143,9 @@ async def test_p5_threshold_and_size_decide_what_a_cluster_is():
     assert clusters == []
     low = {"cluster_strategy": "tfidf", "cluster_threshold": 0.5, "cluster_min_size": 3}
     assert (await found(low))[1].provenance["clusters"] == []
-    own = {"cluster_strategy": {"method": "tfidf", "threshold": 0.5}, "cluster_threshold": 0.99}
-    assert len((await found(own))[1].provenance["clusters"]) == 2
+    for threshold, count in ((0.5, 2), (0.99, 0)):
+        own = {"cluster_strategy": {"method": "tfidf", "threshold": threshold}}
+        assert len((await found(own))[1].provenance["clusters"]) == count
 
 
 async def test_p5_evidence_that_answers_nothing_takes_its_clusters_with_it():

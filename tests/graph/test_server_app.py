@@ -47,6 +47,7 @@ def test_fault_67_a_filter_by_an_unknown_name_does_not_reach_the_server(path: st
     assert json.loads(client().post(path, json=body).json()["body"]) == body
 
 
+@pytest.mark.guard
 @given(st.dictionaries(st.text(max_size=20), st.none() | st.text(max_size=5), max_size=4))
 def test_fault_67_what_reaches_the_server_has_known_names_only(metadata: dict[str, Any]) -> None:
     answer = client(own=("topic",)).post("/threads/search", json={"metadata": metadata})

@@ -12,6 +12,8 @@ from types import ModuleType
 import pytest
 from langgraph.graph.state import CompiledStateGraph
 
+from groundgraph.graph.checkpoint_serializer import CHECKPOINT_TYPES
+
 ROOT = Path(__file__).parent.parent.parent
 PROJECTS = [ROOT / "langgraph.json", ROOT / "examples" / "serve" / "langgraph.json"]
 
@@ -33,7 +35,9 @@ def project(request: pytest.FixtureRequest) -> Path:
 
 
 def test_U2_a_checkpoint_may_hold_the_types_of_the_state_and_no_others(server_files, project) -> None:
-    assert project.read_text("utf-8") == server_files.with_types(project, server_files.checkpoint_types())
+    types = [list(one) for one in CHECKPOINT_TYPES]
+    assert types == server_files.checkpoint_types()
+    assert project.read_text("utf-8") == server_files.with_types(project, types)
     serde = json.loads(project.read_text("utf-8"))["checkpointer"]["serde"]
     assert serde["pickle_fallback"] is False
     assert serde["allowed_json_modules"] is None

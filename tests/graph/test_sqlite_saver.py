@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from langgraph.store.memory import InMemoryStore
 from oauth_sources import ask, docs, thread
 
 from groundgraph import load_settings, turn_graph
+from groundgraph.core.errors import StorageLocked
 from groundgraph.graph.sqlite_saver import LinearSqliteSaver
 
 STRUCTURED = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
@@ -72,6 +74,33 @@ async def test_it_reads_no_checkpoint_between_the_head_and_the_snapshot(tmp_path
     assert read <= 2, "at most one for each channel"
 
 
+@pytest.mark.covers("F21", "L9")
+@pytest.mark.parametrize("distance", [-1, 0, 1, 3, 100, "many", None, []])
+async def test_a_wrong_distance_in_the_metadata_of_a_checkpoint_is_not_believed(tmp_path: Path, distance) -> None:
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
+        graph = turn_graph(load_settings(STRUCTURED), sources=[docs()], checkpointer=saver, store=InMemoryStore())
+        for n in range(3):
+            await graph.ainvoke(ask(f"grant types {n}"), thread())
+        head = (await graph.aget_state(thread())).config
+        ((stored,),) = await saver.conn.execute_fetchall(
+            "SELECT metadata FROM checkpoints WHERE checkpoint_id = ?", (head["configurable"]["checkpoint_id"],)
+        )
+        metadata = json.loads(stored)
+        counters = metadata["counters_since_delta_snapshot"]
+        right = counters["messages"][1]
+        assert right > 3
+        for channel in counters:
+            counters[channel] = None if distance is None else [counters[channel][0], distance]
+        await saver.conn.execute(
+            "UPDATE checkpoints SET metadata = ? WHERE checkpoint_id = ?",
+            (json.dumps(metadata), head["configurable"]["checkpoint_id"]),
+        )
+        both = ["messages", "metadata"]
+        own = await graph.checkpointer.aget_delta_channel_history(config=head, channels=both)
+        assert repr(own) == repr(await saver.aget_delta_channel_history(config=head, channels=both))
+        assert len((await graph.aget_state(thread())).values["messages"]) == 6
+
+
 @pytest.mark.parametrize("other", [None, "memory"])
 def test_other_savers_are_left_alone(other: object) -> None:
     assert LinearSqliteSaver.over(other) is other
@@ -93,7 +122,7 @@ async def test_fault_45_writes_in_line_behind_one_that_a_locked_file_failed_wait
         tried: list[str] = []
         await saver.conn.set_trace_callback(lambda said: tried.append(said) if "INTO checkpoints" in said else None)
         failed = await asyncio.gather(*(write() for _ in range(6)), return_exceptions=True)
-        assert [str(error) for error in failed] == ["database is locked"] * 6
+        assert [type(error) for error in failed] == [StorageLocked] * 6
         assert len(tried) == 1, "only the first one waited for the file"
         holder.rollback()
         holder.close()

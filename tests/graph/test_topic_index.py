@@ -152,7 +152,7 @@ async def test_s4_the_structured_answer_shows_a_topic_as_an_outline(guide):
     assert {name: depth[name] for name in ("Fire", "Water", "Pumps", "Power")} == {
         "Fire": 2, "Water": 2, "Pumps": 3, "Power": 2,
     }  # fmt: skip
-    assert output["outcome"] == "answered"
+    assert output["outcome"] == "insufficient", "no sentence says anything of safety"
     await graph.resources.close()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+from example_copy import copy_example
 from free_ports import free_port
 
 ROOT = Path(__file__).parent.parent.parent
@@ -113,8 +113,7 @@ def filling_server(tmp_path: Path) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def guarded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a copy of `examples/serve`, where users sign in."""
-    folder = tmp_path_factory.mktemp("guarded") / "serve"
-    shutil.copytree(ROOT / "examples" / "serve", folder)
+    folder = copy_example("serve", tmp_path_factory.mktemp("guarded") / "serve")
     project = folder / "langgraph.json"
     described = json.loads(project.read_text("utf-8"))
     described["source"]["root"] = os.path.relpath(ROOT, folder)

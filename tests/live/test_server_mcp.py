@@ -27,7 +27,7 @@ async def test_U2_every_graph_is_a_tool_with_a_narrow_and_described_input(server
     question = {"messages", "question", "metadata"}
     assert fields["ask"] == {"question"}
     assert fields["turn"] == fields["retrieval"] == question
-    assert fields["ingest"] == {"paths", "documents", "dry_run", "rebuild"}
+    assert fields["ingest"] == {"paths", "documents", "dry_run", "rebuild", "follow_links"}
     assert tools["ask"]["inputSchema"]["required"] == ["question"]
     for name in ("ask", "turn", "retrieval", "ingest"):
         assert "$defs" not in tools[name]["inputSchema"]

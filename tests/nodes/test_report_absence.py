@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from langgraph.runtime import Runtime
 
 from groundgraph import GroundedSource, InMemorySource, load_settings, turn_graph
+from groundgraph.chains.structured_answer import AnswerTemplates
+from groundgraph.nodes.report_absence import report_absence
+from groundgraph.prompts import Prompts
 
 ASKED = "Who founded Rome?"
 OURS = "does not cover"
@@ -70,3 +74,19 @@ def test_fault_32_a_template_never_hides_that_a_source_was_down():
     result = absent("{% if not results %}Nothing{% endif %}", sources=[Down()])
     assert result["outcome"] == "unavailable"
     assert "tickets" in result["answer"]
+
+
+@pytest.mark.covers("F21")
+@pytest.mark.parametrize("status", ["failed", "timed_out", "schema_changed", "skipped"])
+async def test_each_source_that_could_not_be_asked_is_named(status):
+    settings, prompts = load_settings({}), Prompts()
+    node = report_absence(settings, prompts, AnswerTemplates.compile(settings.synthesis, prompts))
+    retrievals = {
+        "tickets/0": {"source": "tickets", "status": status, "refs": [], "error": "x"},
+        "pumps/0": {"source": "pumps", "status": "ok", "refs": []},
+    }
+    turn = {"question": ASKED, "language": "en", "options": {}}
+    update = await node({"turn": turn, "retrievals": retrievals, "intent": {}, "metadata": {}}, Runtime())
+    assert update["draft"]["outcome"] == "unavailable"
+    assert "tickets" in update["draft"]["text"]
+    assert "pumps" not in update["draft"]["text"]

@@ -244,3 +244,12 @@ async def test_i10_an_intent_is_recorded_in_full():
     assert set(intent) == {
         "mode", "text_queries", "filters", "scope", "output_style", "categories", "raw_data", "issues", "dropped",
     }  # fmt: skip
+
+
+@pytest.mark.covers("F21")
+@pytest.mark.parametrize(("message", "told"), [("purple database incidents", True), ("database incidents", False)])
+async def test_the_reader_is_told_of_a_value_that_they_asked_for_and_not_of_one_that_the_model_made_up(message, told):
+    reply = extraction(filters={"incidents": {"severity": "purple"}})
+    intent = await resolved(message, extractor=scripted(reply))
+    assert [(one["field"], one["kind"]) for one in intent["dropped"]] == [("incidents.severity", "value")]
+    assert len(intent["issues"]) == told

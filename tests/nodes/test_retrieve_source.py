@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
@@ -30,3 +32,12 @@ def test_r2_the_node_s_own_check_of_filters_compares_times_as_instants():
 def test_r2_a_string_that_looks_like_a_time_is_compared_as_text():
     assert kept({"note": "2026-03-01T12:00:00+02:00"}, note="2026-03-01T10:00:00Z") == {"outside_filter": 1}
     assert kept({"note": "2026-03-01T10:00:00Z"}, note="2026-03-01T10:00:00Z") == {}
+
+
+@pytest.mark.covers("F21")
+def test_a_result_exactly_at_the_threshold_is_evidence_and_one_below_it_is_not():
+    source = InMemorySource([], name="log")
+    answer = [SourceResult("a pump", str(n), "log", "memory", relevance) for n, relevance in enumerate([0.5, 0.4999])]
+    found, dropped = accepted(answer, Question(source, None, RetrievalIntent(["pump"]), 5, 0.5))
+    assert [result.relevance for result in found] == [0.5]
+    assert dropped == {"below_threshold": 1}

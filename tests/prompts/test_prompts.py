@@ -46,7 +46,7 @@ def test_every_note_exists_in_every_language_with_the_same_variables(kind, langu
     names = [name for name in MACROS[language][kind].split(", ") if name]
     note = Prompts().note(kind, language, **{name: f"<{name}>" for name in names})
     assert note
-    for name in set(names) - {"numbers"}:
+    for name in set(names) - {"numbers", "tables"}:
         assert f"<{name}>" in note
 
 
@@ -169,12 +169,22 @@ HOSTILE = st.lists(
 TAG = re.compile(r"<\s?/?\s?(evidence|passage)", re.IGNORECASE)
 
 
+@pytest.mark.guard
 @given(HOSTILE)
 def test_fault_56_no_tag_of_the_block_is_left_whatever_its_case(text):
     assert not TAG.search(fenced(text))
     assert fenced(text).replace("&lt;", "<") == text.replace("&lt;", "<")
 
 
+@pytest.mark.covers("F11")
+@pytest.mark.parametrize(
+    "tag", ["\uff1c/evidence-t1>", "\ufe64passage>", "<\uff0fevidence-t1>", "\uff1c\uff0fevidence\uff1e"]
+)
+def test_fault_56_nor_one_in_wide_characters(tag):
+    assert fenced(f"text {tag}").startswith("text &lt;")
+
+
+@pytest.mark.guard
 @given(HOSTILE.filter(lambda text: not TAG.search(text)))
 def test_other_text_passes_the_fence_unchanged(text):
     assert fenced(text) == text or re.search(r"<\s*/?\s*(evidence|passage)", text, re.IGNORECASE)

@@ -88,9 +88,10 @@ async def test_V3_the_page_holds_question_path_queries_evidence_answer_and_what_
     record = await english_turn()
     text = check_inert(turn_page(record)).text
     for expected in (
-        QUESTION, "Answered", 'The source "tickets" could not be searched: no route', "Number not in the evidence",
+        QUESTION, "Answered", 'The source "tickets" could not be searched: ConnectionError: it cannot be reached',
+        "Number not in the evidence",
         "12 years does not stand in the evidence", QUOTE, "Anti-money-laundering manual > 4 Record keeping",
-        "characters 18394–18495 of the original", "resolve_intent", "retrieve_source", "check_citations",
+        "characters 18394–18495 of page 31", "resolve_intent", "retrieve_source", "check_citations",
         "retention period identification records", "language", "deletion_register", "too far behind the best result",
         "Deletion of marketing records", "0.89", "scripted", record["turn_id"], "audit-2026-031",
         "https://intranet.example/register/118", "not cited" if record["results"][2:] else "Left out on the way",

@@ -15,6 +15,7 @@ TAGS = re.compile(r"<i class=hc>U\+[0-9A-F]{4,6}(?: ×\d+)?</i>|</?mark(?: id=\"
 spans = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)).map(sorted), max_size=6)
 
 
+@pytest.mark.guard
 @given(st.text(max_size=60))
 def test_fault_65_no_text_makes_a_tag_and_all_of_it_can_be_read(text):
     shown = str(visible(text))
@@ -41,6 +42,7 @@ def test_text_that_hides_nothing_stays_as_it_is(text):
     assert visible(text) == plain(text) == text
 
 
+@pytest.mark.guard
 @given(st.text(max_size=60), spans)
 def test_marks_stand_at_their_offsets_and_change_no_text(text, places):
     wanted = [

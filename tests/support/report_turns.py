@@ -90,6 +90,7 @@ async def english_turn() -> dict[str, Any]:
         ANSWER,
         intent={
             "mode": "static",
+            "parts": False,
             "text_queries": [QUESTION, "retention period identification records"],
             "filters": {"policies": {"language": "en"}},
         },

@@ -356,5 +356,5 @@ def test_U7_a_secret_in_the_pieces_of_a_stream_that_broke_off_is_masked(
     for piece in ("The key is hunter2", "-hun", "ter2."):
         calls.on_llm_new_token(piece, run_id=number)
     calls.on_llm_error(ConnectionError("gone"), run_id=number)
-    run.save(file, {})
+    run.save(file)
     assert json.loads(file.read_text("utf-8"))["calls"][0]["pieces"] == ["The key is ***."]

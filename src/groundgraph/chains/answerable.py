@@ -44,6 +44,10 @@ COSINE_WEIGHT = 2.0
 BOTH_SLOPE, BOTH_START = 4.5, -7.3
 
 
+# What a piece of average length has that holds each stem once; see the formula above.
+FOUND_BY = 0.5
+
+
 class Agreement(NamedTuple):
     """How well one piece of evidence fits a question: the share of its words, 0 to 1, and the cosine where known."""
 
@@ -72,15 +76,27 @@ def answerable(question: str, evidence: Sequence[SourceResult]) -> float:
 
 
 def agreement(question: str, evidence: Sequence[SourceResult]) -> list[Agreement]:
-    """How well each piece of `evidence` fits `question`."""
+    """How well each piece of `evidence` fits `question`.
+
+    A piece may have been found by what was written to find it, or by what the question was turned into, and say the
+    same in other words. So its words count for no less than the relevance that its source gave it: a piece of average
+    length that holds each stem of the question once has half of what is possible.
+    """
     counted = [_counts(result.content, *_names(result)) for result in evidence]
     average = sum(length for _, length in counted) / len(counted) if counted else 0.0
     weights = _weights(query_stems(question), [counts for counts, _ in counted])
     named = named_stems(question) & weights.keys()
     return [
-        Agreement(_share(weights, named, counts, length, average), result.scores.get("vector"))
+        _agreed(_share(weights, named, counts, length, average), result)
         for result, (counts, length) in zip(evidence, counted, strict=True)
     ]
+
+
+def _agreed(words: float, result: SourceResult) -> Agreement:
+    if "vector" in result.scores:
+        # The relevance may be the cosine.
+        return Agreement(words, result.scores["vector"])
+    return Agreement(max(words, FOUND_BY * result.relevance))
 
 
 def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:

@@ -12,7 +12,7 @@ from langchain_core.messages import BaseMessage
 from groundgraph.chains.result_rows import template_variables
 from groundgraph.core.context import Options
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.turn_values import ClusterValue, Divider, Flag, ModelCall, Turn
+from groundgraph.core.turn_values import ClusterValue, Divider, Flag, ModelCall, Needs, Turn
 
 
 def answer_id(turn: Turn) -> str:
@@ -30,7 +30,10 @@ class Correction:
 
 @dataclass(frozen=True)
 class Assignment:
-    """What is to be written: everything but the model. `doubt` is that of the ranking, None when there is none."""
+    """What is to be written: everything but the model.
+
+    `doubt` and `needs` are those of the ranking, None and empty when there is none.
+    """
 
     turn: Turn
     options: Options
@@ -45,6 +48,7 @@ class Assignment:
     divider: Divider | None = None
     correction: Correction | None = None
     doubt: Sequence[str] | None = None
+    needs: Sequence[Needs] = ()
 
     @property
     def opening(self) -> str:

@@ -16,7 +16,8 @@ from tenacity.wait import wait_exponential_jitter
 
 from groundgraph.core.deadline import DeadlinePassed, remaining, turn_ends_at, within_turn
 from groundgraph.core.errors import ModelBudgetSpent, ModelError, ModelTimeout
-from groundgraph.core.model_reply import is_transient, retry_after, status_code
+from groundgraph.core.failure import described, tell_failure
+from groundgraph.core.model_reply import is_transient, retry_after
 from groundgraph.core.retry import with_retries
 from groundgraph.core.retry_budget import RetryBudget, budget_of
 from groundgraph.core.settings import LimitSettings
@@ -88,7 +89,7 @@ async def call_with_retries(
 
     Raises:
         ModelTimeout: no result within the limit.
-        ModelError: the model failed for good; the message holds the provider's.
+        ModelError: the model failed for good; the message holds the provider's, without secrets.
     """
     waited = remaining(limit)
     tries = _Tries(call, attempts, may_retry, budget_of(service), time.monotonic() + waited)
@@ -100,6 +101,7 @@ async def call_with_retries(
     except ModelError:
         raise
     except Exception as error:
+        tell_failure(error, "model", model_name(service))  # type: ignore[arg-type]
         raise ModelError(described(error)) from error
 
 
@@ -187,14 +189,6 @@ class _Tries(Generic[T]):
         if self._paid < self.count and (turn_ends_at.get() is None or self.budget.take()):
             self._paid = self.count
         return self._paid == self.count
-
-
-def described(error: BaseException) -> str:
-    """An exception in one line for a reader: kind, status, first line of the message, at most 200 characters."""
-    status = status_code(error)
-    first = str(error).strip().splitlines()[0] if str(error).strip() else ""
-    kind = type(error).__name__ + (f" {status}" if status else "")
-    return f"{kind}: {first}"[:200] if first else kind
 
 
 def call_record(role: str, model: BaseChatModel, **values: Any) -> ModelCall:

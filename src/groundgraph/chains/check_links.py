@@ -8,8 +8,8 @@ from groundgraph.core.turn_values import Flag
 
 
 def check_links(removed: Sequence[str]) -> list[Flag]:
-    """A flag `link_removed` for each link or image that was taken out because it led elsewhere."""
+    """A flag `link_removed` for each link or image that led elsewhere and was made plain text; it is named defanged."""
     return [
-        {"kind": "link_removed", "sentence": "", "detail": f"{target} is no URL of the evidence"}
+        {"kind": "link_removed", "sentence": "", "detail": f"{target} leads elsewhere than the evidence allows"}
         for target in dict.fromkeys(removed)
     ]

@@ -18,9 +18,9 @@ _CAPITAL = r"(?=[A-ZÀ-ÖØ-ÞА-ЯЁ])"
 _NAME = re.compile(rf"(?<![\w@/.'’-]){_CAPITAL}{_PART}(?:[ \t]{_CAPITAL}{_PART})*")
 _ACRONYM = re.compile(r"[A-ZА-ЯЁ]{2,6}s?")
 # Behind these a capital begins a sentence, an item or a quotation, and says nothing about a name.
-_BEGINS = re.compile(r"(?:^|[.!?:;…\n>|*_#\"“«„(\[—–-])[ \t]*(?:[*_\"“«„(\[]+)?$")
+_BEGINS = frozenset('.!?:;…\n>|*_#"“«„([—–-')
 # And a few words before a colon at the beginning are a heading.
-_LEADS_IN = re.compile(r"(?:\s+[\w'’-]+){0,3}[*_]*:")
+_LEADS_IN = re.compile(r"(?:\s++[\w'’-]++){0,3}+[*_]*+:")
 _TITLE_SHARE = 0.75
 
 
@@ -50,7 +50,8 @@ def names_in(sentence: str) -> Iterator[str]:
         return
     for found in _NAME.finditer(text):
         name = found.group()
-        if _BEGINS.search(text[max(0, found.start() - 20) : found.start()]):
+        before = text[max(0, found.start() - 20) : found.start()].rstrip(" \t")
+        if not before or before[-1] in _BEGINS:
             if _LEADS_IN.match(text, found.end()):
                 continue
             # The first word has its capital for another reason, unless the next one has one too.

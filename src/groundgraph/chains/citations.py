@@ -9,6 +9,7 @@ from groundgraph.chains.prose_gate import CODE
 from groundgraph.chains.sentence_index import Weights, best_sentence, question_weights, running_lines
 from groundgraph.chains.sentence_scores import best_scored
 from groundgraph.core.evidence import SourceResult
+from groundgraph.core.original import Original
 from groundgraph.core.turn_values import Citation, FoundQuote
 
 # Sentences that are looked at to find the quote of one label.
@@ -28,8 +29,10 @@ def resolve_citations(
     *,
     question: str,
     quotes: Sequence[FoundQuote] = (),
+    language: str = "en",
 ) -> list[Citation]:
-    """One citation per label of `labels` that is a key of `evidence`.
+    """The citations of `labels`, as far as they are keys of `evidence`: one for every quoted sentence, in the order of
+    `quotes` where all labels are quoted; for a label without a quote one.
 
     Args:
         labels: in the order in which the citations are wanted.
@@ -37,7 +40,8 @@ def resolve_citations(
             the sentences that cite it here; see `sentence_scores`.
         evidence: by label.
         question: stands in for the citing sentences where there are none, as in the structured style.
-        quotes: what the answer quotes word for word; the first one of a label is its quote.
+        quotes: what the answer quotes word for word.
+        language: of the words in `location`.
     """
     claims: dict[int, dict[str, None]] = {}
     for claim in claims_of(written):
@@ -46,16 +50,26 @@ def resolve_citations(
             if len(of_label) < _MAX_CLAIMS:
                 of_label[claim.text] = None
     asked = question_weights(question, (result.content for result in evidence.values()))
-    quoted = {quote["label"]: quote for quote in reversed(quotes)}
+    known = [label for label in labels if label in evidence]
+    quoted: dict[int, list[FoundQuote]] = {}
+    for quote in quotes:
+        of_quote = quoted.setdefault(quote["label"], [])
+        if quote not in of_quote:
+            of_quote.append(quote)
+    if known and all(label in quoted for label in known):
+        each = {(quote["label"], quote["start"], quote["end"]): quote for quote in quotes if quote["label"] in known}
+        return [
+            _citation(quote["label"], evidence[quote["label"]], (), asked, quote, language) for quote in each.values()
+        ]
     return [
-        _citation(label, evidence[label], list(claims.get(label, ())), asked, quoted.get(label))
-        for label in labels
-        if label in evidence
+        _citation(label, evidence[label], list(claims.get(label, ())), asked, quote, language)
+        for label in known
+        for quote in quoted.get(label, [None])
     ]
 
 
 def _citation(
-    label: int, result: SourceResult, claims: Sequence[str], asked: Weights, quoted: FoundQuote | None
+    label: int, result: SourceResult, claims: Sequence[str], asked: Weights, quoted: FoundQuote | None, language: str
 ) -> Citation:
     metadata = result.metadata
     offset = metadata.get("start")
@@ -66,6 +80,8 @@ def _citation(
         running = running_lines(result)
         best = (claims and best_scored(claims, label, result)) or best_sentence(result.content, asked, running)
         start, end = (best.start, best.end) if best else (0, len(result.content))
+    original = Original(result)
+    span = original.derived_span() if metadata.get("derived") else original.span(start, end)
     citation: Citation = {
         "label": label,
         "source_name": result.source_name,
@@ -73,13 +89,15 @@ def _citation(
         "section": _text(metadata.get("section")),
         "title": _text(metadata.get("title")),
         "url": _text(metadata.get("url")),
-        "quote": result.content[start:end],
-        "start": None if origin is None else origin + start,
-        "end": None if origin is None else origin + end,
+        "quote": original.verbatim(start, end),
+        "start": span[0] if span else None,
+        "end": span[1] if span else None,
+        "location": original.location(start, language),
+        "encoding": original.encoding,
     }
     if metadata.get("derived"):
         # A model wrote the text, so the quote stands nowhere in the original: the offsets span what it was made from.
-        citation |= {"start": origin, "end": metadata.get("end"), "derived": True}
+        citation["derived"] = True
     return citation
 
 

@@ -64,7 +64,7 @@ def periods(text: str, today: date) -> tuple[Period, ...]:
     found: list[Period] = []
     for given in quantities(text).dates:
         rest = rest.replace(given.text, " ; ", 1)
-        found += _made(given.year, given.month, given.day, today)
+        found += [made for way in given.ways() for made in _made(way.year, way.month, way.day, today)]
     for match in _YEAR_MONTH.finditer(rest):
         found += _made(int(match[1]), int(match[2]), None, today)
     rest = _YEAR_MONTH.sub(" ; ", rest)

@@ -31,4 +31,5 @@ def _citations(record: Mapping[str, Any], bodies: Mapping[str, EvidenceRecord]) 
     cited = {label: from_record(bodies[ref[0]], ref[1]) for label, ref in refs.items()}
     written = record["answer"][: record["written"]]
     quotes = check.get("quotes", [])
-    return resolve_citations(labels, written, cited, question=record["question"], quotes=quotes)
+    language = record.get("language") or "en"
+    return resolve_citations(labels, written, cited, question=record["question"], quotes=quotes, language=language)

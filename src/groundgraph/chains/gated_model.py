@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -25,7 +26,7 @@ from groundgraph.core.errors import ModelError
 from groundgraph.core.model_reply import finish_reason, refusal_text
 
 # A longer piece passes the gate beside the event loop; a token never is.
-_LONG_PIECE = 20_000
+_LONG_PIECE = 4000
 
 # What LangChain's callbacks are told; such a call is another model's, passed on.
 GATED = "groundgraph-gated"
@@ -77,7 +78,7 @@ class GatedChatModel(BaseChatModel):
         message_id: the id of the message, that of the final answer.
         prefix: text before the model's, already final.
         suffix: a listing behind the model's text, final but for the numbers of its labels.
-        max_output_tokens: where the text is cut off, as the model wrote it, thoughts and removed links among it; a
+        max_output_tokens: where the text is cut off, as the model wrote it, thoughts and defanged links among it; a
             token is counted as four characters.
     """
 
@@ -93,6 +94,9 @@ class GatedChatModel(BaseChatModel):
     _written: Written = PrivateAttr(default_factory=Written)
     _closed: bool = PrivateAttr(default=False)
     _read: int = PrivateAttr(default=0)
+    # Set while the gate is read from a thread, and for good when nobody waited for that.
+    _busy: bool = PrivateAttr(default=False)
+    _rest: str | None = PrivateAttr(default=None)
 
     @property
     def written(self) -> Written:
@@ -106,8 +110,10 @@ class GatedChatModel(BaseChatModel):
         return bool(self._written.refusal) or self._written.finish == "refusal"
 
     def close(self) -> None:
-        """Let nothing pass any more: the caller has given up on a call that may not have noticed."""
+        """Let nothing pass any more but what waits in the gate: the caller has given up on a call that may not have
+        noticed."""
         self._closed = True
+        self._after_failure()
 
     @property
     def _llm_type(self) -> str:
@@ -136,16 +142,22 @@ class GatedChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        async for chunk in self.inner.astream(messages, unstreamed(), stop=stop, **kwargs):
-            if self._closed:
-                return
-            self._note(chunk)
-            piece = await self._gated(chunk.text, final=False)
-            if piece:
-                await ready_to_emit()
-                yield self._chunk(piece)
-            if self._read > self._most:
-                break
+        try:
+            async for chunk in self.inner.astream(messages, unstreamed(), stop=stop, **kwargs):
+                if self._closed:
+                    return
+                self._note(chunk)
+                piece = await self._gated(chunk.text, final=False)
+                if piece:
+                    await ready_to_emit()
+                    yield self._chunk(piece)
+                if self._read > self._most:
+                    break
+        except (Exception, asyncio.CancelledError):
+            rest = self._after_failure()
+            if rest:
+                yield self._chunk(rest)
+            raise
         last = await self._gated("", final=True)
         self._require_text()
         # Without a chunk marked as the last one LangChain adds an empty one, under an id that is not the answer's.
@@ -184,8 +196,20 @@ class GatedChatModel(BaseChatModel):
         if len(text) > room:
             text, self._written.finish = text[:room], "length"
         if len(text) > _LONG_PIECE:
-            return await run_blocking(self._passed, text, final=final)
+            self._busy = True
+            piece = await run_blocking(self._passed, text, final=final)
+            self._busy = False
+            return piece
         return self._passed(text, final=final)
+
+    def _after_failure(self) -> str:
+        """What waited in the gate when the call failed: the end of what was written, unless nobody has seen any of it
+        and the model can be asked again."""
+        if self._rest is None and not self._busy:
+            self._rest = self.gate.flush().rstrip() if self._written.text else ""
+            self._written.by_model += len(self._rest)
+            self._written.text += self._rest
+        return self._rest or ""
 
     def _passed(self, text: str, *, final: bool) -> str:
         piece = self.gate.feed(clean_text(text))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MAX_QUERY_CHARS = 500
 MAX_REPLY_CHARS = 10_000
-_DECORATION = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.):](?!\d)|(?:query|запрос)\s*\d*\s*:)\s*", re.IGNORECASE)
+_DECORATION = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.):](?!\d)|(?:query|запрос)\s*+(?:\d++\s*+)?:)\s*", re.IGNORECASE)
 _QUOTES = "\"'“”«»`"
 
 

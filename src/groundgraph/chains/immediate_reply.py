@@ -1,8 +1,8 @@
-"""Replies to what needs no retrieval: nothing at all, an empty or overlong message, small talk (T6)."""
+"""Replies to what needs no retrieval: nothing at all, an empty or overlong message, small talk."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from groundgraph.core.errors import Problem, TemplateInvalid
@@ -18,12 +18,18 @@ _VARIABLES = ("domain_context", "metadata")
 class ImmediateReplies:
     """Recognises what needs no retrieval, without a model.
 
+    Args:
+        settings: the fast path and its greeting.
+        prompts: the prompt files.
+        sources: what can be searched, for a message that asks what the bot can do.
+
     Raises:
         TemplateInvalid: `greeting_template` does not compile, or uses a variable that it is not given.
     """
 
-    def __init__(self, settings: Settings, prompts: Prompts) -> None:
+    def __init__(self, settings: Settings, prompts: Prompts, sources: Sequence[str]) -> None:
         self._settings = settings
+        self._sources = list(sources)
         self._prompts = prompts
         template = settings.greeting_template
         self._template = compile_template(template, key="greeting_template") if template else None
@@ -59,6 +65,9 @@ class ImmediateReplies:
         kind = small_talk(question, fast.languages) if fast.enabled else None
         if kind == "greeting":
             return self._greeting(language, metadata)
+        if kind == "about":
+            domain = self._settings.intent.domain_context
+            return self._prompts.render(kind, language=language, sources=self._sources, domain_context=domain)
         return self._prompts.render(kind, language=language) if kind else ""
 
     def _greeting(self, language: str, metadata: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ FENCE = re.compile(r"```[\w-]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 _BRACKET = re.compile(r"[\[{]")
 _MAX_STARTS = 20
 # An item in quotes of either kind, also in a list that is no JSON because of them or of a comma too many.
-_QUOTED = re.compile(r"([\"'])(?P<item>.{1,500}?)\1\s*(?=[,\]])")
+_QUOTED = re.compile(r"([\"'])(?P<item>.{1,500}?)\1\s*+(?=[,\]])")
 # The keys under which models put what was asked for, when each item is an object.
 _TEXT_KEYS = re.compile(r"quer|question|text|categor|name|вопрос|запрос|категор", re.IGNORECASE)
 

@@ -14,10 +14,11 @@ EVEN_ODDS = 0.5
 HIGHEST_GRADE = 4
 
 # A number, something that is no word, and the judgement, at the beginning of a line: "1: 3", "[2] - yes", "**3.** 0".
-_NUMBER = r"^[^\w\n]*(?:passage\s*)?(\d{1,4})[^\w\n]*?[:=.)\]|–—>-][^\w\n]*?"
+# What stands between is read once, to its end; a minus at that end is the grade's.
+_NUMBER = r"^[^\w\n]*+(?:passage\s*+)?(\d{1,4})[^\w\n:=.)\]|–—>-]*+[:=.)\]|–—>-](?P<between>[^\w\n]*+)"
 # What another judgement follows is no grade: "1-3: 0" is one grade for three.
-_GRADE = re.compile(_NUMBER + r"(-?\d+(?:[.,]\d+)?)(?!\d|\s*[:=]\s*-?\d)", re.IGNORECASE | re.MULTILINE)
-_VERDICT = re.compile(_NUMBER + r"(yes|no)\b", re.IGNORECASE | re.MULTILINE)
+_GRADE = re.compile(_NUMBER + r"(?P<said>\d++(?:[.,]\d++)?)(?!\s*+[:=]\s*+-?\d)", re.IGNORECASE | re.MULTILINE)
+_VERDICT = re.compile(_NUMBER + r"(?P<said>yes|no)\b", re.IGNORECASE | re.MULTILINE)
 _THOUGHT_END = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
 
 
@@ -34,7 +35,9 @@ def graded_scores(text: str, count: int) -> list[float | None]:
 
 
 def _grades(text: str) -> Iterator[tuple[int, float]]:
-    yield from ((int(number), float(grade.replace(",", "."))) for number, grade in _GRADE.findall(text))
+    for found in _GRADE.finditer(text):
+        grade = float(found["said"].replace(",", "."))
+        yield int(found[1]), -grade if found["between"].endswith("-") else grade
     start, end = re.search(r"[\[{]", text), max(text.rfind("]"), text.rfind("}"))
     if start is None or end < start.start():
         return
@@ -64,7 +67,7 @@ def probabilities(reply: AIMessage, count: int) -> list[float | None] | None:
     for found in _VERDICT.finditer(text, said):
         number = int(found[1])
         if 1 <= number <= count and scores[number - 1] is None:
-            scores[number - 1] = _share_of_yes(_token_at(tokens, found.start(2)))
+            scores[number - 1] = _share_of_yes(_token_at(tokens, found.start("said")))
     return scores
 
 

@@ -40,8 +40,8 @@ def label_numbers(inside: str) -> list[int]:
     if inside.isdigit():
         return [int(inside)]
     numbers: list[int] = []
-    for part in re.split(r"\s*[,;，、]\s*", inside.strip()):
-        ends = [int(end) for end in re.split(r"\s*[-‐‑‒–—−]\s*", part)]
+    for part in re.split(r"[,;，、]", inside):
+        ends = [int(end) for end in re.split(r"[-‐‑‒–—−]", part)]
         numbers += range(ends[0], min(ends[-1], ends[0] + 98) + 1) if ends[-1] >= ends[0] else ends
     return list(dict.fromkeys(numbers))
 

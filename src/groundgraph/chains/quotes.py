@@ -17,6 +17,7 @@ from groundgraph.chains.sentence_index import (
     weights_held,
 )
 from groundgraph.core.evidence import SourceResult
+from groundgraph.core.turn_values import FoundQuote
 
 MAX_QUOTES = 3
 # Nothing is quoted unless a sentence, with what it stands under, holds this share of the question.
@@ -31,6 +32,11 @@ LEAD = 0.1
 CUE = 0.1
 # What each place in the ranking costs: the fourth piece of evidence counts about half of the first.
 RANK_DISCOUNT = 0.3
+# From this relevance on, a piece that shares no word with the question was still found for it. Only of these sources a
+# relevance means the same for every question.
+FOUND_OTHERWISE = 0.4
+JUDGED = ("knowledge_base", "cascade")
+_ENDS = (".", "!", "?", "…")
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,7 @@ class _Candidate(NamedTuple):
 
 
 def select_quotes(question: str, evidence: Sequence[SourceResult], limit: int = MAX_QUOTES) -> list[Quote]:
-    """At most `limit` sentences, in the order of the evidence; deterministic, without a model.
+    """At most `limit` sentences, the one that is worth most first; deterministic, without a model.
 
     An answer mostly stands in several sentences of one piece of evidence. So those of the piece that holds the best
     sentence have only to be the best that are left, and those of other pieces must come close to it.
@@ -69,16 +75,38 @@ def select_quotes(question: str, evidence: Sequence[SourceResult], limit: int = 
     weights = question_weights(question, (result.content for result in evidence))
     candidates = _candidates(weights, asked_for(question), evidence)
     if not any(candidate.score >= LEAST_SHARE for candidate in candidates):
-        return []
+        return _in_other_words(evidence)
     best = max(candidates, key=lambda candidate: candidate.worth)
     close = [
         candidate
         for candidate in candidates
         if candidate.label == best.label or (candidate.holds_some and candidate.worth >= RELATIVE_CUT * best.worth)
     ]
+    # Of equal ones the first in the evidence: the candidates stand in its order.
     chosen = sorted(close, key=lambda candidate: -candidate.worth)[:limit]
     stems = frozenset(stem for stem, _ in weights)
-    return sorted((_quote(candidate, stems) for candidate in chosen), key=lambda quote: (quote.label, quote.start))
+    return [_quote(candidate, stems) for candidate in chosen]
+
+
+def found_quote(label: int, result: SourceResult, start: int, end: int) -> FoundQuote:
+    """Characters `start` to `end` of the content of `result`, with their offsets in the original where it is known."""
+    base = result.metadata.get("start")
+    offset = base if isinstance(base, int) and not isinstance(base, bool) else 0
+    return {"label": label, "text": result.content[start:end], "start": offset + start, "end": offset + end}
+
+
+def _in_other_words(evidence: Sequence[SourceResult]) -> list[Quote]:
+    """The first sentence of the best piece that was found by a text written for it, by a transformed query or by its
+    vector, and shares no word with the question; none otherwise."""
+    for label, result in enumerate(evidence, 1):
+        if result.source_type in JUDGED and result.relevance >= FOUND_OTHERWISE:
+            own = sentences_of(result.content, running_lines(result))
+            return [
+                Quote(label, result.content[one.start : one.end], one.start, one.end, 0.0, frozenset())
+                for one in own
+                if one.quotable
+            ][:1]
+    return []
 
 
 def _quote(chosen: _Candidate, asked: frozenset[str]) -> Quote:
@@ -96,10 +124,13 @@ def _candidates(weights: Weights, asked: Asked | None, evidence: Sequence[Source
     for label, result in enumerate(evidence, 1):
         content, named = result.content, stems & _named(result)
         running, discount = running_lines(result), 1 / (1 + RANK_DISCOUNT * (label - 1))
-        held = zip(sentences_of(content, running), weights_held(content, weights, running), strict=True)
+        own_sentences = sentences_of(content, running)
+        # A sentence that is all there is, however short, is no fragment.
+        whole = len(own_sentences) == 1 and content.rstrip().endswith(_ENDS)
+        held = zip(own_sentences, weights_held(content, weights, running), strict=True)
         for place, (sentence, weight) in enumerate(held, 1):
             own = content[sentence.start : sentence.end]
-            if not sentence.quotable or not (weight or named) or own in found:
+            if not (sentence.quotable or whole) or not (weight or named) or own in found:
                 continue
             only_named = named - sentence.stems
             topic = sum([weight for stem, weight in weights if stem in only_named]) if only_named else 0.0

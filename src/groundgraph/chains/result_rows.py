@@ -7,9 +7,10 @@ from typing import Any
 
 from groundgraph.chains.citations import reference
 from groundgraph.chains.label_gate import escape_labels
-from groundgraph.chains.quotes import select_quotes
+from groundgraph.chains.quotes import found_quote, select_quotes
 from groundgraph.chains.sentence_index import question_weights, running_lines, snippet
 from groundgraph.core.evidence import SourceResult
+from groundgraph.core.follow_up import standing_question
 from groundgraph.core.turn_values import ClusterValue, Divider
 from groundgraph.prompts import fenced
 
@@ -32,7 +33,8 @@ def template_variables(
     Numbers in brackets that stand in the evidence or the message themselves are escaped, so that they do not read as
     labels. With clusters, each row's `cluster` is the label of its cluster, or None.
     """
-    rows = _result_rows(evidence, message, citation_format)
+    asked = standing_question(message, intent)
+    rows = _result_rows(evidence, asked, citation_format)
     named = {label: cluster["label"] for cluster in clusters for label in cluster["labels"]}
     for label, row in enumerate(rows, 1):
         row["cluster"] = named.get(label)
@@ -40,8 +42,14 @@ def template_variables(
     for row in rows:
         by_source.setdefault(row["source_name"], []).append(row)
     quotes = [
-        {"label": quote.label, "text": escape_labels(" ".join(quote.text.split())), "score": quote.score}
-        for quote in select_quotes(message, evidence)
+        {
+            "label": quote.label,
+            "text": escape_labels(" ".join(quote.text.split())),
+            "score": quote.score,
+            "reference": rows[quote.label - 1]["reference"],
+            "found": found_quote(quote.label, evidence[quote.label - 1], quote.start, quote.end),
+        }
+        for quote in select_quotes(asked, evidence)
     ]
     return {
         "results": rows,

@@ -17,7 +17,7 @@ _DESCRIPTION_CHARS = 300
 _EDGES = " \t.;!`*_\"'“”«»()[]<>"
 # What divides the names in one line, and what stands between a name and a remark on it.
 _DIVIDERS = (re.compile(r"[,;:]"), re.compile(r"\s(?:and|or|и|или)\s"))
-_REMARK = re.compile(r"\s*[(:–—]|\s-\s")
+_REMARK = re.compile(r"[(:–—]|\s-\s")
 
 
 async def route_categories(model: ChainModel, question: str, categories: Mapping[str, str], top_k: int) -> list[str]:

@@ -12,9 +12,10 @@ from groundgraph.chains.label_gate import LabelGate
 from groundgraph.chains.result_rows import template_variables
 from groundgraph.core.errors import Problem, TemplateInvalid
 from groundgraph.core.evidence import SourceResult
+from groundgraph.core.hidden_text import without_hidden
 from groundgraph.core.settings import SynthesisSettings
 from groundgraph.core.templates import compile_template, render, unknown_variables
-from groundgraph.core.turn_values import Draft
+from groundgraph.core.turn_values import Draft, FoundQuote, Needs
 from groundgraph.prompts import Prompts
 
 # As many words of the question as a note names that nothing holds.
@@ -47,7 +48,7 @@ class AnswerTemplates:
         self, variables: Mapping[str, Any], language: str, opening: str = "", *, doubtful: bool = False
     ) -> str:
         """The whole answer: `template`, else `provenance_template`, else `opening` or the quotes first and then the
-        results (S4, S7), which says so when it is `doubtful` whether they answer the question.
+        results that none is from (S4, S7), which says so when it is `doubtful` whether they answer the question.
 
         Raises:
             TemplateInvalid: a template of the user's fails on these variables.
@@ -55,10 +56,10 @@ class AnswerTemplates:
         own = self.answer or self.appendix
         if own is not None:
             return render(own, variables, key="synthesis.template" if self.answer else "synthesis.provenance_template")
-        listing = self._listing(variables, language)
         if opening:
-            return f"{opening}\n\n{listing}"
+            return f"{opening}\n\n{self._listing(variables, language)}"
         quotes = variables["quotes"]
+        listing = self._listing(_not_quoted(variables), language)
         return self.prompts.render(
             "structured", locale=language, quotes=quotes, doubtful=doubtful, listing=listing
         ).strip()
@@ -84,6 +85,8 @@ class AnswerTemplates:
 
     def _listing(self, variables: Mapping[str, Any], language: str) -> str:
         by_source = variables["results_by_source"]
+        if not by_source:
+            return ""
         return self.prompts.render("results", locale=language, results_by_source=by_source).strip()
 
 
@@ -94,23 +97,27 @@ def structured_draft(
     *,
     opening: str = "",
     doubt: Sequence[str] | None = None,
+    needs: Sequence[Needs] = (),
 ) -> Draft:
     """The structured answer; when the user's template fails on this turn, the built-in one and a note that says so.
 
     `opening` stands in the place of quotes in the built-in one: the reply to small talk, which no evidence answers.
-    `doubt` is that of the ranking: a note, and the built-in answer itself, say that the question may not be answered.
+    For a `doubt`, a note and the built-in answer itself say that the question may not be answered. Where an answer
+    `needs` a computation, or no sentence answers, the outcome is `insufficient`, and what comes closest is shown as
+    such.
 
     Labels are numbered by first use. The built-in template prints the label of every result and no other, so only a
     template of the user's passes the gate.
     """
+    quotes: list[FoundQuote] | None = None
     notes = _doubt_notes(templates.prompts, doubt, language) if not opening else []
-    doubtful = bool(notes)
+    doubtful = bool(notes or needs)
     gate = LabelGate(allowed=range(1, len(variables["results"]) + 1), renumber=True)
     own = templates.has_own
     if own:
         try:
             text = templates.structured(variables, language)
-            text = gate.feed(text) + gate.flush()
+            text = gate.feed(without_hidden(text)) + gate.flush()
         except TemplateInvalid as error:
             problem = error.problems[0]
             notes.append(templates.prompts.note("template_failed", language, key=problem.key, reason=problem.message))
@@ -119,11 +126,12 @@ def structured_draft(
         shown = {**variables, "quotes": []} if opening else variables
         gate.used = _order_of_use(shown)
         told = _relabelled(shown, gate.used)
-        text = templates.built_in().structured(told, language, opening, doubtful=doubtful)
-    return {
+        quotes = [_labelled(quote["found"], quote["label"]) for quote in told["quotes"]]
+        text = without_hidden(templates.built_in().structured(told, language, opening, doubtful=doubtful))
+    draft: Draft = {
         "text": text,
         "style": "structured",
-        "outcome": "answered",
+        "outcome": "insufficient" if needs or not (own or opening or variables["quotes"]) else "answered",
         "finish": "stop",
         "order": gate.used,
         "removed": list(dict.fromkeys(gate.removed)),
@@ -131,6 +139,7 @@ def structured_draft(
         "written": 0,
         "body": len(text) if own else _listing_at(text),
     }
+    return draft if quotes is None else {**draft, "quotes": quotes}
 
 
 def _doubt_notes(prompts: Prompts, doubt: Sequence[str] | None, language: str) -> list[str]:
@@ -142,6 +151,20 @@ def _order_of_use(variables: Mapping[str, Any]) -> list[int]:
     """The numbers of the results in the order in which the built-in template prints them: quotes, then by source."""
     rows = (row for rows in variables["results_by_source"].values() for row in rows)
     return list(dict.fromkeys(item["label"] for item in (*variables["quotes"], *rows)))
+
+
+def _labelled(quote: FoundQuote, label: int) -> FoundQuote:
+    return {**quote, "label": label}
+
+
+def _not_quoted(variables: Mapping[str, Any]) -> dict[str, Any]:
+    """`variables` with the results that no quote is from."""
+    quoted = {quote["label"] for quote in variables["quotes"]}
+    by_source = {
+        name: [row for row in rows if row["label"] not in quoted]
+        for name, rows in variables["results_by_source"].items()
+    }
+    return {**variables, "results_by_source": {name: rows for name, rows in by_source.items() if rows}}
 
 
 def _relabelled(variables: Mapping[str, Any], order: list[int]) -> dict[str, Any]:
@@ -172,7 +195,10 @@ def _checked(source: str, key: str) -> Template:
 def _listing_at(text: str) -> int:
     """Where the listing of the built-in template begins."""
     at = text.find("\n## ")
-    return at if at >= 0 else len(text)
+    if at < 0:
+        return len(text)
+    line = text.rfind("\n---", 0, at)
+    return line if line >= 0 and not text[line:at].strip(" -\n") else at
 
 
 def _sample() -> dict[str, Any]:

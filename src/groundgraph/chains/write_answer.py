@@ -14,6 +14,7 @@ from groundgraph.chains.call_model import call_record, call_with_retries, tokens
 from groundgraph.chains.gated_model import GatedChatModel, Written, unstreamed
 from groundgraph.chains.structured_answer import AnswerTemplates, structured_draft
 from groundgraph.core.errors import ModelBudgetSpent, ModelError
+from groundgraph.core.failure import Failure, failure_of
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Draft, ModelCall
 from groundgraph.prompts import Prompts
@@ -40,7 +41,7 @@ async def write_answer(
     try:
         left = tokens_left(settings.limits, task.calls)
     except ModelBudgetSpent as error:
-        return _instead(task, templates, prompts.note("model_failed", language, reason=str(error)))
+        return _instead(task, templates, prompts.note("model_failed", language, reason=failure_of(error, "model")))
     correction = _correction_messages(task, prompts)
     fitting = answer_messages(
         prompts,
@@ -58,11 +59,12 @@ async def write_answer(
         return _instead(task, templates, reason)
     messages, cut = fitting
     shown = len(task.evidence) - cut
-    written, call, failure = await _write(task, model, settings, [*messages, *correction], shown, left)
+    written, call, fault = await _write(task, model, settings, [*messages, *correction], shown, left)
+    failure = failure_of(fault, "model") if fault else None
     notes = [prompts.note("evidence_cut", language, count=cut)] if cut else []
     if not written.text.strip() and not written.refusal:
-        reason = failure or "it wrote nothing"
-        notes.append(prompts.note("model_failed", language, reason=reason))
+        why = failure or failure_of(ModelError("it wrote nothing"), "model")
+        notes.append(prompts.note("model_failed", language, reason=why))
         draft = _instead(task, templates, *notes)
     else:
         draft = _draft(task, written, failure, templates, notes)
@@ -85,8 +87,8 @@ async def _write(
     messages: list[BaseMessage],
     shown: int,
     left: int,
-) -> tuple[Written, ModelCall, str]:
-    """What was written, the record of the call, and why it failed, if it did."""
+) -> tuple[Written, ModelCall, ModelError | None]:
+    """What was written, the record of the call, and how it failed, if it did."""
     started = time.perf_counter()
     prompt_tokens = tokens_of(messages)
     tries: list[GatedChatModel] = []
@@ -103,7 +105,7 @@ async def _write(
         tries.append(gated)
         return gated.ainvoke(messages, unstreamed() if settings.holds_answers else None)
 
-    failure = ""
+    failure: ModelError | None = None
     try:
         await call_with_retries(
             attempt,
@@ -113,15 +115,15 @@ async def _write(
             may_retry=lambda: not tries[-1].written.text,
         )
     except ModelError as error:
-        failure = str(error)
+        failure = error
         for gated in tries:
             gated.close()
     written = tries[-1].written if tries else Written()
     if written.refusal and not written.text:
-        failure = ""
+        failure = None
     call = _record("repair" if task.correction else "answer", model, written, prompt_tokens, len(tries), started)
     if failure:
-        call["error"] = failure
+        call["error"] = str(failure)
     return written, call, failure
 
 
@@ -140,7 +142,9 @@ def _record(
     )
 
 
-def _draft(task: Assignment, written: Written, failure: str, templates: AnswerTemplates, notes: list[str]) -> Draft:
+def _draft(
+    task: Assignment, written: Written, failure: Failure | None, templates: AnswerTemplates, notes: list[str]
+) -> Draft:
     finish = "error" if failure else "refusal" if written.refusal else written.finish
     language, note = task.turn["language"], templates.prompts.note
     reasons = {
@@ -162,6 +166,8 @@ def _draft(task: Assignment, written: Written, failure: str, templates: AnswerTe
 
 
 def _instead(task: Assignment, templates: AnswerTemplates, *notes: str) -> Draft:
-    draft = structured_draft(templates, task.variables, task.turn["language"], opening=task.opening, doubt=task.doubt)
+    draft = structured_draft(
+        templates, task.variables, task.turn["language"], opening=task.opening, doubt=task.doubt, needs=task.needs
+    )
     draft["notes"] = [*notes, *draft["notes"]]
     return draft

@@ -12,6 +12,7 @@ from groundgraph.chains.structured_answer import AnswerTemplates
 from groundgraph.cli.problem_places import placed
 from groundgraph.core.enhanced_settings import MODEL_STAGES
 from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.idle_settings import Passed, idle_settings
 from groundgraph.core.load_settings import load_settings
 from groundgraph.core.result_settings import RerankerSettings, ResultProcessingSettings
 from groundgraph.core.settings import ChainSettings, EmbeddingSettings, PromptSettings, Settings
@@ -58,6 +59,10 @@ def check_config(path: Path) -> Checked:
     if not settings.llm and not settings.query_llm:
         checked.notices += chains_without_model(settings)
     checked.notices += stages_without_model(settings)
+    # A model and a reranker may still come from Python.
+    passed = Passed(queries=bool(settings.chat_models))
+    for location, message in (*idle_settings(settings, as_default=True), *idle_settings(settings, passed)):
+        checked.notices.append(str(placed(Problem(".".join(map(str, location)), message), settings.origin)))
     _note_results(settings, checked)
     # A missing key or package is a matter of this machine, not of the file.
     without_models = settings.without_models()

@@ -10,7 +10,7 @@ import typer
 
 from groundgraph.cli.exit_codes import DONE
 from groundgraph.cli.options import AsJson
-from groundgraph.cli.output import counted, say, write_json
+from groundgraph.cli.output import counted, expected_failures, say, write_json
 from groundgraph.cli.problem_places import problems_placed
 from groundgraph.cli.progress import shown_progress
 
@@ -63,7 +63,7 @@ def demo(
 
     chosen = find_settings(config) if config else None
     settings = demo_settings(chosen)
-    with problems_placed(chosen or settings):
+    with problems_placed(chosen or settings), expected_failures():
         turns = asyncio.run(_run(settings, as_json=as_json))
     if as_json:
         write_json({"turns": [_json(turn) for turn in turns]})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
@@ -57,15 +56,11 @@ def _package_folder() -> Path:
 
 def _modules() -> Iterator[Document]:
     folder = _package_folder()
-    # Some folders of the checkout are links, which Path.rglob does not follow.
-    for parent, folders, files in os.walk(folder, followlinks=True):
-        folders[:] = sorted(name for name in folders if name not in _LEFT_OUT)
-        for name in sorted(files):
-            if name.endswith(".py"):
-                path = Path(parent, name)
-                document = _module(path, ".".join((OWN_NAME, *path.relative_to(folder).with_suffix("").parts)))
-                if document:
-                    yield document
+    for path in sorted(folder.rglob("*.py")):
+        parts = path.relative_to(folder).with_suffix("").parts
+        document = None if _LEFT_OUT & set(parts) else _module(path, ".".join((OWN_NAME, *parts)))
+        if document:
+            yield document
 
 
 def _module(path: Path, name: str) -> Document | None:

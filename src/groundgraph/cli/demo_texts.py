@@ -6,17 +6,17 @@ import re
 
 from groundgraph.core.document import MARKDOWN
 
-_FENCED = re.compile(r"(^ {0,3}(?:```|~~~).*?^ {0,3}(?:```|~~~)[ \t]*$)", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(r"(^ {0,3}(?:```|~~~).*?(?:^ {0,3}(?:```|~~~)[ \t]*+$|\Z))", re.MULTILINE | re.DOTALL)
 _MARKDOWN = (
-    (re.compile(r"<!--.*?-->", re.DOTALL), ""),
-    (re.compile(r"<(script|style)\b.*?</\1>", re.DOTALL | re.IGNORECASE), ""),
+    (re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL), ""),
+    (re.compile(r"<(script|style)\b.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE), ""),
     (re.compile(r"</?[a-zA-Z][^<>]*>"), ""),
     # A badge is an image inside a link; images go first, and the link is empty then.
-    (re.compile(r"!\[[^\]]*\]\([^)]*\)|!\[[^\]]*\]\[[^\]]*\]"), ""),
-    (re.compile(r"\[\s*\](?:\([^)]*\)|\[[^\]]*\])"), ""),
+    (re.compile(r"!\[[^\[\]]*+\](?:\([^()]*+\)|\[[^\[\]]*+\])"), ""),
+    (re.compile(r"\[\s*+\](?:\([^()]*+\)|\[[^\[\]]*+\])"), ""),
     (re.compile(r"(?<![\w\])])\[([^\[\]]+)\]\([^()\s]*(?:\([^()]*\)[^()\s]*)*(?:\s+\"[^\"]*\")?\)"), r"\1"),
     (re.compile(r"(?<![\w\])])\[([^\[\]]+)\]\[[^\]]*\]"), r"\1"),
-    (re.compile(r"^ {0,3}\[[^\]]+\]:\s+\S+.*$", re.MULTILINE), ""),
+    (re.compile(r"^ {0,3}\[[^\[\]]++\]:\s++\S.*$", re.MULTILINE), ""),
 )
 _RESTRUCTURED = (
     (
@@ -26,8 +26,8 @@ _RESTRUCTURED = (
         "",
     ),
     (re.compile(r"^\.\. _[^:\n]+:.*$|^\.\. \|[^|]+\| .*$", re.MULTILINE), ""),
-    (re.compile(r":[a-z][a-z:]*:`~?([^`<]+?)(?:\s*<[^`>]*>)?`"), r"\1"),
-    (re.compile(r"`([^`<]+?)\s*<[^`>]+>`__?"), r"\1"),
+    (re.compile(r"(?<![a-z:]):[a-z][a-z:]*+(?<=:)`~?((?>[^`<]*[^`<\s]))\s*+(?:<[^`>]*+>)?`"), r"\1"),
+    (re.compile(r"`((?>[^`<]*[^`<\s]))\s*+<[^`>]++>`__?"), r"\1"),
     (re.compile(r"`([^`\n]+)`__?"), r"\1"),
     (re.compile(r"\\([:*_`|<>])"), r"\1"),
     (re.compile(r"(?:^|(?<=\s))\|[^|\s][^|\n]*\|_{0,2}(?=\s|$)"), ""),

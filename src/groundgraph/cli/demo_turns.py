@@ -126,8 +126,8 @@ def demo_settings(chosen: Settings | None) -> Settings:
     query_llm = chosen.query_llm if chosen else None
     return load_settings(
         {
-            "llm": llm.model_dump() if llm else None,
-            "query_llm": query_llm.model_dump() if query_llm else None,
+            "llm": llm.given if llm else None,
+            "query_llm": query_llm.given if query_llm else None,
             "intent": {"domain_context": "Python packages and the library groundgraph"},
             "retrieval": {"top_k": 4, "score_threshold": 0.5},
             "synthesis": {"style": "conversational" if llm else "structured", "template": _TEMPLATE},

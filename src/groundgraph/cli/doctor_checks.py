@@ -20,10 +20,14 @@ from groundgraph.chains.build_chains import chains_without_model
 from groundgraph.cli.probe_sources import ProbedSource, probe_sources
 from groundgraph.core.blocking import run_blocking
 from groundgraph.core.errors import GroundGraphError
-from groundgraph.core.settings import Settings
+from groundgraph.core.media_types import MEDIA_TYPES
+from groundgraph.core.settings import KnowledgeBaseSettings, Settings
 from groundgraph.graph.configured_embedder import embedding_key, embedding_problem
 from groundgraph.graph.configured_model import model_problem
 from groundgraph.graph.knowledge_base_files import knowledge_base_files
+from groundgraph.nodes.ingest.find_files import find_files
+from groundgraph.nodes.ingest.optional_package import NEEDED, package_problem
+from groundgraph.nodes.ingest.readers import Readers
 from groundgraph.sources.knowledge_base.schema import open_for_reading, version_of
 
 PACKAGE = "groundgraph"
@@ -49,6 +53,7 @@ async def examine(settings: Settings) -> list[Finding]:
     """
     found = [python_version(), *package_versions(), sqlite_features()]
     found += [Finding("configuration", "warn", notice) for notice in unmodelled(settings)]
+    found += await run_blocking(document_packages, settings)
     found += writable_folders(settings)
     bases = list(knowledge_bases(settings))
     found += bases
@@ -88,6 +93,31 @@ def _package(needed: Requirement) -> Finding | None:
     if needed.specifier.contains(found, prereleases=True):
         return None
     return Finding("packages", "fail", f"{needed.name} {found} is not {needed.specifier}", todo)
+
+
+def document_packages(settings: Settings) -> list[Finding]:
+    """Whether the packages that read documents load, in a process as an ingest starts it.
+
+    One that is not installed is needed only where `knowledge_base.path` holds such documents.
+    """
+    base = settings.knowledge_base or KnowledgeBaseSettings()
+    files = find_files([settings.at(base.path)], settings.base_dir).files if base.path else []
+    there = {MEDIA_TYPES[file.path.suffix.lower()] for file in files}
+    readers = Readers(base.reader, 1)
+    try:
+        problems = {kind: readers.call(package_problem, kind) for kind in NEEDED}
+    except GroundGraphError as error:
+        return [Finding("documents", "fail", f"no document can be read: {error}")]
+    finally:
+        readers.close()
+    wrong = [told for kind, (installed, told) in problems.items() if told and (installed or kind in there)]
+    absent = [NEEDED[kind][0] for kind, (installed, told) in problems.items() if told and not installed]
+    if wrong:
+        return [Finding("documents", "fail", told) for told in wrong]
+    if absent:
+        told = f"packages are not installed that only these need: {', '.join(absent)}"
+        return [Finding("documents", "ok", told, 'pip install "groundgraph[documents]"')]
+    return [Finding("documents", "ok", "the packages that read PDF, Word, Excel and HTML load")]
 
 
 def sqlite_features() -> Finding:

@@ -46,8 +46,14 @@ def ingest(
         bool,
         typer.Option(
             "--verify",
-            help="Take nothing in: look for every chunk of a base in Weaviate as a search would, and repair what is "
-            "not found, for example after the server was killed.",
+            help="Take nothing in: look whether every chunk of the base is there, as it was written and, in Weaviate, "
+            "found by a search; repair that, or take the document out and name it (exit code 1).",
+        ),
+    ] = False,
+    follow_links: Annotated[
+        bool,
+        typer.Option(
+            "--follow-links", help="Follow links that lead out of a given folder, which are listed as skipped else."
         ),
     ] = False,
     source: BaseName = None,
@@ -67,6 +73,7 @@ def ingest(
         raise typer.Exit(verify_base(config, source, as_json=as_json))
     settings = find_settings(config)
     given: dict[str, Any] = {"paths": _paths(paths or []), "dry_run": dry_run, "rebuild": rebuild}
+    given["follow_links"] = follow_links
     if not given["paths"] and not rebuild and (settings.knowledge_base is None or settings.knowledge_base.path is None):
         raise typer.BadParameter(
             "name files or folders, or set knowledge_base.path in the configuration", param_hint="PATH_OR_URL"
@@ -111,6 +118,8 @@ def _show(report: IngestReport, file: str, *, as_json: bool, dry_run: bool) -> N
         tell(f"Passed over, being no documents: {kinds}")
     for warning in report.warnings:
         note(f"Warning: {warning['document']}: {warning['reason']}")
+    for skipped in report.skipped:
+        tell(f"Skipped: {skipped['document']}: {skipped['reason']}")
     for failure in report.failed:
         tell(f"Failed: {failure['document']}: {failure['reason']}")
 

@@ -22,7 +22,7 @@ from groundgraph.cli.graph import graph
 from groundgraph.cli.ingest import ingest
 from groundgraph.cli.inspect import inspect
 from groundgraph.cli.move import move
-from groundgraph.cli.output import note, prepare_streams, say
+from groundgraph.cli.output import note, prepare_log, prepare_streams, say
 from groundgraph.cli.prune import prune
 from groundgraph.cli.report import report
 from groundgraph.cli.report_error import report_error
@@ -64,6 +64,7 @@ def _groundgraph(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command in `arguments` (default: those of the process) and end the process with its exit code."""
     prepare_streams()
+    prepare_log()
     code = _run(list(sys.argv[1:] if arguments is None else arguments))
     if code == INTERRUPTED:
         note("Interrupted.")

@@ -12,6 +12,7 @@ from groundgraph.core.chain import IDENTITY, Match
 from groundgraph.core.deadline import within
 from groundgraph.core.degraded import collect_degradations
 from groundgraph.core.intent import IntentState, RetrievalIntent
+from groundgraph.core.secret_mask import mask
 from groundgraph.core.settings import Settings
 from groundgraph.graph.resources import Resources
 from groundgraph.nodes.resolve_intent import enforce_filters
@@ -100,7 +101,7 @@ async def _answer(
         except TimeoutError:
             return None, [f"it did not answer within {limit:g} seconds"]
         except Exception as error:  # any exception is a failure of the source, by contract
-            return None, [str(error).strip() or type(error).__name__]
+            return None, [mask(str(error).strip()) or type(error).__name__]
     if isinstance(source, ChainedSource) and all(entry["part"] != "reranker" for entry in without):
         found = [_with_rerank_score(match) for match in found]
     return found[:top_k], [f"it answered without its {entry['part']}: {entry['reason']}" for entry in without]

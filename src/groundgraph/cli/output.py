@@ -3,13 +3,42 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 # A document must not be able to move the cursor, change colours or set the title of the reader's terminal.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class _FirstLines(logging.Handler):
+    """Warnings of the package as lines for whoever sits at the terminal; a traceback is for the logs of a server."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note(record.getMessage().partition("\n")[0].rstrip(":"))
+
+
+def prepare_log() -> None:
+    """What the package logs is written to standard error, each in its first line."""
+    log = logging.getLogger("groundgraph")
+    if not any(isinstance(handler, _FirstLines) for handler in log.handlers):
+        log.addHandler(_FirstLines(logging.WARNING))
+
+
+@contextmanager
+def expected_failures() -> Iterator[None]:
+    """Within it nothing is logged of a failure that is shown on purpose."""
+    log = logging.getLogger("groundgraph")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 def prepare_streams() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from groundgraph.core.deadline import within
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.intent import RetrievalIntent
+from groundgraph.core.secret_mask import mask
 from groundgraph.core.settings import Settings
 from groundgraph.graph.resources import Resources
 from groundgraph.sources.ask import ask
@@ -115,7 +116,7 @@ async def _why_silent(source: GroundedSource) -> str:
     except Exception as error:  # any exception is a failure of the source, by contract
         # Readers are told less by a source than its owner, who has to mend the file.
         told = error.__cause__ if isinstance(error.__cause__, ConfigurationError) else error
-        return str(told).strip() or type(error).__name__
+        return mask(str(told).strip()) or type(error).__name__
     return ""
 
 

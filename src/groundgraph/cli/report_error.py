@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 def report_error(error: BaseException, *, as_json: bool, message: str = "") -> None:
     """Write `error` to standard error or, with `as_json`, as the JSON document of the command."""
+    # Loaded here: most commands end without an error.
+    from groundgraph.core.secret_mask import mask
+
     problems = _problems(error)
-    text = "\n".join(map(str, problems)) or message or str(error) or type(error).__name__
+    text = mask("\n".join(map(str, problems)) or message or str(error)) or type(error).__name__
     if as_json:
         write_json(_document(type(error).__name__, text, problems))
     else:

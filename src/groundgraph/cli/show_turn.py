@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from groundgraph.cli.output import on_terminal, printable, say, shortened
@@ -46,7 +46,10 @@ def print_panel(question: str, output: Mapping[str, Any], seconds: float) -> Non
 def turn_text(output: Mapping[str, Any], seconds: float) -> str:
     """Answer, citations, notes and outcome as plain text."""
     parts = [output["answer"].strip()]
-    citations = "\n".join(f"  {place}\n      {quote}" for place, quote in map(_cited, output["citations"]))
+    answer = _folded(output["answer"])
+    # Two quotes that the answer shows may stand in one line.
+    cited = dict.fromkeys(_cited(citation, answer) for citation in output["citations"])
+    citations = "\n".join(f"  {place}" + (f"\n      {quote}" if quote else "") for place, quote in cited)
     parts += [f"Citations:\n{citations}"] if citations else []
     parts += ["\n".join(f"Note: {text}" for text in output["notes"])] if output["notes"] else []
     parts.append(_outcome(output, seconds))
@@ -55,28 +58,26 @@ def turn_text(output: Mapping[str, Any], seconds: float) -> str:
 
 def _outcome(output: Mapping[str, Any], seconds: float) -> str:
     text = f"Outcome: {output['outcome']} ({seconds * 1000:.0f} ms)"
-    held = output["support"]["answerable"]
     # An answer may rest on one word of the question: a reader must be able to see that.
-    doubtful = output["outcome"] == "answered" and held < 0.5
-    return f"{text}; by its words the evidence answers the question with a chance of {held:.0%}" if doubtful else text
+    doubtful = output["outcome"] == "answered" and output["support"]["answerable"] < 0.5
+    return f"{text}; the evidence holds little of what the question says, so read the citations" if doubtful else text
 
 
-def _cited(citation: Mapping[str, Any]) -> tuple[str, str]:
-    """Where a citation leads to, and its quote."""
-    places = [citation["title"] or citation["url"] or citation["source_id"], citation["section"]]
+def _cited(citation: Mapping[str, Any], answer: str) -> tuple[str, str]:
+    """Where a citation leads to, and its quote, which is empty where the answer shows it already."""
+    location, section = citation["location"], citation["section"]
     written = "written by a model from " if citation.get("derived") else ""
-    span = f"{written}characters {citation['start']} to {citation['end']}"
-    offsets = [span] if citation["start"] is not None else []
-    where = ", ".join([" > ".join(_distinct(places)), *offsets])
-    return f"[{citation['label']}] {citation['source_name']}: {where}", f'"{_quote(citation)}"'
+    where = f"{written}{location['shown']}"
+    # The section of a row is its table, which its place names.
+    if section and "table" not in location and section != location["shown"]:
+        where = f"{where}, {section}"
+    shown = _folded(citation["quote"]) in answer
+    return f"[{citation['label']}] {citation['source_name']}: {where}", "" if shown else f'"{_quote(citation)}"'
 
 
-def _distinct(places: Sequence[str | None]) -> list[str]:
-    """The places without a title that the section repeats."""
-    title, section = places
-    if section and title and (section == title or section.startswith(f"{title} > ")):
-        return [section]
-    return [place for place in places if place]
+def _folded(text: str) -> str:
+    """`text` as it is compared: an answer is wrapped in other places, and has backslashes before brackets."""
+    return " ".join(text.replace("\\", "").split())
 
 
 def _quote(citation: Mapping[str, Any]) -> str:
@@ -89,8 +90,10 @@ def _renderable(output: Mapping[str, Any], seconds: float, *, with_answer: bool 
     from rich.text import Text
 
     parts: list[Any] = [Markdown(printable(output["answer"]), hyperlinks=False)] if with_answer else []
-    for place, quote in map(_cited, output["citations"]):
-        parts += [Text(""), Text(printable(place), style="cyan"), Text(printable(quote), style="dim italic")]
+    answer = _folded(output["answer"])
+    for place, quote in dict.fromkeys(_cited(citation, answer) for citation in output["citations"]):
+        parts += [Text(""), Text(printable(place), style="cyan")]
+        parts += [Text(printable(quote), style="dim italic")] if quote else []
     parts.append(Text(""))
     parts += [Text(printable(f"Note: {text}"), style="yellow") for text in output["notes"]]
     style = "green" if output["outcome"] in ("answered", "chat") else "yellow"

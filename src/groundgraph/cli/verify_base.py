@@ -1,4 +1,4 @@
-"""`groundgraph ingest --verify`: is every chunk of a base in Weaviate found?"""
+"""`groundgraph ingest --verify`: is every chunk of a base there, found, and as it was written?"""
 
 from __future__ import annotations
 
@@ -14,24 +14,33 @@ from groundgraph.cli.problem_places import problems_placed
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from groundgraph.core.knowledge_store import Verified
+    from groundgraph.sources.knowledge_base.store import EmbeddedStore
     from groundgraph.sources.weaviate_base import WeaviateStore
-    from groundgraph.sources.weaviate_base.verify import Verified
 
 
 def verify_base(config: Path | None, source: str | None, *, as_json: bool) -> int:
     """Verify and repair the base, say what was found, and give the exit code.
 
     Raises:
-        ConfigurationError: the base is embedded, or there is none.
-        SourceError: the server cannot answer.
+        ConfigurationError: there is no such base.
+        SourceError: the server cannot answer, or nothing was ever ingested.
         StorageLocked: another process is writing.
     """
     settings = find_settings(config).without_models()
     from groundgraph.graph.knowledge_base_files import knowledge_base_file
-    from groundgraph.graph.weaviate_store import weaviate_store
 
     with problems_placed(settings):
-        store = weaviate_store(settings, knowledge_base_file(settings, source))
+        base = knowledge_base_file(settings, source)
+        store: EmbeddedStore | WeaviateStore
+        if base.place is None:
+            from groundgraph.sources.knowledge_base.store import EmbeddedStore
+
+            store = EmbeddedStore(base.path)
+        else:
+            from groundgraph.graph.weaviate_store import weaviate_store
+
+            store = weaviate_store(settings, base)
         found = asyncio.run(_verified(store))
     if as_json:
         write_json(asdict(found))
@@ -40,12 +49,13 @@ def verify_base(config: Path | None, source: str | None, *, as_json: bool) -> in
             f"{counted(found.documents, 'document')} with {counted(found.chunks, 'chunk')} looked at: "
             f"{found.repaired} repaired, {found.removed} left-over removed."
         )
-        for name in found.incomplete:
-            say(f"Incomplete, so taken out; the next ingest writes it anew: {name}")
-    return DONE_WITH_FAILURES if found.incomplete else DONE
+        for what, names in (("Incomplete", found.incomplete), ("Altered", found.altered)):
+            for name in names:
+                say(f"{what}, so taken out; ingesting its file again writes it anew: {name}")
+    return DONE_WITH_FAILURES if found.taken_out else DONE
 
 
-async def _verified(store: WeaviateStore) -> Verified:
+async def _verified(store: EmbeddedStore | WeaviateStore) -> Verified:
     try:
         return await store.verify()
     finally:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# Of so many scopes the failures are kept; a scope beyond begins anew.
+_MOST_SCOPES = 1000
 
 
 class CircuitBreaker:
@@ -42,3 +49,53 @@ class CircuitBreaker:
         if self._opened_at is None:
             return 0.0
         return max(0.0, self._pause - (self._clock() - self._opened_at))
+
+
+class ScopedBreaker:
+    """A breaker of a service that serves many scopes, such as tenants: what fails for one of them says nothing about
+    the others, unless the service itself fails.
+
+    Args:
+        failures: how many failures in a row open it.
+        pause: seconds for which calls are skipped.
+    """
+
+    def __init__(self, failures: int, pause: float) -> None:
+        self._failures = failures
+        self._pause = pause
+        self._for_all = CircuitBreaker(failures, pause)
+        self._own: OrderedDict[str, CircuitBreaker] = OrderedDict()
+
+    def of(self, scope: Mapping[str, Any]) -> BreakerOfScope:
+        """The breaker as the runs of `scope` meet it."""
+        key = json.dumps(scope, sort_keys=True, default=str)
+        own = self._own.pop(key, None) or CircuitBreaker(self._failures, self._pause)
+        self._own[key] = own
+        if len(self._own) > _MOST_SCOPES:
+            self._own.popitem(last=False)
+        return BreakerOfScope(self._for_all, own)
+
+
+@dataclass(frozen=True)
+class BreakerOfScope:
+    """The breaker of one scope over the one that all share."""
+
+    shared: CircuitBreaker
+    own: CircuitBreaker
+
+    def allows(self) -> bool:
+        """Whether a call may be made now."""
+        return self.shared.allows() and self.own.allows()
+
+    def succeeded(self) -> None:
+        """A call succeeded: both are closed."""
+        self.shared.succeeded()
+        self.own.succeeded()
+
+    def failed(self, *, for_all: bool) -> None:
+        """A call failed, by a failure of the service itself, or by one that may be this scope's alone."""
+        (self.shared if for_all else self.own).failed()
+
+    def seconds_left(self) -> float:
+        """Seconds until the next call may be made."""
+        return max(self.shared.seconds_left(), self.own.seconds_left())

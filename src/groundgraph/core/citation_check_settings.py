@@ -13,8 +13,8 @@ Policy = Literal["off", "annotate", "repair", "refuse"]
 class CitationCheckSettings(Section):
     """What happens when the answer of a model does not agree with its evidence.
 
-    Labels that refer to no evidence are taken out whatever the policy says, and so are links and images that lead
-    elsewhere. With `repair` or `refuse` anywhere the answer is held until it is checked.
+    Labels that refer to no evidence are taken out whatever the policy says, and links and images that lead elsewhere
+    are made plain text. With `repair` or `refuse` anywhere the answer is held until it is checked.
     """
 
     labels: Policy = Field("annotate", description="labels that refer to no evidence")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from groundgraph.core.dialogue_state import DialogueState
-from groundgraph.core.errors import Problem, ScopeMissing, UnknownName
+from groundgraph.core.errors import InputInvalid, Problem, ScopeMissing, UnknownName
 from groundgraph.core.settings import Settings, Style
 from groundgraph.core.turn_values import RetrievalPath
 
@@ -18,7 +18,11 @@ _AT_ANSWER: dict[str, Any] = {"langgraph_nodes": ["answer_conversational", "answ
 
 
 class Context(BaseModel):
-    """The choices of one run. A field that is left out takes the value of the settings."""
+    """The choices of one run. A field that is left out takes the value of the settings.
+
+    Raises:
+        InputInvalid: a choice is unknown or cannot work; names each, without its value.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -70,6 +74,16 @@ class Context(BaseModel):
         None, description="The state of the dialogue: categories and facts; that of the session metadata when absent."
     )
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _typed(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        # The text of a ValidationError quotes the value and an address of pydantic, and reaches clients of a server.
+        try:
+            return handler(given)
+        except ValidationError as error:
+            problems = [f"{'.'.join(map(str, item['loc'])) or 'context'}: {item['msg']}" for item in error.errors()]
+        raise InputInvalid(f"The context of this run cannot be used. {'; '.join(problems)[:1000]}.")
+
 
 @dataclass(frozen=True)
 class Options:
@@ -106,7 +120,7 @@ def options_in_force(settings: Settings, recorded: dict[str, Any], context: Cont
         citation_format=chosen.get("citation_format", settings.synthesis.citation_format),
         language=chosen.get("language"),
         sources=chosen.get("sources"),
-        scope=_scope(recorded.get("scope"), chosen_fields(context).get("scope")),
+        scope=scope_in_force(recorded, context),
     )
 
 
@@ -128,8 +142,17 @@ def refuse_without_effect(settings: Settings, chosen: dict[str, Any]) -> None:
         raise UnknownName([Problem("context.retrieval_path", message)])
 
 
-def _scope(recorded: dict[str, Any] | None, own: dict[str, Any] | None) -> dict[str, Any]:
-    """The scope of a turn: a turn belongs to the scope that it began in, and nobody goes on with it in another."""
+def scope_in_force(options: dict[str, Any], context: object) -> dict[str, Any]:
+    """The scope of a turn: a turn belongs to the scope that it began in, and nobody goes on with it in another.
+
+    Args:
+        options: the choices that the turn began with.
+        context: of the run that goes on with it.
+
+    Raises:
+        ScopeMissing: the run is in another scope.
+    """
+    recorded, own = options.get("scope"), chosen_fields(context).get("scope")
     if recorded and own and recorded != own:
         raise ScopeMissing("This turn began in another scope. Ask the question anew in yours.")
     return recorded or own or {}

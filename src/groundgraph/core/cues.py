@@ -32,6 +32,19 @@ def cue_phrases(*path: str) -> tuple[Phrase, ...]:
     return tuple(sorted(found))
 
 
+@cache
+def language_words(*path: str) -> dict[str, Any]:
+    """What stands under `path` in the data files of all languages: words in small letters, each with its value if the
+    files give one."""
+    found: dict[str, Any] = {}
+    for language in LANGUAGES:
+        section: Any = language_data(language)
+        for name in path:
+            section = section.get(name, {})
+        found |= section if isinstance(section, dict) else dict.fromkeys(section)
+    return found
+
+
 def as_phrase(text: str) -> Phrase:
     """`text` as it is looked for: stems, and gaps where a `*` stands."""
     parts = ([GAP] if part == GAP else spoken_stems(part) for part in text.split())

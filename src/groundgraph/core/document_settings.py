@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import ByteSize, Field, PositiveFloat
 
 from groundgraph.core.section import Section
 
@@ -12,6 +12,13 @@ class ChunkerSettings(Section):
 
     strategy: Literal["markdown"] = "markdown"
     max_chunk_size: int = Field(800, ge=100, le=20_000, description="characters")
+
+
+class ReaderSettings(Section):
+    """The limits of the processes that read documents, one for each core: a file that passes one is not taken in."""
+
+    memory: ByteSize = Field(ByteSize(1_000_000_000), ge=100_000_000, description="of each process, such as 1GB")
+    seconds: PositiveFloat = Field(60, le=86_400, description="for one file")
 
 
 class PathRule(Section):

@@ -14,6 +14,7 @@
     ├── ScopeMissing              a run brings no value for a scope filter
     ├── SourceError               a source could not answer
     │   ├── SourceUnavailable     the service or file behind it is not there
+    │   │   └── NeverIngested     it is a knowledge base that nothing was ever taken into
     │   ├── SourceTimeout         it did not answer within its limit
     │   ├── SchemaChanged         a column or property that it was configured with is gone
     │   ├── TenantUnknown         it keeps tenants apart, and has none of the name that a run brings
@@ -29,6 +30,7 @@
     ├── ThreadBusy                another turn on the same thread did not end in time
     ├── ThreadConflict            another process wrote to the same thread during the turn
     ├── StorageLocked             a database stayed locked by another process
+    ├── StorageDamaged            what a thread keeps cannot be read, or names code that is not run
     ├── StorageUnavailable        the server that keeps checkpoints or the store does not answer
     ├── SchemaVersionUnsupported  a file was written by a newer groundgraph
     ├── EmbeddingFailed           an embedding model gave nothing that can be used
@@ -127,6 +129,10 @@ class SourceUnavailable(SourceError):
     """The service or file behind a source is not there."""
 
 
+class NeverIngested(SourceUnavailable):
+    """A knowledge base is not there yet, since nothing was ever taken into it."""
+
+
 class SourceTimeout(SourceError):
     """A source did not answer within its limit."""
 
@@ -196,7 +202,19 @@ class ThreadBusy(GroundGraphError):
 
 
 class ThreadConflict(GroundGraphError):
-    """Another process wrote to the same thread during this turn, so one of the two branches is not the head."""
+    """Another process wrote to the same thread during this turn, so one of the two branches is not the head.
+
+    Attributes:
+        kept: whether this turn is known to be part of the thread; the message says what to do.
+    """
+
+    def __init__(self, message: str, *, kept: bool) -> None:
+        self.kept = kept
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Python would make a copy from the message alone.
+        return partial(type(self), kept=self.kept), self.args
 
 
 class StorageLocked(GroundGraphError):
@@ -205,6 +223,22 @@ class StorageLocked(GroundGraphError):
 
 class StorageUnavailable(GroundGraphError):
     """What keeps checkpoints, the store or a log does not answer or cannot be used; what was written before is safe."""
+
+
+class StorageDamaged(GroundGraphError):
+    """What was kept cannot be read: it is damaged, or names something that is not on the list of what may be read.
+
+    Nothing of it was run, and other threads go on.
+
+    Attributes:
+        thread_id: the thread that it belongs to; empty when the file as a whole is damaged.
+        row: which row it is, or which file.
+    """
+
+    def __init__(self, message: str, *, thread_id: str = "", row: str = "") -> None:
+        self.thread_id = thread_id
+        self.row = row
+        super().__init__(message)
 
 
 class SchemaVersionUnsupported(GroundGraphError):

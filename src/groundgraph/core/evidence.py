@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import date, time
 from enum import Enum
 from functools import lru_cache
-from typing import Any
+from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -35,7 +35,8 @@ class SourceResult:
 
     Attributes:
         content: the text.
-        source_id: unique within the source, for example a chunk id or a primary key.
+        source_id: unique within the source, for example a chunk id or a primary key; one id with two texts is two
+            pieces of evidence.
         source_name: the source that returned it.
         source_type: the kind of source, for example `knowledge_base`.
         relevance: 0 to 1, comparable within the source.
@@ -53,6 +54,11 @@ class SourceResult:
     metadata: dict[str, Any] = field(default_factory=dict)
     score: float | None = None
     scores: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def passage(self) -> tuple[str, str]:
+        """What it is within its source: results are one where id and text are, since an id may be given twice."""
+        return self.source_id, self.content
 
     def to_dict(self, label: int | None = None) -> dict[str, Any]:
         """The result as templates and formatters see it; `label` is its number within a turn."""
@@ -77,13 +83,18 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",
 
 
 class EvidenceRecord(TypedDict):
-    """The part of a result that does not depend on the question; it is stored once, under its hash."""
+    """The part of a result that does not depend on the question; it is stored once in each scope, under its hash.
+
+    `scope` is that of the runs that may read it (`groundgraph.core.scope.scope_token`), absent where sources have no
+    scope filters.
+    """
 
     content: str
     source_id: str
     source_name: str
     source_type: str
     metadata: dict[str, Any]
+    scope: NotRequired[str]
 
 
 def jsonable(value: Any) -> Any:
@@ -107,15 +118,18 @@ def jsonable(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date | time) else str(value)
 
 
-def to_record(result: SourceResult) -> EvidenceRecord:
-    """The record of `result`, ready for a store."""
-    return {
+def to_record(result: SourceResult, scope: str = "") -> EvidenceRecord:
+    """The record of `result`, found in `scope`, ready for a store."""
+    record: EvidenceRecord = {
         "content": clean_text(result.content),
         "source_id": clean_text(result.source_id),
         "source_name": result.source_name,
         "source_type": result.source_type,
         "metadata": jsonable(result.metadata),
     }
+    if scope:
+        record["scope"] = scope
+    return record
 
 
 def from_record(record: EvidenceRecord, relevance: float, score: float | None = None) -> SourceResult:
@@ -141,9 +155,11 @@ def as_row(record: EvidenceRecord, relevance: float, label: int | None = None) -
 def evidence_key(record: EvidenceRecord) -> str:
     """The name of a record: 96 bits of a BLAKE2b hash, as 16 URL-safe characters.
 
-    What is hashed is one line of canonical JSON with everything but the content, and then the content.
+    What is hashed is one line of canonical JSON with everything but the content, and then the content. The same text
+    has a name of its own in each scope, so that what one scope forgets is not another's.
     """
     named = [record["source_name"], record["source_type"], record["source_id"], record["metadata"]]
+    named += [record["scope"]] if "scope" in record else []
     text = f"{_CANONICAL.encode(named)}\n{record['content']}"
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
     return base64.urlsafe_b64encode(digest).decode()

@@ -6,12 +6,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp
 
-from groundgraph.core.errors import EvidenceMissing
+from groundgraph.core.errors import EvidenceMissing, StorageDamaged
 from groundgraph.core.evidence import EvidenceRecord, SourceResult, evidence_key, from_record, to_record
+from groundgraph.core.stored_values import lacks
 from groundgraph.core.turn_values import Ref
 
 NAMESPACE = ("groundgraph", "evidence")
@@ -19,6 +21,9 @@ NAMESPACE = ("groundgraph", "evidence")
 # A record that a turn saves was written to the store within so many seconds, by whatever process: what is older, and
 # what nothing refers to, no turn is about to refer to.
 WRITTEN_AGAIN_AFTER = 3600.0
+
+# What everything that is made of a record takes from it.
+_RECORD = (("content", str), ("metadata", dict), ("source_id", str), ("source_name", str), ("source_type", str))
 
 # SQLite takes no more than 32766 parameters in a statement.
 _BATCH = 1000
@@ -36,7 +41,7 @@ class EvidenceStore:
         self.own = own
         self._capacity = capacity
         self._recent: OrderedDict[str, EvidenceRecord] = OrderedDict()
-        self._named: OrderedDict[tuple[str, str], tuple[str, EvidenceRecord]] = OrderedDict()
+        self._named: OrderedDict[tuple[str, str, str], tuple[str, EvidenceRecord]] = OrderedDict()
         self._written: WeakKeyDictionary[BaseStore, OrderedDict[str, float]] = WeakKeyDictionary()
         self._watching: list[set[str]] = []
 
@@ -47,13 +52,13 @@ class EvidenceStore:
         """
         return running if running is not None else self.own
 
-    def named(self, result: SourceResult) -> tuple[str, EvidenceRecord]:
-        """The key and the record of `result`; neither is made again while the source gives the same text."""
-        identity = (result.source_name, result.source_id)
+    def named(self, result: SourceResult, scope: str = "") -> tuple[str, EvidenceRecord]:
+        """The key and the record of `result` in `scope`; neither is made again while the source gives the same text."""
+        identity = (scope, result.source_name, result.source_id)
         known = self._named.get(identity)
         if known and _same(known[1], result):
             return known
-        record = to_record(result)
+        record = to_record(result, scope)
         self._named[identity] = (evidence_key(record), record)
         if len(self._named) > self._capacity:
             self._named.popitem(last=False)
@@ -91,17 +96,25 @@ class EvidenceStore:
         running: BaseStore | None,
         keys: Sequence[str],
         in_state: Mapping[str, EvidenceRecord] | None = None,
+        *,
+        scope: str | None = "",
     ) -> dict[str, EvidenceRecord]:
         """The records called `keys`.
 
+        Args:
+            running: the store of the run, if it has one.
+            keys: of references, which anybody may have put into a state.
+            in_state: what the state itself holds.
+            scope: that of the run; None for a caller who may read whatever a record refers to.
+
         Raises:
-            EvidenceMissing: neither memory, state nor store holds one of them; an answer without its evidence would
-                look like any other.
+            EvidenceMissing: neither memory, state nor store holds one of them for this scope; an answer without its
+                evidence would look like any other.
         """
-        found = {key: record for key in keys if (record := self._held(key, in_state or {})) is not None}
+        found = {key: record for key in keys if (record := self._held(key, in_state or {}, scope)) is not None}
         missing = [key for key in dict.fromkeys(keys) if key not in found]
         if missing:
-            found.update(await self._fetch(self.store_of(running), missing))
+            found.update(await self._fetch(self.store_of(running), missing, scope))
         return found
 
     async def results(
@@ -109,13 +122,15 @@ class EvidenceStore:
         running: BaseStore | None,
         refs: Sequence[Ref],
         in_state: Mapping[str, EvidenceRecord] | None = None,
+        *,
+        scope: str | None = "",
     ) -> list[SourceResult]:
-        """The results that `refs` stand for, in their order.
+        """The results that `refs` stand for, in their order; the arguments are those of `load`.
 
         Raises:
             EvidenceMissing: see `load`.
         """
-        records = await self.load(running, [ref[0] for ref in refs], in_state)
+        records = await self.load(running, [ref[0] for ref in refs], in_state, scope=scope)
         return [from_record(records[ref[0]], ref[1], ref[2]) for ref in refs]
 
     @contextmanager
@@ -149,22 +164,33 @@ class EvidenceStore:
                 removed += await _remove_from(store, names[start : start + _BATCH], again)
         return removed
 
-    async def _fetch(self, store: BaseStore | None, keys: Sequence[str]) -> dict[str, EvidenceRecord]:
+    async def _fetch(
+        self, store: BaseStore | None, keys: Sequence[str], scope: str | None
+    ) -> dict[str, EvidenceRecord]:
         operations: list[Op] = [GetOp(NAMESPACE, key) for key in keys]
         items = await store.abatch(operations) if store is not None else [None] * len(keys)
         fetched: dict[str, EvidenceRecord] = {}
         for key, item in zip(keys, items, strict=True):
-            if not isinstance(item, Item):
+            # Whether it is there for another scope is nobody's business.
+            if not isinstance(item, Item) or not _readable(item.value, scope):
                 raise EvidenceMissing(
-                    f"The evidence {key} of this turn is in no store any more. Run the graph with the store that the "
-                    "turn began with, or ask the question again."
+                    f"The evidence {key} of this turn is in no store any more, or was found in another scope. Run the "
+                    "graph with the store and the scope that the turn began with, or ask the question again."
+                )
+            if missing := lacks(item.value, _RECORD):
+                raise StorageDamaged(
+                    f"The evidence {key} of this turn cannot be read: its '{missing}' is missing in the store, or "
+                    "damaged. Remove the conversation with groundgraph forget THREAD, and ask again.",
+                    row=f"the evidence {key} in the store",
                 )
             fetched[key] = item.value  # type: ignore[assignment]
             self._remember(key, fetched[key])
         return fetched
 
-    def _held(self, key: str, in_state: Mapping[str, EvidenceRecord]) -> EvidenceRecord | None:
-        return self._recent.get(key) or in_state.get(key)
+    def _held(self, key: str, in_state: Mapping[str, EvidenceRecord], scope: str | None) -> EvidenceRecord | None:
+        recent = self._recent.get(key)
+        # Whoever brings a text in a state has read it.
+        return recent if recent is not None and _readable(recent, scope) else in_state.get(key)
 
     def _remember(self, key: str, record: EvidenceRecord) -> None:
         self._recent[key] = record
@@ -185,6 +211,11 @@ async def _remove_from(store: BaseStore, keys: Sequence[str], kept: set[str]) ->
 def _shrink(held: OrderedDict[str, EvidenceRecord] | OrderedDict[str, float], capacity: int) -> None:
     while len(held) > capacity:
         held.popitem(last=False)
+
+
+def _readable(record: Mapping[str, Any], scope: str | None) -> bool:
+    """Whether a run in `scope` may read `record`; what was stored without a scope serves only runs without one."""
+    return scope is None or record.get("scope", "") == scope
 
 
 def _same(record: EvidenceRecord, result: SourceResult) -> bool:

@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
-from groundgraph.core.text import LANGUAGES, language_data, query_stems, stop_words, words
-
-# A question with no more content words than this says little by itself.
-FEW_WORDS = 2
+from groundgraph.core.asked_parts import question_of
+from groundgraph.core.text import LANGUAGES, language_data, query_stems, stem, stop_words, words
 
 
 def is_follow_up(message: str) -> bool:
-    """Whether `message` holds a pronoun, begins with a connective, or has two content words or fewer."""
+    """Whether `message` points back: it holds a pronoun, begins with a connective, or has no content word of its own.
+
+    Shortness alone is no sign: "Who is Putin?" is a whole question.
+    """
     spoken = list(words(message))
     if not spoken:
         return False
     pronouns, connectives = _cues()
-    content = [word for word in spoken if word not in stop_words()]
     begins = any(tuple(spoken[: len(phrase)]) == phrase for phrase in connectives)
-    return begins or len(content) <= FEW_WORDS or any(word in pronouns for word in spoken)
+    return begins or any(word in pronouns for word in spoken) or not own_words(message)
+
+
+def own_words(message: str) -> list[str]:
+    """The stems of what `message` itself asks about: its content words without those that only say how it asks."""
+    return [stemmed for stemmed in _content(message) if stemmed not in _asking_stems()]
+
+
+def standing_question(question: str, intent: Mapping[str, Any]) -> str:
+    """What the turn asks, as a question that stands by itself and without chatter around it.
+
+    It is the question as it was rewritten, else the message, or that behind what it leans on when it has no words of
+    its own.
+
+    Args:
+        question: the message.
+        intent: what is searched for.
+    """
+    asked = str(intent.get("rewritten") or question)
+    queries = intent.get("text_queries") or [asked]
+    leans = intent.get("mode") == "message" and not own_words(asked)
+    return str(queries[0]) if leans else question_of(asked)
 
 
 def contextualised(message: str, previous: str) -> str:
@@ -26,6 +49,20 @@ def contextualised(message: str, previous: str) -> str:
     if set(query_stems(previous)) <= set(query_stems(message)):
         return message
     return f"{previous} {message}"
+
+
+def _content(text: str) -> list[str]:
+    return [stem(word) for word in words(text) if word not in stop_words()]
+
+
+@cache
+def _asking_stems() -> frozenset[str]:
+    """The stems of phrases such as "how often", and of words such as "more", which name no subject."""
+    phrases: set[str] = set()
+    for language in LANGUAGES:
+        data = language_data(language)
+        phrases |= {*data["asks_for"]["number"], *data["asks_for"]["name"], *data["vague"]}
+    return frozenset(stemmed for phrase in phrases for stemmed in _content(phrase))
 
 
 @cache

@@ -31,6 +31,7 @@ class ReportValues(TypedDict, total=False):
     deleted: int
     failed: list[Reason]
     warnings: list[Reason]
+    skipped: list[Reason]
     ignored: dict[str, int]
     changed: list[str]
     gone: list[str]
@@ -40,7 +41,7 @@ class ReportValues(TypedDict, total=False):
 
 
 _COUNTS = ("documents", "chunks", "written", "unchanged", "deleted", "done")
-_LISTS = ("failed", "warnings", "changed", "gone")
+_LISTS = ("failed", "warnings", "skipped", "changed", "gone")
 
 
 def combined(report: ReportValues, more: ReportValues) -> ReportValues:
@@ -69,6 +70,7 @@ class IngestReport:
         failed: `{document, reason}` of each document that was not taken in; an older version of it stays.
         seconds: how long it took.
         warnings: `{document, reason}` of each repair that was needed to read a document.
+        skipped: `{document, reason}` of each link in a given folder that leads out of it.
         ignored: files in the given folders that are no documents, counted by suffix.
         changed: in a dry run the names of the documents that would be written.
         gone: in a dry run the names of the documents that would be taken out.
@@ -82,6 +84,7 @@ class IngestReport:
     failed: list[Reason] = field(default_factory=list)
     seconds: float = 0.0
     warnings: list[Reason] = field(default_factory=list)
+    skipped: list[Reason] = field(default_factory=list)
     ignored: Counter[str] = field(default_factory=Counter)
     changed: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)

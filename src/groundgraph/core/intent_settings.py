@@ -35,6 +35,9 @@ class IntentSettings(Section):
     include_message_as_query: bool = True
     template: str | None = None
     default_filters: Filters = Field({})
+    parts: bool = Field(
+        True, description="without a query model, ask the sentences and clauses of a long message that ask beside it"
+    )
     follow_ups: bool = Field(
         True, description="without a query model, ask a question that leans on the one before it together with that"
     )

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field, PositiveInt
 
-from groundgraph.core.document_settings import ChunkerSettings, CustomSchemaSettings, MetadataSettings
+from groundgraph.core.document_settings import ChunkerSettings, CustomSchemaSettings, MetadataSettings, ReaderSettings
 from groundgraph.core.model_settings import EmbeddingSettings
 from groundgraph.core.section import Section
 from groundgraph.core.topic_settings import OptionalTopicIndex
@@ -17,6 +17,7 @@ class KnowledgeBaseSettings(Section):
     """The knowledge base (R5), embedded or in Weaviate. Paths start at the folder of the configuration file."""
 
     path: Path | None = Field(None, description="the documents that `groundgraph ingest` takes in by default")
+    follow_links: bool = Field(False, description="links that lead out of a given folder, to files and folders alike")
     backend: Literal["embedded", "weaviate"] = Field("embedded", description="one file, or a server for many machines")
     file: Path = Field(Path(".groundgraph/knowledge_base.sqlite"), description="that of the embedded base")
     weaviate: WeaviateSettings = WeaviateSettings()
@@ -29,6 +30,7 @@ class KnowledgeBaseSettings(Section):
     web: WebSettings = WebSettings()
     concurrency: PositiveInt = Field(4, le=64, description="documents that are processed at once")
     passwords: dict[str, str] = Field({}, description="passwords of PDF files by a glob over their names")
+    reader: ReaderSettings = ReaderSettings()
     topic_index: OptionalTopicIndex = Field(
         None, description="search by topics; for knowledge bases among the sources that have no own"
     )

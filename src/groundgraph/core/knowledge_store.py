@@ -91,14 +91,44 @@ class BaseIdentity:
     chains: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass
+class Verified:
+    """What a look at the whole base found.
+
+    Attributes:
+        documents: how many the ledger names.
+        chunks: how many chunks were looked at.
+        repaired: how many were not found by a search, and are again.
+        removed: how many chunks belonged to no document, or to an older version of one.
+        incomplete: the documents of which chunks are missing or could not be repaired.
+        altered: the documents whose stored texts are not those that were written. Both are taken out of the base, so
+            that the next ingest of their files writes them anew.
+    """
+
+    documents: int = 0
+    chunks: int = 0
+    repaired: int = 0
+    removed: int = 0
+    incomplete: list[str] = field(default_factory=list)
+    altered: list[str] = field(default_factory=list)
+
+    @property
+    def taken_out(self) -> list[str]:
+        """The documents that are not in the base any more."""
+        return sorted({*self.incomplete, *self.altered})
+
+
 class KnowledgeStore(Protocol):
     """The writing side of a knowledge base. All methods are coroutines; none blocks the event loop."""
 
-    async def open(self, identity: BaseIdentity, *, rebuild: bool = False) -> None:
+    async def open(self, identity: BaseIdentity, *, rebuild: bool = False) -> Sequence[str]:
         """Make the store ready for writing.
 
         With `rebuild`, all vectors are dropped and every document counts as changed, so that another embedding model
         can be used; until a document is written anew it is found by its words.
+
+        Returns:
+            the names of documents of which the store had lost parts, so that they had to be taken out.
 
         Raises:
             EmbeddingModelChanged: the base holds vectors of another model or dimension.

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from groundgraph.core.chain_conflicts import chain_conflicts
 from groundgraph.core.environment import DEFAULT_NAME, Environment, merged_sections, read_environment, variable_of
 from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.idle_settings import idle_settings
 from groundgraph.core.secret_values import written_secrets
 from groundgraph.core.settings import INTERNAL, Settings
 from groundgraph.core.settings_keys import Location, unknown_key
@@ -61,7 +62,7 @@ class _Reading:
         if self._path:
             self._refuse_secrets(own)
         settings = self._validated(self._layered(own))
-        for location, message in chain_conflicts(settings) if settings else ():
+        for location, message in (*chain_conflicts(settings), *idle_settings(settings)) if settings else ():
             self._note(location, message, wanted=True)
         if settings is None or self._problems:
             raise ConfigurationError(merged_problems(self._problems))

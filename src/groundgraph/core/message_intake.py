@@ -13,12 +13,14 @@ from langgraph.types import Command
 from groundgraph.core.clean_text import FORBIDDEN, clean_text
 from groundgraph.core.errors import InputInvalid
 from groundgraph.core.evidence import jsonable
+from groundgraph.core.registry import nearest
 from groundgraph.core.settings import LimitSettings
 
 MARK = "groundgraph"
 _HISTORY = "retrieval_provenance_history"
 RESERVED_METADATA = ("retrieval_provenance", _HISTORY, "recently_used_keys")
 _REJECTED_CHARS = 200
+INPUT = ("messages", "question", "metadata")
 
 
 def take_in(given: Any, limits: LimitSettings, *, trusted: bool = False) -> Any:
@@ -32,13 +34,26 @@ def take_in(given: Any, limits: LimitSettings, *, trusted: bool = False) -> Any:
     passes unchanged: it resumes a run.
 
     Raises:
-        InputInvalid: the messages or the metadata are nothing that a turn can take.
+        InputInvalid: the messages or the metadata are nothing that a turn can take, or the input has keys that no turn
+            knows and asks nothing.
     """
     if isinstance(given, Command) and isinstance(given.update, dict):
         return replace(given, update=_taken(given.update, limits, trusted))
     if isinstance(given, BaseMessage | str | list | tuple):
         given = {"messages": given}
-    return _taken(given, limits, trusted) if isinstance(given, dict) else given
+    if not isinstance(given, dict):
+        return given
+    if not trusted:
+        _check_keys(given)
+    return _taken(given, limits, trusted)
+
+
+def _check_keys(given: Mapping[str, Any]) -> None:
+    """Refuses an input that asks nothing under a name that is known; LangGraph would drop what it holds."""
+    unknown = [str(name) for name in given if name not in INPUT]
+    if unknown and given.get("question") is None and not given.get("messages"):
+        hint = nearest(unknown[0], list(INPUT))
+        raise InputInvalid(f"The input has no key '{unknown[0]}'.{hint} A turn takes: {', '.join(INPUT)}.")
 
 
 def _taken(given: Mapping[str, Any], limits: LimitSettings, trusted: bool) -> dict[str, Any]:

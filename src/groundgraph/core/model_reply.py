@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import email.utils
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from langchain_core.messages import AIMessage
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage
 
 _FINISH = {
     "length": "length",

@@ -1,14 +1,13 @@
 """Which chat and embedding models there are."""
 
-from collections.abc import Iterator
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from pydantic import ConfigDict, Field, PositiveInt
 
-from groundgraph.core.secret_values import MASK, is_secret_key
+from groundgraph.core.section import Shown
 
 
-class ModelSettings(BaseModel):
+class ModelSettings(Shown):
     """A chat or embedding model; further keys go to `init_chat_model` or `init_embeddings`."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -16,10 +15,10 @@ class ModelSettings(BaseModel):
     provider: str | None = None
     model: str
 
-    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        # The key of a provider is one of the further keys, and a repr ends in logs.
-        for name, value in super().__repr_args__():
-            yield name, MASK if name and is_secret_key(name) else value
+    @property
+    def given(self) -> dict[str, Any]:
+        """What was set, secrets among it; `model_dump` shows none."""
+        return {"provider": self.provider, "model": self.model, **(self.model_extra or {})}
 
 
 class EmbeddingSettings(ModelSettings):

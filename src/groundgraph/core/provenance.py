@@ -11,6 +11,10 @@ from groundgraph.core.evidence import EvidenceRecord, as_row
 from groundgraph.core.turn_values import ModelCall, Ref, Retrieval
 
 HISTORY_TURNS = 10
+# Where a stored record says behind which checkpoint it was made, which is nothing for a reader.
+KEPT_AT = "kept_at"
+# In the record of a fork, the id of its turn as the thread's state has it.
+BEGUN_AS = "begun_as"
 _INTENT = (
     *("mode", "text_queries", "filters", "scope", "output_style", "categories", "raw_data", "issues", "dropped"),
     *("rewritten", "complex", "sub_queries", "stages"),
@@ -67,7 +71,7 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: object 
         "finish": draft["finish"],
         "written": draft.get("written", 0),
         "intent": {name: intent[name] for name in _INTENT if name in intent},
-        "sources": source_reports(retrievals),
+        "sources": {name: _recorded(report) for name, report in source_reports(retrievals).items()},
         "results_by_source": ranking.get("by_source", {}),
         "results": ranking.get("refs", []),
         "total_results": ranking.get("total", 0),
@@ -93,6 +97,14 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: object 
     }
 
 
+def _recorded(report: Mapping[str, Any]) -> dict[str, Any]:
+    """A source's report as the record has it: with the text of a failure in place of its words for readers."""
+    found = {name: value for name, value in report.items() if name != "failure"}
+    if "degraded" in found:
+        found["degraded"] = [{"part": told["part"], "reason": told["reason"]} for told in found["degraded"]]
+    return found
+
+
 def retrieval_calls(retrievals: Mapping[str, Retrieval]) -> list[ModelCall]:
     """The calls of models by the chains of the sources, task by task."""
     return [call for _, entry in sorted(retrievals.items()) for call in entry.get("calls", [])]
@@ -100,7 +112,7 @@ def retrieval_calls(retrievals: Mapping[str, Retrieval]) -> list[ModelCall]:
 
 def source_reports(retrievals: Mapping[str, Retrieval]) -> dict[str, dict[str, Any]]:
     """Per source: its worst status, its queries, how much was found, kept and dropped, its error, its time, and what it
-    had to do without."""
+    had to do without; with the class of a failure."""
     order = ("ok", "skipped", "timed_out", "schema_changed", "failed")
     reports: dict[str, dict[str, Any]] = {}
     for _, entry in sorted(retrievals.items()):
@@ -110,7 +122,7 @@ def source_reports(retrievals: Mapping[str, Retrieval]) -> dict[str, dict[str, A
         )
         if order.index(entry["status"]) >= order.index(report["status"]):
             report["status"] = entry["status"]
-            report |= {name: entry[name] for name in ("error", "error_type") if name in entry}
+            report |= {name: entry[name] for name in ("error", "error_type", "failure") if name in entry}
         report["queries"] += [entry["query"]] if "query" in entry else []
         report["found"] += entry.get("found", 0)
         report["kept"] += len(entry.get("refs", []))
@@ -137,6 +149,11 @@ _COMPACT = [
 ]
 
 
+def turn_of_thread(record: Mapping[str, Any]) -> str:
+    """The id that the thread's state has for the turn of a record; a fork shares it with what it was forked from."""
+    return str(record.get(BEGUN_AS, record.get("turn_id")))
+
+
 def compact_record(record: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a record that the thread's metadata holds; `load_provenance` gives the rest."""
     compact = {name: record[name] for name in _COMPACT}
@@ -145,7 +162,7 @@ def compact_record(record: Mapping[str, Any]) -> dict[str, Any]:
         name: [ref[:2] for ref in refs] for name, refs in record["results_by_source"].items()
     }
     compact["sources"] = {name: report["status"] for name, report in record["sources"].items()}
-    return compact
+    return {**compact, **{name: record[name] for name in ("forked_from",) if name in record}}
 
 
 def history_entry(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,6 +205,8 @@ def reader_notes(note: Callable[..., str], state: Mapping[str, Any]) -> list[str
     for name, report in source_reports(state["retrievals"]).items():
         notes += _source_notes(note, language, name, report)
     notes += state["ranking"].get("issues", [])
+    for needs in state["ranking"].get("needs", []):
+        notes.append(note("needs_computation", language, **needs))
     notes += state["draft"].get("notes", [])
     removed = list(dict.fromkeys(state["draft"].get("removed", [])))
     if removed:
@@ -201,9 +220,15 @@ def _source_notes(note: Callable[..., str], language: str, name: str, report: Ma
     if report["status"] == "timed_out":
         return [note("source_timed_out", language, name=name, seconds=report["error"])]
     if report["status"] != "ok":
-        kind = "source_skipped" if report["status"] == "skipped" else "source_failed"
-        return [note(kind, language, name=name, reason=report["error"])]
-    notes = [note("source_degraded", language, name=name, **told) for told in report.get("degraded", [])]
+        if report["status"] == "skipped":
+            return [note("source_skipped", language, name=name, reason=report["error"])]
+        # A turn that an earlier version began has no class of the failure, and its text is not the reader's.
+        unknown = {"kind": "other", "type": report.get("error_type", ""), "part": "source"}
+        return [note("source_failed", language, name=name, reason=report.get("failure", unknown))]
+    notes = [
+        note("source_degraded", language, name=name, part=told["part"], reason=told.get("failure", told["reason"]))
+        for told in report.get("degraded", [])
+    ]
     outside = report["dropped"].get("outside_filter", 0)
     if outside:
         notes.append(note("results_dropped", language, name=name, count=outside, reason="filter"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from groundgraph.core.degraded import degraded
+from groundgraph.core.degraded import degraded_by
 from groundgraph.core.text import detect_language, words
 
 if TYPE_CHECKING:
@@ -21,5 +21,5 @@ async def query_vector(embedder: Embedder, text: str, source: str) -> Any:
     try:
         return await embedder.embed_query(text)
     except Exception as error:
-        degraded(source, "vectors", str(error).strip()[:300] or type(error).__name__)
+        degraded_by(source, "vectors", error)
         return None

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from groundgraph.core.errors import Problem, ScopeMissing
+from groundgraph.core.evidence import jsonable
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 
@@ -71,3 +75,26 @@ def scope_values(
                 )
             found.setdefault(source, {})[field] = value
     return found
+
+
+def scope_token(
+    scope_filters: Mapping[str, Mapping[str, str]], scope: Mapping[str, Any], user: Mapping[str, Any] | None
+) -> str:
+    """The name of the scope that the evidence of a run belongs to; empty where no source has a scope filter.
+
+    It is made of the values of all origins that the filters name, for every source alike: who may read what a turn
+    found in one source may read all of the turn. The arguments are those of `scope_values`; a value that a run does not
+    bring counts as one of its own, so nothing is shared with runs that need none.
+    """
+    named = {origin for fields in scope_filters.values() for origin in fields.values()}
+    if not named:
+        return ""
+    origins = {"context": scope, "user": user or {}}
+    values = {}
+    for origin in named:
+        kind, _, name = origin.partition(".")
+        value = jsonable(origins[kind].get(name))
+        # A filter takes the values of a list in any order.
+        values[origin] = sorted(value, key=str) if isinstance(value, list) else value
+    digest = hashlib.blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=9).digest()
+    return base64.urlsafe_b64encode(digest).decode()

@@ -8,7 +8,7 @@ from typing import Any
 
 MASK = "***"
 _SECRET_KEY = re.compile(
-    r"(?:^|[_-])(?:api[_-]?key|(?:access|private|secret|subscription)[_-]key|passw(?:or)?d|passphrase|secret|token"
+    r"(?:^|[_-]|^pg)(?:api[_-]?key|(?:access|private|secret|subscription)[_-]key|passw(?:or)?d|passphrase|secret|token"
     r"|credentials?|bearer|authorization)$",
     re.IGNORECASE,
 )
@@ -17,9 +17,9 @@ _SECRET_TEXT = re.compile(r"^(?:sk|pk|rk|ghp|gho|xox[abp]|AKIA|AIza|glpat|hf)[-_
 _LONG_WORD = re.compile(r"^(?=.*[A-Za-z])(?=.*\d)[\w.+/=-]{20,}$")
 _PASSWORD_IN_URL = re.compile(r"(?<=://)([^/\s:@]*):([^/\s@]+)@")
 # Below these keys the names are those of the user's own data.
-_OWN_NAMES = frozenset({"filters", "default_filters", "fields", "schema", "metadata", "records"})
+OWN_NAMES = frozenset({"filters", "default_filters", "fields", "schema", "metadata", "records"})
 # Below these keys every value is a secret, under a name of the user's own; they are set all at once, as JSON.
-_SECRET_MAPPINGS = frozenset({"passwords"})
+SECRET_MAPPINGS = frozenset({"passwords"})
 
 
 def is_secret_key(key: str) -> bool:
@@ -34,21 +34,29 @@ def masked(value: str, key: str = "") -> str:
     return _PASSWORD_IN_URL.sub(rf"\1:{MASK}@", value)
 
 
-def without_secrets(message: str, options: Mapping[str, Any]) -> str:
-    """`message` without the secrets among the values of `options`, which an error of someone else's may quote."""
-    for name, value in options.items():
-        if isinstance(value, str) and len(value) > 3 and masked(value, name) != value:
-            message = message.replace(value, MASK)
-    return message
+def shown(value: Any, key: str = "") -> Any:
+    """`value` of a setting under `key` as it may be shown, with `***` for each secret that its name or its place in an
+    address tells."""
+    if isinstance(value, Mapping):
+        if key in OWN_NAMES:
+            return value
+        return {name: shown(one, key if key in SECRET_MAPPINGS else str(name)) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [shown(one, key) for one in value]
+    if not isinstance(value, str):
+        return value
+    if value and (is_secret_key(key) or key in SECRET_MAPPINGS):
+        return MASK
+    return _PASSWORD_IN_URL.sub(rf"\1:{MASK}@", value)
 
 
 def written_secrets(given: Any, location: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     """The places in `given` where a secret is written out."""
     if isinstance(given, Mapping):
         for key, value in given.items():
-            if key in _SECRET_MAPPINGS and value:
+            if key in SECRET_MAPPINGS and value:
                 yield (*location, str(key))
-            elif key not in _OWN_NAMES:
+            elif key not in OWN_NAMES:
                 yield from written_secrets(value, (*location, str(key)))
     elif isinstance(given, list):
         for number, value in enumerate(given):

@@ -7,12 +7,18 @@ and can be imported from here.
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, field_validator
+from pydantic import ConfigDict, Field, PositiveInt, field_validator
 
 from groundgraph.core.cascade_settings import RetrieverSettings, without_embeddings
 from groundgraph.core.chain_settings import ChainChoice, ChainSettings, KindChains, QueryChainSettings
 from groundgraph.core.citation_check_settings import CitationCheckSettings, Policy
-from groundgraph.core.document_settings import ChunkerSettings, CustomSchemaSettings, MetadataSettings, PathRule
+from groundgraph.core.document_settings import (
+    ChunkerSettings,
+    CustomSchemaSettings,
+    MetadataSettings,
+    PathRule,
+    ReaderSettings,
+)
 from groundgraph.core.enhanced_settings import (
     MODEL_STAGES,
     CategoryRouterSettings,
@@ -27,7 +33,7 @@ from groundgraph.core.model_settings import EmbeddingSettings, ModelSettings
 from groundgraph.core.result_settings import RerankerSettings, ResultProcessingSettings
 from groundgraph.core.retrieval_settings import RetrievalSettings
 from groundgraph.core.review_settings import HumanReviewSettings
-from groundgraph.core.section import Section
+from groundgraph.core.section import Section, Shown
 from groundgraph.core.server_settings import ServerSettings
 from groundgraph.core.source_settings import SourceEntry
 from groundgraph.core.storage_settings import CheckpointerSettings, SaverSettings, StoreSettings
@@ -64,6 +70,7 @@ __all__ = [
     "Policy",
     "PromptSettings",
     "QueryChainSettings",
+    "ReaderSettings",
     "RerankerSettings",
     "ResultProcessingSettings",
     "RetrievalSettings",
@@ -106,11 +113,16 @@ class PromptSettings(Section):
     path: Path | None = None
 
 
-# The hint and the annotations are the extraction model's.
-_WITHOUT_EXTRACTION: dict[str, Any] = {"extraction_config": None, "output_style_hint": None, "x_extraction": {}}
+# What the models read that write queries or fill in intents.
+_WITHOUT_EXTRACTION: dict[str, Any] = {
+    "extraction_config": None,
+    "output_style_hint": None,
+    "x_extraction": {},
+    **{name: IntentSettings.model_fields[name].default for name in ("num_queries", "use_conversation_context")},
+}
 
 
-class Settings(BaseModel):
+class Settings(Shown):
     """Everything that is fixed when a graph is built. Use `load_settings`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
@@ -125,7 +137,7 @@ class Settings(BaseModel):
     embeddings: EmbeddingSettings | None = None
     knowledge_base: KnowledgeBaseSettings | None = None
     chains: ChainSettings = ChainSettings()
-    sources: list[SourceEntry] = []
+    sources: list[SourceEntry] = Field([])
     checkpointer: CheckpointerSettings = CheckpointerSettings()
     store: StoreSettings = StoreSettings()
     deadlines: DeadlineSettings = DeadlineSettings()

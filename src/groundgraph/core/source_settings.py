@@ -2,13 +2,14 @@
 
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
+from pydantic import ConfigDict, Field, PositiveFloat, PositiveInt
 
 from groundgraph.core.cascade_settings import without_embeddings
+from groundgraph.core.section import Shown
 from groundgraph.core.topic_settings import OptionalTopicIndex
 
 
-class SourceEntry(BaseModel):
+class SourceEntry(Shown):
     """One entry of `sources:`; keys beside these belong to the source type."""
 
     model_config = ConfigDict(extra="allow", frozen=True)

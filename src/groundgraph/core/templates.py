@@ -36,7 +36,7 @@ MAX_PAD = 1_000
 _PADDING_METHODS = frozenset(
     {"center", "ljust", "rjust", "zfill", "expandtabs", "format", "format_map", "replace", "join"}
 )
-_WIDTH = re.compile(r"%(?:\([^)]*\))?[-+ #0]*(\d+|\*)?(?:\.(\d+|\*))?")
+_WIDTH = re.compile(r"%(?:\([^()]*+\))?[-+ #0]*(\d+|\*)?(?:\.(\d+|\*))?")
 
 
 RENDERING: dict[str, Any] = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}

@@ -204,9 +204,10 @@ _ABBREVIATIONS = frozenset(
     ]
 )
 # The set of characters stands first by itself: the engine finds it several times faster than one of four alternatives.
+# A run of full stops is read once, from its first: what does not end there does not end when begun further on.
 _SENTENCE_END = re.compile(
     r"""[.!?…。！？\n](?:
-        (?<=[.!?…])[.!?…]*["'”»)\]]*(?=\s)
+        (?<=[.!?…])(?<![.!?…]{2})[.!?…]*+["'”»)\]]*+(?=\s)
         |(?<=[。！？])[。！？]*
         |(?<=\n)(?:\s*\n|(?=\s*(?:[-*+•>#|]|\d+[.)])\s))
     )""",

@@ -7,6 +7,7 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from groundgraph.core.degraded import Degradation
+from groundgraph.core.failure import Failure
 
 Outcome = Literal["answered", "insufficient", "unavailable", "chat"]
 SourceStatus = Literal["ok", "failed", "timed_out", "schema_changed", "skipped"]
@@ -72,6 +73,8 @@ class RetrievalTask(TypedDict):
 class Retrieval(TypedDict, total=False):
     """What one query to one source gave.
 
+    `error` is for log and record, `failure` for readers.
+
     `found` counts results before the cap, `dropped` those left out by reason. `degraded` tells what the source had to
     do without, `calls` the models that its chains called. `previews` are the beginnings of at most two results, for
     whoever looks at the state. `cosines` are those of query and evidence by key, where the source has them. Times are
@@ -85,6 +88,7 @@ class Retrieval(TypedDict, total=False):
     status: SourceStatus
     error: str
     error_type: str
+    failure: Failure
     refs: list[Ref]
     found: int
     dropped: dict[str, int]
@@ -102,7 +106,8 @@ class Ranking(TypedDict, total=False):
     `by_source` holds each source's results before the merge, `found_again` how often a key was found when more than
     once. `style` is the style that writes the answer, None when there is nothing to write it from. `answerable` is the
     chance that the evidence answers the question; when it is too small, `refs` is empty. `doubt` is there when it is so
-    small that an answer which no model writes must say so: the words of the question that no piece holds.
+    small that an answer which no model writes must say so: the words of the question that no piece holds. `needs` is
+    there when an answer would have to be computed, which is not done.
 
     Later steps change `refs` and leave the rest: `strategies` says which of them ran and what it did, `joined` of which
     pieces a joined one consists, `issues` what a reader must know, `calls` the models that a reranker called, `timings`
@@ -116,6 +121,7 @@ class Ranking(TypedDict, total=False):
     strategy: str
     answerable: float
     doubt: list[str]
+    needs: list[Needs]
     strategies: dict[str, Any]
     joined: dict[str, list[str]]
     clusters: list[ClusterValue]
@@ -125,6 +131,13 @@ class Ranking(TypedDict, total=False):
     style: str | None
     elapsed_ms: float
     timings: dict[str, float]
+
+
+class Needs(TypedDict):
+    """A function, such as `sum`, that would have to be computed over rows of `tables`."""
+
+    function: str
+    tables: list[str]
 
 
 class Divider(TypedDict):
@@ -144,13 +157,13 @@ class ClusterValue(TypedDict):
 
 
 class Review(TypedDict, total=False):
-    """What a person decided about an answer.
+    """What a person decided about an answer; `none` where the next question came before they did.
 
     `score` is the support that the answer had, `asked` how often the person was asked until the reply was a decision,
     `reviewer` the identity of a user whom a server has authenticated.
     """
 
-    decision: Decision
+    decision: Decision | Literal["none"]
     comment: str
     reviewer: str
     score: float
@@ -163,9 +176,10 @@ class Draft(TypedDict, total=False):
     `style` is the one that wrote it, `asked_style` the one that was asked for. `finish` is `stop`, `length`, `error` or
     `refusal`, or `withheld` when the citation check refused it. Labels are numbered by first use: the n-th entry of
     `order` is the place in the ranking, from 1, of what the label n refers to. `removed` are the labels that referred
-    to nothing, `removed_links` where the links led that were taken out. `notes` are sentences for the reader. `written`
+    to nothing, `removed_links` where the links led that were defanged. `notes` are sentences for the reader. `written`
     is how many characters of the text a model wrote, `calls` the calls that it took. `repaired` says whether it is the
-    second attempt, `review` what a person decided about it.
+    second attempt, `review` what a person decided about it. `quotes` are the sentences that the built-in template of
+    the structured style quotes, best first: what is not among them is not cited.
     """
 
     text: str
@@ -182,6 +196,7 @@ class Draft(TypedDict, total=False):
     repaired: bool
     review: Review
     calls: list[ModelCall]
+    quotes: list[FoundQuote]
     elapsed_ms: float
 
 
@@ -193,8 +208,27 @@ class Flag(TypedDict):
     detail: str
 
 
+class Location(TypedDict, total=False):
+    """Where a quote stands, as far as it applies: `line`, `page`, `row` and `slide` count from 1, a row as a
+    spreadsheet program shows it, and `shown` is the short form for a reader, always there."""
+
+    file: str
+    line: int
+    page: int
+    sheet: str
+    row: int
+    slide: int
+    table: str
+    key: str
+    shown: str
+
+
 class Citation(TypedDict):
-    """What one label refers to. `start` and `end` are offsets of `quote` in the original, where there is one.
+    """What one label refers to.
+
+    `start` and `end` are offsets of `quote` in the original, in characters: of a file of text as
+    `open(file, encoding=encoding, newline="")` reads it, of a PDF in the text of the page. They are None where the
+    original holds no such text (Word, Excel, CSV, JSONL, web pages). `encoding` is None when it is no file of text.
 
     `derived` is there, and true, when a model wrote the text of the evidence: the quote then stands nowhere in the
     original, and the offsets span what it was made from (K5).
@@ -209,6 +243,8 @@ class Citation(TypedDict):
     quote: str
     start: int | None
     end: int | None
+    location: Location
+    encoding: str | None
     derived: NotRequired[bool]
 
 

@@ -33,7 +33,9 @@ def require_ir_measures() -> Any:
     try:
         import ir_measures
     except ImportError as error:
-        raise MeasuresMissing(f"Measuring retrieval needs the package ir-measures. Install it: {INSTALL}") from error
+        raise MeasuresMissing(
+            f"Measuring retrieval needs the package ir-measures ({error}). Install it: {INSTALL}"
+        ) from error
     return ir_measures
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
+from groundgraph.core.asked_parts import asked_parts, question_of
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, EmbeddingFailed, Problem
 from groundgraph.core.follow_up import contextualised
@@ -95,9 +96,10 @@ def strangers(dataset: Dataset, embedder: Embedder) -> frozenset[str]:
 
 
 def _asked(query: Query) -> list[str]:
-    """What the graph may ask for: the question, and the question behind the user's last one."""
+    """What the graph may ask for: the question, what asks in it, and the question behind the user's last one."""
     earlier = [text for role, text in query.turns[:-1] if role == "user"]
-    return [query.question, *([contextualised(query.question, earlier[-1])] if earlier else [])]
+    behind = [contextualised(question_of(query.question), earlier[-1])] if earlier else []
+    return [query.question, *asked_parts(query.question), *behind]
 
 
 def _rows(file: Path, lines: int, of: Path, digest: Any) -> Any:

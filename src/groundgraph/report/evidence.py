@@ -9,6 +9,7 @@ from typing import Any
 from groundgraph.chains.claims import claims_of
 from groundgraph.chains.sentence_scores import best_scored
 from groundgraph.core.evidence import SourceResult
+from groundgraph.core.original import Original
 from groundgraph.report.claim_key import claim_key
 from groundgraph.report.visible_text import Span, joined
 
@@ -24,15 +25,15 @@ class Piece:
     Attributes:
         row: as the record holds it: `text`, `source_name`, `relevance`, `metadata` and so on.
         label: its number in the turn; for what was left out, that of the passage it is part of.
-        citation: of the record, where the answer cites it.
-        spans: what supports the answer, offsets in the row's text; the citation's quote has the id `qLABEL`.
+        citations: of the record, those of this passage, the best first; empty where the answer does not cite it.
+        spans: what supports the answer, offsets in the row's text; the first citation's quote has the id `qLABEL`.
         targets: by `claim_key`, the id of the span that a sentence of the answer rests on.
         reasons: for what was left out, the steps that may have done it.
     """
 
     row: Record
     label: int | None = None
-    citation: Record | None = None
+    citations: Sequence[Record] = ()
     spans: Sequence[Span] = ()
     targets: Mapping[str, str] = field(default_factory=dict)
     reasons: Sequence[str] = ()
@@ -49,7 +50,9 @@ class Evidence:
 
 def evidence_of(record: Record) -> Evidence:
     """The evidence of a full `record`, as `load_provenance` gives it."""
-    citations = {citation["label"]: citation for citation in record.get("citations", [])}
+    citations: dict[int, list[Record]] = {}
+    for citation in record.get("citations", []):
+        citations.setdefault(citation["label"], []).append(citation)
     claims = _claims_by_label(record["answer"])
     cited, others = list[Piece](), list[Piece]()
     for row in sorted(record["results"], key=lambda row: row["label"]):
@@ -69,14 +72,16 @@ def _claims_by_label(answer: str) -> dict[int, list[str]]:
     return {label: texts[:_MAX_CLAIMS] for label, texts in claims.items()}
 
 
-def _cited(row: Record, citation: Record, claims: Sequence[str], record: Record) -> Piece:
-    """The piece with the citation's quote, the answer's other quotations, and a place for every sentence that cites
+def _cited(row: Record, citations: Sequence[Record], claims: Sequence[str], record: Record) -> Piece:
+    """The piece with its citations' quotes, the answer's other quotations, and a place for every sentence that cites
     it: that of the sentence which agrees best with it, by the same rule that chose the quote."""
     label = row["label"]
-    quote = _place(row, citation)
+    result = SourceResult(
+        row["text"], row["source_id"], row["source_name"], row["source_type"], metadata=row["metadata"]
+    )
+    quote, *more = [_cited_place(result, citation) for citation in citations]
     quotations = [one for one in record["citation_check"].get("quotes", []) if one["label"] == label]
-    others = [place for one in quotations if (place := _place(row, {**one, "quote": one["text"]}))]
-    result = SourceResult(row["text"], row["source_id"], row["source_name"], row["source_type"])
+    others = [place for place in (*more, *(_quoted_place(row, one) for one in quotations)) if place]
     best = {text: best_scored([text], label, result) for text in dict.fromkeys(claims)}
     places = {claim_key(text): Span(one.start, one.end) for text, one in best.items() if one}
     beside = [span for span in (*others, *places.values()) if not (quote and _overlap(span, quote))]
@@ -85,7 +90,7 @@ def _cited(row: Record, citation: Record, claims: Sequence[str], record: Record)
         # The quote is marked at its offsets and nowhere else; what overlaps with it rests on it.
         spans = sorted([*spans, Span(quote.start, quote.end, f"q{label}")], key=lambda span: span.start)
     targets = {key: one.id for key, place in places.items() for one in spans if _overlap(place, one)}
-    return Piece(row, label, citation, spans, targets)
+    return Piece(row, label, citations, spans, targets)
 
 
 def _named(spans: Sequence[Span], label: int) -> list[Span]:
@@ -96,10 +101,16 @@ def _overlap(one: Span, other: Span) -> bool:
     return one.start < other.end and other.start < one.end
 
 
-def _place(row: Record, quote: Record) -> Span | None:
-    """Where `quote` stands in the text of `row`: at its offsets, which count in the original; else where its words
-    stand, as in a text that a model wrote from the original."""
-    text, words = row["text"], quote["quote"]
+def _cited_place(result: SourceResult, citation: Record) -> Span | None:
+    """Where the quote of `citation` stands in the text: at its offsets, which count in the original; else where its
+    words stand, as in a text that a model wrote from the original."""
+    at = Original(result).find(citation["quote"], citation["start"])
+    return None if at is None else Span(at, at + len(citation["quote"].replace("\r\n", "\n")))
+
+
+def _quoted_place(row: Record, quote: Record) -> Span | None:
+    """Where a quotation of the answer stands in the text of `row`: its offsets count from that text's own."""
+    text, words = row["text"], quote["text"]
     origin, start = row["metadata"].get("start"), quote["start"]
     if isinstance(start, int):
         start -= origin if isinstance(origin, int) else 0
@@ -113,7 +124,7 @@ def _left_out(record: Record) -> list[Piece]:
     """What sources gave and the ranking does not hold, each once."""
     used = {_identity(row) for row in record["results"]}
     steps = steps_that_left_out(record)
-    pieces: dict[tuple[str, str], Piece] = {}
+    pieces: dict[tuple[str, str, str], Piece] = {}
     for rows in record["results_by_source"].values():
         for row in rows:
             if _identity(row) not in used:
@@ -122,8 +133,9 @@ def _left_out(record: Record) -> list[Piece]:
     return list(pieces.values())
 
 
-def _identity(row: Record) -> tuple[str, str]:
-    return row["source_name"], row["source_id"]
+def _identity(row: Record) -> tuple[str, str, str]:
+    # One id may stand for two texts.
+    return row["source_name"], row["source_id"], row["text"]
 
 
 def _holds(whole: Record, part: Record) -> bool:

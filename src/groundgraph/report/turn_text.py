@@ -10,9 +10,11 @@ from groundgraph.core.evidence import preview
 from groundgraph.core.settings import Settings
 from groundgraph.report.evidence import Piece, evidence_of
 from groundgraph.report.figures import compact, duration, moment
+from groundgraph.report.quote_place import where_of
 from groundgraph.report.steps import path_of
 from groundgraph.report.turn_page import environment, words_of
 from groundgraph.report.visible_text import plain
+from groundgraph.report.words import Words
 
 _TEMPLATE = "turn.txt.jinja2"
 _PREVIEW_CHARS = 200
@@ -38,9 +40,9 @@ def turn_text(record: Mapping[str, Any], *, settings: Settings | None = None, la
         .render(
             record=record,
             word=words,
-            cited=[_row(piece) for piece in evidence.cited],
-            others=[_row(piece) for piece in evidence.others],
-            left_out=[_row(piece) for piece in evidence.left_out],
+            cited=[_row(piece, words) for piece in evidence.cited],
+            others=[_row(piece, words) for piece in evidence.others],
+            left_out=[_row(piece, words) for piece in evidence.left_out],
             reasons=[words.reasons(piece.reasons, piece.label) for piece in evidence.left_out],
             steps=[(step, duration(words, step.elapsed)) for step in path_of(record)],
             asked_at=moment(record.get("started_at")),
@@ -50,14 +52,13 @@ def turn_text(record: Mapping[str, Any], *, settings: Settings | None = None, la
     return _BLANK_LINES.sub("\n\n", plain(text)).rstrip() + "\n"
 
 
-def _row(piece: Piece) -> dict[str, Any]:
-    row, citation = piece.row, piece.citation
+def _row(piece: Piece, words: Words) -> dict[str, Any]:
+    row = piece.row
     metadata = row["metadata"]
-    quote = " ".join(citation["quote"].split()) if citation else preview(row["text"], _PREVIEW_CHARS)
+    quotes = [(" ".join(one["quote"].split()), where_of(words, row, one)) for one in piece.citations]
     return {
         **row,
         "label": piece.label,
         "place": metadata.get("section") or metadata.get("title") or metadata.get("document") or row["source_id"],
-        "quote": quote,
-        "citation": citation,
+        "quotes": quotes or [(preview(row["text"], _PREVIEW_CHARS), "")],
     }

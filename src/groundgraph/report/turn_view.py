@@ -16,6 +16,7 @@ from groundgraph.report.answer import AnswerPage
 from groundgraph.report.evidence import Piece
 from groundgraph.report.figures import duration, moment
 from groundgraph.report.process_view import ProcessView
+from groundgraph.report.quote_place import where_of
 from groundgraph.report.recorded_turn import RecordedTurn
 from groundgraph.report.room import Room, Shown
 from groundgraph.report.steps import duration_of
@@ -23,7 +24,7 @@ from groundgraph.report.visible_text import plain
 from groundgraph.report.words import Words
 
 # White space before a punctuation mark.
-_GAP = re.compile(r"\s+(?=[.,;:!?…](?:\s|$))")
+_GAP = re.compile(r"(?<!\s)\s++(?=[.,;:!?…](?:\s|$))")
 _FAILED = ("failed", "timed_out", "schema_changed")
 
 
@@ -185,8 +186,7 @@ class TurnView:
             "facts": self._identity(row, metadata),
             "length": len(row["text"]),
             "parts": self.room.passage(row["text"], limit, piece.spans),
-            "quote": short(piece.citation["quote"], self.room.other) if piece.citation else "",
-            "where": self._where(piece),
+            "quotes": self._quotes(piece),
             "linked": any(span.id == f"q{piece.label}" for span in piece.spans),
             "uses": self.room.few(numbers),
         }
@@ -199,16 +199,14 @@ class TurnView:
         seen = [(self.words(name), self.room.short(value)) for name, value in named if value not in (None, "")]
         return [(self.words("source"), self.room.short(row["source_name"])), *seen]
 
-    def _where(self, piece: Piece) -> str:
-        """Which characters the quote is, in the original or else in the passage."""
-        citation = piece.citation
-        if not citation:
-            return ""
-        if citation.get("start") is not None:
-            kind = "offsets_derived" if citation.get("derived") else "offsets"
-            return self.words(kind, start=citation["start"], end=citation["end"])
-        start = piece.row["text"].find(citation["quote"])
-        return self.words("offsets_here", start=start, end=start + len(citation["quote"])) if start >= 0 else ""
+    def _quotes(self, piece: Piece) -> Shown[tuple[Markup, Markup]]:
+        """The quotes of a passage, the best first, each with where it stands."""
+        quotes = self.room.some(piece.citations)
+        rows = [
+            (self.room.short(one["quote"], self.room.other), self.room.short(where_of(self.words, piece.row, one)))
+            for one in quotes
+        ]
+        return Shown(rows, quotes.more)
 
 
 def _without_gaps(sentence: str) -> str:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-# Controls, overrides of the writing direction, characters without width, and the tag characters, which carry whole
-# sentences unseen. Not the word joiner, which groundgraph itself puts into answers, nor the joiners within words.
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u2028\u2029\u202a-\u202e\u2061-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e007f]+"
-)
+from groundgraph.core.hidden_text import HIDDEN
 
 
 @dataclass(frozen=True)
@@ -27,7 +21,7 @@ class Span:
 
 def visible(text: str) -> Markup:
     """`text` as HTML, hidden characters as their code points."""
-    return Markup(_HIDDEN.sub(lambda found: f"<i class=hc>{hidden_name(found.group())}</i>", str(escape(text))))
+    return Markup(HIDDEN.sub(lambda found: f"<i class=hc>{hidden_name(found.group())}</i>", str(escape(text))))
 
 
 def hidden_name(run: str) -> str:
@@ -38,7 +32,7 @@ def hidden_name(run: str) -> str:
 
 def plain(text: str) -> str:
     """`text` for a terminal or a file of text, hidden characters as their code points."""
-    return _HIDDEN.sub(lambda found: f"⟨{hidden_name(found.group())}⟩", text)
+    return HIDDEN.sub(lambda found: f"⟨{hidden_name(found.group())}⟩", text)
 
 
 def marked(text: str, start: int, end: int, spans: Sequence[Span]) -> Markup:

@@ -73,7 +73,7 @@ async def record_run(
         await resources.close()
     run.sources = {name: source.record for name, source in sources.items()}
     run.output = {name: output[name] for name in OUTPUT}
-    run.save(Path(to), chosen.model_dump())
+    run.save(Path(to))
     return TurnResult(output["answer"], output)
 
 

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
-from pydantic import SecretStr
-
 from groundgraph.core.errors import InputInvalid, SchemaVersionUnsupported
-from groundgraph.core.secret_values import MASK, is_secret_key, masked
+from groundgraph.core.secret_mask import masked_values
 
 VERSION = 1
-# A shorter value may stand in a text by chance.
-_SHORTEST_SECRET = 8
 
 
 @dataclass
@@ -45,12 +39,9 @@ class RecordedRun:
     rerankers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     output: dict[str, Any] = field(default_factory=dict)
 
-    def save(self, path: Path, secrets: Mapping[str, Any]) -> None:
-        """Write the file, without any of the secrets among `secrets` and the environment."""
-        text = json.dumps({"format": VERSION, **asdict(self)}, ensure_ascii=False, indent=1)
-        for secret in sorted(set(_secrets(secrets)) | set(_secrets(os.environ)), key=len, reverse=True):
-            # As it stands in JSON.
-            text = text.replace(json.dumps(secret, ensure_ascii=False)[1:-1], MASK)
+    def save(self, path: Path) -> None:
+        """Write the file, without any secret that is known (`core/secret_mask.py`)."""
+        text = json.dumps({"format": VERSION, **masked_values(asdict(self))}, ensure_ascii=False, indent=1)
         # A character that cannot be encoded becomes its escape in JSON.
         path.write_bytes((text + "\n").encode("utf-8", "backslashreplace"))
 
@@ -78,21 +69,3 @@ class RecordedRun:
         if not fits:
             raise InputInvalid(f"{path} is no whole recording: record anew. It has to hold {', '.join(wanted)}.")
         return cls(**found)
-
-
-def _secrets(given: Any, key: str = "") -> Iterator[str]:
-    if isinstance(given, SecretStr):
-        yield from _secrets(given.get_secret_value(), "secret")
-    elif isinstance(given, Mapping):
-        for name, value in given.items():
-            yield from _secrets(value, str(name))
-    elif isinstance(given, list | tuple):
-        for value in given:
-            yield from _secrets(value, key)
-    elif isinstance(given, str) and len(given) >= _SHORTEST_SECRET:
-        if is_secret_key(key):
-            yield given
-        elif "://" in given and MASK in (shown := masked(given)):
-            # The password in an address, and the address around it.
-            before, _, after = shown.partition(MASK)
-            yield given[len(before) : len(given) - len(after)]

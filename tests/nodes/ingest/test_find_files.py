@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from groundgraph.core.clean_text import clean_text
-from groundgraph.nodes.ingest.find_files import LINKED, find_files
+from groundgraph.nodes.ingest.find_files import LEADS_OUT, LEADS_UP, find_files
 
 
 def files_in(folder: Path, *names: str) -> None:
@@ -66,13 +66,13 @@ def test_k2_kinds_of_documents_that_are_not_read_are_all_reported(tmp_path):
     assert [name for name, _ in find_files(["."], tmp_path).failed] == names
 
 
-def test_k2_a_link_to_a_folder_elsewhere_is_followed_and_a_circle_is_not(tmp_path):
+def test_k2_a_link_to_a_folder_elsewhere_is_followed_when_asked_for_and_a_circle_is_not(tmp_path):
     files_in(tmp_path, "docs/a.md", "docs/sub/b.md", "elsewhere/c.md", "elsewhere/deep/d.md")
     (tmp_path / "docs" / "linked").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "elsewhere" / "back").symlink_to(tmp_path / "docs")
     (tmp_path / "docs" / "again").symlink_to(tmp_path / "docs" / "sub")
     (tmp_path / "docs" / "loop").symlink_to(".")
-    found = find_files(["docs"], tmp_path)
+    found = find_files(["docs"], tmp_path, follow_links=True)
     names = ["docs/a.md", "docs/linked/c.md", "docs/linked/deep/d.md", "docs/sub/b.md"]
     assert sorted(file.name for file in found.files) == names
     assert not found.ignored
@@ -123,13 +123,31 @@ def test_k2_a_folder_and_a_file_that_may_not_be_looked_at_are_listed(tmp_path, m
     }
 
 
-def test_k2_a_link_to_a_folder_that_is_not_followed_is_counted(tmp_path):
-    files_in(tmp_path, "docs/a.md", "b.md", "elsewhere/c.md")
-    (tmp_path / "docs" / "up").symlink_to(tmp_path)
-    assert find_files(["docs"], tmp_path).ignored == {LINKED: 1}
-    (tmp_path / "docs" / "out").symlink_to(tmp_path / "elsewhere")
-    found = find_files(["docs"], tmp_path, follow_links=False)
-    assert ([file.name for file in found.files], found.ignored) == (["docs/a.md"], {LINKED: 2})
+@pytest.mark.covers("F10", "fault 100")
+def test_links_that_lead_out_of_the_folder_are_skipped_and_listed(tmp_path):
+    files_in(tmp_path, "docs/a.md", "docs/in/b.md", "secret/id.md", "secret/key.md")
+    for name, target in (("id.md", "secret/id.md"), ("out", "secret"), ("up", "."), ("in.md", "docs/in/b.md")):
+        (tmp_path / "docs" / name).symlink_to(tmp_path / target)
+    found = find_files(["docs"], tmp_path)
+    assert [file.name for file in found.files] == ["docs/a.md", "docs/in.md", "docs/in/b.md"]
+    assert (found.failed, found.ignored) == ([], {})
+    assert dict(found.skipped) == {"docs/id.md": LEADS_OUT, "docs/out": LEADS_OUT, "docs/up": LEADS_UP}
+    followed = find_files(["docs"], tmp_path, follow_links=True)
+    assert {file.name for file in followed.files} == {
+        *("docs/a.md", "docs/id.md", "docs/in.md", "docs/in/b.md", "docs/out/id.md", "docs/out/key.md"),
+    }
+    assert followed.skipped == [("docs/up", LEADS_UP)]
+
+
+@pytest.mark.covers("F10", "fault 100")
+def test_a_link_that_is_named_itself_is_followed(tmp_path):
+    files_in(tmp_path, "secret/id.md", "secret/deep/key.md")
+    (tmp_path / "folder").symlink_to(tmp_path / "secret")
+    (tmp_path / "file.md").symlink_to(tmp_path / "secret" / "id.md")
+    (tmp_path / "secret" / "again.md").symlink_to(tmp_path / "secret" / "id.md")
+    found = find_files(["folder", "file.md"], tmp_path)
+    assert {file.name for file in found.files} == {"folder/again.md", "folder/id.md", "folder/deep/key.md", "file.md"}
+    assert found.skipped == []
 
 
 def test_k2_the_name_does_not_depend_on_the_way_to_the_folder(tmp_path):

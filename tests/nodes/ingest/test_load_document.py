@@ -49,6 +49,26 @@ def test_k11_front_matter_is_metadata_and_the_full_text_is_kept(tmp_path):
     assert document.media_type == MARKDOWN
 
 
+@pytest.mark.covers("F11")
+@pytest.mark.parametrize(
+    ("front_matter", "reason"),
+    [
+        ("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]", "it uses aliases"),
+        ("a: !!python/object/apply:os.system [touch mark]", "could not determine a constructor for the tag"),
+        ("a: " + "[" * 30_000, "it is nested more than 50 deep"),
+        ("a: " + "x" * 70_000, "longer than 65536 characters"),
+        ("date: 2026-13-45", "month must be in 1..12"),
+        ("? [a, b]\n: c", "found unhashable key"),
+    ],
+    ids=["bomb", "python", "deep", "long", "date", "key"],
+)
+def test_front_matter_that_is_not_read_is_told_and_stays_in_the_text(tmp_path, front_matter, reason):
+    document = loaded(tmp_path, f"---\n{front_matter}\n---\n# Pump\n\nBody.\n")
+    assert document.body_start == 0
+    [warning] = document.warnings
+    assert warning.startswith(f"the front matter was taken as text: {reason}")
+
+
 def test_k11_broken_front_matter_is_text_and_reported(tmp_path):
     document = loaded(tmp_path, "---\na: [\n---\nBody.\n")
     assert document.body_start == 0

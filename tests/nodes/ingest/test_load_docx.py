@@ -76,5 +76,5 @@ def test_k2_a_document_larger_than_memory_bears_is_refused(monkeypatch):
 
 def test_k2_without_the_extra_a_document_is_reported_with_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "mammoth", None)
-    with pytest.raises(IngestError, match=r'mammoth: pip install "groundgraph\[documents\]"'):
+    with pytest.raises(IngestError, match=r'mammoth, which is not installed: pip install "groundgraph\[documents\]"'):
         load_docx(docx(paragraph("text")), "a.docx")

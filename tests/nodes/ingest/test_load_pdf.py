@@ -210,7 +210,7 @@ def test_k2_several_threads_read_pdfs_but_only_one_at_a_time_is_in_pdfium(tmp_pa
 def test_k2_without_the_extra_a_pdf_is_reported_with_the_command(tmp_path, monkeypatch):
     path = pdf(tmp_path / "a.pdf", [PUMPS])
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
-    assert 'pypdfium2: pip install "groundgraph[documents]"' in failure(path)
+    assert 'pypdfium2, which is not installed: pip install "groundgraph[documents]"' in failure(path)
 
 
 def test_k2_a_long_list_of_poor_pages_is_told_in_short(tmp_path):

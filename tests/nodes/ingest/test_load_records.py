@@ -29,7 +29,9 @@ def loaded(tmp_path, name: str, data: str | bytes) -> Document:
 
 
 def rows(document: Document) -> list[dict]:
-    return [part.metadata for part in document.parts]
+    # Where a row stands has tests of its own, `tests/graph/test_citation_places.py`.
+    own = ({**part.metadata} for part in document.parts)
+    return [{name: value for name, value in fields.items() if not name.startswith("file_")} for fields in own]
 
 
 def texts(document: Document) -> list[str]:
@@ -183,7 +185,7 @@ def test_k2_too_much_text_and_too_wide_sheets_are_refused(tmp_path, monkeypatch)
 
 def test_k2_without_the_extra_a_workbook_is_reported_with_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(IngestError, match=r'openpyxl: pip install "groundgraph\[documents\]"'):
+    with pytest.raises(IngestError, match=r'openpyxl, which is not installed: pip install "groundgraph\[documents\]"'):
         load_xlsx(b"x", "a.xlsx")
 
 

@@ -93,6 +93,7 @@ ADDRESSES = st.one_of(
 )
 
 
+@pytest.mark.guard
 @given(ADDRESSES)
 def test_fault_61_nothing_is_allowed_that_python_calls_not_global(address):
     if not address_fault(address):
@@ -102,6 +103,7 @@ def test_fault_61_nothing_is_allowed_that_python_calls_not_global(address):
         assert not any((address.is_multicast, address.is_link_local, address.is_loopback, address.is_unspecified))
 
 
+@pytest.mark.guard
 @given(st.integers(0, 2**32 - 1).map(IPv4Address), st.booleans())
 def test_fault_61_an_address_in_ipv6_clothes_is_judged_as_itself(address, allow_private):
     number = int(address)
@@ -115,6 +117,7 @@ def test_fault_61_an_address_in_ipv6_clothes_is_judged_as_itself(address, allow_
     assert [address_fault(dressed, allow_private=allow_private) for dressed in clothes] == [expected] * 4
 
 
+@pytest.mark.guard
 @given(ADDRESSES)
 def test_fault_61_allow_private_never_closes_and_opens_only_what_is_ours(address):
     closed, opened = address_fault(address), address_fault(address, allow_private=True)

@@ -120,7 +120,8 @@ async def test_C1_an_outage_of_the_model_leaves_the_words_and_is_told(shop, mode
     with collect_degradations() as told:
         found = await source(shop, model).query(RetrievalIntent(["rates"]))
     assert [result.source_id for result in found] == ["pricing/monthly_rate"]
-    assert told == [{"part": "vectors", "reason": "no route to the embedding service"}]
+    failure = {"kind": "unreachable", "type": "ConnectionError", "part": "step"}
+    assert told == [{"part": "vectors", "reason": "no route to the embedding service", "failure": failure}]
     model.down = False
     with collect_degradations() as told:
         await source(shop, model).query(RetrievalIntent(["rates"]))

@@ -237,6 +237,15 @@ async def test_r5_a_filter_sees_what_was_ingested_after_it_was_first_used(tmp_pa
         assert len(await ask(source, "apple", kind="x")) == 2
 
 
+@pytest.mark.covers("F21")
+async def test_a_filter_that_lists_what_it_keeps_sees_a_later_ingest(tmp_path):
+    others = [Document(f"y{n}", "apple", metadata={"kind": "y"}) for n in range(3)]
+    async with base(tmp_path, Document("a", "apple", metadata={"kind": "x"}), *others, fields={"kind": {}}) as source:
+        assert len(await ask(source, "apple", kind="x")) == 1
+        await fill(tmp_path / "kb.sqlite", [Document("b", "apple", metadata={"kind": "x"})])
+        assert len(await ask(source, "apple", kind="x")) == 2
+
+
 @pytest.mark.parametrize("state", ["missing", "empty", "garbage"])
 async def test_r5_a_base_that_was_never_ingested_or_is_damaged_says_so_and_names_the_command(tmp_path, state):
     path = tmp_path / "kb.sqlite"
@@ -248,6 +257,22 @@ async def test_r5_a_base_that_was_never_ingested_or_is_damaged_says_so_and_names
     with pytest.raises(SourceUnavailable):
         await source.metadata_fields()
     await source.close()
+
+
+@pytest.mark.covers("F11")
+async def test_a_damaged_chunk_is_told_without_its_text(tmp_path):
+    async with base(tmp_path, Document("a", "apple of somebody else")) as source:
+        connection = sqlite3.connect(tmp_path / "kb.sqlite")
+        for table, column in (("chunks", "text"), ("chunks", "stems"), ("chunks", "matching_text")):
+            columns = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+            if column in columns:
+                damaged = "CAST(X'6170706c65206f6620736f6d65626f647920656c7365ff' AS TEXT)"
+                connection.execute(f"UPDATE {table} SET {column} = {damaged}")
+        connection.commit()
+        connection.close()
+        with pytest.raises(SourceUnavailable, match="Could not decode") as caught:
+            await ask(source, "apple")
+    assert "somebody" not in str(caught.value)
 
 
 async def test_r5_a_file_of_a_newer_version_is_refused_by_source_and_ingest(tmp_path):

@@ -232,3 +232,38 @@ async def test_done_3_a_reader_always_finds_one_version_while_a_document_is_repl
     assert all(len(found) == 1 for found in seen), seen
     numbers = [int(found[0].removeprefix("version")) for found in seen]
     assert set(numbers) >= set(range(1, 9))
+
+
+@pytest.mark.covers("F16", "fault 97")
+@pytest.mark.parametrize(
+    ("statement", "incomplete", "altered"),
+    [
+        ("DELETE FROM chunks WHERE document_id = 2 AND position = 1", ["d1"], []),
+        ("DELETE FROM texts WHERE document_id = 2", ["d1"], []),
+        (
+            "INSERT INTO text_stems (text_stems, rowid, body, headings) "
+            "SELECT 'delete', id, stems, heading_stems FROM texts WHERE document_id = 2",
+            ["d1"],
+            [],
+        ),
+        ("UPDATE chunks SET text = 'poisoned' WHERE document_id = 2 AND position = 0", [], ["d1"]),
+        ("UPDATE documents SET text = replace(text, 'two', 'too') WHERE id = 2", [], ["d1"]),
+    ],
+)  # fmt: skip
+async def test_verify_names_and_takes_out_what_lost_chunks_or_was_overwritten(
+    store, tmp_path, statement, incomplete, altered
+):
+    two = "# One\n\nText one.\n\n# Two\n\nText two."
+    batch = [await prepared(Document(f"d{n}", two, MARKDOWN), embedder=SMALL) for n in range(3)]
+    await store.open(BaseIdentity("ngram-16"))
+    assert await store.write(batch) == {}
+    assert (await store.verify()).taken_out == []
+    connection = sqlite3.connect(tmp_path / "kb.sqlite")
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+    found = await store.verify()
+    assert (found.documents, found.incomplete, found.altered) == (3, incomplete, altered)
+    assert sorted(await store.stored(["d0", "d1", "d2"])) == ["d0", "d2"]
+    assert await store.write(batch) == {}
+    assert (await store.verify()).taken_out == []

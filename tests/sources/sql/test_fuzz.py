@@ -7,6 +7,7 @@ import string
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plant_database import fill
@@ -33,6 +34,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+@pytest.mark.guard
 @QUICK
 @given(table=NAME, column=NAME, value=TEXT, question=TEXT)
 def test_r3_any_name_is_an_identifier_and_any_text_a_value(table, column, value, question):
@@ -82,6 +84,7 @@ def conditions(values):
     return some | operators | st.builds(lambda text: {"contains": text}, WORDS)
 
 
+@pytest.mark.guard
 @settings(parent=QUICK, max_examples=150)
 @given(
     rows=st.lists(ROW, max_size=6),
@@ -139,12 +142,13 @@ def test_r3_relevance_and_order_are_as_defined_for_any_rows(rows, question):
     assert places == sorted(places, reverse=True)
 
 
+@pytest.mark.guard
 @QUICK
 @given(name=st.text(string.printable, min_size=1, max_size=60))
 def test_r3_any_name_of_a_source_is_a_file_name_of_its_index(name):
-    from groundgraph.sources.sql.location import default_index
+    from groundgraph.sources.sql.index_place import default_index
 
-    path = default_index(None, Path("base"), name)
+    path = default_index(Path("base"), name, "somewhere")
     assert path.parent == Path("base/.groundgraph/index")
     assert "/" not in path.name
     assert path.suffix == ".sqlite"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 import threading
 from collections import Counter
 from contextlib import closing
+from pathlib import Path
 
 import pytest
-from plant_database import change
+from plant_database import change, fill
 
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.sql import SqlSource, keep_index, update_index
@@ -17,6 +19,10 @@ from groundgraph.sources.sql import SqlSource, keep_index, update_index
 
 async def ids(source, question):
     return [result.source_id for result in await source.query(RetrievalIntent([question]))]
+
+
+def index_files(folder):
+    return sorted((folder / ".groundgraph" / "index").glob("*.sqlite"))
 
 
 @pytest.fixture
@@ -37,7 +43,7 @@ async def asked_once(plant, question="pump 17"):
 
 async def test_r3_the_index_lies_beside_and_only_changed_rows_are_read_again(plant, stemmed):
     await asked_once(plant)
-    assert (plant.parent / ".groundgraph" / "index" / "plant.sqlite").exists()
+    assert len(index_files(plant.parent)) == 1
     stemmed.clear()
     await asked_once(plant)
     assert stemmed == []
@@ -55,7 +61,8 @@ async def test_r3_the_index_counts_what_it_holds_after_any_changes(plant):
     ):
         change(plant, statement)
         await asked_once(plant)
-    with closing(sqlite3.connect(plant.parent / ".groundgraph" / "index" / "plant.sqlite")) as index:
+    (file,) = index_files(plant.parent)
+    with closing(sqlite3.connect(file)) as index:
         rows = [f"{content} {other}".split() for content, other in index.execute("SELECT content, other FROM rows")]
         counts = Counter(stem for row in rows for stem in set(row))
         assert dict(index.execute("SELECT term, df FROM terms")) == counts
@@ -136,3 +143,47 @@ async def test_r3_a_database_in_wal_mode_is_read_and_its_changes_are_seen(plant)
         owner.commit()
         assert await ids(source, "zebra") == ["pumps/99"]
         await source.close()
+
+
+WRITTEN_BY_0_1 = Path(__file__).parents[2] / "data" / "written_by" / "0.1.0" / "index" / "plant.sqlite"
+
+
+@pytest.mark.covers("F17", "fault 98")
+async def test_two_databases_under_one_name_have_an_index_each_that_only_its_owner_reads(plant):
+    other = fill(
+        plant.parent / "other.db", "CREATE TABLE pumps (id INTEGER PRIMARY KEY, name TEXT)", pumps=[(1, "Yak")]
+    )
+    assert (await asked_once(plant))[0] == "pumps/17"
+    assert await asked_once(other, "yak") == ["pumps/1"]
+    assert (await asked_once(plant))[0] == "pumps/17"
+    assert len(index_files(plant.parent)) == 2
+    assert {file.stat().st_mode & 0o777 for file in index_files(plant.parent)} == {0o600}
+
+
+@pytest.mark.covers("F17")
+@pytest.mark.parametrize("index", [None, ":memory:"])
+async def test_the_index_file_of_version_0_1_is_deleted(plant, index):
+    former = plant.parent / ".groundgraph" / "index" / "plant.sqlite"
+    former.parent.mkdir(parents=True)
+    shutil.copy(WRITTEN_BY_0_1, former)
+    source = SqlSource(plant, table="pumps", name="plant", index=index)
+    assert (await ids(source, "pump 17"))[0] == "pumps/17"
+    assert not former.exists()
+    await source.close()
+
+
+@pytest.mark.covers("F17")
+@pytest.mark.parametrize("foreign", ["text", "database", "later"])
+async def test_a_file_under_the_former_name_that_is_no_index_of_0_1_stays(plant, foreign):
+    former = plant.parent / ".groundgraph" / "index" / "plant.sqlite"
+    former.parent.mkdir(parents=True)
+    if foreign == "text":
+        former.write_text("mine")
+    else:
+        shutil.copy(WRITTEN_BY_0_1, former)
+        with closing(sqlite3.connect(former)) as changed:
+            changed.execute("CREATE TABLE mine (x)" if foreign == "database" else "PRAGMA application_id = 7")
+            changed.commit()
+    before = former.read_bytes()
+    assert (await asked_once(plant))[0] == "pumps/17"
+    assert former.read_bytes() == before

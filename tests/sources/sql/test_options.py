@@ -100,6 +100,16 @@ async def test_r3_a_file_of_records_that_is_not_there_is_unavailable(tmp_path):
         ({"url": "mysql://u:secret@h/d"}, "'mysql://h/d' needs a driver that is not installed"),
         ({"url": "mongodb://u:secret@h/d"}, "'mongodb://h/d' is no database that groundgraph reads"),
         ({"url": "mysql+pymysql://h/d", "backend": "sqlite"}, "the url names another database"),
+        pytest.param(
+            {"url": "postgresql://u:secret@h:x/d"},
+            "url: 'postgresql.*://h:x/d' is no address.*host:port",
+            marks=pytest.mark.covers("F11"),
+        ),
+        pytest.param(
+            {"url": "mysql+pymysql://u:secret@h:x/d"},
+            "url: '.*://h:x/d' is no address.*host:port",
+            marks=pytest.mark.covers("F11"),
+        ),
         ({"url": "file:a.db"}, "a URI of SQLite's own"),
         ({"url": "sqlite://"}, "names no file"),
         ({"url": "a.db", "tables": "x"}, "tables: must be a list"),

@@ -38,7 +38,7 @@ def source(server: WeaviateServer, **options: Any) -> WeaviateSource:
 
 async def test_R4_one_of_three_nodes_killed_under_load_fails_no_turn(cluster: Sequence[WeaviateServer]) -> None:
     await make(cluster[0], "Clustered", replication_config=Configure.replication(factor=3))
-    memory = {"type": "memory", "path": "x"}
+    memory = {"type": "memory"}
     settings = load_settings(
         {
             "checkpointer": memory,

@@ -30,7 +30,7 @@ def handbook() -> InMemorySource:
 
 
 def settings_of(**sections: Any) -> Any:
-    memory = {"checkpointer": {"type": "memory", "path": "x"}, "store": {"type": "memory", "path": "x"}}
+    memory = {"checkpointer": {"type": "memory"}, "store": {"type": "memory"}}
     quick = {"retrieval": {"score_threshold": 0.1}, "synthesis": {"style": "structured"}, **memory}
     return load_settings({**quick, **sections})
 
@@ -127,9 +127,7 @@ async def test_fault_40_a_vector_of_another_size_degrades_the_turn(turns: Weavia
 async def test_fault_59_a_default_filter_wins(turns: WeaviateServer) -> None:
     own = source(turns)
     reply = {"text_queries": ["pump belt"], "filters": {"manuals": {"owner": "acme"}}}
-    settings = settings_of(
-        intent={"default_filters": {"manuals": {"owner": "Acme"}}, "include_message_as_query": False}
-    )
+    settings = settings_of(intent={"default_filters": {"manuals": {"owner": "Acme"}}})
     model = ScriptedChatModel([json.dumps(reply)])
     async with open_graph(settings, sources=[own], query_model=model) as graph:
         output = await turn(graph, "Which pump and which belt?")

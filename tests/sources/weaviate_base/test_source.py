@@ -199,6 +199,7 @@ async def test_r5_a_server_that_is_not_there_is_told_soon():
     await source.close()
 
 
+@pytest.mark.guard
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_fault_60_two_values_never_share_a_tenant_or_a_stored_form(one, other):
     if one != other:

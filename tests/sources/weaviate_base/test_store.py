@@ -22,7 +22,7 @@ from groundgraph.core.errors import (
 )
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument
-from groundgraph.sources.weaviate_base import WeaviateBaseSource, WeaviateStore
+from groundgraph.sources.weaviate_base import WeaviateBaseSource, WeaviateStore, ledger
 from groundgraph.sources.weaviate_base import lock as lock_module
 from groundgraph.sources.weaviate_base.lock import writing
 from groundgraph.sources.weaviate_base.objects import chunk_id, document_id
@@ -391,6 +391,74 @@ async def test_k1_verify_finds_chunks_that_belong_to_nothing_and_documents_that_
     assert await store.write(batch) == {}
     assert sorted(await objects_of(place, place.chunks(1))) == ids
     assert (await store.verify()).incomplete == []
+
+
+def odd_documents() -> list[Document]:
+    """Documents in which something is empty or unusual."""
+    page = Part(0, 9, {"page": 1})
+    return [
+        Document("plain", "Text."),
+        Document("empty", "Насос «17» \u00a0 № 5\ttabs\n\nend  ", metadata={"x": None, "y": [], "z": {"a": 1.5}}),
+        Document(
+            "a/report.pdf", "Page one.Page two.", MARKDOWN, {"title": "Report", "year": 2026}, 2, kind="web_pages",
+            parts=(page, Part(9, 18, {"page": 2})), headings=(Heading(0, 4, 2, "Page"),),
+        ),
+        Document("long", "# One\n\n" + "word " * 500 + "\n\n## Two\n\n" + "other " * 500, MARKDOWN),
+        Document("... ---", "... --- ..."),
+    ]  # fmt: skip
+
+
+@pytest.mark.covers("F16", "fault 97")
+@pytest.mark.parametrize("embedder", [None, SMALL])
+async def test_verify_finds_nothing_altered_in_what_was_written(store, embedder):
+    await store.open(BaseIdentity(embedder.name if embedder else ""))
+    batch = [await prepared(one, embedder=embedder) for one in odd_documents()]
+    batch.append(await prepared(Document("two texts", "Body."), texts=lambda c: [f"T\n{c.text}", "", "other"],
+                                qualifying_text="about", embedder=embedder))  # fmt: skip
+    assert await store.write(batch) == {}
+    found = await store.verify()
+    assert (found.documents, found.taken_out, found.repaired) == (6, [], 0)
+
+
+@pytest.mark.covers("F16", "fault 97")
+@pytest.mark.parametrize(
+    "changed", [{"text": "Text number1 is poisoned."}, {"metadata": "{}"}, {"matching_texts": "x"}]
+)
+async def test_verify_names_and_takes_out_a_document_whose_text_was_overwritten(store, place, changed):
+    chunker = {"metadata": lambda d: [Chunk(d, 0, 0, len(d.text), (), d.text, (), {"page": 1})]}.get(
+        next(iter(changed))
+    )
+    batch = [await prepared(Document(f"d{n}", f"Text number{n}."), embedder=SMALL, chunker=chunker) for n in range(3)]
+    await store.open(BaseIdentity("ngram-16"))
+    assert await store.write(batch) == {}
+    server = BaseServer(place)
+    state = await server.state()
+    rows = await server.call(lambda client: ledger.all_rows(server, client, state))
+    await server.call(lambda c: server.chunks(c, 1).data.update(uuid=rows[1].chunk_ids[0], properties=changed))
+    await server.close()
+    found = await store.verify()
+    assert (found.altered, found.incomplete, found.taken_out) == (["d1"], [], ["d1"])
+    assert sorted(await store.stored(["d0", "d1", "d2"])) == ["d0", "d2"]
+    assert await store.write(batch) == {}
+    assert (await store.verify()).taken_out == []
+
+
+@pytest.mark.covers("F16", "fault 97")
+@pytest.mark.parametrize("by", ["verify", "open"])
+async def test_what_opening_a_base_takes_out_is_told(store, place, by):
+    batch = [await prepared(Document(f"d{n}", f"Text number{n}."), embedder=SMALL) for n in range(3)]
+    await store.open(BaseIdentity("ngram-16"))
+    assert await store.write(batch) == {}
+    server = BaseServer(place)
+    state = await server.state()
+    rows = await server.call(lambda client: ledger.all_rows(server, client, state))
+    await server.call(lambda c: server.chunks(c, 1).data.delete_by_id(rows[2].chunk_ids[0]))
+    await server.close()
+    later = WeaviateStore(place)
+    told = await later.open(BaseIdentity("ngram-16")) if by == "open" else (await later.verify()).incomplete
+    assert list(told) == ["d2"]
+    assert (await later.verify()).taken_out == []
+    await later.close()
 
 
 async def test_k8_the_field_of_the_tenants_cannot_be_changed_for_a_base_that_is_there(store, place):

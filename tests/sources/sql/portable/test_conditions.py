@@ -7,6 +7,7 @@ import tempfile
 from datetime import datetime
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plant_database import fill
@@ -57,6 +58,7 @@ def conditions(values):
     return some | operators | st.builds(lambda text: {"contains": text}, WORDS)
 
 
+@pytest.mark.guard
 @QUICK
 @given(
     rows=st.lists(ROW, max_size=6),

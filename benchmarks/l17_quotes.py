@@ -1,0 +1,99 @@
+"""L17: the quotes of an answer without a model on public questions: how often they hold what a person answered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.effort import QUICK, Effort
+from benchmarks.report import Row
+from groundgraph import load_settings, turn_graph
+from groundgraph.evals.corpus_base import corpus_base
+from groundgraph.evals.dataset import DatasetFiles, load_dataset
+from groundgraph.sources.knowledge_base.source import KnowledgeBaseSource
+
+# The set, the share of answers whose first quote holds the gold answer, and that of those where any quote does.
+SETS = {"xquad_en": (0.72, 0.89), "xquad_ru": (0.68, 0.86)}
+_QUICK_QUESTIONS = 40
+_QUOTED = re.compile(r"^> (?!— )(.*)$", re.MULTILINE)
+_SHOWN = re.compile(r"\\(?=[^\w\s])")
+_LABELS = re.compile(r" \[[\d, ]+\]\Z")
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """The quotes of one answer, in order, and what they should hold."""
+
+    quotes: tuple[str, ...]
+    gold: str
+    characters: int
+
+    def holds(self, first: int | None = None) -> bool:
+        """Whether one of the `first` quotes, of all without a number, holds the gold answer."""
+        return any(_folded(self.gold) in _folded(quote) for quote in self.quotes[:first])
+
+
+def run(effort: Effort) -> list[Row]:
+    folder = Path(os.environ.get("GROUNDGRAPH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+    if not all((folder / name).is_dir() for name in SETS):
+        return [Row("L17", "first quotes", "not measured: set GROUNDGRAPH_DATA to the public data", allowed="see text")]
+    most = _QUICK_QUESTIONS if effort is QUICK else None
+    return [row for name in SETS for row in _rows(name, asyncio.run(_answers(folder / name, most)))]
+
+
+async def _answers(folder: Path, most: int | None) -> list[Quoted]:
+    dataset = load_dataset(DatasetFiles(folder))
+    gold = _gold(dataset.queries_file)
+    with tempfile.TemporaryDirectory() as made:
+        base = await corpus_base(dataset.corpora[0], Path(made))
+        graph = turn_graph(load_settings({}), sources=[KnowledgeBaseSource(base)])
+        return [
+            _quoted(await graph.ainvoke({"messages": query.question}), gold[query.id])
+            for query in dataset.queries[:most]
+        ]
+
+
+def _gold(file: Path) -> dict[str, str]:
+    rows = (json.loads(line) for line in file.read_text("utf-8").splitlines() if line)
+    return {row["_id"]: row["answer"] for row in rows}
+
+
+def _quoted(output: Mapping[str, Any], gold: str) -> Quoted:
+    quotes = tuple(_LABELS.sub("", _SHOWN.sub("", line)) for line in _QUOTED.findall(output["answer"]))
+    return Quoted(quotes, gold, len(output["answer"]))
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _rows(name: str, answers: list[Quoted]) -> list[Row]:
+    first, every = SETS[name]
+    measured = {
+        "the first quote holds": sum(answer.holds(1) for answer in answers) / len(answers),
+        "a quote holds": sum(answer.holds() for answer in answers) / len(answers),
+    }
+    rows = [
+        Row(
+            "L17",
+            f"{name}: {what} the answer",
+            f"{share:.3f}",
+            allowed=f"at least {least}",
+            ok=share >= least,
+            values={"share": share, "questions": len(answers)},
+        )
+        for (what, share), least in zip(measured.items(), (first, every), strict=True)
+    ]
+    quotes = median(sum(map(len, answer.quotes)) for answer in answers)
+    whole = median(answer.characters for answer in answers)
+    told = f"{quotes:.0f} of {whole:.0f}"
+    rows.append(Row("L17", f"{name}: characters of the quotes, median", told, values={"quotes": quotes, "all": whole}))
+    return rows

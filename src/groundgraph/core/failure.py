@@ -1,0 +1,234 @@
+"""What an exception of somebody else's code is told as: its class to the reader, its masked text to log and record.
+
+The text of an exception may quote a key, a question, or a text that only another tenant may see. So a note for a
+reader is put together from a `Failure`; `Told.text` is for whoever runs the thing.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from groundgraph.core import errors
+from groundgraph.core.clean_text import clean_text
+from groundgraph.core.model_reply import status_code
+from groundgraph.core.secret_mask import mask
+
+_LOG = logging.getLogger("groundgraph")
+_MOST_CHARS = 300
+# What is looked at of an endless text.
+_READ_CHARS = 20_000
+
+Kind = Literal[
+    "timeout",
+    "unreachable",
+    "never_ingested",
+    "broken",
+    "refused",
+    "limited",
+    "rejected",
+    "changed",
+    "tenant",
+    "scope",
+    "filter",
+    "contract",
+    "embeddings",
+    "configuration",
+    "unreadable",
+    "bug",
+    "said",
+    "other",
+]
+# Who failed, as notes name it.
+Part = Literal["source", "model", "step"]
+# The service itself failed, whoever asked it and for what.
+OF_THE_SERVICE: frozenset[Kind] = frozenset({"timeout", "unreachable", "broken"})
+# What was asked for does not suit; the service is well.
+OF_THE_QUESTION: frozenset[Kind] = frozenset({"tenant", "scope", "filter"})
+
+
+class Failure(TypedDict):
+    """The class of a failure, as it may stand in a state.
+
+    `kind` chooses the words of a note, `type` is the name of the exception's class, `status` that of HTTP. `said` is
+    our own sentence about a reply of a model.
+    """
+
+    kind: Kind
+    type: str
+    part: Part
+    status: NotRequired[int]
+    said: NotRequired[str]
+
+
+@dataclass(frozen=True)
+class Told:
+    """An exception as it may be told: `failure` to readers, `text`, which is masked, to log and record."""
+
+    failure: Failure
+    text: str
+
+
+_TYPED: tuple[tuple[type[Exception], Kind], ...] = (
+    (errors.NeverIngested, "never_ingested"),
+    (errors.SourceUnavailable, "unreachable"),
+    (errors.StorageUnavailable, "unreachable"),
+    (errors.StorageLocked, "unreachable"),
+    (errors.SourceTimeout, "timeout"),
+    (errors.SchemaChanged, "changed"),
+    (errors.TenantUnknown, "tenant"),
+    (errors.ScopeMissing, "scope"),
+    (errors.FilterInvalid, "filter"),
+    (errors.SourceContractBroken, "contract"),
+    (errors.ChainContractBroken, "contract"),
+    (errors.RerankerFailed, "contract"),
+    (errors.EmbeddingFailed, "embeddings"),
+    (errors.EmbeddingModelChanged, "embeddings"),
+    (errors.ConfigurationError, "configuration"),
+)
+# What clients of services call their errors, in the class itself or in one of those it derives from.
+_NAMED: tuple[tuple[str, Kind], ...] = (
+    ("Timeout", "timeout"),
+    ("TimedOut", "timeout"),
+    ("DeadlineExceeded", "timeout"),
+    ("ConnectError", "unreachable"),
+    ("ConnectionError", "unreachable"),
+    ("ConnectionClosed", "unreachable"),
+    ("ConnectionException", "unreachable"),
+    ("Unavailable", "unreachable"),
+    ("TransportError", "unreachable"),
+    ("NetworkError", "unreachable"),
+    ("ProtocolError", "unreachable"),
+    ("OperationalError", "unreachable"),
+    ("InterfaceError", "unreachable"),
+)
+# What the SDK of a model raises over a reply that is none.
+_UNREADABLE = frozenset({"JSONDecodeError", "UnicodeDecodeError", "RecursionError"})
+_NETWORK = frozenset(
+    {errno.ECONNREFUSED, errno.ECONNRESET, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EPIPE}
+)
+
+_logged: ContextVar[set[tuple[str, ...]] | None] = ContextVar("groundgraph_bugs_logged", default=None)
+
+
+@contextmanager
+def bugs_logged_once(seen: set[tuple[str, ...]]) -> Iterator[None]:
+    """Inside, the traceback of a bug that is in `seen` is not logged again."""
+    token = _logged.set(seen)
+    try:
+        yield
+    finally:
+        _logged.reset(token)
+
+
+def tell_failure(error: BaseException, part: Part, name: str) -> Told:
+    """What `error`, which `part` called `name` raised, is told as; it is logged, a bug with its traceback."""
+    found = Told(failure_of(error, part), text_of(error))
+    if isinstance(error, errors.ModelError):
+        # The call of the model has logged what it hides.
+        return found
+    if found.failure["kind"] == "bug":
+        _log_bug(error, part, name)
+    else:
+        # The owner of a source has to mend it; a model or a step that fails has another to stand in for it.
+        _LOG.log(
+            logging.WARNING if part == "source" else logging.INFO,
+            "The %s '%s' failed: %s",
+            part,
+            name,
+            _logged_text(error),
+        )
+    return found
+
+
+def failure_of(error: BaseException, part: Part) -> Failure:
+    """The class of `error`."""
+    if isinstance(error, errors.ModelError):
+        if isinstance(error.__cause__, Exception) and not isinstance(error, errors.ModelTimeout):
+            return failure_of(error.__cause__, part)
+        # Our own sentence, about a limit or a reply.
+        return {"kind": "said", "type": type(error).__name__, "part": part, "said": text_of(error)}
+    if type(error) is errors.StrategyUnavailable:
+        return {"kind": "said", "type": type(error).__name__, "part": part, "said": text_of(error)}
+    status = status_code(error)
+    found: Failure = {"kind": "other", "type": clean_text(type(error).__name__)[:100], "part": part}
+    if status is not None and 400 <= status < 600:
+        found["status"] = status
+        found["kind"] = _of_status(status)
+    else:
+        found["kind"] = _of_class(error, part)
+    return found
+
+
+def text_of(error: BaseException) -> str:
+    """The text of `error` without secrets, in one line of at most 300 characters, with the status that it carries; the
+    name of its class when it has none."""
+    text = " ".join(mask(clean_text(str(error))[:_READ_CHARS]).split())[:_MOST_CHARS] or type(error).__name__
+    status = status_code(error)
+    return f"{text} (status {status})" if status else text
+
+
+def described(error: BaseException) -> str:
+    """`error` in one line without secrets: its class, the status that it carries, its text; at most 200 characters."""
+    status = status_code(error)
+    first = next((line for line in mask(clean_text(str(error))[:_READ_CHARS]).splitlines() if line.strip()), "")
+    kind = type(error).__name__ + (f" {status}" if status else "")
+    return f"{kind}: {first.strip()}"[:200] if first else kind
+
+
+def _logged_text(error: BaseException) -> str:
+    """`error` for a log: as `described`, and whole where it is an error of ours, which says what to do."""
+    own = isinstance(error, errors.GroundGraphError)
+    return f"{type(error).__name__}: {mask(str(error))[:_READ_CHARS]}" if own else described(error)
+
+
+def _of_status(status: int) -> Kind:
+    if status in (401, 403):
+        return "refused"
+    if status == 408:
+        return "timeout"
+    return "broken" if status >= 500 else "limited" if status == 429 else "rejected"
+
+
+def _of_class(error: BaseException, part: Part) -> Kind:
+    for typed, kind in _TYPED:
+        if isinstance(error, typed):
+            return kind
+    if isinstance(error, errors.GroundGraphError):
+        return "other"
+    if isinstance(error, TimeoutError):
+        return "timeout"
+    if isinstance(error, ConnectionError) or (isinstance(error, OSError) and error.errno in _NETWORK):
+        return "unreachable"
+    names = [base.__name__ for base in type(error).__mro__]
+    for word, kind in _NAMED:
+        if any(word in name for name in names):
+            return kind
+    if isinstance(error, OSError):
+        # A name that cannot be resolved is the network's, a file that may not be read is not.
+        return "unreachable" if type(error).__name__ in ("gaierror", "herror") else "other"
+    if part == "model" and not _UNREADABLE.isdisjoint(names):
+        return "unreadable"
+    return "bug"
+
+
+def _log_bug(error: BaseException, part: Part, name: str) -> None:
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    bug = (part, name, type(error).__name__, place)
+    seen = _logged.get()
+    if seen is not None and bug in seen:
+        _LOG.error("The %s '%s' failed by the same error in its own code: %s", part, name, type(error).__name__)
+        return
+    if seen is not None:
+        seen.add(bug)
+    lines = "".join(traceback.format_exception(error))
+    _LOG.error("The %s '%s' failed by an error in its own code:\n%s", part, name, mask(clean_text(lines)).rstrip())

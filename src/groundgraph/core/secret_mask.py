@@ -1,0 +1,173 @@
+"""The one mask over text from outside: no secret that this process knows gets into a state, a note, a record or a log.
+
+Providers and gateways repeat the key that they refuse, whole or as `sk-abc***xyz`, and drivers the address that they
+were given. What is known: every secret of the settings that were loaded and of the models that were passed in, and
+every environment variable whose name is that of a secret.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote, quote_plus, unquote
+
+from pydantic import BaseModel, SecretBytes, SecretStr
+
+from groundgraph.core.secret_values import MASK, OWN_NAMES, SECRET_MAPPINGS, is_secret_key
+
+# A run of so many characters of a secret is masked wherever it stands; a shorter secret only as a whole word.
+_RUN = 8
+_SHORTEST = 4
+# What stands between the ends of a secret that is shown cut, and how much of an end there must be.
+_FILLER = re.compile(r"[*•·]{2,}+|\.{3,}+|…++|[xX]{4,}+")
+_END, _LONGEST_END = 3, 64
+_LOOKS = re.compile(
+    r"(?:(?:password|passwd|pwd|secret|api[ _-]?key(?: provided)?|authorization|(?:access|auth|id|refresh)[_-]?token"
+    r"|token(?==))[\"']?[ \t]*+[:=][ \t]*+[\"']?(?:(?:bearer|basic)[ ]++)?|bearer )(?P<value>[^\s\"'&;,<>()]++)",
+    re.IGNORECASE,
+)
+_KEY_LOOKS = re.compile(r"\b(?:sk|pk|rk|ghp|gho|xox[abp]|AKIA|AIza|glpat|hf)[-_][-_A-Za-z0-9]{12,}+")
+_IN_ADDRESS = re.compile(r"://(?P<user>[^/\s:@]*+):(?P<password>[^/\s@]++)@")
+_IN_PARAMETERS = re.compile(r"(?:password|passwd|api[_-]?key|token|secret)=(?P<value>[^\s&;'\"]++)", re.IGNORECASE)
+_DEEPEST = 8
+
+_known: set[str] = set()
+
+
+def know_secrets(*given: Any) -> None:
+    """Remember every secret among `given`: settings, models, mappings of options."""
+    _known.update(secret for one in given for secret in secrets_in(one))
+
+
+def secrets_in(given: Any, key: str = "", depth: int = 0) -> Iterator[str]:
+    """The secrets among the values of `given`, which stands under `key`.
+
+    By type, by the name that they stand under, and by their place in an address or in a header.
+    """
+    if depth > _DEEPEST:
+        return
+    if isinstance(given, SecretStr | SecretBytes):
+        value = given.get_secret_value()
+        yield from _values(value if isinstance(value, str) else value.decode("utf-8", "replace"))
+    elif isinstance(given, BaseModel | Mapping):
+        # A model gives its further keys too.
+        for name, value in dict(given).items():
+            if name not in OWN_NAMES:
+                secret = key if key in SECRET_MAPPINGS else str(name)
+                yield from secrets_in(value, secret, depth + 1)
+    elif isinstance(given, list | tuple):
+        for value in given:
+            yield from secrets_in(value, key, depth + 1)
+    elif isinstance(given, str):
+        yield from _values(given) if is_secret_key(key) or key in SECRET_MAPPINGS else _in_text(given)
+
+
+def mask(text: str) -> str:
+    """`text` with `***` in place of every secret that is known, and of what is written as one.
+
+    Also where it is encoded (in an address, in JSON, HTML, base64 or hexadecimal) or cut.
+    """
+    return _replaced(text, [*_known_in(text), *_written(text)])
+
+
+def masked_values(given: Any) -> Any:
+    """`given`, plain JSON, with every secret that is known masked in every text in it."""
+    if isinstance(given, Mapping):
+        return {name: masked_values(value) for name, value in given.items()}
+    if isinstance(given, list | tuple):
+        return [masked_values(value) for value in given]
+    return _replaced(given, list(_known_in(given))) if isinstance(given, str) else given
+
+
+class _Forms:
+    """The shapes in which some secrets may stand in a text."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        long = [secret for secret in secrets if len(secret) >= _RUN]
+        forms = {form for secret in long for form in _encoded(secret)}
+        self.words = [secret for secret in secrets if len(secret) < _RUN]
+        self.runs = {form[at : at + _RUN] for form in forms for at in range(len(form) - _RUN + 1)}
+        ends = range(_END, _LONGEST_END + 1)
+        self.beginnings = {secret[:size] for secret in long for size in ends}
+        self.endings = {secret[-size:] for secret in long for size in ends}
+
+
+@lru_cache(maxsize=4)
+def _forms_of(secrets: frozenset[str]) -> _Forms:
+    return _Forms(secrets)
+
+
+def _values(value: str) -> Iterator[str]:
+    # Of a header the part behind its scheme.
+    scheme, _, rest = value.strip().partition(" ")
+    one = rest.strip() if scheme.lower() in ("bearer", "basic", "token", "apikey") else value.strip()
+    if len(one) >= _SHORTEST and one.lower() not in ("true", "false", "none", "null"):
+        yield one
+
+
+def _in_text(text: str) -> Iterator[str]:
+    for found in _IN_ADDRESS.finditer(text) if "://" in text else ():
+        # What is the name as well hides nothing, and may be any word.
+        if found["password"] != found["user"]:
+            yield from _values(found["password"])
+            yield from _values(unquote(found["password"]))
+    for found in _IN_PARAMETERS.finditer(text) if "=" in text else ():
+        yield from _values(found["value"])
+
+
+def _encoded(secret: str) -> Iterator[str]:
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield from (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], html.escape(secret))
+    yield from (repr(secret)[1:-1], raw.hex(), raw.hex().upper())
+    for address in (quote(raw, safe=""), quote(raw), quote_plus(raw), "".join(f"%{byte:02X}" for byte in raw)):
+        yield from (address, re.sub("%..", lambda code: code[0].lower(), address))
+    # Behind a name or a scheme, base64 writes the same bytes in one of three ways; its ends depend on what is beside.
+    for before, skipped in ((0, 0), (1, 2), (2, 3)):
+        inner = base64.b64encode(bytes(before) + raw)[skipped:].rstrip(b"=")[: -1 if (before + len(raw)) % 3 else None]
+        yield from (inner.decode(), inner.decode().replace("+", "-").replace("/", "_"))
+
+
+def _known_in(text: str) -> Iterator[tuple[int, int]]:
+    forms = _forms_of(frozenset(_known | set(secrets_in(os.environ))))
+    yield from _runs(text, forms)
+    yield from _cut(text, forms)
+    for word in forms.words:
+        yield from (found.span() for found in re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", text))
+
+
+def _runs(text: str, forms: _Forms) -> Iterator[tuple[int, int]]:
+    for at in range(len(text) - _RUN + 1) if forms.runs else ():
+        if text[at : at + _RUN] in forms.runs:
+            yield at, at + _RUN
+
+
+def _cut(text: str, forms: _Forms) -> Iterator[tuple[int, int]]:
+    for found in _FILLER.finditer(text) if forms.beginnings else ():
+        start, end = found.span()
+        sizes = range(_LONGEST_END, _END - 1, -1)
+        before = next((size for size in sizes if text[max(0, start - size) : start] in forms.beginnings), 0)
+        after = next((size for size in sizes if text[end : end + size] in forms.endings), 0)
+        if before or after:
+            yield max(0, start - before), end + after
+
+
+def _written(text: str) -> Iterator[tuple[int, int]]:
+    for pattern, group in ((_LOOKS, "value"), (_KEY_LOOKS, 0), (_IN_ADDRESS, "password")):
+        for found in pattern.finditer(text):
+            yield found.span(group)
+
+
+def _replaced(text: str, spans: list[tuple[int, int]]) -> str:
+    parts: list[str] = []
+    shown = 0
+    for left, right in sorted(spans):
+        if left > shown or not parts:
+            parts += [text[shown:left], MASK]
+        shown = max(shown, right)
+    return "".join([*parts, text[shown:]])

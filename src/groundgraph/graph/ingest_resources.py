@@ -1,0 +1,129 @@
+"""The live objects behind an ingest graph: the store, the chains, the embedding model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from langchain_core.embeddings import Embeddings
+
+from groundgraph.chains.build_chains import check_chains, ingest_chains
+from groundgraph.core.base_fields import base_fields
+from groundgraph.core.chain import IngestChains
+from groundgraph.core.document import DOCUMENTS, WEB_PAGES
+from groundgraph.core.document_metadata import MetadataRules
+from groundgraph.core.embedder import Embedder
+from groundgraph.core.errors import ConfigurationError
+from groundgraph.core.knowledge_store import KnowledgeStore
+from groundgraph.core.secret_mask import know_secrets
+from groundgraph.core.settings import KindChains, KnowledgeBaseSettings, Settings
+from groundgraph.graph.configured_embedder import configured_embedder
+from groundgraph.graph.knowledge_base_files import KnowledgeBaseFile, knowledge_base_file
+from groundgraph.graph.resources import configured_models
+from groundgraph.graph.shared_store import SharedStore
+from groundgraph.nodes.ingest.load_documents import BatchSize
+from groundgraph.prompts import Prompts
+from groundgraph.sources.knowledge_base.store import EmbeddedStore
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+# What is lost when the process is killed is one batch: the dearer a document, the smaller it is.
+_WITH_VECTORS = BatchSize(documents=64, chars=250_000, pages=16)
+_WITH_MODEL = BatchSize(documents=16, chars=100_000, pages=16)
+_WITHOUT_MODEL = {"document", "content", "identity"}
+
+
+@dataclass(frozen=True)
+class IngestResources:
+    """What the steps of an ingest work with. Nothing here is opened before a run needs it.
+
+    Attributes:
+        settings: of the graph.
+        store: the base.
+        chains_of: the chains of a kind of data.
+        chain_names: by kind of data the signature of its chains, which the base remembers.
+        rules: the metadata of documents.
+        embedder: the embedding model; None without one.
+        size: of a batch.
+    """
+
+    settings: Settings
+    store: SharedStore
+    chains_of: Callable[[str], IngestChains]
+    chain_names: dict[str, str] = field(default_factory=dict)
+    rules: MetadataRules = field(default_factory=MetadataRules)
+    embedder: Embedder | None = None
+    size: BatchSize = field(default_factory=BatchSize)
+
+    @property
+    def base(self) -> KnowledgeBaseSettings:
+        """The settings of the base."""
+        return self.settings.knowledge_base or KnowledgeBaseSettings()
+
+    @classmethod
+    def build(
+        cls,
+        settings: Settings,
+        *,
+        source: str | None = None,
+        chat_model: BaseChatModel | None = None,
+        query_model: BaseChatModel | None = None,
+        embeddings: Embeddings | Embedder | None = None,
+        knowledge_store: KnowledgeStore | None = None,
+    ) -> IngestResources:
+        """The resources that `settings` describe; arguments as for `ingest_graph`.
+
+        Raises:
+            ConfigurationError: something cannot work; every problem is listed.
+        """
+        know_secrets(chat_model, query_model, embeddings)
+        prompts = Prompts.of(settings)
+        problems = check_chains(settings, prompts)
+        if problems:
+            raise ConfigurationError(problems)
+        base_fields(settings.knowledge_base or KnowledgeBaseSettings())
+        file = knowledge_base_file(settings, source) if knowledge_store is None else None
+        embedder = configured_embedder(settings, embeddings)
+        kinds = _kinds(settings)
+        # A model that no chain calls needs neither its package nor its key here.
+        with_model = any(_may_call_model(settings.chains.of_kind(kind)) for kind in kinds)
+        _, model = configured_models(settings, chat_model, query_model) if with_model else (None, None)
+        chains = {kind: ingest_chains(settings, kind, prompts, model) for kind in kinds}
+        return cls(
+            settings=settings,
+            store=_store(settings, file, knowledge_store),
+            chains_of=lambda kind: chains.get(kind, chains[DOCUMENTS]),
+            chain_names={kind: chains[kind].signature for kind in kinds},
+            rules=MetadataRules.of(settings.knowledge_base or KnowledgeBaseSettings(), file.fields if file else None),
+            embedder=embedder,
+            size=_WITH_MODEL if model else _WITH_VECTORS if embedder else BatchSize(),
+        )
+
+
+def _kinds(settings: Settings) -> list[str]:
+    """Every kind of data of the configuration."""
+    schemas = settings.knowledge_base.schemas if settings.knowledge_base else {}
+    return list(dict.fromkeys([DOCUMENTS, WEB_PAGES, *schemas, *(settings.chains.model_extra or {})]))
+
+
+def _may_call_model(chosen: KindChains) -> bool:
+    """Whether one of the chains is none of those that are known to do without a model."""
+    choices = (chosen.chunker, chosen.matching_text, chosen.qualifying_text)
+    names = {choice if isinstance(choice, str) else str(choice.get("name", "")) for choice in choices}
+    return not names <= _WITHOUT_MODEL
+
+
+def _store(settings: Settings, file: KnowledgeBaseFile | None, passed: KnowledgeStore | None) -> SharedStore:
+    """The store over `file`, or the one that was passed in, which belongs to whoever made it."""
+    if passed is not None:
+        return SharedStore(lambda: passed, keep=True)
+    if file is None:
+        raise ValueError("a store needs a file")
+    if file.place is not None:
+        # Not loaded by those who have no Weaviate.
+        from groundgraph.graph.weaviate_store import weaviate_store
+
+        return SharedStore(lambda: weaviate_store(settings, file))
+    return SharedStore(lambda: EmbeddedStore(file.path), file.path)

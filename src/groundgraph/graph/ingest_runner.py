@@ -1,0 +1,115 @@
+"""The compiled ingest graph: LangGraph's, with the base open around every run."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config
+from langchain_core.runnables.graph import Graph
+from langgraph.graph.state import CompiledStateGraph
+
+from groundgraph.core.blocking import run_blocking
+from groundgraph.core.settings import ReaderSettings
+from groundgraph.graph.background_loop import iterate_in_background, run_in_background
+from groundgraph.graph.shared_store import SharedStore
+from groundgraph.nodes.ingest.find_documents import PASSED_IN
+from groundgraph.nodes.ingest.readers import READERS, Readers
+
+# A batch takes seven steps, and there may be any number of batches: the plan ends an ingest, not the count of its
+# steps. The limit of a parent graph, or of a server, does not hold here for the same reason.
+RECURSION_LIMIT = 1_000_000_000
+GIVEN = "passed_in"
+
+
+class IngestRunner(CompiledStateGraph[Any, Any, Any, Any]):
+    """A compiled graph whose runs share the store of the base, which is closed after the last of them.
+
+    Each run has processes of its own that read its documents; none of them outlives it.
+
+    `StateGraph.compile` fixes the class of what it returns, so `adopt` changes it afterwards.
+    """
+
+    base: SharedStore
+    reader: ReaderSettings
+
+    @classmethod
+    def adopt(
+        cls, compiled: CompiledStateGraph[Any, Any, Any, Any], base: SharedStore, reader: ReaderSettings
+    ) -> IngestRunner:
+        """`compiled` as a runner over `base`, which reads documents within the limits of `reader`."""
+        compiled.__class__ = cls
+        runner: IngestRunner = compiled  # type: ignore[assignment]
+        runner.base = base
+        runner.reader = reader
+        return runner
+
+    def copy(self, update: dict[str, Any] | None = None) -> Any:
+        """As LangGraph's, with the base."""
+        copied = super().copy(update)
+        copied.base = self.base
+        copied.reader = self.reader
+        return copied
+
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+        """As LangGraph's.
+
+        Raises:
+            InputInvalid: there is nothing to ingest, or something that is no document.
+            EmbeddingModelChanged: the base holds vectors of another embedding model.
+            SchemaVersionUnsupported: a newer groundgraph wrote the base.
+            StorageLocked: another process held the base for too long; what was written stays.
+        """
+        given, unbounded = _without_documents(input, {**ensure_config(config), "recursion_limit": RECURSION_LIMIT})
+        readers = Readers(self.reader)
+        unbounded["configurable"] = {**unbounded.get("configurable", {}), READERS: readers}
+        async with self.base.in_use():
+            items = super().astream(given, unbounded, **kwargs)
+            try:
+                async for item in items:
+                    yield item
+            finally:
+                await run_blocking(readers.close)
+                await items.aclose()  # type: ignore[attr-defined]
+
+    async def aget_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
+        """As LangGraph's, with descriptions of the steps; the server shows it."""
+        from groundgraph.graph.studio import with_descriptions
+
+        return with_descriptions(await super().aget_graph(config, xray=xray))
+
+    def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
+        """As LangGraph's, without what the graph itself puts into the input."""
+        schema = super().get_input_jsonschema(config)
+        return {**schema, "properties": {name: one for name, one in schema["properties"].items() if name != GIVEN}}
+
+    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+        """As `astream`, for callers that are not asynchronous; runs on another thread's event loop."""
+        return iterate_in_background(self.astream(input, config, **kwargs))
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """As `ainvoke`, for callers that are not asynchronous; runs on another thread's event loop."""
+        return run_in_background(self.ainvoke(input, config, **kwargs))
+
+
+def _without_documents(given: Any, config: RunnableConfig) -> tuple[Any, RunnableConfig]:
+    """The input without its documents, and `config` with them: they may be an iterator, and stand in no checkpoint.
+
+    What the input leaves out is set to its default: on a thread, the last run's choice would hold again.
+    """
+    if not isinstance(given, Mapping):
+        return given, config
+    documents = given.get("documents")
+    rest = {name: value for name, value in given.items() if name != "documents"}
+    complete = {
+        "paths": [],
+        "dry_run": False,
+        "rebuild": False,
+        "follow_links": False,
+        **rest,
+        GIVEN: documents is not None,
+    }
+    if documents is None:
+        return complete, config
+    return complete, {**config, "configurable": {**config.get("configurable", {}), PASSED_IN: documents}}

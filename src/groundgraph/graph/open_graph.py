@@ -1,0 +1,125 @@
+"""Opening a graph with everything its settings name, and closing it again."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from langgraph.store.base import BaseStore
+
+from groundgraph.core.blocking import run_blocking
+from groundgraph.core.errors import ConfigurationError, Problem, StorageLocked, StorageUnavailable
+from groundgraph.core.retry import with_retries
+from groundgraph.core.settings import SaverSettings, Settings
+from groundgraph.core.write_ahead_log import use_write_ahead_log
+from groundgraph.graph.checkpoint_serializer import CheckpointSerializer
+from groundgraph.graph.sqlite_errors import sqlite_error
+from groundgraph.graph.turn import turn_graph
+from groundgraph.graph.turn_runner import TurnRunner
+
+_LOCK_TIMEOUT = 5.0
+
+
+@asynccontextmanager
+async def open_graph(settings: Settings, **passed: Any) -> AsyncIterator[TurnRunner]:
+    """The turn graph with the configured checkpointer and store; on leaving, both and the configured sources are
+    closed.
+
+    Args:
+        settings: from `load_settings`.
+        passed: `sources`, `chat_model`, `query_model`, `embeddings` as for `turn_graph`.
+
+    Raises:
+        ConfigurationError: see `turn_graph`; or the settings name PostgreSQL, whose packages are not installed.
+        StorageUnavailable: the server that the settings name does not answer, or the file cannot be used.
+        StorageDamaged: the file is damaged.
+    """
+    async with AsyncExitStack() as stack:
+        server = _Server(stack)
+        saver = await _open_saver(stack, server, settings, settings.checkpointer)
+        store = await _open_store(stack, server, settings, settings.store)
+        graph = turn_graph(settings, checkpointer=saver, store=store, **passed)
+        stack.push_async_callback(graph.resources.close)
+        yield graph
+
+
+class _Server:
+    """PostgreSQL's storage, loaded and opened when it is first asked for."""
+
+    def __init__(self, stack: AsyncExitStack) -> None:
+        self._stack = stack
+        self._storage: Any = None
+
+    def storage(self, key: str) -> Any:
+        if find_spec("psycopg_pool") is None or find_spec("langgraph.checkpoint.postgres") is None:
+            raise ConfigurationError([Problem(f"{key}.type", 'needs: pip install "groundgraph[postgres]"')])
+        from groundgraph.graph.postgres_storage import PostgresStorage
+
+        self._storage = self._storage or PostgresStorage(self._stack)
+        return self._storage
+
+
+def _prepared(path: Path) -> str:
+    """The file of a saver or a store, with a write-ahead log: without it each batch of the store waits for the disk,
+    more than half of a turn. LangGraph's own switch to it fails when two processes open a new file at once."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(path, timeout=_LOCK_TIMEOUT)) as connection:
+            use_write_ahead_log(connection, _LOCK_TIMEOUT)
+    except (OSError, sqlite3.Error) as error:
+        told = sqlite_error(error, str(path))
+        raise told or StorageUnavailable(
+            f"The file {path} of the checkpointer or the store cannot be used ({error}). Name another file, or free "
+            "this one."
+        ) from error
+    return str(path)
+
+
+async def _open_saver(stack: AsyncExitStack, server: _Server, settings: Settings, saver: SaverSettings) -> Any:
+    if saver.type == "memory":
+        from langgraph.checkpoint.memory import InMemorySaver
+
+        return InMemorySaver(serde=CheckpointSerializer())
+    if saver.type == "postgres":
+        return await server.storage("checkpointer").saver(saver.url, saver.pool_size)
+    import aiosqlite
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+    path = await run_blocking(_prepared, settings.at(saver.path))
+    connection = await stack.enter_async_context(aiosqlite.connect(path))
+    return AsyncSqliteSaver(connection, serde=CheckpointSerializer())
+
+
+async def _open_store(stack: AsyncExitStack, server: _Server, settings: Settings, saver: SaverSettings) -> BaseStore:
+    if saver.type == "memory":
+        from langgraph.store.memory import InMemoryStore
+
+        return InMemoryStore()
+    if saver.type == "postgres":
+        opened: BaseStore = await server.storage("store").store(saver.url, saver.pool_size)
+        return opened
+    import aiosqlite
+    from tenacity import stop_after_delay, wait_fixed
+
+    from groundgraph.graph.sqlite_store import SqliteStore
+
+    path = await run_blocking(_prepared, settings.at(saver.path))
+    connection = await stack.enter_async_context(aiosqlite.connect(path, isolation_level=None))
+    await connection.execute("PRAGMA synchronous=NORMAL")
+    store = await stack.enter_async_context(SqliteStore(connection, path))
+    # Another process may be taking the same steps of the same new file; afterwards there are none left.
+    try:
+        await with_retries(store.setup, _may_be_a_race, stop=stop_after_delay(_LOCK_TIMEOUT), wait=wait_fixed(0.05))
+    except sqlite3.Error as error:
+        told = sqlite_error(error, path)
+        raise told or error from error
+    return store
+
+
+def _may_be_a_race(error: BaseException) -> bool:
+    told = sqlite_error(error)
+    return isinstance(error, sqlite3.Error) and (told is None or isinstance(told, StorageLocked))

@@ -1,0 +1,259 @@
+"""Keeping a file of conversations small: old steps, old conversations, and the evidence of both."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from langgraph.channels.delta import DeltaChannel
+from langgraph.store.base import BaseStore, PutOp
+
+from groundgraph.core.errors import ConfigurationError, InputInvalid
+from groundgraph.core.evidence_store import NAMESPACE
+from groundgraph.core.provenance import provenance_namespace, turn_of_thread
+from groundgraph.core.thread_id import checked_thread_id
+from groundgraph.graph.evidence_references import items_below, keys_in, referred
+from groundgraph.graph.forget_thread import remove_thread, remove_unused
+from groundgraph.graph.sqlite_errors import sqlite_error
+from groundgraph.graph.thread_locks import held_thread
+from groundgraph.graph.turn_points import Cut, TurnPoint, cut_before
+from groundgraph.graph.turn_runner import TurnRunner
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+# Longer than `WRITTEN_AGAIN_AFTER`, so that a turn of another process, whose checkpoints may not be there yet, loses
+# none of its texts; and long enough for a person who decides about an answer that a saver of another graph keeps.
+UNREFERRED_FOR = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What was removed.
+
+    Attributes:
+        threads: conversations that were looked at.
+        forgotten: those of them that were removed as a whole.
+        checkpoints: states of conversations.
+        records: provenance records of turns.
+        bodies: texts of evidence that nothing refers to any more.
+    """
+
+    threads: int = 0
+    forgotten: int = 0
+    checkpoints: int = 0
+    records: int = 0
+    bodies: int = 0
+
+
+async def prune_checkpoints(
+    graph: TurnRunner,
+    *,
+    keep_turns: int | None = None,
+    older_than: timedelta | None = None,
+    threads: Sequence[str] | None = None,
+    compact: bool = True,
+) -> Pruned:
+    """Remove what is old from the SQLite files of a graph.
+
+    A conversation that stays can be read and goes on: all of its messages are kept, and the last turns can be stepped
+    through, resumed and forked. Of the turns before them the steps and the provenance records go. Do it while no other
+    process answers. What was killed can be done again: texts of evidence that it left behind go as well, once they were
+    not written for a day and neither a record in the store nor a checkpoint in this saver refers to them; with
+    `threads` they stay.
+
+    Args:
+        graph: a turn or retrieval graph with its checkpointer and store, for example from `open_graph`.
+        keep_turns: how many turns of each conversation keep their steps and records; all when absent.
+        older_than: conversations without a turn in this time are forgotten as a whole; none when absent.
+        threads: the conversations to look at; all of the file when absent. Those of other graphs are left alone.
+        compact: give the space back to the disk.
+
+    Raises:
+        InputInvalid: there is nothing to do, less than one turn is to be kept, the age is negative, `threads` is one
+            text, or no thread can have one of these ids.
+        ConfigurationError: the checkpointer is no SQLite saver.
+        ThreadBusy: a turn of this process held a conversation for longer than a turn may take.
+        StorageLocked: another process holds a file; what was removed before stays removed.
+    """
+    check_limits(keep_turns, older_than)
+    if isinstance(threads, str):
+        raise InputInvalid(f"threads is the text '{threads}'; pass a list of thread ids.")
+    for thread in threads or ():
+        checked_thread_id(thread)
+    saver = _sqlite_saver(graph)
+    before = None if older_than is None else _time_before(older_than)
+    try:
+        return await _Pruning(graph, saver, keep_turns, before).of(threads, compact=compact)
+    except sqlite3.Error as error:
+        told = sqlite_error(error)
+        if told is None:
+            raise
+        raise told from error
+
+
+def check_limits(keep_turns: int | None, older_than: timedelta | None) -> None:
+    """Nothing, when `prune_checkpoints` has something to do with these arguments.
+
+    Raises:
+        InputInvalid: it has not.
+    """
+    if keep_turns is None and older_than is None:
+        raise InputInvalid("Nothing to prune: give keep_turns (--keep-turns), older_than (--older-than) or both.")
+    if keep_turns is not None and keep_turns < 1:
+        raise InputInvalid(f"keep_turns is {keep_turns}; at least the last turn has to stay, else forget the thread.")
+    if older_than is not None and older_than < timedelta(0):
+        raise InputInvalid(f"older_than is {older_than}; a time in the future would forget every conversation.")
+
+
+def _time_before(age: timedelta) -> datetime:
+    try:
+        return datetime.now(UTC) - age
+    except OverflowError:
+        # Older than any date: nothing is.
+        return datetime.min.replace(tzinfo=UTC)
+
+
+def _sqlite_saver(graph: TurnRunner) -> AsyncSqliteSaver:
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+    if not isinstance(graph.checkpointer, AsyncSqliteSaver):
+        kind = type(graph.checkpointer).__name__
+        raise ConfigurationError(
+            f"Only conversations in a SQLite file can be pruned, and the checkpointer is {kind}. LangGraph "
+            "Server has a time to live for threads; `forget_thread` works on every checkpointer."
+        )
+    return graph.checkpointer
+
+
+@dataclass(frozen=True)
+class _Pruning:
+    """One run over the conversations of a file."""
+
+    graph: TurnRunner
+    saver: AsyncSqliteSaver
+    keep: int | None
+    before: datetime | None
+
+    async def of(self, threads: Sequence[str] | None, *, compact: bool) -> Pruned:
+        """What was removed of `threads`."""
+        # aiosqlite is loaded with the saver.
+        from groundgraph.graph import sqlite_cut
+
+        await self.saver.setup()
+        wait = self.graph.resources.settings.deadlines.turn
+        total, candidates = Pruned(), set[str]()
+        for thread in await sqlite_cut.thread_ids(self.saver) if threads is None else threads:
+            async with held_thread(self.saver, thread, wait):
+                done, keys = await self._thread(thread)
+            candidates |= keys
+            total = _sum(total, done)
+        if threads is None:
+            candidates |= await self._old_texts()
+        total = replace(total, bodies=await remove_unused(self.graph, candidates))
+        if compact:
+            await sqlite_cut.compact(self._holders())
+        return total
+
+    async def _old_texts(self) -> set[str]:
+        """The keys of all evidence that no turn under way can have written.
+
+        A process that was killed between a record and its texts, or before a record, left some that nothing refers to.
+        """
+        from langgraph.store.sqlite.aio import AsyncSqliteStore
+
+        from groundgraph.graph.sqlite_cut import keys_before
+
+        store = self.graph.resources.evidence.store_of(self.graph.store)
+        if not isinstance(store, AsyncSqliteStore):
+            return set()
+        age = UNREFERRED_FOR.total_seconds() + self.graph.resources.settings.deadlines.turn
+        return await keys_before(store, NAMESPACE, age)
+
+    async def _thread(self, thread: str) -> tuple[Pruned, set[str]]:
+        """What was removed of one conversation, and the evidence that this referred to."""
+        points, last = await self._points(thread)
+        if not any(point.turn for point in points):
+            return Pruned(), set()
+        if self.before is not None and last < self.before:
+            keys = await referred(self.saver, self.graph.store, thread)
+            gone = await remove_thread(self.graph, thread)
+            return Pruned(1, 1, gone.checkpoints, gone.records), keys
+        cut = cut_before(points, self.keep) if self.keep else None
+        if cut is None:
+            return Pruned(1), set()
+        return await self._cut(thread, cut)
+
+    async def _points(self, thread: str) -> tuple[list[TurnPoint], datetime]:
+        """The checkpoints, the newest first, and when that was written."""
+        points, last = list[TurnPoint](), datetime.min.replace(tzinfo=UTC)
+        async for one in self.saver.alist({"configurable": {"thread_id": thread, "checkpoint_ns": ""}}):
+            last = max(last, datetime.fromisoformat(one.checkpoint["ts"]))
+            points.append(_point(one))
+        return points, last
+
+    async def _cut(self, thread: str, cut: Cut) -> tuple[Pruned, set[str]]:
+        from groundgraph.graph.sqlite_cut import cut_thread
+
+        keys = {key for point in cut.removed for key in point.evidence}
+        if cut.removed:
+            await cut_thread(self.saver, thread, cut, await self._whole_values(thread, cut.root.id))
+        records, more = await _remove_records(self.graph.store, thread, cut.turns) if self.graph.store else (0, set())
+        return Pruned(1, 0, len(cut.removed), records), keys | more
+
+    async def _whole_values(self, thread: str, point: str) -> dict[str, Any]:
+        """The values at a checkpoint of the channels that it holds as changes since an earlier one."""
+        place: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": "", "checkpoint_id": point}}
+        kept = await self.saver.aget_tuple(place)
+        if kept is None:
+            return {}
+        here, state = kept.checkpoint, await self.graph.aget_state(place)
+        return {
+            name: state.values[name]
+            for name, channel in self.graph.channels.items()
+            if isinstance(channel, DeltaChannel)
+            and name in here["channel_versions"]
+            and name not in here["channel_values"]
+            and name in state.values
+        }
+
+    def _holders(self) -> list[Any]:
+        """What holds a connection to a file."""
+        return [one for one in (self.saver, self.graph.store) if getattr(one, "conn", None) is not None]
+
+
+def _point(one: Any) -> TurnPoint:
+    values = one.checkpoint["channel_values"]
+    turn = values.get("turn")
+    # Another graph may keep something under this name too.
+    ours = isinstance(turn, dict) and turn.keys() >= {"id", "question", "message_id"}
+    parent = (one.parent_config or {}).get("configurable", {}).get("checkpoint_id")
+    writes = [write[2] for write in one.pending_writes or ()]
+    return TurnPoint(
+        id=one.checkpoint["id"],
+        parent=parent,
+        turn=turn["id"] if ours else None,
+        begins=one.metadata.get("source") == "input",
+        evidence=frozenset(keys_in([values, writes])),
+    )
+
+
+async def _remove_records(store: BaseStore, thread: str, kept: frozenset[str]) -> tuple[int, set[str]]:
+    """Remove the provenance of all turns but `kept`; how many there were, and the evidence that they referred to."""
+    space = provenance_namespace(thread)
+    old = [item async for item in items_below(store, space) if turn_of_thread(item.value) not in kept]
+    if old:
+        await store.abatch([PutOp(space, item.key, None) for item in old])
+    return len(old), {key for item in old for key in keys_in(item.value)}
+
+
+def _sum(one: Pruned, other: Pruned) -> Pruned:
+    return Pruned(
+        one.threads + other.threads,
+        one.forgotten + other.forgotten,
+        one.checkpoints + other.checkpoints,
+        one.records + other.records,
+    )

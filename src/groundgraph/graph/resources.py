@@ -1,0 +1,262 @@
+"""The live objects behind a graph: sources, models, evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.embeddings import Embeddings
+from langgraph.store.base import BaseStore
+
+from groundgraph.chains.structured_answer import AnswerTemplates
+from groundgraph.core.chain import IDENTITY, QueryChains, Reranker
+from groundgraph.core.chain_conflicts import two_rerankers
+from groundgraph.core.embedder import Embedder
+from groundgraph.core.errors import ConfigurationError, FilterInvalid, Problem
+from groundgraph.core.evidence_store import EvidenceStore
+from groundgraph.core.filters import check_filters
+from groundgraph.core.idle_settings import Passed, idle_settings
+from groundgraph.core.registry import nearest
+from groundgraph.core.schema import SourceSchema
+from groundgraph.core.scope import scope_problems
+from groundgraph.core.secret_mask import know_secrets
+from groundgraph.core.settings import ChainSettings, Settings
+from groundgraph.graph.configured_extractor import configured_extractor
+from groundgraph.graph.configured_model import configured_model
+from groundgraph.graph.quiet_model import without_thinking
+from groundgraph.graph.tracing import traced_chains
+from groundgraph.prompts import Prompts
+from groundgraph.sources.contract import GroundedSource
+
+if TYPE_CHECKING:
+    from langchain_core.documents import BaseDocumentCompressor
+    from langchain_core.language_models import BaseChatModel
+
+    from groundgraph.chains.ask_extractor import AskExtractor, Extractor
+    from groundgraph.chains.rerank import Rerank
+    from groundgraph.nodes.arrange_results import ClusterMethod
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the nodes of one graph work with. Nothing here is opened before a run needs it."""
+
+    settings: Settings
+    sources: dict[str, GroundedSource]
+    schemas: dict[str, SourceSchema | None]
+    prompts: Prompts
+    templates: AnswerTemplates
+    evidence: EvidenceStore
+    chat_model: BaseChatModel | None = None
+    query_model: BaseChatModel | None = None
+    extractor: AskExtractor | None = None
+    embedder: Embedder | None = None
+    query_chains: QueryChains = IDENTITY
+    rerankers: dict[str, Rerank] = field(default_factory=dict)
+    clustering: list[ClusterMethod] = field(default_factory=list)
+    owned: tuple[GroundedSource, ...] = field(default=())
+
+    @classmethod
+    def build(
+        cls,
+        settings: Settings,
+        *,
+        sources: Sequence[GroundedSource] | None = None,
+        chat_model: BaseChatModel | None = None,
+        query_model: BaseChatModel | None = None,
+        embeddings: Embeddings | Embedder | None = None,
+        reranker: Reranker | BaseDocumentCompressor | None = None,
+        extractor: Extractor | None = None,
+        store: BaseStore | None = None,
+    ) -> Resources:
+        """The resources that `settings` describe; what is passed in stands beside the sources and in place of the
+        models.
+
+        Raises:
+            ConfigurationError: something cannot work; every problem is listed.
+        """
+        _check_given(settings, sources or ())
+        know_secrets(chat_model, query_model, embeddings, reranker, extractor)
+        prompts = Prompts.of(settings)
+        chat, queries = configured_models(settings, chat_model, query_model)
+        embedder = _embedder(settings, embeddings)
+        chains = _query_chains(settings, prompts, queries)
+        bare = _configured_sources(
+            settings, embedder, chains, from_python=sources, passed_embedder=embeddings is not None
+        )
+        configured = _with_topic_indices(bare, settings, prompts, queries)
+        by_name = _by_name([*configured, *(sources or ())])
+        schemas = {name: source.get_schema() for name, source in by_name.items()}
+        has_extractor = extractor is not None or settings.intent.extraction_config is not None
+        _check(settings, schemas, Passed(queries is not None or has_extractor, reranker is not None))
+        if reranker is not None and two_rerankers(settings.chains, merged=True):
+            raise ConfigurationError(
+                [Problem("chains.query.reranker", "there are two rerankers: this, and `reranker=`")]
+            )
+        return cls(
+            settings=settings,
+            sources=by_name,
+            schemas=schemas,
+            prompts=prompts,
+            templates=AnswerTemplates.compile(settings.synthesis, prompts),
+            evidence=EvidenceStore(store),
+            chat_model=chat,
+            query_model=queries,
+            extractor=configured_extractor(settings, schemas, extractor),
+            embedder=embedder,
+            query_chains=chains,
+            rerankers=_rerankers(settings, prompts, queries, reranker),
+            clustering=_clustering(settings, embedder),
+            owned=tuple(configured),
+        )
+
+    async def close(self) -> None:
+        """Close the sources that were built from the configuration; those passed in belong to whoever made them."""
+        for source in self.owned:
+            await source.close()
+
+
+# What follows is loaded by those who configure it only: a process is to give its first answer soon (L10).
+
+
+def _embedder(settings: Settings, passed: Embeddings | Embedder | None) -> Embedder | None:
+    if passed is None and settings.embedding_model is None:
+        return None
+    from groundgraph.graph.configured_embedder import configured_embedder
+
+    return configured_embedder(settings, passed)
+
+
+def _query_chains(settings: Settings, prompts: Prompts, model: BaseChatModel | None) -> QueryChains:
+    if settings.chains == ChainSettings():
+        return IDENTITY
+    from groundgraph.chains.build_chains import query_chains
+
+    return traced_chains(query_chains(settings, prompts, model), settings.tracing)
+
+
+def _with_topic_indices(
+    sources: list[GroundedSource], settings: Settings, prompts: Prompts, model: BaseChatModel | None
+) -> list[GroundedSource]:
+    if not settings.topic_indices:
+        return sources
+    from groundgraph.graph.configured_topics import with_topic_indices
+
+    return with_topic_indices(sources, settings, prompts, model)
+
+
+def _rerankers(
+    settings: Settings,
+    prompts: Prompts,
+    model: BaseChatModel | None,
+    passed: Reranker | BaseDocumentCompressor | None,
+) -> dict[str, Rerank]:
+    if passed is None and not settings.reranker.enabled:
+        return {}
+    from groundgraph.graph.configured_reranker import configured_rerankers
+
+    return configured_rerankers(settings, prompts, model, passed)
+
+
+def _clustering(settings: Settings, embedder: Embedder | None) -> list[ClusterMethod]:
+    if not settings.result_processing.cluster_steps:
+        return []
+    from groundgraph.graph.configured_clustering import configured_clustering
+
+    return configured_clustering(settings, embedder)
+
+
+def configured_models(
+    settings: Settings, chat_model: BaseChatModel | None = None, query_model: BaseChatModel | None = None
+) -> tuple[BaseChatModel | None, BaseChatModel | None]:
+    """The model that writes answers, and the one that writes queries and works in the chains of a knowledge base.
+
+    What is passed in stands in place of what the settings name.
+
+    Raises:
+        ConfigurationError: a model cannot be built.
+    """
+    chat = chat_model or configured_model(settings.llm, "llm")
+    queries = query_model or configured_model(settings.query_llm, "query_llm") or without_thinking(chat)
+    return chat, queries or chat
+
+
+def _configured_sources(
+    settings: Settings,
+    embedder: Embedder | None,
+    chains: QueryChains,
+    *,
+    from_python: Sequence[GroundedSource] | None,
+    passed_embedder: bool,
+) -> list[GroundedSource]:
+    if from_python and not settings.sources and settings.knowledge_base is None:
+        return []
+    from groundgraph.graph.configured_sources import configured_sources
+
+    return configured_sources(settings, embedder, chains, from_python=from_python, passed_embedder=passed_embedder)
+
+
+def _check_given(settings: Any, sources: Sequence[Any]) -> None:
+    """Refuse what a type checker would have: nobody has to run one."""
+    if not isinstance(settings, Settings):
+        told = f"settings are what load_settings() gives, and this is a value of type {type(settings).__name__}"
+        raise ConfigurationError([Problem("", told)])
+    for source in sources:
+        if not (isinstance(getattr(source, "name", None), str) and hasattr(source, "query")):
+            told = f"a value of type {type(source).__name__} is no source; LangChainSource wraps retrievers and stores"
+            raise ConfigurationError([Problem("sources", told)])
+
+
+def _by_name(sources: Sequence[GroundedSource]) -> dict[str, GroundedSource]:
+    by_name: dict[str, GroundedSource] = {}
+    for source in sources:
+        if source.name in by_name:
+            raise ConfigurationError([Problem("sources", f"two sources are called '{source.name}'")])
+        by_name[source.name] = source
+    return by_name
+
+
+def _check(settings: Settings, schemas: dict[str, SourceSchema | None], passed: Passed) -> None:
+    intent = settings.intent
+    problems = [
+        problem
+        for key, filters in (("default_filters", intent.default_filters), ("filters", intent.filters))
+        for problem in _filter_problems(f"intent.{key}", filters, schemas)
+    ]
+    problems += [Problem(".".join(map(str, key)), message) for key, message in idle_settings(settings, passed)]
+    problems += scope_problems(settings.retrieval.scope_filters, intent.default_filters, schemas)
+    problems += [
+        Problem(f"intent.{name}", f"belongs to mode '{mode}', but the mode is '{intent.mode}'")
+        for name, mode in (("filters", "static"), ("text_queries", "static"), ("template", "template"))
+        if getattr(intent, name) and intent.mode != mode
+    ]
+    if settings.synthesis.evidence_per_source and settings.result_processing.cluster_steps:
+        problems.append(
+            Problem("synthesis.evidence_per_source", "a cluster holds evidence of several sources; drop one")
+        )
+    if intent.mode == "template" and not intent.template:
+        problems.append(Problem("intent.template", "mode 'template' needs a template"))
+    if intent.mode == "static" and not (intent.text_queries or intent.include_message_as_query):
+        problems.append(
+            Problem("intent.text_queries", "mode 'static' needs queries, or include_message_as_query: true")
+        )
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def _filter_problems(
+    key: str, filters: dict[str, dict[str, Any]], schemas: dict[str, SourceSchema | None]
+) -> list[Problem]:
+    problems: list[Problem] = []
+    for name, fields in filters.items():
+        if name not in schemas:
+            known = list(schemas)
+            message = f"there is no source '{name}'.{nearest(name, known)} Known: {', '.join(known)}."
+            problems.append(Problem(f"{key}.{name}", message))
+            continue
+        try:
+            check_filters(schemas[name], fields, source=name)
+        except FilterInvalid as error:
+            problems.append(Problem(f"{key}.{name}", str(error)))
+    return problems

@@ -1,0 +1,173 @@
+"""The retrieval graph: intent, retrieval and merging alone, for an agent that writes its answers itself (T8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from langchain_core.embeddings import Embeddings
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.channels import UntrackedValue
+from langgraph.graph import END, START
+from langgraph.store.base import BaseStore
+from typing_extensions import TypedDict
+
+from groundgraph.core.chain import Reranker
+from groundgraph.core.context import Context
+from groundgraph.core.embedder import Embedder
+from groundgraph.core.settings import Settings
+from groundgraph.core.turn_values import Outcome
+from groundgraph.graph.background_loop import run_in_background
+from groundgraph.graph.resources import Resources
+from groundgraph.graph.retrieval_part import add_retrieval
+from groundgraph.graph.state import Lifetime, TurnInput, TurnState
+from groundgraph.graph.tracing import state_graph, traced_runs
+from groundgraph.graph.turn import RECURSION_LIMIT, with_long_threads
+from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.nodes.begin_turn import begin_turn
+from groundgraph.nodes.give_context import give_context
+from groundgraph.sources.contract import GroundedSource
+
+if TYPE_CHECKING:
+    from langchain_core.documents import BaseDocumentCompressor
+    from langchain_core.language_models import BaseChatModel
+
+    from groundgraph.chains.ask_extractor import Extractor
+
+
+class RetrievalState(TurnState, total=False):
+    """The channels of a turn, and what a retrieval gives instead of an answer."""
+
+    context: Annotated[str, Lifetime("run", ("give_context",)), UntrackedValue]
+    evidence: Annotated[list[dict[str, Any]], Lifetime("run", ("give_context",)), UntrackedValue]
+
+
+class RetrievalOutput(TypedDict, total=False):
+    """What a caller gets."""
+
+    context: Annotated[str, UntrackedValue]
+    evidence: Annotated[list[dict[str, Any]], UntrackedValue]
+    outcome: Annotated[Outcome, UntrackedValue]
+    notes: Annotated[list[str], UntrackedValue]
+    provenance: Annotated[dict[str, Any], UntrackedValue]
+
+
+class RetrievedContext(NamedTuple):
+    """What was found for a question; `context, evidence, provenance, outcome = …` takes it apart.
+
+    Attributes:
+        context: the texts of the evidence, each under its label.
+        evidence: the pieces of evidence in the order of their labels, as `SourceResult.to_dict` gives them.
+        provenance: the record of the retrieval.
+        outcome: `answered` when there is evidence, else `insufficient`, `unavailable` or `chat` as for a turn.
+    """
+
+    context: str
+    evidence: list[dict[str, Any]]
+    provenance: dict[str, Any]
+    outcome: str
+
+
+def retrieval_graph(
+    settings: Settings,
+    *,
+    sources: Sequence[GroundedSource] | None = None,
+    chat_model: BaseChatModel | None = None,
+    query_model: BaseChatModel | None = None,
+    embeddings: Embeddings | Embedder | None = None,
+    reranker: Reranker | BaseDocumentCompressor | None = None,
+    extractor: Extractor | None = None,
+    checkpointer: Any = None,
+    store: BaseStore | None = None,
+) -> TurnRunner:
+    """The compiled retrieval graph; arguments and errors as for `turn_graph`."""
+    resources = Resources.build(
+        settings,
+        sources=sources,
+        chat_model=chat_model,
+        query_model=query_model,
+        embeddings=embeddings,
+        reranker=reranker,
+        extractor=extractor,
+        store=store,
+    )
+    return _compiled(resources, checkpointer, store)
+
+
+def _compiled(resources: Resources, checkpointer: Any, store: BaseStore | None) -> TurnRunner:
+    settings, prompts, evidence = resources.settings, resources.prompts, resources.evidence
+    builder = state_graph(settings.tracing, evidence)(
+        RetrievalState, context_schema=Context, input_schema=TurnInput, output_schema=RetrievalOutput
+    )
+    builder.add_node("begin_turn", begin_turn(settings, prompts, evidence, list(resources.sources)))
+    ranked = add_retrieval(builder, resources, reply="give_context")
+    builder.add_node("give_context", give_context(settings, prompts, evidence))
+    builder.add_edge(START, "begin_turn")
+    builder.add_edge(ranked, "give_context")
+    builder.add_edge("give_context", END)
+    compiled = builder.compile(checkpointer=with_long_threads(checkpointer), store=store, name="retrieval")
+    runner = TurnRunner.adopt(compiled, resources)
+    runner.config = {"recursion_limit": RECURSION_LIMIT}
+    return traced_runs(runner, settings.tracing)
+
+
+async def retrieve_context(
+    graph: TurnRunner, question: str, *, config: RunnableConfig | None = None, context: Context | None = None
+) -> RetrievedContext:
+    """What the graph's sources hold for `question`; no answer is written and no thread is touched.
+
+    Args:
+        graph: a turn graph or a retrieval graph.
+        question: in words.
+        config: of the run: callbacks, tags.
+        context: the choices of this run.
+
+    Raises:
+        GroundGraphError: as for a turn.
+    """
+    found = await retrieval_alone(graph).ainvoke({"question": question}, config, context=context)
+    return RetrievedContext(found["context"], found["evidence"], found["provenance"], found["outcome"])
+
+
+def retrieval_alone(graph: TurnRunner) -> TurnRunner:
+    """The retrieval part of `graph` as a graph of its own, without checkpoints."""
+    if graph.alone is None:
+        graph.alone = _compiled(graph.resources, False, graph.store if isinstance(graph.store, BaseStore) else None)
+    return graph.alone
+
+
+def retrieval_tool(
+    graph: TurnRunner | Settings,
+    *,
+    name: str = "search_knowledge",
+    description: str | None = None,
+    context: Context | None = None,
+) -> BaseTool:
+    """A LangChain tool over `retrieve_context`, whose tool message has the evidence as its artifact.
+
+    Args:
+        graph: a turn or retrieval graph, or settings to build one from.
+        name: of the tool.
+        description: what the model is told about it.
+        context: the choices of every search, for example the scope of a tenant; the model cannot change them.
+    """
+    runner = retrieval_graph(graph) if isinstance(graph, Settings) else graph
+
+    async def search(question: str) -> tuple[str, list[dict[str, Any]]]:
+        found = await retrieve_context(runner, question, context=context)
+        notes = "\n".join(found.provenance["notes"])
+        told = found.context or f"Nothing was found ({found.outcome})."
+        return (f"{told}\n\n{notes}" if notes else told), found.evidence
+
+    def search_and_wait(question: str) -> tuple[str, list[dict[str, Any]]]:
+        home = runner.home()
+        return run_in_background(search(question), home)
+
+    return StructuredTool.from_function(
+        search_and_wait,
+        coroutine=search,
+        name=name,
+        description=description or "Search the knowledge base. Cite passages by their number in square brackets.",
+        response_format="content_and_artifact",
+    )

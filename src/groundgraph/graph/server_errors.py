@@ -1,0 +1,28 @@
+"""What goes wrong with the server behind checkpoints and store, as errors of ours."""
+
+from __future__ import annotations
+
+import sys
+
+from groundgraph.core.errors import GroundGraphError, StorageLocked, StorageUnavailable
+from groundgraph.core.secret_mask import mask
+
+_LOCKED = "55P03"
+
+
+def server_error(error: BaseException) -> GroundGraphError | None:
+    """The typed error for an error of psycopg that the server or the way to it caused; None for any other error."""
+    # Not imported for this: an error of psycopg only comes when it is loaded.
+    psycopg = sys.modules.get("psycopg")
+    if psycopg is None or not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return None
+    if getattr(error, "sqlstate", None) == _LOCKED:
+        return StorageLocked(
+            "Another session kept a table of this graph locked for longer than five seconds. Nothing was lost: ask "
+            "again."
+        )
+    reason = " ".join(mask(str(error)).split())
+    return StorageUnavailable(
+        f"PostgreSQL, which keeps the threads or the evidence of this graph, does not answer: {reason}. What was "
+        "written before is safe: ask again, or resume the turn, when the server is back."
+    )

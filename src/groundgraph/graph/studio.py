@@ -1,0 +1,64 @@
+"""What LangGraph Studio reads of a graph from the server: what its steps do, and which values hold by default (U3)."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Collection
+from typing import Any
+
+from langchain_core.runnables.graph import Graph
+
+from groundgraph.core.settings import Settings
+
+_HOMES = ("groundgraph.nodes", "groundgraph.nodes.ingest")
+# Ids of features mean something to who reads the code, not to who looks at a picture.
+_FEATURE_IDS = re.compile(r"\s?\((?:[A-Z]\d+(?:, | to )?)+\)")
+
+
+def with_descriptions(graph: Graph) -> Graph:
+    """`graph` with a description in the metadata of each of its steps: the first line of the step's own file."""
+    for name, node in graph.nodes.items():
+        if told := description_of(name):
+            graph.nodes[name] = node._replace(metadata={**(node.metadata or {}), "description": told})
+    return graph
+
+
+def description_of(step: str) -> str:
+    """What the step called `step` does, in a sentence; empty for what is no step of ours."""
+    modules = (sys.modules.get(f"{home}.{step}") for home in _HOMES)
+    text = next((module.__doc__ for module in modules if module is not None and module.__doc__), "")
+    return _FEATURE_IDS.sub("", text.strip().partition("\n\n")[0].replace("\n", " "))
+
+
+def with_defaults(schema: dict[str, Any], settings: Settings, steps: Collection[str]) -> dict[str, Any]:
+    """The schema of a run's context with the values of the settings as defaults.
+
+    Args:
+        schema: of `Context`, whose fields are None by default: the settings decide.
+        settings: those of the graph.
+        steps: the names of the graph's steps; a field is shown at those of its steps that the graph has.
+    """
+    defaults = {
+        "style": settings.configured_style,
+        "top_k": settings.retrieval.top_k,
+        "score_threshold": settings.retrieval.score_threshold,
+        "instruction": settings.synthesis.instruction,
+        "allow_parametric": settings.synthesis.allow_parametric,
+        "require_citations": settings.synthesis.require_citations,
+        "citation_format": settings.synthesis.citation_format,
+    }
+    fields = {
+        name: _at_its_steps({**field, "default": defaults.get(name, field.get("default"))}, steps)
+        for name, field in schema["properties"].items()
+    }
+    return {**schema, "properties": fields}
+
+
+def _at_its_steps(field: dict[str, Any], steps: Collection[str]) -> dict[str, Any]:
+    if "langgraph_nodes" not in field:
+        return field
+    shown = [step for step in field["langgraph_nodes"] if step in steps]
+    if shown:
+        return {**field, "langgraph_nodes": shown}
+    return {key: value for key, value in field.items() if not key.startswith("langgraph_")}

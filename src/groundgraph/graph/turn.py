@@ -1,0 +1,236 @@
+"""The turn graph: one message in, one checked answer out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.embeddings import Embeddings
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.store.base import BaseStore
+
+from groundgraph.core.chain import Reranker
+from groundgraph.core.context import Context
+from groundgraph.core.embedder import Embedder
+from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.settings import Settings
+from groundgraph.graph.checkpoint_serializer import runs_code
+from groundgraph.graph.resources import Resources
+from groundgraph.graph.retrieval_part import add_retrieval
+from groundgraph.graph.state import TurnInput, TurnOutput, TurnState
+from groundgraph.graph.synchronous_savers import refuse_synchronous
+from groundgraph.graph.tracing import state_graph, traced_runs
+from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.nodes.answer_conversational import answer_conversational
+from groundgraph.nodes.answer_hybrid import answer_hybrid
+from groundgraph.nodes.answer_state import AnswerInput
+from groundgraph.nodes.answer_structured import answer_structured
+from groundgraph.nodes.begin_turn import begin_turn
+from groundgraph.nodes.check_citations import check_citations
+from groundgraph.nodes.record_turn import record_turn
+from groundgraph.nodes.refuse_answer import RefuseAnswerInput, refuse_answer
+from groundgraph.nodes.report_absence import report_absence
+from groundgraph.sources.contract import GroundedSource
+
+if TYPE_CHECKING:
+    from langchain_core.documents import BaseDocumentCompressor
+    from langchain_core.language_models import BaseChatModel
+
+    from groundgraph.chains.ask_extractor import Extractor
+
+logger = logging.getLogger(__name__)
+
+RECURSION_LIMIT = 50
+ANSWERS: dict[Hashable, str] = {
+    "structured": "answer_structured",
+    "conversational": "answer_conversational",
+    "hybrid": "answer_hybrid",
+    "no evidence": "report_absence",
+}
+
+
+def turn_graph(
+    settings: Settings,
+    *,
+    sources: Sequence[GroundedSource] | None = None,
+    chat_model: BaseChatModel | None = None,
+    query_model: BaseChatModel | None = None,
+    embeddings: Embeddings | Embedder | None = None,
+    reranker: Reranker | BaseDocumentCompressor | None = None,
+    extractor: Extractor | None = None,
+    checkpointer: Any = None,
+    store: BaseStore | None = None,
+) -> TurnRunner:
+    """The compiled graph of a turn. It opens nothing by itself.
+
+    Args:
+        settings: from `load_settings`; they decide the topology.
+        sources: beside those of the settings.
+        chat_model: writes answers, in place of `settings.llm`.
+        query_model: writes search queries in mode `extract`, in place of `settings.query_llm`.
+        embeddings: the embedding model of knowledge bases, in place of `settings.embeddings`.
+        reranker: judges the merged results, in place of those of `settings.reranker`: an object or function that gives
+            one score per candidate, or one of LangChain's document compressors.
+        extractor: fills in the intent in mode `extract`, in place of `settings.intent.extraction_config`: a chat model,
+            or a Runnable or function that is given the messages of the prompt and returns a mapping, a text that holds
+            one, or a message.
+        checkpointer: any LangGraph saver with asynchronous methods; leave it out for a subgraph or a server. Inside a
+            parent graph, False keeps nothing of the turn's steps, and True a conversation of its own.
+        store: holds evidence and provenance records; without one, evidence stays in the state and checkpoints are
+        large.
+
+    Raises:
+        ConfigurationError: settings and sources cannot work together; every problem is listed.
+    """
+    resources = Resources.build(
+        settings,
+        sources=sources,
+        chat_model=chat_model,
+        query_model=query_model,
+        embeddings=embeddings,
+        reranker=reranker,
+        extractor=extractor,
+        store=store,
+    )
+    return compiled_turn(resources, checkpointer=checkpointer, store=store)
+
+
+def compiled_turn(resources: Resources, *, checkpointer: Any = None, store: BaseStore | None = None) -> TurnRunner:
+    """The graph of a turn over `resources`; see `turn_graph`.
+
+    Raises:
+        ConfigurationError: a policy needs a model, and there is none; or a person is to decide, and no step is kept.
+    """
+    _check_policies(resources)
+    _check_review(resources.settings, checkpointer)
+    compiled = _builder(resources).compile(checkpointer=with_long_threads(checkpointer), store=store, name="turn")
+    runner = TurnRunner.adopt(compiled, resources)
+    runner.config = {"recursion_limit": RECURSION_LIMIT}
+    return traced_runs(runner, resources.settings.tracing)
+
+
+def _check_policies(resources: Resources) -> None:
+    policies = resources.settings.citation_check.model_dump()
+    problems = [
+        Problem(f"citation_check.{name}", "repair needs a model that writes again; set llm or pass chat_model")
+        for name, policy in policies.items()
+        if policy == "repair" and resources.chat_model is None
+    ]
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def _check_review(settings: Settings, checkpointer: Any) -> None:
+    if checkpointer is False and settings.human_review.asks:
+        # Run again as a whole, the turn would write another answer, which the person who decides has never seen.
+        reason = (
+            "needs the steps of a turn, and checkpointer=False keeps none; leave the checkpointer or the review out"
+        )
+        raise ConfigurationError([Problem("human_review.support_below", reason)])
+
+
+def with_long_threads(checkpointer: Any) -> Any:
+    """A SQLite saver made fit for long threads; its module is imported only when there is one.
+
+    The log is told of a saver that would run what its rows name.
+
+    Raises:
+        ConfigurationError: the saver has no asynchronous methods.
+    """
+    refuse_synchronous(checkpointer)
+    _tell_of_code(checkpointer)
+    if type(checkpointer).__name__ != "AsyncSqliteSaver":
+        return checkpointer
+    from groundgraph.graph.sqlite_saver import LinearSqliteSaver
+
+    return LinearSqliteSaver.over(checkpointer)
+
+
+def _tell_of_code(checkpointer: Any) -> None:
+    # What is kept in this process, nobody else can write to.
+    if not isinstance(checkpointer, BaseCheckpointSaver) or isinstance(checkpointer, InMemorySaver):
+        return
+    if runs_code(checkpointer.serde):
+        logger.warning(
+            "The %s that this graph was given runs code that a row of its database names, so whoever can write to the "
+            "database can run code here. Give it serde=CheckpointSerializer() of "
+            "groundgraph.graph.checkpoint_serializer, set LANGGRAPH_STRICT_MSGPACK=true, or use open_graph.",
+            type(checkpointer).__name__,
+        )
+
+
+def _builder(resources: Resources) -> StateGraph[Any, Any, Any, Any]:
+    settings, prompts, evidence = resources.settings, resources.prompts, resources.evidence
+    templates, model = resources.templates, resources.chat_model
+    builder = state_graph(settings.tracing, evidence)(
+        TurnState, context_schema=Context, input_schema=TurnInput, output_schema=TurnOutput
+    )
+    builder.add_node("begin_turn", begin_turn(settings, prompts, evidence, list(resources.sources)))
+    ranked = add_retrieval(builder, resources, reply="record_turn")
+    builder.add_node("answer_structured", answer_structured(settings, templates, evidence))
+    builder.add_node("answer_conversational", answer_conversational(settings, templates, evidence, model))
+    builder.add_node("answer_hybrid", answer_hybrid(settings, templates, evidence, model))
+    builder.add_node("report_absence", report_absence(settings, prompts, templates))
+    builder.add_node("check_citations", check_citations(settings, evidence))
+    builder.add_node("record_turn", record_turn(settings, prompts, evidence))
+
+    builder.add_edge(START, "begin_turn")
+    builder.add_conditional_edges(ranked, choose_answer, ANSWERS)
+    for name in ANSWERS.values():
+        builder.add_edge(name, "check_citations")
+    _add_policies(builder, resources)
+    builder.add_edge("record_turn", END)
+    return builder
+
+
+def _add_policies(builder: StateGraph[Any, Any, Any, Any], resources: Resources) -> None:
+    """What follows the citation check: another attempt, a refusal, or the end of the turn."""
+    policies = set(resources.settings.citation_check.model_dump().values())
+    after: dict[Hashable, str] = {"pass": "record_turn"}
+    if "repair" in policies:
+        from groundgraph.nodes.repair_answer import repair_answer
+
+        repair = repair_answer(resources.settings, resources.templates, resources.evidence, resources.chat_model)
+        builder.add_node("repair_answer", repair)
+        builder.add_edge("repair_answer", "check_citations")
+        after["repair"] = "repair_answer"
+    reviewed = resources.settings.human_review.asks
+    if "refuse" in policies or reviewed:
+        builder.add_node("refuse_answer", refuse_answer(resources.prompts))
+        builder.add_edge("refuse_answer", "record_turn")
+    if "refuse" in policies:
+        after["refuse"] = "refuse_answer"
+    if reviewed:
+        from groundgraph.nodes.review_answer import review_answer
+
+        builder.add_node("review_answer", review_answer(resources.settings, resources.prompts, resources.evidence))
+        ways: dict[Hashable, str] = {
+            "approve": "record_turn", "refuse": "refuse_answer", "replace": "check_citations"
+        }  # fmt: skip
+        builder.add_conditional_edges("review_answer", decision, ways)
+        after["review"] = "review_answer"
+    if len(after) == 1:
+        builder.add_edge("check_citations", "record_turn")
+    else:
+        builder.add_conditional_edges("check_citations", verdict, after)
+
+
+async def verdict(state: RefuseAnswerInput) -> str:
+    """What the policies made of the findings; see `check_citations`."""
+    return state["check"].get("verdict", "pass")
+
+
+async def decision(state: RefuseAnswerInput) -> str:
+    """What a person decided; see `review_answer`."""
+    return state["draft"]["review"]["decision"]
+
+
+async def choose_answer(state: AnswerInput) -> str:
+    """The style that writes the answer, as the last step of the retrieval decided.
+
+    A branch reads decisions from the state and makes none: when a state is edited, LangGraph runs it without a context.
+    """
+    return state["ranking"]["style"] or "no evidence"

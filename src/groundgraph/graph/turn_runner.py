@@ -1,0 +1,293 @@
+"""The compiled turn graph: LangGraph's, with the bounds of a turn around every run."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.graph import Graph
+from langgraph._internal._config import ensure_config
+from langgraph._internal._constants import CONF, CONFIG_KEY_CHECKPOINTER, CONFIG_KEY_RUNTIME, CONFIG_KEY_TASK_ID
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import StateSnapshot
+
+from groundgraph.core.backpressure import Backpressure
+from groundgraph.core.backpressure import current as current_backpressure
+from groundgraph.core.chain_calls import ChainAllowance, chain_allowance
+from groundgraph.core.deadline import turn_ends_at
+from groundgraph.core.errors import ReviewImpossible, StorageDamaged
+from groundgraph.core.message_intake import take_in
+from groundgraph.core.metadata_keys import check_metadata_keys
+from groundgraph.core.thread_id import checked_thread_id
+from groundgraph.core.turn_work import TurnWork
+from groundgraph.core.turn_work import current as current_work
+from groundgraph.graph.background_loop import iterate_in_background, run_in_background, running_loop
+from groundgraph.graph.damaged_rows import damaged
+from groundgraph.graph.lost_outputs import with_outputs
+from groundgraph.graph.own_checkpoints import own_checkpoints
+from groundgraph.graph.resources import Resources
+from groundgraph.graph.server_errors import server_error
+from groundgraph.graph.sqlite_errors import sqlite_error
+from groundgraph.graph.synchronous_savers import refuse_synchronous
+from groundgraph.graph.thread_locks import held_thread
+
+if TYPE_CHECKING:
+    from groundgraph.graph.writer_conflict import ForeignWrites
+
+
+class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
+    """A compiled graph whose runs have a deadline, clean input and, on one thread, an order.
+
+    `StateGraph.compile` fixes the class of what it returns, so `adopt` changes it afterwards. Inside a parent graph,
+    and on a server, the parent's rules for threads hold; deadline and input are looked after everywhere.
+    """
+
+    resources: Resources
+    alone: TurnRunner | None
+    """The retrieval part of this graph by itself, compiled when it is first asked for."""
+
+    @classmethod
+    def adopt(cls, compiled: CompiledStateGraph[Any, Any, Any, Any], resources: Resources) -> TurnRunner:
+        """`compiled` as a runner over `resources`."""
+        compiled.__class__ = cls
+        runner: TurnRunner = compiled  # type: ignore[assignment]
+        runner.resources = resources
+        runner.alone = None
+        return runner
+
+    def copy(self, update: dict[str, Any] | None = None) -> Any:
+        """As LangGraph's, with the resources."""
+        copied = super().copy(update)
+        copied.resources, copied.alone = self.resources, self.alone
+        return copied
+
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+        """As LangGraph's.
+
+        Raises:
+            ThreadBusy: another turn holds the thread for longer than a turn may take.
+            ThreadConflict: another process wrote to the thread at the same time.
+            StorageLocked: another process holds a database of this graph.
+            StorageUnavailable: the server or file that keeps the threads or the evidence cannot be used.
+            StorageDamaged: what is kept of the thread cannot be read.
+            ConfigurationError: the checkpointer of the parent graph has no asynchronous methods.
+            InputInvalid: the input, or the id of the thread, is nothing that a turn can take.
+            ReviewImpossible: people are to review answers, and the graph has no checkpointer.
+        """
+        settings = self.resources.settings
+        full = ensure_config(config)
+        thread_id = self._configurable(full).get("thread_id")
+        if thread_id is not None:
+            checked_thread_id(thread_id)
+        embedded = CONFIG_KEY_TASK_ID in full.get(CONF, {})
+        if embedded:
+            config = self._below_parent(config, full)
+        elif "review_answer" in self.nodes:
+            self._check_review(full)
+        given = take_in(input, settings.limits, trusted=embedded)
+        backpressure = None if embedded else Backpressure()
+        async with AsyncExitStack() as stack:
+            foreign = None if embedded else await self._held(stack, full)
+            ends_at = _earlier(turn_ends_at.get(), time.monotonic() + settings.deadlines.turn)
+            allowance = chain_allowance.get() or ChainAllowance.of(settings.limits)
+            items = super().astream(given, config, **kwargs)
+            work = TurnWork()
+            # Behind LangGraph's own cleaning up, which waits for the steps that it cancels.
+            stack.callback(work.end)
+            stack.push_async_callback(items.aclose)  # type: ignore[attr-defined]
+            try:
+                last: Any = None
+                own = foreign.own if foreign else None
+                while (item := await _next(items, ends_at, backpressure, allowance, work, own)) is not _END:
+                    last = item
+                    yield item
+                if foreign is not None:
+                    await foreign.check()
+                # Without a mode, a parent that is itself streamed by events takes the last item as the output.
+                if embedded and kwargs.get("stream_mode") is None and kwargs.get("output_keys") is None:
+                    whole = await with_outputs(self, last, input, config)
+                    if whole is not last:
+                        yield whole
+            except Exception as error:
+                told = _told(error, str(thread_id or ""))
+                if told is None:
+                    raise
+                raise told from error
+
+    def _below_parent(self, config: RunnableConfig | None, full: RunnableConfig) -> RunnableConfig:
+        """The configuration of a run inside a parent graph, with the bound on steps that this graph has by itself.
+
+        LangGraph hands the parent's down: an agent that may take five steps would break off a turn, which takes nine.
+
+        Raises:
+            ConfigurationError: the parent's checkpointer has no asynchronous methods.
+        """
+        if self.checkpointer is not False:
+            refuse_synchronous(full.get(CONF, {}).get(CONFIG_KEY_CHECKPOINTER))
+        own = (self.config or {}).get("recursion_limit", full["recursion_limit"])
+        return {**(config or {}), "recursion_limit": own}
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """As LangGraph's; inside a parent graph the outputs are there also when only the parent has to go on."""
+        output = await super().ainvoke(input, config, **kwargs)
+        if CONFIG_KEY_TASK_ID not in ensure_config(config).get(CONF, {}) or kwargs.get("output_keys") is not None:
+            return output
+        return await with_outputs(self, output, input, config)
+
+    def _check_review(self, config: RunnableConfig) -> None:
+        """
+        Raises:
+            ReviewImpossible: an answer may have to wait for a person, and nothing keeps it.
+        """
+        if not isinstance(
+            self._configurable(config).get(CONFIG_KEY_CHECKPOINTER, self.checkpointer), BaseCheckpointSaver
+        ):
+            from groundgraph.nodes.review_answer import CANNOT_WAIT
+
+            # Before anything is asked or paid for; a server and a parent graph bring a checkpointer of their own.
+            raise ReviewImpossible(CANNOT_WAIT)
+
+    def _configurable(self, config: RunnableConfig) -> dict[str, Any]:
+        return {**(self.config or {}).get(CONF, {}), **config.get(CONF, {})}
+
+    async def _held(self, stack: AsyncExitStack, config: RunnableConfig) -> ForeignWrites | None:
+        """As `_hold_thread`, with the errors of a server as ours."""
+        try:
+            return await self._hold_thread(stack, config)
+        except Exception as error:
+            told = server_error(error)
+            if told is None:
+                raise
+            raise told from error
+
+    async def _hold_thread(self, stack: AsyncExitStack, config: RunnableConfig) -> ForeignWrites | None:
+        configurable = self._configurable(config)
+        saver = configurable.get(CONFIG_KEY_CHECKPOINTER, self.checkpointer)
+        thread_id = configurable.get("thread_id")
+        if not isinstance(saver, BaseCheckpointSaver) or thread_id is None:
+            return None
+        wait = self.resources.settings.deadlines.turn
+        await stack.enter_async_context(held_thread(saver, str(thread_id), wait))
+        from groundgraph.graph.writer_conflict import ForeignWrites
+
+        return await ForeignWrites.watch(saver, str(thread_id), set())
+
+    async def aget_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
+        """As LangGraph's, with descriptions of the steps; the server shows it, and `get_graph` draws without them."""
+        from groundgraph.graph.studio import with_descriptions
+
+        return with_descriptions(await super().aget_graph(config, xray=xray))
+
+    def get_context_jsonschema(self) -> dict[str, Any] | None:
+        """As LangGraph's, with the values of the settings as defaults."""
+        from groundgraph.graph.studio import with_defaults
+
+        schema = super().get_context_jsonschema()
+        return with_defaults(schema, self.resources.settings, self.nodes) if schema else None
+
+    async def aget_state_history(
+        self, config: RunnableConfig, *, filter: dict[str, Any] | None = None, **kwargs: Any
+    ) -> AsyncIterator[StateSnapshot]:
+        """As LangGraph's.
+
+        Raises:
+            FilterInvalid: `filter` names metadata that nobody knows; see `check_metadata_keys`.
+        """
+        check_metadata_keys(filter, self.resources.settings.server.metadata_keys)
+        async for snapshot in super().aget_state_history(config, filter=filter, **kwargs):
+            yield snapshot
+
+    def get_state_history(
+        self, config: RunnableConfig, *, filter: dict[str, Any] | None = None, **kwargs: Any
+    ) -> Iterator[StateSnapshot]:
+        """As `aget_state_history`, with a saver that is not asynchronous."""
+        check_metadata_keys(filter, self.resources.settings.server.metadata_keys)
+        return super().get_state_history(config, filter=filter, **kwargs)
+
+    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+        """As `astream`, for callers that are not asynchronous; runs on another thread's event loop."""
+        home = self.home(config)
+        return iterate_in_background(self.astream(input, config, **kwargs), home)
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """As `ainvoke`, for callers that are not asynchronous; runs on another thread's event loop.
+
+        Raises:
+            RuntimeError: the caller stands on the event loop that the checkpointer or the store belongs to.
+        """
+        home = self.home(config)
+        return run_in_background(self.ainvoke(input, config, **kwargs), home)
+
+    def home(self, config: RunnableConfig | None = None) -> asyncio.AbstractEventLoop | None:
+        """The running loop that the checkpointer or the store of a run was opened on, whose locks work on no other.
+
+        Inside a parent graph they are the parent's.
+
+        Raises:
+            RuntimeError: the caller stands on that loop, and would wait for itself.
+        """
+        given = ensure_config(config).get(CONF, {})
+        lent = None if self.checkpointer is False else given.get(CONFIG_KEY_CHECKPOINTER)
+        store = getattr(given.get(CONFIG_KEY_RUNTIME), "store", None)
+        for holder, name in ((lent, "loop"), (store, "_loop"), (self.checkpointer, "loop"), (self.store, "_loop")):
+            loop = getattr(holder, name, None)
+            if isinstance(loop, asyncio.AbstractEventLoop) and loop.is_running():
+                if loop is running_loop():
+                    raise RuntimeError("This is the event loop of the checkpointer or the store in use; use ainvoke.")
+                return loop
+        return None
+
+
+_END: Any = object()
+
+
+async def _next(
+    items: AsyncIterator[Any],
+    ends_at: float,
+    backpressure: Backpressure | None,
+    allowance: ChainAllowance,
+    work: TurnWork,
+    own: set[str] | None,
+) -> Any:
+    """The next item, produced under this turn's deadline and within what its chains may call.
+
+    The context variables are set around each step and not once: an asynchronous generator runs in the context of
+    whoever asks for its next item, and must leave nothing behind there.
+    """
+    deadline = turn_ends_at.set(ends_at)
+    waiting = current_work.set(work)
+    writing = own_checkpoints.set(own) if own is not None else None
+    allowed = chain_allowance.set(allowance)
+    reader = current_backpressure.set(backpressure) if backpressure else None
+    if backpressure:
+        backpressure.waiting()
+    try:
+        return await anext(items, _END)
+    finally:
+        if backpressure:
+            backpressure.busy()
+        if reader:
+            current_backpressure.reset(reader)
+        if writing:
+            own_checkpoints.reset(writing)
+        chain_allowance.reset(allowed)
+        current_work.reset(waiting)
+        turn_ends_at.reset(deadline)
+
+
+def _earlier(outer: float | None, own: float) -> float:
+    return own if outer is None else min(outer, own)
+
+
+def _told(error: Exception, thread_id: str) -> Exception | None:
+    """What a user is told in place of an error of the storage; None for every other error."""
+    if isinstance(error, StorageDamaged) and not error.thread_id and error.row.startswith("the evidence"):
+        # Evidence has no thread; the turn that needs it has one.
+        return damaged(thread_id, error.row, "is missing in part, or damaged")
+    return sqlite_error(error) if isinstance(error, sqlite3.Error) else server_error(error)

@@ -1,0 +1,153 @@
+"""Telling whether another process wrote to a thread during a turn."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from groundgraph.core.errors import ThreadConflict
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+
+@dataclass
+class ForeignWrites:
+    """What a thread looked like before a turn, for a saver that several processes can write to.
+
+    Two processes that run a turn on one thread at once each build on the same checkpoint; both branches are kept, but
+    only the newest is the thread's head, so the messages of the other are not seen again.
+    """
+
+    look: Look
+    head: str | None
+    version: int
+    own: set[str]
+    """The checkpoints that the turn has written itself, so far."""
+
+    @classmethod
+    async def watch(cls, saver: BaseCheckpointSaver[Any], thread_id: str, own: set[str]) -> ForeignWrites | None:
+        """The state of the thread now; None for a saver that belongs to one process, or has rules of its own.
+
+        `own` is where the ids of the checkpoints are put that the turn writes.
+        """
+        look = _look_for(saver, thread_id)
+        if look is None:
+            return None
+        head, version = await look.head_and_version()
+        return cls(look, head, version, own)
+
+    async def check(self) -> None:
+        """
+        Raises:
+            ThreadConflict: a checkpoint that is no ancestor of the head was written since `watch`.
+        """
+        if self.look.tells_versions and (await self.look.head_and_version())[1] == self.version:
+            return
+        parents = await self.look.written_since(self.head or "")
+        newest = max(parents, default=None)
+        chain = set()
+        while newest in parents:
+            chain.add(newest)
+            newest = parents[newest]
+        if set(parents) - chain:
+            kept = bool(self.own) and max(self.own) in chain
+            which = _KEPT if kept else _LOST if self.own else _UNKNOWN
+            raise ThreadConflict(
+                f"Another process wrote to the thread '{self.look.thread_id}' during this turn, and the thread goes on "
+                f"from only one of the two. {which} Let one process own a thread, or serve the "
+                "graph with LangGraph Server, or keep the threads with `open_graph`, where processes take turns.",
+                kept=kept,
+            )
+
+
+_KEPT = "It goes on from this one: this turn was kept, so do not ask again."
+_LOST = "It goes on from the other one: this turn was not kept, so ask again."
+_UNKNOWN = "Which one, this checkpointer does not tell: look whether the question is in the thread before asking again."
+
+
+class Look(Protocol):
+    """Looks at the checkpoints of one thread."""
+
+    thread_id: str
+    tells_versions: bool
+    """Whether an equal version means that no other process wrote."""
+
+    async def head_and_version(self) -> tuple[str | None, int]:
+        """The newest checkpoint of the thread, and a number that changes when another connection writes."""
+
+    async def written_since(self, head: str) -> dict[str, str]:
+        """By id, the parents of the checkpoints after `head`."""
+
+
+@dataclass
+class _SqliteLook:
+    """SQLite tells cheaply whether any other connection wrote to the file (`PRAGMA data_version`)."""
+
+    saver: AsyncSqliteSaver
+    thread_id: str
+    tells_versions: bool = True
+
+    async def head_and_version(self) -> tuple[str | None, int]:
+        query = (
+            "SELECT (SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''), "
+            "data_version FROM pragma_data_version"
+        )
+        await self.saver.setup()
+        async with self.saver.lock:
+            # One way to the connection's thread and back; a cursor takes three.
+            rows = list(await self.saver.conn.execute_fetchall(query, (self.thread_id,)))
+        return (rows[0][0], int(rows[0][1])) if rows else (None, 0)
+
+    async def written_since(self, head: str) -> dict[str, str]:
+        query = (
+            "SELECT checkpoint_id, parent_checkpoint_id FROM checkpoints "
+            "WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id > ?"
+        )
+        async with self.saver.lock, self.saver.conn.execute(query, (self.thread_id, head)) as cursor:
+            return {str(row[0]): str(row[1] or "") async for row in cursor}
+
+
+@dataclass
+class _PostgresLook:
+    """PostgreSQL has no such number for a thread; reading the few new checkpoints costs as little."""
+
+    saver: Any
+    thread_id: str
+    tells_versions: bool = False
+
+    async def head_and_version(self) -> tuple[str | None, int]:
+        rows = await self._rows(
+            "SELECT max(checkpoint_id) AS head FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = ''",
+            self.thread_id,
+        )
+        return rows[0]["head"], 0
+
+    async def written_since(self, head: str) -> dict[str, str]:
+        rows = await self._rows(
+            "SELECT checkpoint_id, parent_checkpoint_id FROM checkpoints "
+            "WHERE thread_id = %s AND checkpoint_ns = '' AND checkpoint_id > %s",
+            self.thread_id,
+            head,
+        )
+        return {row["checkpoint_id"]: row["parent_checkpoint_id"] or "" for row in rows}
+
+    async def _rows(self, query: str, *values: str) -> list[Any]:
+        async with self.saver._cursor() as cursor:
+            await cursor.execute(query, values)
+            found: list[Any] = await cursor.fetchall()
+            return found
+
+
+def _look_for(saver: BaseCheckpointSaver[Any], thread_id: str) -> Look | None:
+    # Not imported for this: whoever has such a saver has loaded its package.
+    sqlite = sys.modules.get("langgraph.checkpoint.sqlite.aio")
+    if sqlite is not None and isinstance(saver, sqlite.AsyncSqliteSaver):
+        return _SqliteLook(saver, thread_id)
+    postgres = sys.modules.get("langgraph.checkpoint.postgres.aio")
+    if postgres is not None and isinstance(saver, postgres.AsyncPostgresSaver):
+        return _PostgresLook(saver, thread_id)
+    return None

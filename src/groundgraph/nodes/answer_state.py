@@ -1,0 +1,75 @@
+"""What the steps that write an answer read and write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.messages import AnyMessage
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from groundgraph.chains.answer_prompt import recent_conversation
+from groundgraph.chains.assignment import Assignment
+from groundgraph.core.context import Context, Options, options_in_force
+from groundgraph.core.evidence import EvidenceRecord
+from groundgraph.core.evidence_store import EvidenceStore
+from groundgraph.core.intent import IntentState
+from groundgraph.core.provenance import retrieval_calls
+from groundgraph.core.settings import Settings
+from groundgraph.core.turn_outcome import asked_style
+from groundgraph.core.turn_values import Draft, Ranking, Retrieval, Turn
+from groundgraph.nodes.enforced import evidence_scope
+
+
+class AnswerInput(TypedDict, total=False):
+    """What a synthesis step reads."""
+
+    messages: list[AnyMessage]
+    metadata: dict[str, Any]
+    turn: Turn
+    intent: IntentState
+    retrievals: dict[str, Retrieval]
+    ranking: Ranking
+    bodies: dict[str, EvidenceRecord]
+
+
+class AnswerUpdate(TypedDict):
+    """What a synthesis step writes."""
+
+    draft: Draft
+
+
+async def assignment(
+    state: AnswerInput, runtime: Runtime[Context], settings: Settings, evidence: EvidenceStore
+) -> Assignment:
+    """What the turn asks to be written.
+
+    Raises:
+        EvidenceMissing: the state refers to evidence that no store holds any more.
+    """
+    turn = state["turn"]
+    options = options_in_force(settings, turn["options"], runtime.context)
+    scope = evidence_scope(settings, runtime, turn["options"])
+    results = await evidence.results(runtime.store, state["ranking"]["refs"], state.get("bodies"), scope=scope)
+    conversation = recent_conversation(state["messages"], turn, settings.intent.max_context_turns)
+    intent = state["intent"]
+    ranking = state["ranking"]
+    calls = [*intent.get("calls", []), *retrieval_calls(state.get("retrievals", {})), *ranking.get("calls", [])]
+    return Assignment(
+        turn,
+        options,
+        results,
+        conversation,
+        state.get("metadata", {}),
+        intent,
+        calls,
+        clusters=ranking.get("clusters", []),
+        divider=ranking.get("divider"),
+        doubt=ranking.get("doubt"),
+        needs=ranking.get("needs", []),
+    )
+
+
+def style_asked_for(state: AnswerInput, options: Options) -> str:
+    """See `asked_style`."""
+    return asked_style(state["intent"], state.get("metadata", {}), options)

@@ -1,0 +1,190 @@
+"""The first step of a turn: what is asked, and a clean slate for everything that lives for one turn."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NotRequired
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
+from typing_extensions import TypedDict
+
+from groundgraph.chains.immediate_reply import ImmediateReplies
+from groundgraph.core.context import Context, chosen_fields, refuse_without_effect
+from groundgraph.core.evidence import EvidenceRecord
+from groundgraph.core.evidence_store import EvidenceStore
+from groundgraph.core.intent import STYLES, IntentState
+from groundgraph.core.message_intake import MARK
+from groundgraph.core.settings import Settings
+from groundgraph.core.text import detect_language
+from groundgraph.core.turn_values import Check, Draft, Ranking, Retrieval, Turn
+from groundgraph.nodes.node import Node
+from groundgraph.prompts import Prompts
+
+if TYPE_CHECKING:
+    from groundgraph.nodes.path_choice import PathChoice
+
+
+class BeginTurnInput(TypedDict, total=False):
+    """What the step reads: the conversation, and what the turn before this one left."""
+
+    messages: list[AnyMessage]
+    metadata: dict[str, Any]
+    question: str
+    turn: Turn
+    intent: IntentState
+    retrievals: dict[str, Retrieval]
+    ranking: Ranking
+    draft: Draft
+    check: Check
+
+
+class BeginTurnUpdate(TypedDict):
+    """What the step writes: the turn, a reply when nothing needs to be looked up, and everything else empty."""
+
+    messages: NotRequired[list[AnyMessage]]
+    turn: Turn
+    intent: dict[str, Any]
+    retrievals: Overwrite
+    bodies: Overwrite
+    ranking: dict[str, Any]
+    draft: Draft
+    check: dict[str, Any]
+
+
+def begin_turn(
+    settings: Settings, prompts: Prompts, evidence: EvidenceStore | None = None, sources: Sequence[str] = ()
+) -> Node[BeginTurnInput, BeginTurnUpdate]:
+    """The node; see `BeginTurnUpdate`.
+
+    Args:
+        settings: what is answered at once, and which paths of retrieval there are.
+        prompts: the prompt files.
+        evidence: where the facts of a dialogue's state are kept.
+        sources: the names of what can be searched.
+
+    Raises:
+        TemplateInvalid: see `ImmediateReplies`.
+    """
+    replies = ImmediateReplies(settings, prompts, sources)
+    choose_path = _path_choice(settings, prompts, evidence)
+
+    async def _ended_review(state: BeginTurnInput, language: str, runtime: Runtime[Context]) -> list[str]:
+        if (state.get("check") or {}).get("verdict") != "review":
+            return []
+        from groundgraph.nodes.ended_review import end_review, waits_for_review
+
+        kept = evidence or EvidenceStore()
+        return [await end_review(state, language, settings, prompts, kept, runtime)] if waits_for_review(state) else []
+
+    async def begin_turn(state: BeginTurnInput, runtime: Runtime[Context]) -> BeginTurnUpdate:
+        messages = state.get("messages", [])
+        message, again = _asked(messages, state.get("question"))
+        position = len(messages) + bool(again)
+        turn = _turn(message, position, chosen_fields(runtime.context), _place(runtime))
+        refuse_without_effect(settings, turn["options"])
+        turn["issues"] = _issues(message, state.get("metadata", {}), prompts, turn["language"], settings)
+        turn["issues"] += await _ended_review(state, turn["language"], runtime)
+        question = turn["question"] if message is not None else None
+        draft = replies.reply_to(
+            question, turn["language"], state.get("metadata", {}), rejected=_marks(message).get("rejected")
+        )
+        bodies: dict[str, EvidenceRecord] = {}
+        if choose_path is not None:
+            draft, bodies = await choose_path(turn, draft, state.get("metadata", {}), runtime)
+        update: BeginTurnUpdate = {
+            "turn": turn,
+            "intent": {},
+            "retrievals": Overwrite({}),
+            "bodies": Overwrite(bodies),
+            "ranking": {},
+            "draft": draft,
+            "check": {},
+        }
+        if again:
+            # Only then: each write, an empty one too, brings the next snapshot of the conversation nearer.
+            update["messages"] = again
+        return update
+
+    return begin_turn
+
+
+def _path_choice(settings: Settings, prompts: Prompts, evidence: EvidenceStore | None) -> PathChoice | None:
+    if len(settings.paths) == 1 and not settings.category_router.routes:
+        # There is nothing to choose, and nothing of it is loaded (L10).
+        return None
+    from groundgraph.nodes.path_choice import PathChoice
+
+    return PathChoice(settings, prompts, evidence or EvidenceStore())
+
+
+def _asked(messages: list[AnyMessage], message_id: str | None) -> tuple[HumanMessage | None, list[AnyMessage]]:
+    """The message that the turn answers, and what has to be added to the thread for it.
+
+    A message under an id that was answered before, as a client that tries again sends it, is asked anew under an id of
+    its own: LangGraph has put it in the place of the old one.
+    """
+    at = next((n for n, message in enumerate(messages) if message_id and message.id == message_id), len(messages) - 1)
+    found = messages[at] if messages else None
+    if not isinstance(found, HumanMessage):
+        return None, []
+    if not any(isinstance(message, AIMessage) and not message.tool_calls for message in messages[at + 1 :]):
+        # A call of a tool, as an agent leaves it behind its user's question, answers nothing.
+        return found, []
+    anew = found.model_copy(update={"id": f"{found.id}-{len(messages)}"})
+    return anew, [anew]
+
+
+def _turn(message: HumanMessage | None, position: int, options: dict[str, Any], place: str) -> Turn:
+    question = str(message.text) if message else ""
+    message_id = (message.id or "") if message else ""
+    return {
+        "id": _turn_id(message_id, position, question, place),
+        "question": question,
+        "message_id": message_id,
+        "language": options.get("language") or detect_language(question),
+        "options": options,
+        "issues": [],
+        "started_at": round(time.time(), 3),
+    }
+
+
+def _place(runtime: Runtime[Context]) -> str:
+    """The nodes of the parent graphs that this turn stands in, the outermost first; nothing for a graph by itself.
+
+    Two turns that a parent asks the same thing are two turns. The ids of the parent's tasks are left out, because a
+    replay has others.
+    """
+    space = runtime.execution_info.checkpoint_ns if runtime.execution_info else ""
+    return "/".join(segment.split(":")[0] for segment in space.split("|")[:-1])
+
+
+def _turn_id(message_id: str, position: int, question: str, place: str) -> str:
+    """Derived from the message and its place in the thread and in a parent, so that a replay or a fork makes the same
+    prompt."""
+    text = "\n".join([*([place] if place else []), message_id, str(position), question]).encode()
+    return base64.urlsafe_b64encode(hashlib.blake2b(text, digest_size=12).digest()).decode()
+
+
+def _marks(message: BaseMessage | None) -> dict[str, Any]:
+    found: dict[str, Any] = message.additional_kwargs.get(MARK, {}) if message else {}
+    return found
+
+
+def _issues(
+    message: BaseMessage | None, metadata: dict[str, Any], prompts: Prompts, language: str, settings: Settings
+) -> list[str]:
+    marks = _marks(message)
+    issues = []
+    if marks.get("replaced"):
+        issues.append(prompts.note("characters_replaced", language, count=marks["replaced"]))
+    if marks.get("truncated"):
+        issues.append(prompts.note("message_truncated", language, limit=settings.limits.message_chars))
+    style = metadata.get("synthesis_style")
+    if style is not None and style not in STYLES:
+        issues.append(prompts.note("unknown_style", language, style=style))
+    return issues

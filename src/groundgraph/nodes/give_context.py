@@ -1,0 +1,77 @@
+"""The last step of a retrieval: the evidence as a context for whoever asked, and its record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from groundgraph.chains.full_record import full_record, record_keys
+from groundgraph.chains.result_rows import context_text
+from groundgraph.core.context import Context, options_in_force
+from groundgraph.core.evidence import EvidenceRecord
+from groundgraph.core.evidence_store import EvidenceStore
+from groundgraph.core.intent import IntentState
+from groundgraph.core.provenance import reader_notes, stored_record
+from groundgraph.core.settings import Settings
+from groundgraph.core.turn_outcome import absence_outcome
+from groundgraph.core.turn_values import Draft, Outcome, Ranking, Retrieval, Turn
+from groundgraph.nodes.enforced import evidence_scope
+from groundgraph.nodes.node import Node
+from groundgraph.prompts import Prompts
+
+
+class GiveContextInput(TypedDict, total=False):
+    """What the step reads."""
+
+    turn: Turn
+    intent: IntentState
+    retrievals: dict[str, Retrieval]
+    bodies: dict[str, EvidenceRecord]
+    ranking: Ranking
+    draft: Draft
+
+
+class GiveContextUpdate(TypedDict):
+    """What the step writes: the outputs of the run."""
+
+    context: str
+    evidence: list[dict[str, Any]]
+    outcome: Outcome
+    notes: list[str]
+    provenance: dict[str, Any]
+
+
+def give_context(
+    settings: Settings, prompts: Prompts, evidence: EvidenceStore
+) -> Node[GiveContextInput, GiveContextUpdate]:
+    """The node. `evidence` are the rows of the ranking, `context` their texts with labels."""
+
+    async def give_context(state: GiveContextInput, runtime: Runtime[Context]) -> GiveContextUpdate:
+        options = options_in_force(settings, state["turn"]["options"], runtime.context)
+        ranking = state["ranking"]
+        found = ranking.get("refs") and not ranking.get("needs")
+        outcome: Outcome = "answered" if found else absence_outcome(state["retrievals"].values())
+        if ready := state["draft"] or state["turn"].get("small_talk"):
+            outcome = ready["outcome"]
+        draft: Draft = {"text": "", "style": "context", "outcome": outcome, "finish": "stop"}
+        complete = {**state, "draft": draft, "check": {}}
+        notes = reader_notes(prompts.note, complete)
+        thread = runtime.execution_info.thread_id if runtime.execution_info else None
+        record = stored_record(complete, notes, thread)
+        scope = evidence_scope(settings, runtime, state["turn"]["options"])
+        bodies = await evidence.load(runtime.store, record_keys(record), state.get("bodies"), scope=scope)
+        provenance = full_record(record, bodies)
+        results = await evidence.results(runtime.store, record["results"], state.get("bodies"), scope=scope)
+        return {
+            "context": context_text(
+                results, options.citation_format, record["clusters"], state["ranking"].get("divider")
+            ),
+            "evidence": provenance["results"],
+            "outcome": outcome,
+            "notes": notes,
+            "provenance": provenance,
+        }
+
+    return give_context

@@ -1,0 +1,193 @@
+"""Looks for everything that an ingest has to read, and makes the base ready."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
+from typing_extensions import TypedDict
+
+from groundgraph.core.blocking import run_blocking
+from groundgraph.core.embedder import Embedder
+from groundgraph.core.errors import EmbeddingModelChanged, InputInvalid
+from groundgraph.core.ingest_report import ReportValues, reasons
+from groundgraph.core.knowledge_store import BaseIdentity, KnowledgeStore
+from groundgraph.core.settings import KnowledgeBaseSettings, Settings
+from groundgraph.core.sidecar import Sidecars
+from groundgraph.nodes.ingest.find_files import FoundFiles, find_files
+from groundgraph.nodes.ingest.plan import Given, Plan, iterator_over
+from groundgraph.nodes.ingest.work import IngestEvent
+
+# Where in the configuration of a run the documents stand that were passed in. LangGraph would write an input into the
+# first checkpoint, with every text; entries whose names begin so it leaves alone.
+PASSED_IN = "__groundgraph_documents"
+LOST = "parts of it were lost in the base, so it was taken out; ingesting its file again writes it anew"
+OUTSIDE = "it is outside of the folder that may be read here"
+
+
+class FindDocumentsInput(TypedDict, total=False):
+    """What the step reads."""
+
+    paths: list[str]
+    dry_run: bool
+    rebuild: bool
+    follow_links: bool
+    passed_in: bool
+
+
+class FindDocumentsUpdate(TypedDict):
+    """What the step writes."""
+
+    plan: Plan
+    report: Any
+
+
+def find_documents(
+    settings: Settings,
+    store: KnowledgeStore,
+    chains: Mapping[str, str],
+    embedder: Embedder | None,
+    *,
+    within: Path | None = None,
+) -> Any:
+    """The node.
+
+    Args:
+        settings: where relative paths start, and which path is taken when none is given.
+        store: the base; a dry run does not open it for writing.
+        chains: by kind of data the names of its chains, which the base remembers.
+        embedder: the embedding model, which the base remembers too.
+        within: paths outside of this folder are refused; None for no bounds.
+    """
+    identity = BaseIdentity(embedder.name if embedder else "", 0, dict(chains))
+
+    async def find_documents(
+        state: FindDocumentsInput, config: RunnableConfig, runtime: Runtime[Any]
+    ) -> FindDocumentsUpdate:
+        documents = config.get("configurable", {}).get(PASSED_IN)
+        plan = await run_blocking(make_plan, state, documents, settings, within)
+        total = _total(documents, plan)
+        lost: Sequence[str] = ()
+        if state.get("rebuild"):
+            await _rebuild(store, identity, embedder)
+            total = await _plan_stored(plan, store)
+        elif not state.get("dry_run"):
+            lost = await store.open(identity)
+        refused = reasons(plan.found.failed)
+        again = {file.name for file in plan.found.files}
+        report: ReportValues = {
+            "total": total,
+            # What is not among the files of this run is in the base no more.
+            "failed": [*refused, *reasons((name, LOST) for name in lost if name not in again)],
+            "warnings": reasons((name, LOST) for name in lost if name in again),
+            "skipped": reasons(plan.found.skipped),
+            "ignored": dict(plan.found.ignored),
+            "done": len(refused),
+        }
+        told: IngestEvent = {"stage": "find_documents", "total": total, "failed": len(refused)}
+        told["finished"] = [entry["document"] for entry in refused]
+        runtime.stream_writer(told)
+        return {"plan": plan, "report": Overwrite(report)}
+
+    return find_documents
+
+
+def make_plan(state: FindDocumentsInput, given: Any, settings: Settings, within: Path | None = None) -> Plan:
+    """What a run is asked for, `given` being the documents that were passed in, None for none; blocks.
+
+    Raises:
+        InputInvalid: there is nothing to ingest, or documents that were passed in are gone.
+    """
+    base = settings.knowledge_base or KnowledgeBaseSettings()
+    documents = iterator_over(given)
+    if documents is None and state.get("passed_in"):
+        raise InputInvalid(
+            "The documents of this run were passed in and are in no checkpoint. Run the ingest again with the same "
+            "documents; what it has written already is not written again."
+        )
+    if documents is not None and state.get("rebuild"):
+        raise InputInvalid("A rebuild takes the documents that are in the base; pass others in afterwards.")
+    paths = _paths(state.get("paths"))
+    if not paths and documents is None and base.path is not None:
+        paths = [str(settings.at(base.path))]
+    if not paths and documents is None and not state.get("rebuild"):
+        raise InputInvalid("There is nothing to ingest: name files or folders, or set knowledge_base.path.")
+    addresses = [path for path in paths if "://" in path]
+    files = [path for path in paths if path not in addresses]
+    follow_links = bool(state.get("follow_links")) or base.follow_links
+    found = _found(files, settings.base_dir, within, base.metadata.sidecar, follow_links=follow_links)
+    sidecars = Sidecars(base.metadata.sidecar, settings.base_dir)
+    return Plan(found, sidecars, deque(found.files), deque(dict.fromkeys(addresses)), documents)
+
+
+def _paths(given: Any) -> list[str]:
+    """The paths of an input, one of which may stand alone."""
+    listed = [given] if isinstance(given, str | os.PathLike) else given or ()
+    try:
+        return [os.fspath(path) for path in listed]
+    except TypeError as error:
+        raise InputInvalid(f"'paths' must be a list of files, folders and web addresses: {error}") from error
+
+
+def _found(
+    paths: Sequence[str], base_dir: Path, within: Path | None, sidecar: str | None, *, follow_links: bool
+) -> FoundFiles:
+    allowed = [path for path in paths if within is None or _below(base_dir / path, within)]
+    found = find_files(allowed, base_dir, sidecar=sidecar, follow_links=follow_links)
+    found.failed += [(path, OUTSIDE) for path in paths if path not in allowed]
+    if within is not None:
+        # A link may lead out of the folder.
+        outside = [file for file in found.files if not _below(file.path, within)]
+        found.files = [file for file in found.files if file not in outside]
+        found.failed += [(file.name, OUTSIDE) for file in outside]
+    return found
+
+
+def _below(path: Path, folder: Path) -> bool:
+    # `Path.resolve` fails on a circle of links.
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def _total(given: Any, plan: Plan) -> int | None:
+    """How many documents there are, as far as anybody knows."""
+    if given is not None and not hasattr(given, "__len__"):
+        return None
+    return len(plan.found.failed) + len(plan.files) + len(plan.addresses) + (len(given) if given is not None else 0)
+
+
+async def _rebuild(store: KnowledgeStore, identity: BaseIdentity, embedder: Embedder | None) -> None:
+    """Open the base and drop its vectors when they are of another embedding model.
+
+    Those of the same model are kept, so that a rebuild that was cut short goes on where it stopped.
+    """
+    if embedder is None:
+        await store.open(identity, rebuild=True)
+        return
+    # A model may have changed its dimension and kept its name.
+    exact = replace(identity, dimension=len(await embedder.embed_query("dimension")))
+    try:
+        await store.open(exact)
+    except EmbeddingModelChanged:
+        await store.open(exact, rebuild=True)
+
+
+async def _plan_stored(plan: Plan, store: KnowledgeStore) -> int:
+    """Add what the base holds and the given paths do not to the plan; how many documents there are then."""
+    read_anyway = {file.name for file in plan.files} | set(plan.addresses)
+    rows = [row for row in await store.documents() if row.name not in read_anyway]
+
+    async def stored() -> AsyncIterator[Given]:
+        for row in rows:
+            document = await store.document(row.name)
+            if document is not None:
+                yield Given(document, row.from_file)
+
+    plan.documents = stored()
+    return len(rows) + len(read_anyway) + len(plan.found.failed)

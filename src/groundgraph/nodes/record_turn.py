@@ -1,0 +1,205 @@
+"""The last step: answer, outcome and provenance, all in one checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage
+from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore, PutOp
+from langgraph.types import Overwrite
+from typing_extensions import TypedDict
+
+from groundgraph.chains.answer_prompt import BODY_CHARS
+from groundgraph.chains.assignment import answer_id
+from groundgraph.chains.full_record import full_record, record_keys
+from groundgraph.chains.rotation import RECENTLY_USED, with_turn
+from groundgraph.core.blocking import run_blocking
+from groundgraph.core.context import Context
+from groundgraph.core.evidence import EvidenceRecord
+from groundgraph.core.evidence_store import EvidenceStore
+from groundgraph.core.intent import IntentState
+from groundgraph.core.provenance import (
+    HISTORY_TURNS,
+    KEPT_AT,
+    compact_record,
+    history_entry,
+    messages_namespace,
+    provenance_namespace,
+    reader_notes,
+    stored_record,
+)
+from groundgraph.core.settings import Settings
+from groundgraph.core.turn_values import (
+    Check,
+    Citation,
+    Draft,
+    Outcome,
+    Ranking,
+    Retrieval,
+    Support,
+    Turn,
+)
+from groundgraph.nodes.enforced import evidence_scope
+from groundgraph.nodes.node import Node
+from groundgraph.nodes.ranking_step import of_path
+from groundgraph.nodes.turn_lineage import Lineage, lineage_of
+from groundgraph.prompts import Prompts
+
+# A longer answer is worked on beside the event loop.
+LONG_ANSWER = 4000
+
+
+class RecordTurnInput(TypedDict, total=False):
+    """What the step reads: everything about the turn."""
+
+    messages: list[AnyMessage]
+    metadata: dict[str, Any]
+    turn: Turn
+    intent: IntentState
+    retrievals: dict[str, Retrieval]
+    bodies: dict[str, EvidenceRecord]
+    ranking: Ranking
+    draft: Draft
+    check: Check
+
+
+class RecordTurnUpdate(TypedDict, total=False):
+    """What the step writes: the thread's message and metadata, and the outputs of the run.
+
+    What the record and the message hold now is emptied, so that the thread's last checkpoint and the next turn's
+    first ones do not hold it again.
+    """
+
+    messages: list[BaseMessage]
+    metadata: dict[str, Any]
+    answer: str
+    outcome: Outcome
+    notes: list[str]
+    citations: list[Citation]
+    support: Support
+    provenance: dict[str, Any]
+    draft: Draft
+    ranking: Ranking
+    retrievals: Overwrite
+    bodies: Overwrite
+
+
+def record_turn(
+    settings: Settings, prompts: Prompts, evidence: EvidenceStore
+) -> Node[RecordTurnInput, RecordTurnUpdate]:
+    """The node. Running it twice, after a crash in the middle, writes the same message and the same record once."""
+    rotates = {path: wanted.rotation for path, wanted in settings.paths.items()}
+
+    async def record_turn(state: RecordTurnInput, runtime: Runtime[Context]) -> RecordTurnUpdate:
+        state = _small_talk_is_chat(state)
+        draft, turn = state["draft"], state["turn"]
+        notes = reader_notes(prompts.note, state)
+        record = stored_record(state, notes, _thread(runtime))
+        store = evidence.store_of(runtime.store) if settings.store_provenance else None
+        lineage = await _lineage(store, runtime, record) if store else None
+        record |= lineage.own if lineage else {}
+        scope = evidence_scope(settings, runtime, turn["options"])
+        bodies = await evidence.load(runtime.store, record_keys(record), state.get("bodies"), scope=scope)
+        long = len(draft["text"]) > LONG_ANSWER
+        provenance = await run_blocking(full_record, record, bodies) if long else full_record(record, bodies)
+        update: RecordTurnUpdate = {
+            "messages": [_message(draft, turn, record)],
+            "answer": draft["text"],
+            "outcome": draft["outcome"],
+            "notes": notes,
+            "citations": provenance["citations"],
+            "support": _support(state["check"]),
+            "provenance": provenance,
+            "draft": {},
+            "ranking": {},
+            "retrievals": Overwrite({}),
+            "bodies": Overwrite({}),
+        }
+        if of_path(rotates, turn) and state["ranking"]:
+            update["metadata"] = {RECENTLY_USED: _shown_lately(state, settings.result_processing.rotation_turns)}
+        if settings.store_provenance:
+            update["metadata"] = {**update.get("metadata", {}), **_metadata(state, record)}
+        if store and lineage:
+            await _store(store, record, lineage)
+        older = await _move_older(state, settings.history.keep_messages, evidence, runtime)
+        update["messages"] += [RemoveMessage(id=str(message.id)) for message in older]
+        runtime.stream_writer({"stage": "record_turn", "turn_id": turn["id"], "outcome": draft["outcome"]})
+        return update
+
+    return record_turn
+
+
+def _small_talk_is_chat(state: RecordTurnInput) -> RecordTurnInput:
+    """No question was answered where facts of the dialogue's state go with the reply to a greeting (S8, T6); what was
+    withheld stays withheld."""
+    if "small_talk" not in state["turn"] or state["draft"]["outcome"] != "answered":
+        return state
+    return {**state, "draft": {**state["draft"], "outcome": "chat"}}
+
+
+def _message(draft: Draft, turn: Turn, record: Mapping[str, Any]) -> AIMessage:
+    body = draft.get("body", len(draft["text"]))
+    metadata = {"outcome": draft["outcome"], "turn_id": record["turn_id"], BODY_CHARS: body}
+    return AIMessage(draft["text"], id=answer_id(turn), response_metadata=metadata)
+
+
+def _support(check: Check) -> Support:
+    return {
+        "score": check.get("score", 0.0),
+        "answerable": check.get("answerable", 0.0),
+        "flags": check.get("flags", []),
+    }
+
+
+def _metadata(state: RecordTurnInput, record: dict[str, Any]) -> dict[str, Any]:
+    history = state.get("metadata", {}).get("retrieval_provenance_history", [])
+    others = [entry for entry in history if entry["turn_id"] != record["turn_id"]]
+    return {
+        "retrieval_provenance": compact_record(record),
+        "retrieval_provenance_history": [*others, history_entry(record)][-HISTORY_TURNS:],
+    }
+
+
+def _shown_lately(state: RecordTurnInput, turns: int) -> list[list[str]]:
+    ranking = state["ranking"]
+    refs = ranking.get("refs", [])
+    if "divider" in ranking:
+        # The facts of a state stand there in every turn of it, and say nothing about what was asked.
+        refs = refs[: ranking["divider"]["at"]]
+    keys = [part for ref in refs for part in ranking.get("joined", {}).get(ref[0], [ref[0]])]
+    return with_turn(state.get("metadata", {}), keys, turns)
+
+
+def _thread(runtime: Runtime[Context]) -> str | None:
+    return runtime.execution_info.thread_id if runtime.execution_info else None
+
+
+async def _lineage(store: BaseStore, runtime: Runtime[Context], record: Mapping[str, Any]) -> Lineage | None:
+    info, thread = runtime.execution_info, record["thread_id"]
+    return await lineage_of(record["turn_id"], thread, store, info) if info and thread is not None else None
+
+
+async def _store(store: BaseStore, record: dict[str, Any], lineage: Lineage) -> None:
+    value = {**record, KEPT_AT: lineage.kept_at}
+    await store.abatch([PutOp(provenance_namespace(record["thread_id"]), record["turn_id"], value, index=False)])
+
+
+async def _move_older(
+    state: RecordTurnInput, keep: int | None, evidence: EvidenceStore, runtime: Runtime[Context]
+) -> list[AnyMessage]:
+    """The messages that the window leaves out, which are in the store then; none when no store could hold them."""
+    messages = [message for message in state.get("messages", []) if message.id != answer_id(state["turn"])]
+    store, thread = evidence.store_of(runtime.store), _thread(runtime)
+    if keep is None or store is None or thread is None:
+        return []
+    older = messages[: max(0, len(messages) + 1 - keep)]
+    if older:
+        await store.abatch([_message_put(thread, message) for message in older])
+    return older
+
+
+def _message_put(thread: str, message: AnyMessage) -> PutOp:
+    value = {"type": message.type, "text": str(message.text), "id": message.id}
+    return PutOp(messages_namespace(thread), str(message.id), value, index=False)

@@ -1,0 +1,307 @@
+"""What to search for: from the configuration, a template, a model, or the message itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Template
+from langchain_core.messages import AnyMessage, HumanMessage
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from groundgraph.chains.answer_prompt import recent_conversation
+from groundgraph.core.asked_parts import asked_parts, question_of
+from groundgraph.core.context import Context, options_in_force
+from groundgraph.core.dialogue_state import DIALOGUE_STATE
+from groundgraph.core.errors import FilterInvalid, ModelError, Problem, UnknownName
+from groundgraph.core.failure import failure_of
+from groundgraph.core.filters import check_filters
+from groundgraph.core.follow_up import contextualised, is_follow_up
+from groundgraph.core.intent import IntentState
+from groundgraph.core.registry import nearest
+from groundgraph.core.schema import SourceSchema
+from groundgraph.core.settings import Settings
+from groundgraph.core.turn_values import ModelCall, Retrieval, Turn
+from groundgraph.nodes.enforced import enforced_filters, signed_in
+from groundgraph.nodes.node import Node
+from groundgraph.prompts import Prompts
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+    from groundgraph.chains.ask_extractor import AskExtractor
+    from groundgraph.chains.extract_intent import ExtractIntent
+
+
+class ResolveIntentInput(TypedDict, total=False):
+    """What the step reads."""
+
+    messages: list[AnyMessage]
+    metadata: dict[str, Any]
+    turn: Turn
+    intent: IntentState
+
+
+class ResolveIntentUpdate(TypedDict):
+    """What the step writes. A source that must not be searched has its entry in `retrievals` already."""
+
+    intent: IntentState
+    retrievals: dict[str, Retrieval]
+
+
+def resolve_intent(
+    settings: Settings,
+    schemas: Mapping[str, SourceSchema | None],
+    query_model: BaseChatModel | None,
+    prompts: Prompts,
+    extractor: AskExtractor | None = None,
+) -> Node[ResolveIntentInput, ResolveIntentUpdate]:
+    """The node.
+
+    Args:
+        settings: the intent mode and its keys; default filters.
+        schemas: the declared fields of every source, by source name.
+        query_model: writes the search queries in mode `extract`; without one the message is the only query.
+        prompts: the prompt files.
+        extractor: fills in the whole intent in mode `extract`, in place of the query model.
+    """
+    template = _template(settings)
+    extract = _extracting(settings, prompts, extractor) if extractor else None
+
+    async def resolve_intent(state: ResolveIntentInput, runtime: Runtime[Context]) -> ResolveIntentUpdate:
+        started = time.perf_counter()
+        earlier = state.get("intent", {})
+        calls: list[ModelCall] = list(earlier.get("calls", []))
+        options = options_in_force(settings, state["turn"]["options"], runtime.context)
+        asked = _asked_sources(schemas, options.sources)
+        if state["turn"].get("path") == "state_facts":
+            intent = _intent("state_facts", [], settings, {})
+        elif settings.intent.mode != "extract" or (extract is None and query_model is None):
+            intent = _without_model(state, settings, template)
+        elif extract is not None:
+            intent = await _extracted(state, extract, asked, calls)
+        else:
+            intent = await _with_queries(state, settings, query_model, prompts, calls)  # type: ignore[arg-type]
+        enforced = enforced_filters(settings, options.scope, signed_in(runtime))
+        checked, skipped = enforce_filters(_after(earlier, intent), asked, enforced)
+        if state["turn"].get("path") == "state_facts":
+            skipped[DIALOGUE_STATE] = _state_entry(state["turn"])
+        elapsed = (time.perf_counter() - started) * 1000
+        runtime.stream_writer({"stage": "resolve_intent", "text_queries": checked["text_queries"]})
+        return {
+            "intent": {**checked, "calls": calls, "elapsed_ms": round(elapsed, 3)},
+            "retrievals": skipped,
+        }
+
+    return resolve_intent
+
+
+def _after(earlier: IntentState, intent: IntentState) -> IntentState:
+    """`intent` with what stages before this step found."""
+    if not earlier:
+        return intent
+    return {**earlier, **intent, "issues": [*earlier.get("issues", []), *intent.get("issues", [])]}
+
+
+def _question(state: ResolveIntentInput) -> str:
+    """The question of the turn, as one that stands on its own where it was rewritten."""
+    return state.get("intent", {}).get("rewritten") or state["turn"]["question"]
+
+
+def _asked_sources(
+    schemas: Mapping[str, SourceSchema | None], chosen: Sequence[str] | None
+) -> dict[str, SourceSchema | None]:
+    """The schemas of the sources that this run searches."""
+    unknown = [name for name in chosen or [] if name not in schemas]
+    if unknown:
+        known = list(schemas)
+        message = f"there is no source '{unknown[0]}'.{nearest(unknown[0], known)} Known: {', '.join(known)}."
+        raise UnknownName([Problem("context.sources", message)])
+    return {name: own for name, own in schemas.items() if chosen is None or name in chosen}
+
+
+def _template(settings: Settings) -> Template | None:
+    if not settings.intent.template:
+        return None
+    from groundgraph.core.intent_template import compile_intent_template
+
+    return compile_intent_template(settings.intent.template)
+
+
+def _without_model(state: ResolveIntentInput, settings: Settings, template: Template | None) -> IntentState:
+    message, intent = _question(state), settings.intent
+    if intent.mode == "template" and template is not None:
+        from groundgraph.core.intent_template import render_intent
+
+        found = render_intent(template, message=message, metadata=state.get("metadata", {}), scope=intent.scope)
+        return found if found["text_queries"] else {**found, "text_queries": [message, *_parts(state, settings)]}
+    if intent.mode == "static":
+        own = [message, *_parts(state, settings)] if intent.include_message_as_query else []
+        return _intent("static", list(dict.fromkeys([*intent.text_queries, *own])), settings, intent.filters)
+    return _intent("message", _message_queries(state, settings), settings, {})
+
+
+def _message_queries(state: ResolveIntentInput, settings: Settings) -> list[str]:
+    """The message, and for one that leans on the conversation also the message with what it leans on (I5, I11).
+
+    A vague message stands behind keywords, when that is configured, else a follow-up behind the question before it.
+    What asks in a long message is asked beside it.
+    """
+    message = _question(state)
+    return list(dict.fromkeys([*_in_context(message, state, settings), *_parts(state, settings)]))
+
+
+def _parts(state: ResolveIntentInput, settings: Settings) -> tuple[str, ...]:
+    """What asks in the question, by rule; nothing where a model divides it."""
+    path = state["turn"].get("path") or next(iter(settings.paths))
+    if not settings.intent.parts:
+        return ()
+    return () if path == "enhanced" and "decomposition" in settings.stages else asked_parts(_question(state))
+
+
+def _in_context(message: str, state: ResolveIntentInput, settings: Settings) -> list[str]:
+    follow_ups = settings.intent.follow_ups
+    if message != state["turn"]["question"]:
+        # It leans on nothing any more.
+        return [message]
+    enriched = _enriched(state, settings)
+    if enriched != message:
+        return [enriched, message] if follow_ups else [enriched]
+    asked = question_of(message)
+    if not follow_ups or not is_follow_up(asked):
+        return [message]
+    earlier = [
+        str(other.text)
+        for other in recent_conversation(state.get("messages", []), state["turn"], settings.intent.max_context_turns)
+        if isinstance(other, HumanMessage)
+    ]
+    return [contextualised(asked, earlier[-1]), message] if earlier else [message]
+
+
+def _enriched(state: ResolveIntentInput, settings: Settings) -> str:
+    """The message, behind keywords of the conversation when it is vague and the settings ask for that (I5)."""
+    message, intent = _question(state), settings.intent
+    if not intent.expand_ambiguous_queries or message != state["turn"]["question"]:
+        return message
+    from groundgraph.chains.expand_ambiguous import expanded, is_ambiguous
+
+    if not is_ambiguous(message):
+        return message
+    earlier = recent_conversation(state.get("messages", []), state["turn"], intent.max_context_turns)
+    return expanded(message, earlier, include_assistant=intent.include_assistant_context)
+
+
+async def _with_queries(
+    state: ResolveIntentInput,
+    settings: Settings,
+    model: BaseChatModel,
+    prompts: Prompts,
+    calls: list[ModelCall],
+) -> IntentState:
+    from groundgraph.chains.generate_queries import generate_queries
+
+    turn, messages = state["turn"], state.get("messages", [])
+    message = _enriched(state, settings)
+    try:
+        queries = await generate_queries(settings, model, prompts, turn, messages, calls, message=message)
+    except ModelError as error:
+        return _by_message(state, settings, prompts, error)
+    return _intent("extract", queries, settings, {})
+
+
+def _extracting(settings: Settings, prompts: Prompts, extractor: AskExtractor) -> ExtractIntent:
+    # Not loaded by those who configure none (L10).
+    from groundgraph.chains.extract_intent import ExtractIntent
+
+    return ExtractIntent(settings, prompts, extractor)
+
+
+async def _extracted(
+    state: ResolveIntentInput,
+    extract: ExtractIntent,
+    schemas: Mapping[str, SourceSchema | None],
+    calls: list[ModelCall],
+) -> IntentState:
+    from groundgraph.chains.ground_fields import UserWords
+    from groundgraph.nodes.extracted_intent import extracted_intent, held_fields
+
+    turn, messages, settings, prompts = state["turn"], state.get("messages", []), extract.settings, extract.prompts
+    held = held_fields(settings)
+    try:
+        schema = extract.schema(schemas, held)
+        extraction = await extract(_enriched(state, settings), turn, messages, schema, calls)
+    except ModelError as error:
+        return _by_message(state, settings, prompts, error)
+    intent = extracted_intent(extraction, settings.intent, schemas, held, turn, messages)
+    issues = [
+        prompts.note("filter_refused", turn["language"], field=one["field"], reason=one["reason"])
+        for one in intent["dropped"]
+        # What the user asked for and cannot have is told; what the model made up is only recorded.
+        if one["kind"] == "value" and UserWords(turn["question"]).holds(one["value"])
+    ]
+    return {**intent, "issues": issues}
+
+
+def _by_message(state: ResolveIntentInput, settings: Settings, prompts: Prompts, error: ModelError) -> IntentState:
+    note = prompts.note("queries_failed", state["turn"]["language"], reason=failure_of(error, "model"))
+    queries = [_question(state), *_parts(state, settings)]
+    return {**_intent("message", queries, settings, {}), "issues": [note]}
+
+
+def _intent(mode: str, queries: list[str], settings: Settings, filters: Mapping[str, Any]) -> IntentState:
+    return {
+        "mode": mode,
+        "text_queries": queries,
+        "filters": {name: dict(fields) for name, fields in filters.items()},
+        "scope": settings.intent.scope,
+        "output_style": None,
+        "categories": [],
+        "raw_data": {},
+    }
+
+
+def enforce_filters(
+    intent: IntentState,
+    schemas: Mapping[str, SourceSchema | None],
+    enforced: Mapping[str, Mapping[str, Any]],
+) -> tuple[IntentState, dict[str, Retrieval]]:
+    """The intent with its filters checked and the enforced ones set, and the sources that must not be searched.
+
+    An enforced filter replaces a proposed one on the same field. A source whose proposed filter is refused is not
+    searched: searching it without the filter would give more than was asked for. Nor is one whose required field has
+    no condition.
+    """
+    issues = list(intent.get("issues", []))
+    filters: dict[str, dict[str, Any]] = {}
+    skipped: dict[str, Retrieval] = {}
+    for name in intent["filters"]:
+        if name not in schemas:
+            issues.append(f"There is no source '{name}' to filter.{nearest(name, list(schemas))}")
+    for name, schema in schemas.items():
+        defaults = enforced.get(name, {})
+        proposed = {k: v for k, v in intent["filters"].get(name, {}).items() if k not in defaults}
+        try:
+            own = check_filters(schema, {**proposed, **defaults}, source=name)
+        except FilterInvalid as error:
+            skipped[name] = _skipped(name, str(error), "FilterInvalid")
+            continue
+        missing = [field for field in (schema.required_fields if schema else []) if field not in own]
+        if missing:
+            skipped[name] = _skipped(name, f"it needs a filter on {', '.join(missing)}", "RequiredField")
+        elif own:
+            filters[name] = own
+    sources = [name for name in schemas if name not in skipped]
+    return {**intent, "filters": filters, "sources": sources, "issues": issues}, skipped
+
+
+def _state_entry(turn: Turn) -> Retrieval:
+    """The dialogue's state as a source that has answered: it is all that such a turn is answered from."""
+    state = turn.get("state")
+    found = len(state["facts"]) if state else 0
+    return {"source": DIALOGUE_STATE, "kind": "state_facts", "status": "ok", "refs": [], "found": found}
+
+
+def _skipped(name: str, reason: str, kind: str) -> Retrieval:
+    return {"source": name, "status": "skipped", "error": reason, "error_type": kind, "refs": [], "found": 0}

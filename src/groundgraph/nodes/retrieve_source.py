@@ -1,0 +1,306 @@
+"""One query to one source; a failure is a value, not an exception."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langgraph.runtime import Runtime
+from tenacity import stop_after_attempt
+from tenacity.wait import wait_exponential_jitter
+from typing_extensions import TypedDict
+
+from groundgraph.core.chain_calls import collect_chain_calls
+from groundgraph.core.circuit_breaker import BreakerOfScope, ScopedBreaker
+from groundgraph.core.clean_text import clean_text
+from groundgraph.core.context import Context, Options, options_in_force
+from groundgraph.core.deadline import DeadlinePassed, within, within_turn
+from groundgraph.core.degraded import collect_degradations
+from groundgraph.core.errors import SchemaChanged, SourceContractBroken, SourceError
+from groundgraph.core.evidence import (
+    EvidenceRecord,
+    SourceResult,
+    preview,
+)
+from groundgraph.core.evidence_store import EvidenceStore
+from groundgraph.core.failure import OF_THE_QUESTION, OF_THE_SERVICE, bugs_logged_once, tell_failure
+from groundgraph.core.filters import matches, with_times
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.core.model_reply import is_transient
+from groundgraph.core.retry import with_retries
+from groundgraph.core.schema import SourceSchema
+from groundgraph.core.settings import Settings
+from groundgraph.core.turn_values import Ref, Retrieval, RetrievalTask, SourceStatus
+from groundgraph.nodes.enforced import enforced_filters, evidence_scope, signed_in
+from groundgraph.nodes.node import Node
+from groundgraph.sources.ask import ask
+from groundgraph.sources.contract import GroundedSource
+
+PREVIEWS = 2
+PREVIEW_CHARS = 80
+# The longest that a source is waited for which may tell that it is well again, in seconds.
+_LOOK = 1.0
+_BACKOFF = wait_exponential_jitter(multiplier=0.1, max=2, jitter=0.1)
+
+
+class RetrieveSourceInput(TypedDict):
+    """What the fan-out sends: one task."""
+
+    task: RetrievalTask
+
+
+class RetrieveSourceUpdate(TypedDict):
+    """What the task writes: its own entry, and the evidence itself where there is no store."""
+
+    retrievals: dict[str, Retrieval]
+    bodies: dict[str, EvidenceRecord]
+
+
+def retrieve_source(
+    settings: Settings,
+    sources: Mapping[str, GroundedSource],
+    schemas: Mapping[str, SourceSchema | None],
+    evidence: EvidenceStore,
+) -> Node[RetrieveSourceInput, RetrieveSourceUpdate]:
+    """The node: asks within the source's limit, keeps what the contract allows, stores it."""
+    limits = {entry.name: entry.timeout for entry in settings.sources if entry.timeout}
+    breakers = {
+        name: ScopedBreaker(settings.limits.breaker_failures, settings.limits.breaker_pause) for name in sources
+    }
+    bugs: set[tuple[str, ...]] = set()
+
+    async def retrieve_source(state: RetrieveSourceInput, runtime: Runtime[Context]) -> RetrieveSourceUpdate:
+        task = state["task"]
+        source = sources[task["source"]]
+        options = options_in_force(settings, task["options"], runtime.context)
+        limit = limits.get(source.name, settings.deadlines.source)
+        started = time.perf_counter()
+        retrieval: Retrieval = {"source": source.name, **_what(task), "refs": [], "found": 0}
+        records: dict[str, EvidenceRecord] = {}
+        enforced = enforced_filters(settings, options.scope, signed_in(runtime)).get(source.name, {})
+        breaker = breakers[source.name].of({"scope": options.scope, "filters": enforced})
+        intent = _intent(task, enforced)
+        if breaker.allows() or await _recovered(source):
+            question = _question(task, source, schemas.get(source.name), intent, options)
+            with collect_degradations() as degradations, collect_chain_calls() as calls, bugs_logged_once(bugs):
+                scope = evidence_scope(settings, runtime, task["options"])
+                report, records = await _retrieved(question, limit, settings.limits.attempts, evidence, scope)
+            retrieval |= report
+            if degradations:
+                retrieval["degraded"] = list(degradations)
+            if calls:
+                retrieval["calls"] = list(calls)
+            _count(breaker, report)
+        else:
+            error = f"it failed repeatedly and is asked again in {breaker.seconds_left():.0f} seconds"
+            retrieval |= {"status": "skipped", "error": error, "error_type": "CircuitOpen"}
+        in_state = await evidence.save(runtime.store, records)
+        retrieval["elapsed_ms"] = round((time.perf_counter() - started) * 1000, 3)
+        runtime.stream_writer(_event(retrieval))
+        return {"retrievals": {task["name"]: retrieval}, "bodies": in_state}
+
+    return retrieve_source
+
+
+def _count(breaker: BreakerOfScope, report: Retrieval) -> None:
+    """A failure of the service opens the breaker for everybody, one over what this run asked for opens it for nobody,
+    and any other for the runs of its scope."""
+    kind = report["failure"]["kind"] if "failure" in report else "timeout"
+    if report["status"] == "ok":
+        breaker.succeeded()
+    elif kind not in OF_THE_QUESTION:
+        breaker.failed(for_all=kind in OF_THE_SERVICE)
+
+
+async def _recovered(source: GroundedSource) -> bool:
+    try:
+        return bool(await within(_LOOK, source.recovered()))
+    except Exception:  # a source that cannot even tell has not recovered
+        return False
+
+
+def _intent(task: RetrievalTask, enforced: Mapping[str, Any]) -> RetrievalIntent:
+    # Set here once more: whoever edits a state must not get around them.
+    own = {**task["filters"], **enforced}
+    filters = {task["source"]: own} if own else {}
+    # The facts of a category are asked for without a question.
+    queries = [] if task.get("kind") == "state_facts" else [task["query"]]
+    return RetrievalIntent(queries, filters, task["scope"], None, task["categories"], task["raw_data"])
+
+
+def _what(task: RetrievalTask) -> Retrieval:
+    kind = task.get("kind")
+    if kind is None:
+        return {"query": task["query"]}
+    return {"kind": kind} if kind == "state_facts" else {"query": task["query"], "kind": kind}
+
+
+def _question(
+    task: RetrievalTask,
+    source: GroundedSource,
+    schema: SourceSchema | None,
+    intent: RetrievalIntent,
+    options: Options,
+) -> Question:
+    # What has no question has no relevance to it.
+    threshold = 0.0 if task.get("kind") == "state_facts" else options.score_threshold
+    return Question(source, schema, intent, task.get("top_k", options.top_k), threshold)
+
+
+References = tuple[dict[str, EvidenceRecord], list[Ref]]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a source is asked; its schema is that of the graph, since asking a source for it may take a while."""
+
+    source: GroundedSource
+    schema: SourceSchema | None
+    intent: RetrievalIntent
+    top_k: int
+    score_threshold: float
+
+
+async def _retrieved(
+    question: Question, limit: float, attempts: int, evidence: EvidenceStore, scope: str
+) -> tuple[Retrieval, dict[str, EvidenceRecord]]:
+    """What came of the question, and the records of the evidence that it gave."""
+    started = time.perf_counter()
+    try:
+        answer, tries = await _asked(question, limit, attempts)
+        kept, dropped = accepted(answer, question)
+        records, refs = _references(kept, evidence, scope)
+    except DeadlinePassed:
+        waited = f"{time.perf_counter() - started:.2g}"
+        return {"status": "timed_out", "error": waited, "error_type": "SourceTimeout"}, {}
+    except Exception as error:
+        status: SourceStatus = "schema_changed" if isinstance(error, SchemaChanged) else "failed"
+        told = tell_failure(error, "source", question.source.name)
+        kind = type(error).__name__
+        return {"status": status, "error": told.text, "error_type": kind, "failure": told.failure}, {}
+    return {
+        "status": "ok",
+        "refs": refs,
+        "found": len(answer),
+        "dropped": dropped,
+        "attempts": tries,
+        "previews": [preview(result.content, PREVIEW_CHARS) for result in kept[:PREVIEWS]],
+        **_cosines(kept, refs),
+    }, records
+
+
+async def _asked(question: Question, limit: float, attempts: int) -> tuple[Sequence[SourceResult], int]:
+    """The source's answer and the number of tries; transient errors are tried again within the limit."""
+    tries = 0
+
+    async def once() -> Sequence[SourceResult]:
+        nonlocal tries
+        tries += 1
+        return await ask(
+            question.source, question.intent, top_k=question.top_k, score_threshold=question.score_threshold
+        )
+
+    work = with_retries(once, _worth_another, stop=stop_after_attempt(attempts), wait=_BACKOFF)
+    return await within_turn(limit, work), tries
+
+
+def _worth_another(error: BaseException) -> bool:
+    return not isinstance(error, SourceError) and is_transient(error)
+
+
+def accepted(answer: Sequence[SourceResult], question: Question) -> tuple[list[SourceResult], dict[str, int]]:
+    """The results of an answer that count as evidence, at most `top_k`, and how many others there were by reason.
+
+    Of a source that gives whole topics, neither `top_k` nor the threshold takes anything away.
+
+    Every source honours threshold, cap and filters by contract; this is the second lock on the same door.
+
+    Raises:
+        SourceContractBroken: the answer is no list of results.
+    """
+    if not isinstance(answer, list | tuple):
+        raise SourceContractBroken(f"query() returned {type(answer).__name__} instead of a list of SourceResult")
+    filters = with_times(question.schema, question.intent.filters.get(question.source.name, {}))
+    whole = question.source.whole_topics
+    threshold, most = (0.0, len(answer)) if whole else (question.score_threshold, question.top_k)
+    kept: list[SourceResult] = []
+    dropped: Counter[str] = Counter()
+    for result in answer:
+        if not isinstance(result, SourceResult):
+            raise SourceContractBroken(f"query() returned {type(result).__name__} instead of SourceResult")
+        judged = _judged(result, question.source, filters, threshold)
+        if isinstance(judged, str):
+            dropped[judged] += 1
+        elif len(kept) == most:
+            dropped["beyond_top_k"] += 1
+        else:
+            kept.append(judged)
+    if not kept and dropped["invalid_relevance"]:
+        raise SourceContractBroken("every relevance that it gave is no number")
+    return kept, dict(dropped)
+
+
+def _judged(
+    result: SourceResult, source: GroundedSource, filters: Mapping[str, Any], score_threshold: float
+) -> SourceResult | str:
+    """The result with plain values of the right types, whatever a client library made of them, or the reason why it
+    does not count."""
+    if not isinstance(result.content, str) or not result.content.strip():
+        return "empty"
+    relevance = _number(result.relevance)
+    if relevance is None:
+        return "invalid_relevance"
+    if relevance < score_threshold:
+        return "below_threshold"
+    metadata = dict(result.metadata or {})
+    if filters and not matches({name: filters[name] for name in filters if name in metadata}, metadata):
+        return "outside_filter"
+    relevance = min(1.0, max(0.0, relevance))
+    score = _number(result.score) if result.score is not None else relevance
+    return SourceResult(
+        clean_text(result.content),
+        clean_text(str(result.source_id)),
+        source.name,
+        source.source_type,
+        relevance,
+        metadata,
+        relevance if score is None else score,
+        {name: value for name, given in result.scores.items() if (value := _number(given)) is not None},
+    )
+
+
+def _number(value: Any) -> float | None:
+    """`value` as a finite number, None when it is none."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _references(results: Sequence[SourceResult], evidence: EvidenceStore, scope: str) -> References:
+    records: dict[str, EvidenceRecord] = {}
+    refs: list[Ref] = []
+    for result in results:
+        key, record = evidence.named(result, scope)
+        records[key] = record
+        score = result.relevance if result.score is None else result.score
+        refs.append([key, round(result.relevance, 4), round(score, 4)])
+    return records, refs
+
+
+def _cosines(results: Sequence[SourceResult], refs: Sequence[Ref]) -> Retrieval:
+    """The cosines that the source gave, by evidence key; without one the state needs no entry."""
+    given = zip(results, refs, strict=True)
+    known = {ref[0]: round(result.scores["vector"], 4) for result, ref in given if "vector" in result.scores}
+    return {"cosines": known} if known else {}
+
+
+def _event(retrieval: Retrieval) -> dict[str, Any]:
+    shown = ("source", "query", "status", "error", "previews", "elapsed_ms")
+    event = {name: retrieval[name] for name in shown if name in retrieval}  # type: ignore[literal-required]
+    return {"stage": "retrieve_source", **event, "kept": len(retrieval["refs"])}

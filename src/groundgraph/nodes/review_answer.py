@@ -1,0 +1,154 @@
+"""An answer with little support waits until a person approves, refuses or replaces it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langgraph.runtime import Runtime
+from langgraph.types import interrupt
+from typing_extensions import TypedDict
+
+from groundgraph.chains.answer_gate import AnswerGate
+from groundgraph.chains.citations import labels_in
+from groundgraph.chains.label_gate import at_their_places
+from groundgraph.core.context import Context, options_in_force
+from groundgraph.core.errors import ReviewImpossible
+from groundgraph.core.evidence import EvidenceRecord, SourceResult
+from groundgraph.core.evidence_store import EvidenceStore
+from groundgraph.core.review_decision import ReviewDecision, read_decision
+from groundgraph.core.settings import Settings
+from groundgraph.core.turn_values import Check, Draft, Ranking, Review, Turn
+from groundgraph.nodes.enforced import evidence_scope, signed_in
+from groundgraph.nodes.node import Node
+from groundgraph.nodes.running_saver import running_saver
+from groundgraph.prompts import Prompts
+
+# What a person needs to see of a piece of evidence stands in its source; this much is kept in the checkpoint.
+SHOWN_CHARS = 1200
+CANNOT_WAIT = (
+    "An answer with little support waits for a person (human_review.support_below), and without a thread nobody can go "
+    "on with it. Run the graph with a checkpointer and a thread_id, or switch human_review off."
+)
+
+
+class ReviewAnswerInput(TypedDict, total=False):
+    """What the step reads."""
+
+    turn: Turn
+    ranking: Ranking
+    bodies: dict[str, EvidenceRecord]
+    draft: Draft
+    check: Check
+
+
+class ReviewAnswerUpdate(TypedDict):
+    """What the step writes."""
+
+    draft: Draft
+
+
+def review_answer(
+    settings: Settings, prompts: Prompts, evidence: EvidenceStore
+) -> Node[ReviewAnswerInput, ReviewAnswerUpdate]:
+    """The node. The run stops here and goes on with the decision, on the same evidence; see `ReviewDecision`.
+
+    What is no decision is answered by the same question, with what was wrong, so that the turn stays open.
+    """
+
+    async def review_answer(state: ReviewAnswerInput, runtime: Runtime[Context]) -> ReviewAnswerUpdate:
+        if not _can_wait(runtime):
+            raise ReviewImpossible(CANNOT_WAIT)
+        # Nobody goes on in another scope with a turn, and reads its evidence by that.
+        options_in_force(settings, state["turn"]["options"], runtime.context)
+        draft, check = state["draft"], state["check"]
+        scope = evidence_scope(settings, runtime, state["turn"]["options"])
+        results = await evidence.results(runtime.store, state["ranking"]["refs"], state.get("bodies"), scope=scope)
+        order = list(dict.fromkeys([*draft.get("order", []), *range(1, len(results) + 1)]))
+        question = _question(state, settings, [results[place - 1] for place in order])
+        decision, asked = _decided(question)
+        review: Review = {"decision": decision.decision, "score": check.get("score", 0.0), "asked": asked}
+        if decision.comment:
+            review["comment"] = decision.comment
+        if user := signed_in(runtime):
+            review["reviewer"] = user["identity"]
+        runtime.stream_writer({"stage": "review_answer", **review})
+        if decision.decision == "replace":
+            draft = _replaced(draft, decision.text, results, order)
+            draft["notes"] = [*draft["notes"], prompts.note("answer_replaced", state["turn"]["language"])]
+        elif decision.decision == "approve":
+            runtime.stream_writer({"stage": "answer_released"})
+        return {"draft": {**draft, "review": review}}
+
+    return review_answer
+
+
+def _can_wait(runtime: Runtime[Context]) -> bool:
+    """Whether the steps of this run are kept on a thread; without a saver LangGraph stops it all the same."""
+    info = runtime.execution_info
+    return running_saver() is not None and info is not None and info.thread_id is not None
+
+
+def _question(state: ReviewAnswerInput, settings: Settings, results: Sequence[SourceResult]) -> dict[str, Any]:
+    """What the person sees: everything to decide by, evidence under the labels of the answer."""
+    check, draft = state["check"], state["draft"]
+    return {
+        "turn_id": state["turn"]["id"],
+        "question": state["turn"]["question"],
+        "answer": draft["text"],
+        "support": check.get("score", 0.0),
+        "support_below": settings.human_review.support_below,
+        "flags": check.get("flags", []),
+        "evidence": [
+            {
+                "label": label,
+                "source_name": result.source_name,
+                "source_id": result.source_id,
+                "text": result.content[:SHOWN_CHARS],
+            }
+            for label, result in enumerate(results, 1)
+        ],
+    }
+
+
+def _decided(question: dict[str, Any]) -> tuple[ReviewDecision, int]:
+    """The decision, and how often was asked for it."""
+    asked, problem = 0, ""
+    while True:
+        asked += 1
+        told = {**question, "problem": problem} if problem else question
+        decision, problem = read_decision(interrupt(told, response_schema=ReviewDecision.model_json_schema()))
+        problem = problem or _unknown_labels(decision, len(question["evidence"]))
+        if decision is not None and not problem:
+            return decision, asked
+
+
+def _unknown_labels(decision: ReviewDecision | None, known: int) -> str:
+    unknown = [label for label in labels_in(decision.text if decision else "") if label > known]
+    listed = ", ".join(f"[{label}]" for label in unknown)
+    return f"text: {listed} refers to no evidence; there are {known} pieces of it" if unknown else ""
+
+
+def _replaced(draft: Draft, text: str, results: Sequence[SourceResult], order: Sequence[int]) -> Draft:
+    """The draft with the person's words, which pass the same gate as a model's.
+
+    Args:
+        draft: the model's.
+        text: with the labels that the person saw.
+        results: in the order of the ranking.
+        order: for each of those labels the place in the ranking.
+    """
+    gate = AnswerGate(results, len(results))
+    body = gate.feed(at_their_places(text.strip(), order)) + gate.flush()
+    listing = draft["text"][draft.get("written", 0) :] if draft.get("written") else ""
+    whole = body + (gate.below(at_their_places(listing, draft.get("order", []))) if listing else "")
+    return {
+        **draft,
+        "text": whole,
+        "finish": "stop",
+        "order": gate.order,
+        "removed": gate.removed,
+        "removed_links": gate.removed_links,
+        "written": len(body),
+        "body": len(body),
+    }

@@ -1,0 +1,185 @@
+"""Whether a turn stands in its thread already, as a fork or a replay finds it, and which record is then its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.runtime import ExecutionInfo
+from langgraph.store.base import BaseStore, Item
+
+from groundgraph.core.evidence import jsonable
+from groundgraph.core.provenance import BEGUN_AS, KEPT_AT, provenance_namespace
+from groundgraph.nodes.running_saver import keeps_each_step, running_saver
+
+# Sources of checkpoints that no step wrote: somebody edited a state, or ran it again.
+_BRANCHES = ("update", "fork")
+# The step before this one may still be on its way to the disk: so long, and in so many pieces, it is waited for.
+_WAIT, _TRIES = 0.025, 40
+# What tells nothing to a reader of an edit: texts have a place of their own, and the rest is LangGraph's.
+_BY_NAME_ONLY = ("bodies",)
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """One way in which a turn went.
+
+    Attributes:
+        kept_at: the checkpoint that the record was made behind, and its name space.
+        own: what the record of a fork has of its own: its id and that of the turn in the thread's state, the record
+            that it was forked from, and what was edited since; nothing for a turn that went one way only.
+    """
+
+    kept_at: dict[str, str]
+    own: dict[str, Any] = field(default_factory=dict)
+
+
+async def lineage_of(turn_id: str, thread_id: str, store: BaseStore, info: ExecutionInfo) -> Lineage:
+    """The lineage of the turn that is about to be recorded.
+
+    Whoever resumes a turn that was killed records it again in the same place. A fork is told by this: the thread holds
+    the end of the same turn already.
+
+    Args:
+        turn_id: a fork has that of the turn that it was forked from, since its prompts are the same.
+        thread_id: the thread.
+        store: with the records of the thread.
+        info: of the running step.
+    """
+    here = kept_here(info)
+    earlier, saver = await store.aget(provenance_namespace(thread_id), turn_id), running_saver()
+    if earlier is None or saver is None or earlier.value.get(KEPT_AT) == here:
+        return Lineage(here)
+    points = await _points(saver, thread_id, turn_id, {here["space"], earlier.value.get(KEPT_AT, here)["space"]}, here)
+    # A review that the next question ended left a record and no end.
+    reviewed = earlier.value.get("review", {}).get("decision") == "none"
+    if not reviewed and not any(point.ends_turn for point in points.values()):
+        return Lineage(here)
+    own = _chain(points, here["id"]) or _newest_chain(points)
+    # What was recorded without the steps before it is known by its end.
+    left = [_chain(points, end) for end, point in points.items() if point.ends_turn]
+    branch = max((_shared(own, chain) for chain in left), default="")
+    since = [point for point in own if point > branch]
+    own_id = f"{turn_id}~{min(since, default=here['id'])}"
+    known = {item.key: item.value for item in await records_of_turn(store, thread_id, turn_id) if item.key != own_id}
+    nearest = {key: _shared(own, _chain(points, value.get(KEPT_AT, {}).get("id", ""))) for key, value in known.items()}
+    return Lineage(
+        here,
+        {
+            "turn_id": own_id,
+            BEGUN_AS: turn_id,
+            "forked_from": max(nearest, key=lambda key: (nearest[key], key == turn_id), default=turn_id),
+            "edited": _edited(points, since),
+        },
+    )
+
+
+async def records_of_turn(store: BaseStore, thread_id: str, turn_id: str) -> list[Item]:
+    """The records of a turn of the thread's state: one for each way in which it went."""
+    space = provenance_namespace(thread_id)
+    first = await store.aget(space, turn_id)
+    forks = await store.asearch(space, filter={BEGUN_AS: turn_id}, limit=1000)
+    # Some stores take a name space by its characters.
+    return [*([first] if first else []), *(item for item in forks if item.namespace == space)]
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A checkpoint of the turn."""
+
+    parent: str
+    source: str
+    ends_turn: bool
+    values: Mapping[str, Any]
+    versions: Mapping[str, Any]
+
+
+def kept_here(info: ExecutionInfo) -> dict[str, str]:
+    """The checkpoint that the running step goes on from: its id, and where its graph keeps them within its parents."""
+    return {"space": info.checkpoint_ns.rpartition("|")[0], "id": info.checkpoint_id}
+
+
+async def _points(
+    saver: BaseCheckpointSaver[Any], thread_id: str, turn_id: str, spaces: Iterable[str], here: Mapping[str, str]
+) -> dict[str, _Point]:
+    """The checkpoints of a thread that belong to the turn, and those between them and their parents, by id."""
+    if keeps_each_step():
+        place: Any = {"thread_id": thread_id, "checkpoint_ns": here["space"], "checkpoint_id": here["id"]}
+        for _ in range(_TRIES):
+            if await saver.aget_tuple({"configurable": place}) is not None:
+                break
+            await asyncio.sleep(_WAIT)
+    found: dict[str, _Point] = {}
+    for space in sorted(spaces):
+        config: Any = {"configurable": {"thread_id": thread_id, "checkpoint_ns": space}}
+        # Closed at once: what reads a file holds the saver's lock, which the run's own checkpoints wait for.
+        async with aclosing(saver.alist(config)) as kept:  # type: ignore[type-var]
+            async for one in kept:
+                if (one.checkpoint["channel_values"].get("turn") or {}).get("id") == turn_id:
+                    found[one.checkpoint["id"]] = _point(one)
+    return found
+
+
+def _point(one: CheckpointTuple) -> _Point:
+    checkpoint = one.checkpoint
+    written = set(checkpoint.get("updated_channels") or ())
+    return _Point(
+        (one.parent_config or {}).get("configurable", {}).get("checkpoint_id", ""),
+        one.metadata.get("source", ""),
+        # Only the last step writes a message and empties the draft; its outputs are no part of a resumed one's.
+        written >= {"messages", "draft"} and "turn" not in written,
+        checkpoint["channel_values"],
+        checkpoint["channel_versions"],
+    )
+
+
+def _chain(points: Mapping[str, _Point], last: str) -> list[str]:
+    """A checkpoint and those before it, as far as they belong to the turn; none when it was never kept."""
+    chain = []
+    while last in points:
+        chain.append(last)
+        last = points[last].parent
+    return chain
+
+
+def _shared(one: Iterable[str], other: Iterable[str]) -> str:
+    """The last checkpoint that two chains have in common; empty when there is none."""
+    return max({*one} & {*other}, default="")
+
+
+def _newest_chain(points: Mapping[str, _Point]) -> list[str]:
+    """The chain of the newest checkpoint, where it is one that no step wrote: a run whose steps are kept when it ends
+    began from there, as far as anybody can tell."""
+    newest = max(points, default="")
+    return _chain(points, newest) if newest and points[newest].source in _BRANCHES else []
+
+
+def _edited(points: Mapping[str, _Point], since: Iterable[str]) -> dict[str, Any]:
+    """What was edited in a state by hand: by channel and name, what it was and what it is."""
+    edited: dict[str, Any] = {}
+    for one in sorted(since):
+        point = points[one]
+        before = points.get(point.parent)
+        if point.source not in _BRANCHES or before is None:
+            continue
+        for channel in sorted(point.versions):
+            if ":" in channel or channel.startswith("__"):
+                continue
+            if point.versions[channel] != before.versions.get(channel):
+                edited.setdefault(channel, {}).update(_changed(channel, before.values, point.values))
+    return edited
+
+
+def _changed(channel: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    was, now = before.get(channel), after.get(channel)
+    if not isinstance(was, Mapping) or not isinstance(now, Mapping) or channel in _BY_NAME_ONLY:
+        return {}
+    return {
+        str(name): {"was": jsonable(was.get(name)), "is": jsonable(now.get(name))}
+        for name in {**was, **now}
+        if was.get(name) != now.get(name)
+    }

@@ -1,0 +1,164 @@
+"""A source over records that Python holds, searched by words."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.filters import matches, with_times
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.core.lexical import bm25, idf
+from groundgraph.core.schema import SourceSchema
+from groundgraph.core.text import query_stems, stems
+from groundgraph.sources.contract import GroundedSource, SourceOptions
+
+Record = str | Mapping[str, Any] | SourceResult
+
+
+class InMemorySource(GroundedSource):
+    """Records in memory, found by the stems of their content, title and section.
+
+    The order is BM25's; the relevance is the plain share of the question's stems that a record holds. Weighting them by
+    idf, as the knowledge base does, would say little about a handful of records.
+
+    Args:
+        records: texts, mappings with `content` (or `text`) and any metadata, or finished results.
+        name: the name of the source.
+        schema: the fields that filters may name; each is looked up in a record's metadata.
+
+    Raises:
+        ConfigurationError: a mapping has neither `content` nor `text`.
+    """
+
+    def __init__(
+        self,
+        records: Iterable[Record] = (),
+        *,
+        name: str = "memory",
+        schema: SourceSchema | None = None,
+        source_type: str = "memory",
+    ) -> None:
+        self._name = name
+        self._source_type = source_type
+        self._schema = schema
+        self._results = [self._to_result(number, record) for number, record in enumerate(records)]
+        counts = [Counter(stems(_searched_text(result))) for result in self._results]
+        lengths = [sum(count.values()) for count in counts]
+        average = sum(lengths) / len(lengths) if lengths else 0.0
+        # For each stem, the records that hold it, each with the part of its BM25 score that is known before a question.
+        self._postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        for number, count in enumerate(counts):
+            for stem, frequency in count.items():
+                self._postings[stem].append((number, bm25(frequency, lengths[number], average)))
+
+    @property
+    def name(self) -> str:
+        """The name given at construction."""
+        return self._name
+
+    @property
+    def source_type(self) -> str:
+        """`memory` unless another was given."""
+        return self._source_type
+
+    def get_schema(self) -> SourceSchema | None:
+        """The schema given at construction."""
+        return self._schema
+
+    async def metadata_fields(self) -> set[str]:
+        """Every metadata name that a record has."""
+        return {name for result in self._results for name in result.metadata}
+
+    async def query(
+        self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
+    ) -> list[SourceResult]:
+        """See `GroundedSource.query`; a record found by several text queries keeps its best relevance."""
+        filters = with_times(self._schema, intent.filters.get(self.name, {}))
+        found: dict[tuple[str, str], SourceResult] = {}
+        for text in intent.text_queries:
+            for result in self._search(text, filters, top_k, score_threshold):
+                known = found.get(result.passage)
+                if known is None or known.relevance < result.relevance:
+                    found[result.passage] = result
+        return list(found.values())
+
+    def _search(self, text: str, filters: Mapping[str, Any], top_k: int, score_threshold: float) -> list[SourceResult]:
+        asked = query_stems(text)
+        scores: dict[int, float] = defaultdict(float)
+        held: dict[int, int] = defaultdict(int)
+        for stem in asked:
+            postings = self._postings.get(stem, ())
+            weight = idf(len(self._results), len(postings))
+            for number, part in postings:
+                scores[number] += weight * part
+                held[number] += 1
+        kept: list[SourceResult] = []
+        for number in sorted(scores, key=lambda number: (-scores[number], number)):
+            result = self._results[number]
+            relevance = held[number] / len(asked)
+            if relevance >= score_threshold and matches(filters, result.metadata):
+                kept.append(_scored(result, relevance, scores[number]))
+                if len(kept) == top_k:
+                    break
+        return kept
+
+    def _to_result(self, number: int, record: Record) -> SourceResult:
+        if isinstance(record, SourceResult):
+            return record
+        if isinstance(record, str):
+            record = {"content": record}
+        content = record.get("content", record.get("text"))
+        if content is None:
+            raise ConfigurationError(
+                [Problem(f"{self._name}.records[{number}]", "a record needs 'content' (or 'text')")]
+            )
+        metadata = {key: value for key, value in record.items() if key not in ("content", "text", "id", "metadata")}
+        return SourceResult(
+            content=str(content),
+            source_id=str(record.get("id", number)),
+            source_name=self._name,
+            source_type=self._source_type,
+            metadata={**metadata, **record.get("metadata", {})},
+        )
+
+
+def _searched_text(result: SourceResult) -> str:
+    named = (str(result.metadata.get(name) or "") for name in ("title", "section"))
+    return "\n".join((*named, result.content))
+
+
+def _scored(result: SourceResult, relevance: float, score: float) -> SourceResult:
+    return SourceResult(
+        content=result.content,
+        source_id=result.source_id,
+        source_name=result.source_name,
+        source_type=result.source_type,
+        relevance=relevance,
+        metadata=result.metadata,
+        score=score,
+    )
+
+
+def memory_from_options(entry: SourceOptions) -> InMemorySource:
+    """`type: memory` with `records:`, a list of texts or mappings, and optionally `schema: {fields: {...}}`."""
+    unknown = sorted(set(entry.options) - {"records", "schema", "description"})
+    if unknown:
+        raise ConfigurationError(
+            [Problem(f"{entry.key}.{name}", "a memory source has no such option") for name in unknown]
+        )
+    schema = entry.options.get("schema")
+    return InMemorySource(
+        entry.options.get("records") or (),
+        name=entry.name,
+        schema=SourceSchema(
+            entry.name,
+            dict(schema.get("fields", {})),
+            list(schema.get("required_fields", [])),
+            str(entry.options.get("description", "")),
+        )
+        if schema
+        else None,
+    )

@@ -1,0 +1,203 @@
+"""Any LangChain vector store or retriever as a source, those of langchain-community among them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from groundgraph.core.blocking import run_blocking
+from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.evidence import SourceResult, evidence_key, jsonable, to_record
+from groundgraph.core.filters import check_filters, matches
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.core.schema import SourceSchema
+from groundgraph.sources.contract import GroundedSource
+
+if TYPE_CHECKING:
+    from langchain_core.retrievers import BaseRetriever
+    from langchain_core.vectorstores import VectorStore
+
+    from groundgraph.sources.langchain_adapter.search import Hit, Scores, Search
+
+# The most documents that are asked for to find `top_k` of them that satisfy the filters.
+MAX_ASKED_FOR = 1000
+_FIRST_WITH_FILTERS = 50
+# Documents that are looked at to learn which metadata fields there are.
+_SAMPLE = 20
+
+NativeFilter = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
+class LangChainSource(GroundedSource):
+    """A LangChain vector store or retriever.
+
+    Filters need a `schema`, since LangChain has none. Each result is checked against them here, whatever the store
+    does; a result without the field does not satisfy a condition. When too few of the nearest satisfy them, more are
+    asked for, up to 1000; a filter that keeps less than that needs `native_filter` to find all that there is.
+
+    Args:
+        retriever_or_vector_store: what to ask, or a function that makes it when it is needed first.
+        name: the name of the source.
+        schema: the metadata fields that filters may name.
+        id_field: the metadata field that identifies a result, with a value of its own for each. Without it, that is
+            the document's `id`, else a hash of its text and metadata.
+        rename: our names of metadata fields by theirs, for example `{"source": "url", "heading": "section"}`.
+        scores: what the scores of a vector store mean. `store`: it makes a relevance of them, as most do (an
+            `InMemoryVectorStore` has cosines); `similarity`: more is nearer, cut to 0 to 1; `distance`: less is
+            nearer, relevance 1 / (1 + distance); `none`: relevance 1.0; or a function of the score.
+        score_field: the metadata field in which a retriever leaves a score from 0 to 1; without it the relevance of
+            all its results is 1.0, so that no `score_threshold` drops them.
+        native_filter: turns checked conditions into further arguments of the search, for example
+            `lambda conditions: {"filter": dict(conditions)}`.
+
+    Raises:
+        ConfigurationError: the object is neither, or an argument does not fit it.
+    """
+
+    def __init__(
+        self,
+        retriever_or_vector_store: BaseRetriever | VectorStore | Callable[[], BaseRetriever | VectorStore],
+        *,
+        name: str,
+        schema: SourceSchema | None = None,
+        id_field: str | None = None,
+        rename: Mapping[str, str] | None = None,
+        scores: Scores | Callable[[float], float] = "store",
+        score_field: str | None = None,
+        native_filter: NativeFilter | None = None,
+        source_type: str = "langchain",
+    ) -> None:
+        self._name = name
+        self._source_type = source_type
+        self._schema = schema
+        self._id_field = id_field
+        self._rename = dict(rename or {})
+        self._scores = scores
+        self._score_field = score_field
+        self._native_filter = native_filter
+        self._make: Callable[[], Any] | None = None
+        self._search: Search | None = None
+        self._guard = threading.Lock()
+        self._seen: set[str] = set()
+        if callable(retriever_or_vector_store):
+            self._make = retriever_or_vector_store
+        else:
+            self._search = self._search_of(retriever_or_vector_store)
+
+    @property
+    def name(self) -> str:
+        """The name given at construction."""
+        return self._name
+
+    @property
+    def source_type(self) -> str:
+        """`langchain` unless another was given."""
+        return self._source_type
+
+    def get_schema(self) -> SourceSchema | None:
+        """The schema given at construction."""
+        return self._schema
+
+    async def query(
+        self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
+    ) -> list[SourceResult]:
+        """See `GroundedSource.query`; what several text queries find keeps its best relevance.
+
+        Raises:
+            FilterInvalid: a filter names a field or value that is not declared.
+            ConfigurationError: the object cannot be made, or `scores` has to be told.
+        """
+        conditions = check_filters(self._schema, intent.filters.get(self._name, {}), source=self._name)
+        found: dict[tuple[str, str], SourceResult] = {}
+        for text in filter(str.strip, intent.text_queries):
+            for result in await self._results(text, conditions, top_k, score_threshold):
+                known = found.get(result.passage)
+                if known is None or known.relevance < result.relevance:
+                    found[result.passage] = result
+        return sorted(found.values(), key=lambda result: -result.relevance)
+
+    async def metadata_fields(self) -> set[str]:
+        """The declared fields, and those of the results so far; of a first sample when there were none.
+
+        LangChain has no way to list the fields, so one search is made for the sample.
+        """
+        if not self._seen:
+            search = await self._opened()
+            self._to_results(await search(self._name, _SAMPLE, {}))
+        return self._seen | set(self._schema.fields if self._schema else ())
+
+    async def _results(
+        self, text: str, conditions: Mapping[str, Any], top_k: int, threshold: float
+    ) -> list[SourceResult]:
+        search = await self._opened()
+        native = self._native_filter(conditions) if self._native_filter and conditions else {}
+        wanted = max(top_k, _FIRST_WITH_FILTERS) if conditions and search.can_grow else top_k
+        while True:
+            hits = await search(text, wanted, native)
+            kept = _distinct([result for result in self._to_results(hits) if matches(conditions, result.metadata)])
+            enough = len(kept) >= top_k or len(hits) < wanted or hits[-1].relevance < threshold
+            if enough or not search.can_grow or wanted >= MAX_ASKED_FOR:
+                return [result for result in kept[:top_k] if result.relevance >= threshold]
+            wanted = min(4 * wanted, MAX_ASKED_FOR)
+
+    def _to_results(self, hits: Sequence[Hit]) -> list[SourceResult]:
+        results = [self._to_result(hit) for hit in hits]
+        self._seen.update(name for result in results for name in result.metadata)
+        return results
+
+    def _to_result(self, hit: Hit) -> SourceResult:
+        document = hit.document
+        # A score belongs to the question and not to the evidence, which is stored once.
+        given = {name: value for name, value in document.metadata.items() if name != self._score_field}
+        renamed = {ours: given[theirs] for theirs, ours in self._rename.items() if theirs in given}
+        metadata = jsonable({**given, **renamed})
+        own = metadata.get(self._id_field) if self._id_field else None
+        found = SourceResult(
+            content=document.page_content,
+            source_id=str(document.id or "") if own is None else str(own),
+            source_name=self._name,
+            source_type=self._source_type,
+            relevance=hit.relevance,
+            metadata=metadata,
+        )
+        return found if found.source_id else replace(found, source_id=evidence_key(to_record(found)))
+
+    async def _opened(self) -> Search:
+        return await run_blocking(self._open) if self._search is None else self._search
+
+    def _open(self) -> Search:
+        with self._guard:
+            if self._search is None and self._make is not None:
+                self._search = self._search_of(self._make())
+            assert self._search is not None
+            return self._search
+
+    def _search_of(self, target: Any) -> Search:
+        from langchain_core.retrievers import BaseRetriever
+        from langchain_core.vectorstores import VectorStore
+
+        from groundgraph.sources.langchain_adapter.search import RetrieverSearch, VectorStoreSearch
+
+        if isinstance(target, VectorStore):
+            self._refuse("score_field", self._score_field, "belongs to a retriever; a vector store has `scores`")
+            return VectorStoreSearch(target, self._scores, self._name)
+        if isinstance(target, BaseRetriever):
+            given = None if self._scores == "store" else self._scores
+            self._refuse("scores", given, "belongs to a vector store; a retriever has `score_field`")
+            return RetrieverSearch(target, self._score_field)
+        kind = type(target).__name__
+        raise ConfigurationError([Problem(self._name, f"a {kind} is neither a BaseRetriever nor a VectorStore")])
+
+    def _refuse(self, argument: str, value: Any, message: str) -> None:
+        if value is not None:
+            raise ConfigurationError([Problem(f"{self._name}.{argument}", message)])
+
+
+def _distinct(results: list[SourceResult]) -> list[SourceResult]:
+    """The first of each passage, those without text last: whoever asked counts them, where there is room."""
+    first: dict[tuple[str, str], SourceResult] = {}
+    for result in results:
+        first.setdefault(result.passage, result)
+    return sorted(first.values(), key=lambda result: not result.content.strip())

@@ -1,0 +1,267 @@
+"""A user's SQLite database, opened read-only. Every method blocks and may be called from any thread."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Engine, column, create_engine, func, literal_column, select
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import QueuePool
+
+from groundgraph.core.errors import FilterInvalid, SourceUnavailable
+from groundgraph.sources.sql import introspect_sqlite
+from groundgraph.sources.sql.all_rows import by_key, once_each
+from groundgraph.sources.sql.any_database import ComputingDatabase
+from groundgraph.sources.sql.conditions import MATCHES, value_matches, where
+from groundgraph.sources.sql.from_clause import from_clause
+from groundgraph.sources.sql.introspect import Wanted, read_shapes
+from groundgraph.sources.sql.shape import Column, TableShape, decode, number
+from groundgraph.sources.sql.version import Version
+
+LOCK_TIMEOUT = 5.0
+NUMBER = "groundgraph_number"
+# The pool keeps this many connections between queries; one more opens when they are all in use.
+_KEPT = 8
+_KEY = "\0key"
+
+
+class SqliteDatabase:
+    """Reads tables of one SQLite database.
+
+    Args:
+        location: the file, or `file:...?mode=memory&cache=shared` for a database that Python holds.
+        source: the name of the source, for messages.
+    """
+
+    def __init__(self, location: str | Path, *, source: str) -> None:
+        self._path = None if isinstance(location, str) else location
+        self._uri = location if isinstance(location, str) else ""
+        self._source = source
+        self._engine: Engine | None = None
+        self._file: tuple[int, ...] = ()
+        self._probe: sqlite3.Connection | None = None
+        self._guard = threading.Lock()
+        self._closed = False
+
+    @property
+    def where(self) -> str:
+        """What the database is called in messages."""
+        return f"'{self._path.absolute()}'" if self._path else "in memory"
+
+    @property
+    def identity(self) -> str:
+        """See `AnyDatabase`."""
+        return self.where
+
+    def computing(self) -> ComputingDatabase:
+        """This one."""
+        return self
+
+    def version(self) -> Version:
+        """The present `Version`: two `stat` calls and a pragma.
+
+        Raises:
+            SourceUnavailable: the file is not there or is no database.
+        """
+        file = self._stat()
+        with self._guard, self._typed_errors():
+            if self._closed:
+                raise SourceUnavailable(f"The source '{self._source}' is closed.")
+            if file[:2] != self._file[:2] or (file != self._file and self._is_in_closed_folder()):
+                # Open connections do not notice that another file took the place of the old one; and those to a
+                # folder that cannot be written to may have been told that the file never changes.
+                self._release()
+            self._file = file
+            self._probe = self._probe or self._connect()
+            data: int = self._probe.execute("PRAGMA data_version").fetchone()[0]
+        return Version(file, data, has_time=len(file) > 2)
+
+    def shapes(self, wanted: Wanted) -> list[TableShape]:
+        """The shapes of the wanted tables; see `read_shapes` for the errors."""
+        with self.reading() as connection:
+            return read_shapes(connection, wanted, source=self._source, where=self.where, dialect=introspect_sqlite)
+
+    def rows(self, shape: TableShape, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Every row as its key and the values of `fields`; rows of one key are given once.
+
+        They are read in pieces where there is a key to go on from. What changes meanwhile makes another `Version`.
+        """
+        here = _key(shape)
+        statement = select(here, *(column(name) for name in fields)).select_from(from_clause(shape))
+        if shape.rowid:
+            yield from by_key(statement, here, self._fetched)
+            return
+        with self.reading() as connection:
+            yield from once_each(connection.execution_options(stream_results=True).execute(statement))
+
+    def _fetched(self, statement: Any) -> Sequence[Any]:
+        with self.reading() as connection:
+            return connection.execute(statement).fetchall()
+
+    def read(self, found: Column, value: Any) -> Any:
+        """A value of `rows`, decoded as the field is declared."""
+        return decode(found.kind, value)
+
+    def fetch(
+        self, shape: TableShape, keys: Sequence[Any], filters: Mapping[str, Any] | None = None
+    ) -> dict[Any, dict[str, Any]]:
+        """The rows with `keys` that satisfy checked `filters`, by their key; those that are gone are left out.
+
+        Each row maps column names to decoded values, and `\\0key` to a key in words for a table without one.
+        """
+        here = _key(shape)
+        statement = select(here, *(column(item.name) for item in shape.columns)).select_from(from_clause(shape))
+        found: dict[Any, dict[str, Any]] = {}
+        with self.reading() as connection:
+            for row in connection.execute(statement.where(here.in_(list(keys)), where(shape, filters or {}))):
+                values = {
+                    item.name: decode(item.kind, value) for item, value in zip(shape.columns, row[1:], strict=True)
+                }
+                found[row[0]] = {**values, _KEY: row[0]}
+        return found
+
+    def keys(self, shape: TableShape, filters: Mapping[str, Any], base: int) -> str:
+        """The keys of the rows that satisfy checked `filters`, as a JSON array; `base` is added to row numbers."""
+        key = _key(shape) + base if shape.rowid else _key(shape)
+        statement = select(func.json_group_array(key)).select_from(from_clause(shape)).where(where(shape, filters))
+        with self.reading() as connection:
+            return str(connection.execute(statement).scalar_one())
+
+    def values(self, shape: TableShape, field: str, filters: Mapping[str, Any], most: int) -> list[Any]:
+        """The different values of a column in the rows that satisfy `filters`; none when there are more than `most`."""
+        here: ColumnElement[Any] = column(field)
+        statement = select(here).select_from(from_clause(shape)).where(where(shape, filters), here.is_not(None))
+        with self.reading() as connection:
+            found = [row[0] for row in connection.execute(statement.distinct().limit(most + 1))]
+        return found if len(found) <= most else []
+
+    def condition(self, shape: TableShape, filters: Mapping[str, Any]) -> ColumnElement[bool]:
+        """The SQL of checked `filters`; see `conditions.where`."""
+        return where(shape, filters)
+
+    def as_number(self, found: Column) -> ColumnElement[Any]:
+        """The SQL of a column's value as a number; NULL for a value that is none."""
+        value: ColumnElement[Any] = getattr(func, NUMBER)(column(found.name))
+        return value
+
+    def one(self, statement: Any) -> tuple[Any, ...]:
+        """The only row of `statement`."""
+        with self.reading() as connection:
+            return tuple(connection.execute(statement).one())
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection from the pool.
+
+        Raises:
+            SourceUnavailable: the database cannot be read.
+        """
+        with self._guard:
+            if self._closed:
+                raise SourceUnavailable(f"The source '{self._source}' is closed.")
+            self._engine = self._engine or create_engine(
+                "sqlite://", creator=self._connect, poolclass=QueuePool, pool_size=_KEPT, max_overflow=-1
+            )
+            engine = self._engine
+        with self._typed_errors(), engine.connect() as connection:
+            yield connection
+
+    def has_changed(self, error: SourceUnavailable) -> bool:  # noqa: ARG002 - every query looks at the tables
+        """See `AnyDatabase`."""
+        return False
+
+    def close(self) -> None:
+        """Close all connections; one that is in use is closed when its work ends."""
+        with self._guard:
+            self._closed = True
+            self._release()
+
+    def _release(self) -> None:
+        if self._engine is not None:
+            self._engine.dispose()
+        if self._probe is not None:
+            self._probe.close()
+        self._engine = self._probe = None
+
+    def _stat(self) -> tuple[int, ...]:
+        if self._path is None:
+            return (0, 0)
+        try:
+            file = self._path.stat()
+        except OSError:
+            raise SourceUnavailable(
+                f"The source '{self._source}': there is no database file '{self._path}'. "
+                "Check its url; relative paths start at the folder of the configuration file."
+            ) from None
+        found = [file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns]
+        try:
+            log = Path(f"{self._path}-wal").stat()
+        except OSError:
+            return tuple(found)
+        return (*found, log.st_size, log.st_mtime_ns) if log.st_size else tuple(found)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._file_uri(), uri=True, timeout=LOCK_TIMEOUT, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA query_only = 1")
+            connection.create_function(MATCHES, 3, value_matches, deterministic=True)
+            connection.create_function(NUMBER, 1, number, deterministic=True)
+            # Text that is not UTF-8 must not keep all other rows from being read.
+            connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _file_uri(self) -> str:
+        if self._path is None:
+            return self._uri
+        uri = f"{self._path.absolute().as_uri()}?mode=ro"
+        if self._is_in_closed_folder() and _has_log(self._path) and not Path(f"{self._path}-wal").exists():
+            # A reader of a WAL database writes beside it, which a read-only folder does not allow.
+            uri += "&immutable=1"
+        return uri
+
+    def _is_in_closed_folder(self) -> bool:
+        return self._path is not None and not os.access(self._path.absolute().parent, os.W_OK)
+
+    @contextmanager
+    def _typed_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (DBAPIError, sqlite3.Error) as error:
+            reason = error.orig if isinstance(error, DBAPIError) else error
+            raise SourceUnavailable(
+                f"The source '{self._source}': the database {self.where} cannot be read: {reason}."
+            ) from error
+        except UnicodeEncodeError as error:
+            raise FilterInvalid(f"The source '{self._source}': a value holds no valid text: {error}.") from error
+
+
+def _has_log(path: Path) -> bool:
+    """Whether the header of the file says that it is kept with a write-ahead log."""
+    try:
+        with path.open("rb") as file:
+            return file.read(20)[18:] == b"\2\2"
+    except OSError:
+        return False
+
+
+def _key(shape: TableShape) -> ColumnElement[Any]:
+    """The row number or the only key column, else all of the key as SQL literals, which no two rows share."""
+    if shape.rowid:
+        return literal_column(shape.rowid)
+    only = shape.column(shape.key_columns[0]) if len(shape.primary_key) == 1 else None
+    if only and only.stored_as not in ("any", "blob"):
+        return column(only.name)
+    parts = [func.quote(column(name)) for name in shape.key_columns]
+    key: ColumnElement[Any] = parts[0]
+    for part in parts[1:]:
+        key = key.concat(",").concat(part)
+    return key

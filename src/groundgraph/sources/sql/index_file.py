@@ -1,0 +1,176 @@
+"""The index that groundgraph keeps beside a user's database: its tables, and how it is opened.
+
+It lies in a SQLite file of its own and holds, for every row, the stems of its content field and of its other search
+fields, a hash of their values, and a contentless full-text index over the stems, of the same make as the knowledge
+base's. Each table of the source has a slot; the number of an index row is the slot times 2^40 plus the row number in
+the user's table (or a running number where that table has none), so that the rows that a filter keeps translate into
+index rows without a look-up.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from groundgraph.core.errors import SourceUnavailable
+from groundgraph.core.write_ahead_log import use_write_ahead_log
+
+LAYOUT = 2
+# "grnd"; a file of version 0.1 has none.
+APPLICATION_ID = 0x67726E64
+# A second process waits for one that builds the same index.
+WRITE_TIMEOUT = 60.0
+_KEPT = 8
+
+_TABLES = """
+CREATE TABLE tables (slot INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, signature TEXT NOT NULL, header TEXT NOT NULL,
+    rows INTEGER NOT NULL, stems INTEGER NOT NULL);
+CREATE TABLE rows (id INTEGER PRIMARY KEY, key, hash BLOB NOT NULL, content TEXT NOT NULL, other TEXT NOT NULL);
+CREATE VIRTUAL TABLE row_stems USING fts5 (content, other, content='', detail=full, tokenize='ascii');
+CREATE TABLE terms (term TEXT NOT NULL, slot INTEGER NOT NULL, df INTEGER NOT NULL, PRIMARY KEY (term, slot))
+    WITHOUT ROWID;
+CREATE TABLE state (signature TEXT NOT NULL, version TEXT NOT NULL, changes INTEGER NOT NULL);
+INSERT INTO state VALUES ('', '', 0);
+"""
+
+
+class IndexFile:
+    """Connections to one index. Every method blocks.
+
+    Args:
+        location: the file, or a `file:...?mode=memory&cache=shared` name.
+    """
+
+    def __init__(self, location: str | Path) -> None:
+        self._location = location
+        self._idle: list[sqlite3.Connection] = []
+        self._keeper: sqlite3.Connection | None = None
+        self._guard = threading.Lock()
+        self._closed = False
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection in one read transaction.
+
+        Raises:
+            SourceUnavailable: the index cannot be opened.
+        """
+        with self._typed_errors():
+            connection = self._take()
+            try:
+                connection.execute("BEGIN")
+                try:
+                    yield connection
+                finally:
+                    connection.rollback()
+            finally:
+                self._give_back(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A connection in one write transaction: all or nothing.
+
+        Raises:
+            SourceUnavailable: the index cannot be written, or another process held it for a minute.
+        """
+        with self._typed_errors():
+            connection = self._open()
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                yield connection
+                connection.execute("COMMIT")
+            finally:
+                # Closing rolls back what was not committed.
+                connection.close()
+
+    def copy_of(self, index: sqlite3.Connection) -> None:
+        """Hold what `index` holds, in place of what is here."""
+        with self._typed_errors():
+            connection = self._open()
+            try:
+                index.backup(connection)
+            finally:
+                connection.close()
+
+    def close(self) -> None:
+        """Close all connections; one that is in use is closed when its work ends."""
+        with self._guard:
+            self._closed = True
+            idle, self._idle = self._idle, []
+            if self._keeper:
+                idle.append(self._keeper)
+                self._keeper = None
+        for connection in idle:
+            connection.close()
+
+    def _take(self) -> sqlite3.Connection:
+        with self._guard:
+            connection = self._idle.pop() if self._idle else None
+        return connection or self._open()
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        with self._guard:
+            if not self._closed and len(self._idle) < _KEPT:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _open(self) -> sqlite3.Connection:
+        in_memory = isinstance(self._location, str)
+        with self._guard:
+            if self._closed:
+                raise SourceUnavailable("The source is closed.")
+            if in_memory and self._keeper is None:
+                # A shared memory database lives as long as one connection to it.
+                self._keeper = _connect(self._location)
+        if not isinstance(self._location, str):
+            self._location.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                # It holds the words of the rows; SQLite gives the files beside it the same rights.
+                self._location.touch(mode=0o600, exist_ok=False)
+        return _connect(self._location)
+
+    @contextmanager
+    def _typed_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise SourceUnavailable(
+                f"The text index '{self._location}' cannot be used: {error}. Name a file that can be written with "
+                "`index:`; a damaged one can be deleted, it is built again from the rows."
+            ) from error
+
+
+def _connect(location: str | Path) -> sqlite3.Connection:
+    is_uri = isinstance(location, str)
+    connection = sqlite3.connect(
+        location, uri=is_uri, timeout=WRITE_TIMEOUT, check_same_thread=False, isolation_level=None
+    )
+    try:
+        connection.execute("PRAGMA cache_size = -16000")
+        if connection.execute("PRAGMA user_version").fetchone()[0] != LAYOUT:
+            _create(connection, in_memory=is_uri)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _create(connection: sqlite3.Connection, *, in_memory: bool) -> None:
+    if not in_memory:
+        use_write_ahead_log(connection, WRITE_TIMEOUT)
+        connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("BEGIN IMMEDIATE")
+    # Another process may have created it between the look and the lock; one of another version is built anew.
+    if connection.execute("PRAGMA user_version").fetchone()[0] != LAYOUT:
+        for name in ("tables", "rows", "row_stems", "terms", "state"):
+            connection.execute(f"DROP TABLE IF EXISTS {name}")
+        for statement in _TABLES.split(";\n"):
+            if statement.strip():
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {LAYOUT}")
+    connection.execute("COMMIT")

@@ -1,0 +1,151 @@
+"""Reading the shape of a user's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from sqlalchemy import Connection, Inspector, inspect, types
+
+from groundgraph.core.errors import ConfigurationError, SchemaChanged
+from groundgraph.core.registry import nearest
+from groundgraph.sources.sql.relations import Relation, with_relations
+from groundgraph.sources.sql.shape import CONTENT_NAMES, Column, TableShape
+
+# An index row's number is the table's slot and the row number in one; see `index_file`.
+ROWID_BITS = 40
+_KINDS: tuple[tuple[type[Any], str], ...] = (
+    (types.Boolean, "boolean"),
+    (types.DateTime, "datetime"),
+    (types.Date, "date"),
+    (types.Integer, "integer"),
+    (types.Numeric, "number"),
+    (types.Float, "number"),
+    (types.String, "string"),
+    (types.JSON, "array"),
+    (types.LargeBinary, "blob"),
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the configuration says of the tables; empty parts are found out.
+
+    Attributes:
+        tables: the names of the tables or views; all of them when empty.
+        content_field: the column that is the text of a row.
+        search_fields: the columns to search.
+        fields: by name, the specifications of fields that the user declares.
+        relations: what belongs to the rows of one table from another.
+    """
+
+    tables: Sequence[str] = ()
+    content_field: str | None = None
+    search_fields: Sequence[str] = ()
+    fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    relations: Sequence[Relation] = ()
+
+    def named_columns(self) -> list[str]:
+        """The columns that the configuration names."""
+        content = [self.content_field] if self.content_field else []
+        return list(dict.fromkeys([*content, *self.search_fields, *self.fields]))
+
+
+class Dialect(Protocol):
+    """How one kind of database tells of its tables."""
+
+    def is_internal(self, connection: Connection, name: str, /) -> bool:
+        """Whether `name` is a table that is none of the user's."""
+
+    def shape_of(self, connection: Connection, name: str, is_view: bool, /) -> TableShape:
+        """The table alone, with what its columns are declared as."""
+
+
+def read_shapes(
+    connection: Connection, wanted: Wanted, *, source: str, where: str, dialect: Dialect
+) -> list[TableShape]:
+    """The shapes of the wanted tables.
+
+    Args:
+        connection: to the user's database.
+        wanted: what the configuration says.
+        source: the name of the source, for messages.
+        where: what the database is called in messages.
+        dialect: the module that asks this kind of database.
+
+    Raises:
+        ConfigurationError: a table is not there, or there is none at all.
+    """
+    found = inspect(connection)
+    views = found.get_view_names()
+    known = [name for name in [*found.get_table_names(), *views] if not dialect.is_internal(connection, name)]
+    missing = [name for name in wanted.tables if name not in [*known, *found.get_table_names()]]
+    if missing or not (known or wanted.tables):
+        listed = ", ".join(known[:20]) or "none"
+        names = ", ".join(repr(name) for name in missing)
+        what = f"has no table {names}.{nearest(missing[0], known)}" if missing else "has no tables."
+        raise ConfigurationError(f"The source '{source}': the database {where} {what} Tables: {listed}.")
+    shapes = {name: dialect.shape_of(connection, name, name in views) for name in wanted.tables or known}
+
+    def shape_of(name: str) -> TableShape | None:
+        return shapes.get(name) or (dialect.shape_of(connection, name, name in views) if name in known else None)
+
+    return [described(with_relations(shape, wanted.relations, shape_of, source), wanted) for shape in shapes.values()]
+
+
+def check_columns(shapes: Sequence[TableShape], named: Sequence[str], source: str, where: str) -> None:
+    """Refuse to go on without a column that the configuration names.
+
+    Raises:
+        SchemaChanged: no table has it.
+    """
+    present = [column.name for shape in shapes for column in shape.columns]
+    for name in named:
+        if name not in present:
+            tables = ", ".join(f"'{shape.name}'" for shape in shapes[:5])
+            raise SchemaChanged(
+                f"The source '{source}' is configured with the field '{name}', which no column of {tables} in {where} "
+                f"has any more.{nearest(name, present)} Columns: {', '.join(dict.fromkeys(present))}.",
+                field=name,
+            )
+
+
+def described(shape: TableShape, wanted: Wanted) -> TableShape:
+    """`shape` with what the configuration says of its columns, and what follows for the text of a row."""
+    columns = tuple(
+        replace(column, kind=_kind(column, wanted), declared=column.name in wanted.fields) for column in shape.columns
+    )
+    names = [column.name for column in columns]
+    content = wanted.content_field if wanted.content_field in names else _content_field(wanted, columns)
+    searched = [field for field in wanted.search_fields if field in names]
+    searched = searched or [column.name for column in columns if column.stored_as in ("string", "array", "any")]
+    searched = searched or [column.name for column in columns if column.kind != "blob"]
+    if content is not None and content not in searched:
+        searched.insert(0, content)
+    return replace(shape, columns=columns, content_field=content, search_fields=tuple(searched))
+
+
+def _kind(column: Column, wanted: Wanted) -> str:
+    own = "string" if column.stored_as == "any" else column.stored_as
+    return str(wanted.fields.get(column.name, {}).get("type") or own)
+
+
+def _content_field(wanted: Wanted, columns: Sequence[Column]) -> str | None:
+    if wanted.content_field is not None:
+        return None  # it belongs to another table of the same source
+    texts = {column.name.casefold(): column.name for column in columns if column.stored_as == "string"}
+    return next((texts[name] for name in CONTENT_NAMES if name in texts), None)
+
+
+def column_of(item: Mapping[str, Any]) -> Column:
+    """A column as SQLAlchemy's inspector describes it."""
+    stored = next((kind for type_, kind in _KINDS if isinstance(item["type"], type_)), "any")
+    return Column(item["name"], stored, stored)
+
+
+def unique_columns(found: Inspector, table: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """The columns of the primary key of `table`, and every set of columns that no two rows share."""
+    key = tuple(found.get_pk_constraint(table)["constrained_columns"] or ())
+    others = [item["column_names"] for item in found.get_unique_constraints(table)]
+    return key, tuple(tuple(column or "" for column in columns) for columns in ([key] if key else []) + others)

@@ -1,0 +1,209 @@
+"""The index over the headings of documents (X1 to X3)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from groundgraph.core.blocking import run_blocking
+from groundgraph.core.degraded import degraded_by
+from groundgraph.core.errors import ModelError, SourceUnavailable
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.topic_settings import TopicIndexOptions
+from groundgraph.core.topic_store import TopicStore
+from groundgraph.sources.topic_index.asked import Asked, Found, Topic
+from groundgraph.sources.topic_index.expand import capped, expanded
+from groundgraph.sources.topic_index.heading_match import HeadingIndex
+from groundgraph.sources.topic_index.once_per_revision import OncePerRevision
+from groundgraph.sources.topic_index.outline_tree import OutlineTree, outline_tree
+from groundgraph.sources.topic_index.regions import Region, Seed, regions
+
+# Given the user's instruction, the question and the heading paths, it answers with the places of those that it chooses.
+ChooseHeadings = Callable[[str, str, Sequence[tuple[str, ...]]], Awaitable[list[int]]]
+
+
+@dataclass(frozen=True)
+class _Start:
+    """What a question leads to before anything is expanded."""
+
+    matched: list[tuple[int, float]]
+    seeds: list[Seed]
+    results: Mapping[int, SourceResult]
+
+
+class HeadingTreeIndex:
+    """Finds the headings that a question is about and gives everything that stands below them.
+
+    Args:
+        store: whose documents have headings.
+        name: of the source, for messages.
+        choose: asks a model which headings fit; used where the options have a `resolution_prompt`.
+    """
+
+    def __init__(self, store: TopicStore, name: str, choose: ChooseHeadings | None = None) -> None:
+        self._store = store
+        self._name = name
+        self._choose = choose
+        self._trees: OncePerRevision[HeadingIndex] = OncePerRevision()
+
+    async def resolve(self, asked: Asked) -> list[Topic]:
+        """The headings that `asked` is about, and of each what stands below it in the order of the document.
+
+        Raises:
+            SourceUnavailable: no passage of the store has a heading.
+            SourceError: the store cannot answer.
+        """
+        index = await self._index()
+        tree = index.tree
+        if not tree.places:
+            return []
+        if not tree.headings:
+            raise SourceUnavailable(
+                f"The topic index of '{self._name}' works with headings, and none of its {len(tree.places)} passages "
+                "has one. Use `type: cluster`, or leave `topic_index` out."
+            )
+        kept = await self._kept(tree, asked)
+        start = await self._start(index, asked, kept)
+        found = regions(tree, start.matched, start.seeds, asked.options.min_heading_depth)
+        if asked.options.resolution_prompt and self._choose:
+            found = await self._chosen(self._choose, tree, asked, kept, found) or found
+        return await run_blocking(_topics, tree, found, asked, kept, start.results)
+
+    def titles(
+        self,
+        topics: Sequence[Topic],
+        texts: Sequence[Sequence[str]],  # noqa: ARG002 - headings need no texts
+        options: TopicIndexOptions,  # noqa: ARG002
+    ) -> list[str]:
+        """See `TopicIndex.titles`; the heading with those above it."""
+        return [topic.title for topic in topics]
+
+    async def _index(self) -> HeadingIndex:
+        known = self._trees.known(await self._store.revision())
+        if known is not None:
+            return known
+        outline = await self._store.outline()
+        return await run_blocking(self._trees.get, outline.revision, lambda: HeadingIndex.of(outline_tree(outline)))
+
+    async def _kept(self, tree: OutlineTree, asked: Asked) -> frozenset[int] | None:
+        if not asked.filters:
+            return None
+        ids = await self._store.kept(asked.filters)
+        return await run_blocking(lambda: frozenset(tree.at[one] for one in ids if one in tree.at))
+
+    async def _start(self, index: HeadingIndex, asked: Asked, kept: frozenset[int] | None) -> _Start:
+        options = asked.options
+        matched: list[tuple[int, float]] = []
+        if options.entry_strategy != "vector":
+            found = await run_blocking(index.matches, asked.question, options.heading_match, kept)
+            matched = [pair for pair in found if pair[1] >= asked.score_threshold][: options.seed_max_results]
+        results: Sequence[SourceResult] = []
+        if options.entry_strategy != "heading_match":
+            results = await self._store.seeds(
+                asked.question,
+                limit=options.seed_max_results,
+                filters=asked.filters,
+                by_vector=options.entry_strategy == "vector",
+            )
+        least = max(options.seed_score_threshold, asked.score_threshold)
+        at = index.tree.at
+        good = {at[one.source_id]: one for one in results if one.relevance >= least and one.source_id in at}
+        good = {place: one for place, one in good.items() if kept is None or place in kept}
+        return _Start(matched, _seeds(good), good)
+
+    async def _chosen(
+        self,
+        choose: ChooseHeadings,
+        tree: OutlineTree,
+        asked: Asked,
+        kept: frozenset[int] | None,
+        found: Sequence[Region],
+    ) -> list[Region]:
+        """The regions that a model chooses; none when it fails, which is told."""
+        options = asked.options
+        offered = await run_blocking(
+            offered_headings, tree, options.min_heading_depth, options.max_headings_for_llm, kept, found
+        )
+        if not offered:
+            return []
+        paths = [tree.titles(number) for number in offered]
+        try:
+            places = await choose(options.resolution_prompt or "", asked.question, paths)
+        except ModelError as error:
+            degraded_by(self._name, "heading_choice", error)
+            return []
+        return _regions_of([offered[place] for place in places], tree, found)
+
+
+def _seeds(results: Mapping[int, SourceResult]) -> list[Seed]:
+    """`results`, by their places, as seeds."""
+    strengths = [one.relevance if one.score is None else one.score for one in results.values()]
+    best = max(strengths, default=0.0)
+    return [
+        Seed(place, one.relevance, strength / best if best > 0 else 1.0)
+        for (place, one), strength in zip(results.items(), strengths, strict=True)
+    ]
+
+
+def offered_headings(
+    tree: OutlineTree, min_depth: int, limit: int, kept: frozenset[int] | None, found: Sequence[Region]
+) -> list[int]:
+    """At most `limit` headings to choose from, in the order of the documents.
+
+    When there are more, those stay in that something led to, with the headings above them, and then the outer ones.
+    """
+    near = [number for region in found if region.heading is not None for number in tree.path(region.heading)]
+    by_depth = sorted(range(len(tree.headings)), key=lambda number: tree.headings[number].depth)
+    wanted: list[int] = []
+    for number in dict.fromkeys([*near, *by_depth]):
+        if len(wanted) == limit:
+            break
+        if tree.headings[number].depth >= min_depth and tree.holds(number, kept):
+            wanted.append(number)
+    return sorted(wanted)
+
+
+def _regions_of(headings: Sequence[int], tree: OutlineTree, found: Sequence[Region]) -> list[Region]:
+    """The chosen `headings` as regions, with the seeds that lie in them."""
+    seeds = [place for region in found for place in region.seeds]
+    chosen: list[Region] = []
+    for number in dict.fromkeys(headings):
+        if not any(other in headings for other in tree.path(number)[:-1]):
+            own = [place for place in seeds if place in tree.below(number)]
+            chosen.append(Region(number, 1.0, True, own))
+    return chosen
+
+
+def _topics(
+    tree: OutlineTree,
+    found: Sequence[Region],
+    asked: Asked,
+    kept: frozenset[int] | None,
+    results: Mapping[int, SourceResult],
+) -> list[Topic]:
+    topics: list[Topic] = []
+    taken: set[int] = set()
+    for region in found:
+        room = asked.options.max_expanded_results - len(taken)
+        allowed = [place for place in _places(tree, region, asked) if kept is None or place in kept]
+        shown = capped([place for place in allowed if place not in taken], room, region.seeds)
+        taken.update(shown)
+        passages = [
+            Found(tree.places[place].id, region.score, results[place].scores if place in results else {})
+            for place in shown
+        ]
+        title = " > ".join(tree.titles(region.heading)) if region.heading is not None else ""
+        if passages:
+            # Not their score: a rank within two lists says more than a number from either.
+            topics.append(Topic(title, 1 / (1 + len(topics)), passages))
+    return topics
+
+
+def _places(tree: OutlineTree, region: Region, asked: Asked) -> list[int]:
+    """The passages that a region stands for, in the order of the document; those that led to it always among them."""
+    options, places = asked.options, set(region.seeds)
+    for part in (region, *region.inner):
+        if part.heading is not None:
+            depth = options.max_expansion_depth if part.whole else 0
+            places.update(expanded(tree, part.heading, options.expansion_mode, depth))
+    return sorted(places)

@@ -1,0 +1,413 @@
+"""The source over any collection of a Weaviate server. It only ever reads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from groundgraph.core.clean_text import clean_text
+from groundgraph.core.errors import ConfigurationError, FilterInvalid, Problem, SchemaChanged, ScopeMissing
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.filters import check_filters, matches
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.core.query_vector import query_vector, wants_vector
+from groundgraph.core.schema import SourceSchema
+from groundgraph.core.take_turns import take_turns
+from groundgraph.sources.contract import GroundedSource
+from groundgraph.sources.weaviate.address import Address, address_of
+from groundgraph.sources.weaviate.client import WeaviateConnection
+from groundgraph.sources.weaviate.client_library import load_client_library
+from groundgraph.sources.weaviate.errors import Fault, Place, typed_error
+from groundgraph.sources.weaviate.filters import as_filter
+from groundgraph.sources.weaviate.mapping import PropertyMapping, mapping_of
+from groundgraph.sources.weaviate.neighbours import Allowed, neighbours_of
+from groundgraph.sources.weaviate.reader import Checked, CollectionReader, Consistency
+from groundgraph.sources.weaviate.results import SOURCE_TYPE, metadata_names, result_of
+from groundgraph.sources.weaviate.search import Found, Search, together
+from groundgraph.sources.weaviate.shape import Wanted
+from groundgraph.sources.weaviate.topic_store import WeaviateTopicStore
+
+if TYPE_CHECKING:
+    from weaviate import WeaviateAsyncClient
+
+    from groundgraph.core.embedder import Embedder
+
+T = TypeVar("T")
+
+MIN_CANDIDATES = 30
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What holds for all texts of one call."""
+
+    conditions: Mapping[str, Any]
+    tenant: str | None
+    top_k: int
+    score_threshold: float
+    by_vector: bool
+
+
+class WeaviateSource(GroundedSource):
+    """A collection of a Weaviate server, whoever filled it; nothing is ever written to it.
+
+    Words and vectors are asked at once and fused here: relevance is the cosine or the idf-weighted share of the
+    question's stems that the text and what stands above it hold, whichever is larger; `scores` keeps both apart.
+    Filters are pushed down and checked once more on the results. Nothing is opened before the first query, which also
+    checks that the collection has what is named here.
+
+    Args:
+        collection: its name.
+        name: the name of the source.
+        address: of the server, an `Address` or a URL.
+        mapping: which properties are text, id, title, headings, document, order and url.
+        fields: fields that filters may name, typed as in `SourceSchema.fields`; `property` in a specification names
+            the property when it is not called like the field.
+        description: what the collection holds, in a sentence.
+        metadata: further properties that results bring.
+        embedder: the model that the vectors are from; None searches by words alone, or where `vectorizer` says so by
+            vectors that the server makes.
+        vectorizer: `server` lets the collection's own module make the query's vector.
+        vector: the vector to search, where there are several.
+        vector_weight: the share of the vectors in the order, 0 to 1; 0 searches by words alone, 1 by vectors alone.
+        candidates: how many objects of each of the two lists are looked at, at least `top_k`.
+        tenant_from: the field whose value names the tenant of a collection that keeps tenants apart.
+        per_document: most results of one document; 0 for any number.
+        neighbours: how many chunks before and after a result are put around its text.
+        consistency: how many replicas must agree; the server's choice when None.
+        request_timeout: seconds for one request, whatever the time limit of the source in a turn.
+
+    Raises:
+        ConfigurationError: an argument cannot work.
+    """
+
+    def __init__(
+        self,
+        collection: str,
+        *,
+        name: str = "weaviate",
+        address: Address | str | None = None,
+        mapping: PropertyMapping | Mapping[str, str] | None = None,
+        fields: Mapping[str, Mapping[str, Any]] | None = None,
+        description: str = "",
+        metadata: Sequence[str] = (),
+        embedder: Embedder | None = None,
+        vectorizer: Literal["server"] | None = None,
+        vector: str = "",
+        vector_weight: float = 0.5,
+        candidates: int = MIN_CANDIDATES,
+        tenant_from: str = "",
+        per_document: int = 0,
+        neighbours: int = 0,
+        consistency: Consistency | None = None,
+        request_timeout: float = 30.0,
+    ) -> None:
+        own = mapping if isinstance(mapping, PropertyMapping) else mapping_of(mapping, f"{name}.mapping")
+        given = _Numbers(vector_weight, candidates, per_document, neighbours, request_timeout)
+        _check_arguments(name, own, given, (fields or {}).get(tenant_from, {}))
+        self._name = name
+        self._schema = _schema(name, fields or {}, tenant_from, description)
+        properties = {
+            field: str(spec.get("property", field)) for field, spec in (fields or {}).items() if field != tenant_from
+        }
+        by_vector = vector_weight > 0 and (embedder is not None or vectorizer == "server")
+        self._wanted = Wanted(
+            name,
+            collection,
+            own,
+            self._schema.fields,
+            properties,
+            tuple(metadata),
+            tenant_from,
+            vector,
+            by_vector,
+            per_document > 0,
+        )
+        self._embedder = None if vectorizer == "server" else embedder
+        self._reader = CollectionReader(
+            self._wanted,
+            by_server=vectorizer == "server",
+            vector_weight=vector_weight,
+            per_document=per_document,
+            consistency=consistency,
+        )
+        self._without_vectors = _without_vectors(vectorizer, vector_weight)
+        self._topics = WeaviateTopicStore(self)
+        self._candidates = candidates
+        self._per_document = per_document
+        self._neighbours = neighbours
+        self._connection = WeaviateConnection(
+            address if isinstance(address, Address) else address_of(*([address] if address else [])),
+            timeout=request_timeout,
+        )
+
+    @property
+    def name(self) -> str:
+        """The name given at construction."""
+        return self._name
+
+    @property
+    def source_type(self) -> str:
+        """`weaviate`."""
+        return SOURCE_TYPE
+
+    def get_schema(self) -> SourceSchema | None:
+        """The fields given at construction, and the one that names the tenant, which is required."""
+        return self._schema if self._schema.fields else None
+
+    async def metadata_fields(self) -> set[str]:
+        """The names of what the mapping, `fields` and `metadata` name."""
+        return metadata_names(self._wanted)
+
+    async def load(self) -> None:
+        """Load the client library, which takes a second and is no part of the server's answer."""
+        await load_client_library()
+
+    async def counts(self) -> dict[str, int]:
+        """How many objects (`chunks`) there are; nothing where each tenant has its own.
+
+        Raises:
+            SourceError: see `query`.
+        """
+        if self._wanted.tenant_from:
+            return {}
+
+        async def counted(client: WeaviateAsyncClient) -> int:
+            return (await self._reader.collection(client, None).aggregate.over_all(total_count=True)).total_count or 0
+
+        return {"chunks": await self._connection.call(counted, collection=self._wanted.collection)}
+
+    async def recovered(self) -> bool:
+        """See `GroundedSource.recovered`: whether the server says that it is ready."""
+        return await self._connection.recovered()
+
+    async def query(
+        self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
+    ) -> list[SourceResult]:
+        """See `GroundedSource.query`; several text queries take turns, and what two of them find comes once.
+
+        Raises:
+            SourceUnavailable: the server cannot be reached, is starting, or refuses the API key.
+            SourceTimeout: it did not answer in time.
+            SchemaChanged: the collection, or a property or vector that was configured, is not there.
+            ConfigurationError: a property is there and cannot serve, for example a filter field divided into words.
+            FilterInvalid: a filter names a field that is not declared, or asks what Weaviate cannot decide.
+            ScopeMissing: the tenant is not named.
+            TenantUnknown: there is no such tenant, or it is switched off.
+            EmbeddingModelChanged: the vectors are of another size than the embedding model's.
+        """
+        conditions = check_filters(self._schema, intent.filters.get(self._name, {}), source=self._name)
+        lists = await self.search(intent.text_queries, conditions, top_k=top_k, score_threshold=score_threshold)
+        return take_turns(lists)
+
+    async def search(
+        self,
+        texts: Sequence[str],
+        conditions: Mapping[str, Any],
+        *,
+        top_k: int,
+        score_threshold: float = 0.0,
+        by_vector: bool = False,
+    ) -> list[list[SourceResult]]:
+        """For each of `texts` that has words what is found; `conditions` are checked, and `query` tells the errors.
+
+        With `by_vector` their vectors alone are searched for, where they have some.
+        """
+        call = _Call(self.without_tenant(conditions), self.tenant_of(conditions), top_k, score_threshold, by_vector)
+        asked = [clean_text(text) for text in texts if text.strip()]
+        if not asked:
+            return []
+        vectors = await asyncio.gather(*map(self._vector_of, asked))
+
+        async def searched(collection: Any, checked: Checked) -> list[list[SourceResult]]:
+            return await self._searched(collection, checked, list(zip(asked, vectors, strict=True)), call)
+
+        return await self.read(call.tenant, searched)
+
+    async def read(self, tenant: str | None, work: Callable[[Any, Checked], Awaitable[T]]) -> T:
+        """The result of `work`, given the client's handle and the checked collection; `query` tells the errors."""
+
+        async def done(client: WeaviateAsyncClient) -> T:
+            checked = await self._reader.checked(client)
+            return await work(self._reader.collection(client, tenant), checked)
+
+        model = self._embedder.name if self._embedder else ""
+        try:
+            return await self._connection.call(done, collection=self._wanted.collection, model=model)
+        except SchemaChanged:
+            self._reader.forget()
+            raise
+
+    @property
+    def wanted(self) -> Wanted:
+        """What was configured."""
+        return self._wanted
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The model that the vectors are from; None where the server makes those of questions."""
+        return self._embedder
+
+    def topic_store(self) -> WeaviateTopicStore:
+        """See `GroundedSource.topic_store`."""
+        return self._topics
+
+    def topic_refusal(self, *, headings: bool, vectors: bool) -> str:
+        """See `GroundedSource.topic_refusal`: headings need a mapping that names them and their order."""
+        lacking = [one for one in ("headings", "document", "order") if not getattr(self._wanted.mapping, one)]
+        if headings and lacking:
+            names = ", ".join(f"`mapping.{one}`" for one in lacking)
+            return f"reads headings in the order of their documents; name the properties with {names}"
+        return self._without_vectors if vectors else ""
+
+    async def close(self) -> None:
+        """Close the connection; the next query opens it again."""
+        await self._topics.close()
+        await self._connection.close()
+
+    def without_tenant(self, conditions: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of `conditions` that objects are filtered by."""
+        return {field: value for field, value in conditions.items() if field != self._wanted.tenant_from}
+
+    def tenant_of(self, conditions: Mapping[str, Any]) -> str | None:
+        """The value that names the tenant; None for a collection without tenants.
+
+        Raises:
+            ScopeMissing: it is not named.
+            FilterInvalid: it is no single text.
+        """
+        field = self._wanted.tenant_from
+        if not field:
+            return None
+        if conditions.get(field) in (None, ""):
+            raise ScopeMissing(
+                f"The source '{self._name}' keeps each tenant apart and is only searched with a value for '{field}'; "
+                "give it one with `scope_filters`."
+            )
+        value = conditions[field]
+        value = value[0] if isinstance(value, list) and len(value) == 1 else value
+        if not isinstance(value, str):
+            raise FilterInvalid(f"{self._name}.{field}: names one tenant, so it takes one text, not {value!r}.")
+        return value
+
+    async def _vector_of(self, text: str) -> Any:
+        if not self._wanted.by_vector or self._embedder is None or not wants_vector(self._embedder, text):
+            return None
+        return await query_vector(self._embedder, text, self._name)
+
+    async def _searched(
+        self, collection: Any, checked: Checked, asked: Sequence[tuple[str, Any]], call: _Call
+    ) -> list[list[SourceResult]]:
+        statistics = self._reader.statistics(checked, call.tenant)
+        only = as_filter(call.conditions, checked.properties)
+        candidates = max(self._candidates, call.top_k)
+        searches = [Search(text, vector, only, candidates) for text, vector in asked]
+        search = replace(checked.search, vector_weight=1.0) if call.by_vector else checked.search
+        found = await together(*(search.run(collection, statistics, one) for one in searches))
+        self.check_dimension(statistics.dimension, next((len(row) for _, row in asked if row is not None), 0))
+        kept = [self._kept(one, call) for one in found]
+        if self._neighbours:
+            allowed = self._allowed(call.conditions, only)
+            return list(await together(*(self._surrounded(collection, one, allowed) for one in kept)))
+        return [[result for _, result in one] for one in kept]
+
+    def check_dimension(self, stored: int, asked: int) -> None:
+        """Weaviate itself says nothing of a wrong size where a filter keeps nothing; 0 is a size that is not known.
+
+        Raises:
+            EmbeddingModelChanged: the vectors are of another size than that of the question.
+        """
+        if asked and stored not in (0, asked):
+            model = self._embedder.name if self._embedder else ""
+            place = Place(self._connection.address.url, self._wanted.collection, model)
+            raise typed_error(Fault("dimension", stored=stored, asked=asked), place)
+
+    def _kept(self, found: Iterable[Found], call: _Call) -> list[tuple[Found, SourceResult]]:
+        """The results of one text that count, those without text last: whoever asked counts them."""
+        kept: dict[tuple[str, str], tuple[Found, SourceResult]] = {}
+        without_text: dict[tuple[str, str], tuple[Found, SourceResult]] = {}
+        documents: Counter[str] = Counter()
+        for one in found:
+            if len(kept) == call.top_k:
+                break
+            if one.relevance < call.score_threshold:
+                continue
+            result = result_of(one, self._wanted, call.tenant)
+            if not matches(call.conditions, result.metadata) or not self._has_room(one, documents):
+                continue
+            (kept if result.content.strip() else without_text).setdefault(result.passage, (one, result))
+        return [*kept.values(), *without_text.values()][: call.top_k]
+
+    def _has_room(self, found: Found, documents: Counter[str]) -> bool:
+        """Whether its document has room for it: the server groups each of the two lists, and not both together."""
+        if not self._per_document:
+            return True
+        document = str(found.object.properties.get(self._wanted.mapping.document))
+        documents[document] += 1
+        return documents[document] <= self._per_document
+
+    def _allowed(self, conditions: Mapping[str, Any], only: Any) -> Allowed:
+        def holds(one: Any) -> bool:
+            return matches(conditions, result_of(Found(one, 0.0, 0.0, 0.0, {}), self._wanted, None).metadata)
+
+        return Allowed(only, [self._wanted.properties[field] for field in conditions], holds)
+
+    async def _surrounded(
+        self, collection: Any, kept: Sequence[tuple[Found, SourceResult]], allowed: Allowed
+    ) -> list[SourceResult]:
+        around = await neighbours_of(
+            collection, [found for found, _ in kept], self._wanted.mapping, self._neighbours, allowed
+        )
+        results = []
+        for found, result in kept:
+            before, after = around.get(str(found.object.uuid), ("", ""))
+            text = "\n\n".join(part for part in (before, result.content, after) if part)
+            results.append(replace(result, content=text))
+        return results
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Arguments that are numbers."""
+
+    vector_weight: float
+    candidates: int
+    per_document: int
+    neighbours: int
+    request_timeout: float
+
+
+def _check_arguments(name: str, mapping: PropertyMapping, given: _Numbers, tenant: Mapping[str, Any]) -> None:
+    beside = mapping.document and mapping.order
+    wrong = (
+        (not 0 <= given.vector_weight <= 1, "vector_weight", f"must be from 0 to 1, not {given.vector_weight}"),
+        (given.candidates < 1, "candidates", "must be 1 or more"),
+        (given.per_document < 0, "per_document", "must be 0 or more"),
+        (given.neighbours < 0, "neighbours", "must be 0 or more"),
+        (given.request_timeout <= 0, "request_timeout", "must be more than 0"),
+        (given.per_document > 0 and not mapping.document, "per_document", "needs `mapping.document`"),
+        (given.neighbours > 0 and not beside, "neighbours", "needs `mapping.document` and `mapping.order`"),
+        (tenant.get("type", "string") != "string", "tenant_from", "must name a field of type string"),
+    )
+    problems = [Problem(f"{name}.{key}", message) for holds, key, message in wrong if holds]
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def _without_vectors(vectorizer: str | None, vector_weight: float) -> str:
+    """Why a topic index cannot work with vectors, whatever the embedding model is; empty when it can."""
+    if vectorizer == "server":
+        return "works with the vectors of questions, and `vectorizer: server` does not give them"
+    return "" if vector_weight else "works with vectors, and `vector_weight: 0` leaves them out"
+
+
+def _schema(name: str, fields: Mapping[str, Mapping[str, Any]], tenant_from: str, description: str) -> SourceSchema:
+    declared = {
+        field: {key: value for key, value in spec.items() if key != "property"} for field, spec in fields.items()
+    }
+    if tenant_from:
+        declared.setdefault(tenant_from, {"type": "string", "description": "Whose data is searched."})
+    return SourceSchema(name, declared, [tenant_from] if tenant_from else [], description)

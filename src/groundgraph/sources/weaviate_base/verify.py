@@ -1,0 +1,209 @@
+"""Looking for every chunk as a search would, and repairing what is not found.
+
+A server that is killed may lose the entries of objects in its indexes while the objects themselves stay, and nothing in
+Weaviate tells: the counts agree, and writing the same again changes nothing. Only looking for each chunk with its own
+vector and words finds out. What is not found is removed and written again from what the object store holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from groundgraph.core.errors import TenantUnknown
+from groundgraph.core.knowledge_store import Verified
+from groundgraph.sources.weaviate.client_library import queries
+from groundgraph.sources.weaviate.errors import TenantInactive
+from groundgraph.sources.weaviate_base.altered import altered
+from groundgraph.sources.weaviate_base.collections import VECTOR
+from groundgraph.sources.weaviate_base.copy_chunks import chunk_pages, new_object, raw_chunks, tenants_of
+from groundgraph.sources.weaviate_base.insert import (
+    REQUEST_LIMIT,
+    NewObject,
+    not_searchable,
+    remake,
+    remove_by_id,
+)
+from groundgraph.sources.weaviate_base.ledger import LedgerRow, all_rows, rows_by_id, slices
+from groundgraph.sources.weaviate_base.objects import document_id
+from groundgraph.sources.weaviate_base.place import tenant_name
+from groundgraph.sources.weaviate_base.server import BaseServer
+from groundgraph.sources.weaviate_base.state import BaseState
+from groundgraph.sources.weaviate_base.writer import chunks_of, remove_documents, save
+
+if TYPE_CHECKING:
+    from weaviate import WeaviateAsyncClient
+
+# Searches under way at once.
+_AT_ONCE = 16
+# Neighbours among which a chunk finds itself: equal texts have equal vectors.
+_AMONG = 10
+_EXACT = 1e-4
+_ROUNDS = 4
+
+
+async def verify(server: BaseServer) -> Verified:
+    """Verify and repair the base; the lock is held.
+
+    Making objects anew may cut others off from the graph of their index, so the look is repeated until nothing is
+    missing, `_ROUNDS` times at most.
+
+    Raises:
+        SourceError: the server cannot answer.
+    """
+    seen = last = await _verified(server, await server.state())
+    for _ in range(_ROUNDS - 1):
+        if not last.repaired:
+            break
+        last = await _verified(server, await server.state())
+        seen.repaired += last.repaired
+        seen.removed += last.removed
+        seen.incomplete += last.incomplete
+        seen.altered += last.altered
+    return seen
+
+
+async def _verified(server: BaseServer, state: BaseState) -> Verified:
+    """One look at the whole base."""
+    rows = await server.call(lambda client: all_rows(server, client, state), limit=REQUEST_LIMIT)
+    seen = Verified(documents=len(rows))
+    wanted: dict[str, dict[str, LedgerRow]] = {}
+    for row in rows:
+        tenant = tenant_name(row.tenant) if row.tenant else ""
+        wanted.setdefault(tenant, {}).update(dict.fromkeys(row.chunk_ids, row))
+    missing: set[str] = set()
+    for tenant in await tenants_of(server, state):
+        missing |= await _verify_tenant(server, state, tenant, wanted.pop(tenant, {}), seen)
+    missing |= {row.stored.name for of_tenant in wanted.values() for row in of_tenant.values()}
+    seen.incomplete = sorted(missing)
+    seen.altered = await altered(server, state, [row for row in rows if row.stored.name not in missing])
+    if seen.taken_out:
+        state, _ = await remove_documents(server, state, seen.taken_out)
+    if seen.repaired or seen.removed:
+        await save(server, replace(state, changes=state.changes + 1))
+    return seen
+
+
+async def _verify_tenant(
+    server: BaseServer, state: BaseState, tenant: str, wanted: dict[str, LedgerRow], seen: Verified
+) -> set[str]:
+    """The names of the documents of which chunks are not there."""
+    there: set[str] = set()
+    lost_for_good: set[str] = set()
+
+    def collection_of(client: WeaviateAsyncClient) -> Any:
+        return raw_chunks(server, client, state.number, tenant)
+
+    async for page in chunk_pages(server, state.number, tenant, vectors=True):
+        stray = [one.id for one in page if one.id not in wanted]
+        await remove_by_id(server, collection_of, stray)
+        own = [one for one in page if one.id in wanted]
+        there.update(one.id for one in own)
+        lost = await _not_found(server, collection_of, own)
+        await remake(server, collection_of, lost)
+        still = await not_searchable(server, collection_of, lost)
+        lost_for_good |= still
+        seen.chunks += len(own)
+        seen.removed += len(stray)
+        seen.repaired += len(lost) - len(still)
+    return {row.stored.name for id_, row in wanted.items() if id_ not in there or id_ in lost_for_good}
+
+
+async def mend_recent(server: BaseServer, state: BaseState) -> int:
+    """Look for the documents that were written last, and repair those that an index has lost; how many chunks that was.
+
+    A killed server loses what was written in its last moments, in whole or in part.
+    """
+    ids = [document_id(name) for name in state.recent]
+    rows = await server.call(lambda client: rows_by_id(server, client, state, ids), limit=REQUEST_LIMIT)
+    mended = 0
+    for tenant in sorted({row.tenant for row in rows.values()}):
+        wanted = [id_ for row in rows.values() if row.tenant == tenant for id_ in row.chunk_ids]
+        try:
+            mended += await _mend(server, chunks_of(server, state, tenant), wanted)
+        except TenantInactive:
+            # One tenant that is switched off must not keep everybody from writing.
+            continue
+        except TenantUnknown:
+            # Somebody removed it with all that it held.
+            mended += len(wanted)
+    return mended
+
+
+async def _mend(server: BaseServer, collection_of: Any, wanted: Sequence[str]) -> int:
+    """Repair those of the chunks `wanted` that an index has lost; how many were not as they should be."""
+    there = await _fetched(server, collection_of, wanted)
+    lost = await _not_found(server, collection_of, there)
+    await remake(server, collection_of, lost)
+    await not_searchable(server, collection_of, lost)
+    # One that is gone altogether, since its repair was cut off, makes its document incomplete.
+    return len(lost) + len(wanted) - len(there)
+
+
+async def _fetched(server: BaseServer, collection_of: Any, ids: Sequence[str]) -> list[NewObject]:
+    found: list[NewObject] = []
+    for some in slices(ids, 100):
+
+        async def fetched(client: WeaviateAsyncClient, some: Sequence[str] = some) -> list[Any]:
+            # One by one, which needs no index that may have lost them.
+            collection = collection_of(client)
+            given = await asyncio.gather(
+                *(collection.query.fetch_object_by_id(id_, include_vector=[VECTOR]) for id_ in some)
+            )
+            return [one for one in given if one is not None]
+
+        found += [new_object(one) for one in await server.call(fetched, limit=REQUEST_LIMIT)]
+    return found
+
+
+async def _not_found(server: BaseServer, collection_of: Any, objects: Sequence[NewObject]) -> list[NewObject]:
+    """Those of `objects` that do not find themselves by vector, or that the inverted index does not know."""
+    known = await _in_inverted_index(server, collection_of, objects)
+    lost: list[NewObject] = []
+    for some in slices(objects, _AT_ONCE):
+
+        async def looked(client: WeaviateAsyncClient, some: Sequence[NewObject] = some) -> list[bool]:
+            return list(await asyncio.gather(*(_finds_itself(collection_of(client), one) for one in some)))
+
+        found = await server.call(looked, limit=REQUEST_LIMIT)
+        lost += [one for one, itself in zip(some, found, strict=True) if not itself or one.id not in known]
+    return lost
+
+
+async def _finds_itself(collection: Any, one: NewObject) -> bool:
+    # Where each number of a vector is 0, it is near to nothing, itself included.
+    rows = [row for row in (one.vector or {}).get(VECTOR, ()) if any(row)]
+    return all([await _finds(collection, one.id, row) for row in rows])
+
+
+async def _finds(collection: Any, id_: str, row: Sequence[float]) -> bool:
+    given = await collection.query.near_vector(
+        [list(row)],
+        target_vector=VECTOR,
+        limit=_AMONG,
+        return_properties=[],
+        return_metadata=queries().MetadataQuery(distance=True),
+    )
+    if any(str(one.uuid) == id_ for one in given.objects):
+        return True
+    # So many others are exactly as near that it need not be among them.
+    own = -sum(number * number for number in row)
+    return len(given.objects) == _AMONG and all(one.metadata.distance <= own + _EXACT for one in given.objects)
+
+
+async def _in_inverted_index(server: BaseServer, collection_of: Any, objects: Sequence[NewObject]) -> set[str]:
+    versions = sorted({str(one.properties["version"]) for one in objects})
+    found: set[str] = set()
+    for some in slices(versions, 50):
+
+        async def fetched(client: WeaviateAsyncClient, some: Sequence[str] = some) -> list[str]:
+            by = queries().Filter.by_property("version")
+            given = await collection_of(client).query.fetch_objects(
+                filters=by.contains_any(list(some)), limit=10_000, return_properties=[]
+            )
+            return [str(one.uuid) for one in given.objects]
+
+        found.update(await server.call(fetched, limit=REQUEST_LIMIT))
+    return found

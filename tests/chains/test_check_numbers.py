@@ -1,0 +1,181 @@
+"""Numbers against the evidence: sign, share, marks between digits, and the many ways to write one value."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from groundgraph.chains.check_numbers import check_numbers
+from groundgraph.chains.claims import CheckedAnswer
+from groundgraph.chains.written_numbers import decimal_mark
+from groundgraph.core.evidence import SourceResult
+
+ENGLISH = "The value of the pump is {} now"
+RUSSIAN = "Показание насоса составляет {} сейчас"
+
+
+def missing(said: str, held: str, shape: str = ENGLISH) -> list[str]:
+    evidence = SourceResult(shape.format(held) + ".", "1", "docs", "memory")
+    flags = check_numbers(CheckedAnswer(shape.format(said) + " [1].", "What is it?", {1: evidence}))
+    assert {flag["kind"] for flag in flags} <= {"number_unsupported"}
+    return [flag["detail"] for flag in flags]
+
+
+@pytest.mark.covers("F6", "fault 28", "fault 103")
+@pytest.mark.parametrize(
+    ("said", "held"),
+    [
+        *(("-5 °C", "5 °C"), ("5 bar", "-5 bar"), ("+5", "-5"), ("−5 bar", "5 bar"), ("–5 °C", "5 °C"), ("-$5", "$5")),
+        *(("minus 5", "5"), ("5", "minus 5"), ("minus five", "five"), ("±5", "5"), ("-1.5M", "1.5M"), ("-5", "5-5")),
+        *(("no drop below -5", "no drop below 5"), ("-5", "5 bar or less"), ("-5 %", "5 %"), ("- 5, -7", "5, 7")),
+        *(("5", "5%"), ("5%", "5"), ("10 %", "10"), ("five percent", "5"), ("five", "5 per cent"), ("5 bar", "5%")),
+        *(("5 to 10", "5% to 10%"), ("2-3 %", "2-4 %"), ("2-3", "2-3 %")),
+        *(("1.234", "1234"), ("1234", "1.234"), ("1,500", "1.5"), ("1.5", "1,500"), ("1.000", "1"), ("1", "1.000")),
+        *(("1.500", "1.5"), ("1.234 and 2.5", "1234"), ("1,234", "1.234 of 2.5"), ("1.234.567", "1,234,568")),
+        *(("1.5M", "1.6M"), ("$1.5m", "$1.6m"), ("1e3", "1e4"), ("2×10^6", "2×10^5"), (".5", "5"), ("1.5", "15")),
+        *(("16:00", "15:00"), ("4 pm", "4 am"), ("16:30", "16:00"), ("16:00", "04:00"), ("16:00", "4:00 am")),
+        *(("03/01/2024", "5 March 2024"), ("03/01/2024", "01/03/2024"), ("13/01/2024", "1 March 2024")),
+    ],
+)
+def test_another_value_is_flagged(said, held):
+    assert missing(said, held)
+
+
+@pytest.mark.covers("F6", "fault 103")
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        *(("1.5M", "1,500,000"), ("1.5M", "1.5 million"), ("$1.5m", "$1,500,000"), ("€1.5M", "1.5 million euros")),
+        *(("2k", "2000"), ("1.234.567", "1,234,567"), ("1'234'567", "1 234 567"), ("1.234,56", "1,234.56")),
+        *(("٫5", "0.5"), (".5", "0.5"), ("٣", "3"), ("１２", "12"), ("½", "0.5"), ("twelve", "12")),
+        *(("1e3", "1000"), ("1.5e6", "1.5 million"), ("2×10^6", "2,000,000"), ("2·10⁶", "2 million")),
+        *(("16:00", "4 pm"), ("16:00", "4:00 p.m."), ("16.30", "16:30"), ("4 to 6 pm", "16:00 to 18:00")),
+        *(("4 o'clock", "16:00"), ("12:00", "12 noon"), ("03/01/2024", "1 March 2024"), ("03/01/24", "3 January 2024")),
+        *(("25/12/2023", "December 25, 2023"), ("2024-03-01T16:00", "1 March 2024 at 4 pm")),
+        *(("+5", "5"), ("-5", "−5"), ("minus 5", "-5"), ("−5 bar", "minus five bar"), ("±5", "+/-5"), ("$-5", "-$5")),
+        *(("-5%", "a fall of 5%"), ("-5 °C", "5 °C below zero"), ("(5)", "-5")),
+        *(("2-3 %", "2% to 3%"), ("5, 7 and 9 %", "5%, 7% and 9%"), ("5 per cent", "5%"), ("five per cent", "5%")),
+        *(
+            ("3.600", "3,600"),
+            ("1,500", "1500"),
+            ("1.234", "1.234"),
+            ("1.50", "1.5"),
+            ("1.25 of 12.5", "1.250 of 12.5"),
+        ),
+        *(("E-1042", "E−1042"), ("9–17", "9 to 17"), ("5 M", "5 metres"), ("60 minutes", "an hour")),
+    ],
+)
+def test_one_value_in_two_forms_is_not_flagged(one, other):
+    assert missing(one, other) == []
+    # What a word alone says, as "noon" does, an answer may say without being asked for a number.
+    assert missing(other, one) == [] or other in ("an hour", "12 noon", "0.5")
+
+
+@pytest.mark.covers("F6", "fault 103")
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        *(("в 16:00", "в 4 часа дня", True), ("в 8 вечера", "в 20:00", True), ("в 16:00", "в 4 часа утра", False)),
+        *(("-5", "минус 5", True), ("-5 %", "снижение на 5 %", True), ("5", "-5", False), ("5 %", "5", False)),
+        *(("1,5 тыс.", "1500", True), ("1 500", "1500", True), ("1,500", "1500", False), ("1,500", "1,5", False)),
+    ],
+)
+def test_russian_forms(one, other, same):
+    assert (missing(one, other, RUSSIAN) == []) is same
+
+
+@pytest.mark.covers("F6")
+def test_the_head_of_a_column_says_that_its_numbers_are_shares():
+    table = "| Year | Growth, % |\n|---|---|\n| 2023 | 5 |\n| 2024 | 7 |"
+    said = CheckedAnswer("In 2023 growth was 5% [1].", "?", {1: SourceResult(table, "1", "docs", "memory")})
+    assert check_numbers(said) == []
+
+
+@pytest.mark.covers("F21", "fault 28")
+def test_a_number_from_a_sentence_about_something_else_does_not_count():
+    text = (
+        "Pump 17 in the northern hall is serviced by the morning crew every 90 days. Lunch is eaten at the canteen. "
+        "Visitors leave their coats there. The canteen has 45 chairs along the windows."
+    )
+    evidence = {1: SourceResult(text, "1", "docs", "memory")}
+    said = "Pump 17 in the northern hall is serviced by the morning crew every {} days [1]."
+    assert check_numbers(CheckedAnswer(said.format(90), "?", evidence)) == []
+    assert [flag["detail"] for flag in check_numbers(CheckedAnswer(said.format(45), "?", evidence))] == [
+        "45 days does not stand in the evidence"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "mark"),
+    [
+        *(("1.234,50", ","), ("1,234.50", "."), ("1.234.567", ","), ("1,234,567", "."), ("12.5 and 1.234", ".")),
+        *(("12,5 und 1.234", ","), ("0.125", "."), ("1.234", None), ("1,234 and 5", None), ("1.5 and 1,5", None)),
+    ],
+)
+def test_the_other_numbers_of_a_text_tell_its_decimal_mark(text, mark):
+    assert decimal_mark(text) == mark
+
+
+WHOLE = st.integers(0, 10**9)
+
+
+def _grouped(whole: int, mark: str) -> str:
+    return f"{whole:,}".replace(",", mark)
+
+
+def _digits(whole: int, cents: int, style: str) -> str:
+    """Whole number and hundredths, written in one of several ways that can be read in one way only."""
+    decimal = "," if style in (".", " ") else "."
+    group = {"plain": "", ".": ".", " ": " ", "'": "'", ",": ","}[style]
+    tail = f"{decimal}{cents:02}" if cents else ""
+    # One group alone may be thousands or decimals.
+    alone = group in (".", ",") and not tail and 1000 <= whole < 10**6
+    return (str(whole) if alone else _grouped(whole, group)) + tail
+
+
+STYLES = st.sampled_from(["plain", ".", ",", " ", "'"])
+SIGNS = {False: ("", "+"), True: ("-", "−", "minus ", "–")}
+SHARES = {False: ("",), True: ("%", " %", " percent", " per cent", "٪")}
+VALUES = st.tuples(WHOLE, st.integers(0, 99), st.booleans(), st.booleans())
+
+
+@st.composite
+def forms(draw: st.DrawFn, value: tuple[int, int, bool, bool]) -> str:
+    whole, cents, below, share = value
+    return (
+        draw(st.sampled_from(SIGNS[below])) + _digits(whole, cents, draw(STYLES)) + draw(st.sampled_from(SHARES[share]))
+    )
+
+
+@pytest.mark.guard
+@pytest.mark.covers("F6", "fault 103")
+@given(st.data(), VALUES)
+def test_a_value_in_two_forms_is_never_flagged(data, value):
+    assume(value[0] or value[1])
+    said, held = data.draw(forms(value)), data.draw(forms(value))
+    assert missing(said, held) == []
+
+
+@pytest.mark.guard
+@pytest.mark.covers("F6", "fault 28", "fault 103")
+@given(st.data(), VALUES, VALUES, st.sampled_from(["value", "sign", "share"]))
+def test_another_value_sign_or_share_is_always_flagged(data, value, other, changed):
+    assume((value[0], value[1]) != (0, 0))
+    whole, cents, below, share = value
+    if changed == "value":
+        assume(other[:2] != value[:2])
+        other = (*other[:2], below, share)
+    else:
+        other = (whole, cents, not below, share) if changed == "sign" else (whole, cents, below, not share)
+    assert missing(data.draw(forms(value)), data.draw(forms(other)))
+
+
+@pytest.mark.guard
+@pytest.mark.covers("F6", "fault 103")
+@given(st.integers(1, 999), st.integers(0, 999), st.sampled_from(".,"))
+def test_a_number_that_can_be_read_in_two_ways_is_held_by_itself_and_not_by_its_decimals(thousands, rest, mark):
+    both = f"{thousands}{mark}{rest:03}"
+    assert missing(both, both) == []
+    # With four digits behind the point it can be read in one way only.
+    assert missing(both, f"{thousands}.{rest:03}0")

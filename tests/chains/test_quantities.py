@@ -1,0 +1,42 @@
+"""The numbers, dates and codes of a text."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from groundgraph.chains.quantities import quantities
+
+
+def _numbers(text: str) -> list[str]:
+    return [number.text for number in quantities(text).numbers]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1. Open it.", "  - 2) Close it.", "> * # 3: Wait.", "**4.** Go on.", "- Step 5 and no more", "* шаг 6 из всех"],
+)
+def test_the_numbers_of_items_and_steps_are_no_numbers_of_the_text(text):
+    assert _numbers(text) == []
+
+
+def test_a_number_behind_the_marks_of_an_item_is_one():
+    assert _numbers("- 90 days\n-- # 5 kg\n----- 7 kg") == ["90 days", "5 kg", "7 kg"]
+
+
+@pytest.mark.covers("F12", "fault 81")
+@pytest.mark.parametrize("mark", ["-", "*", "+", "#", "•", "- ", "-#", "*\t"])
+@pytest.mark.parametrize("behind", ["", "x", "1", "\n90 days"])
+def test_a_line_of_marks_is_read_at_once(mark, behind):
+    started = time.process_time()
+    quantities("Every part:\n" + mark * 24 + behind)
+    assert time.process_time() - started < 0.5
+
+
+@pytest.mark.covers("F12", "fault 81")
+def test_a_rule_a_banner_and_a_table_are_read_at_once_and_keep_their_numbers():
+    text = "Service\n" + "-" * 5000 + "\n" + "#" * 5000 + " Pump 17\n+" + "-----+" * 2000 + "\n| 90 days |\n-- \nJo"
+    started = time.process_time()
+    assert [number.text for number in quantities(text).numbers] == ["17", "90 days"]
+    assert time.process_time() - started < 1

@@ -1,0 +1,66 @@
+"""Three hundred answers over real documents: every citation slices to its quote from its original."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from cited_slices import graph_over, sliced
+from langchain_core.messages import HumanMessage
+
+from groundgraph.cli.show_turn import turn_text as terminal_text
+from groundgraph.core.document import Document
+from groundgraph.core.media_types import MEDIA_TYPES
+from groundgraph.core.text import sentences, stop_words, words
+from groundgraph.nodes.ingest.load_document import load_document
+from groundgraph.report.turn_page import turn_page
+from groundgraph.report.turn_text import turn_text
+
+_ANSWERS = 300
+_FOLDERS = ("docx", "html", "markdown", "pdf", "text", "xlsx_pptx_csv")
+
+
+def _questions(documents: list[Document], count: int) -> list[str]:
+    """A few of the longer words of random sentences, as many of each document."""
+    chosen = random.Random(15)
+    questions: list[str] = []
+    while len(questions) < count:
+        document = documents[len(questions) % len(documents)]
+        start, end = chosen.choice(list(sentences(document.text)))
+        own = [word for word in words(document.text[start:end]) if len(word) > 3 and word not in stop_words()]
+        picked = sorted(chosen.sample(range(len(own)), min(5, len(own))))
+        questions.append(f"What about {' '.join(own[at] for at in picked) or document.title}?")
+    return questions
+
+
+@pytest.mark.slow
+@pytest.mark.covers("A16", "A19", "K13")
+async def test_every_citation_of_300_answers_slices_to_its_quote_and_a_pdf_says_its_page(tmp_path, data):
+    folder = data / "documents"
+    names = sorted(
+        f"{kind}/{path.name}" for kind in _FOLDERS for path in (folder / kind).iterdir() if path.suffix in MEDIA_TYPES
+    )
+    documents = [load_document(folder / name, name) for name in names]
+    cited, wrong, pages = 0, [], 0
+    async with graph_over(tmp_path / "base.sqlite", folder, names) as graph:
+        for question in _questions(documents, _ANSWERS):
+            output = await graph.ainvoke({"messages": [HumanMessage(question)]})
+            for citation in output["citations"]:
+                cited += 1
+                file = citation["location"]["file"]
+                if Path(file).suffix in (".md", ".txt", ".pdf"):
+                    assert citation["start"] is not None
+                if sliced(folder, citation) not in (None, citation["quote"]):
+                    wrong.append((citation["location"]["shown"], citation["quote"]))
+            of_pdf = [one["location"] for one in output["citations"] if one["location"]["file"].endswith(".pdf")]
+            if of_pdf:
+                shown = [terminal_text(output, 0.0), turn_page(output["provenance"]), turn_text(output["provenance"])]
+                for place in of_pdf:
+                    pages += 1
+                    assert place["shown"] == f"{place['file']}, page {place['page']}" or "стр." in place["shown"]
+                    assert all(place["shown"] in told for told in shown)
+                    assert f"of page {place['page']}" in shown[1]
+    assert not wrong
+    assert cited > _ANSWERS
+    assert pages > 50

@@ -1,0 +1,161 @@
+"""Nothing is executed from storage, and what cannot be read is one typed error."""
+
+from __future__ import annotations
+
+import enum
+import json
+import logging
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from oauth_sources import ask, docs, thread
+from postgres_fixture import postgres  # noqa: F401 - a fixture
+
+from groundgraph import load_provenance, load_settings, open_graph, turn_graph
+from groundgraph.core.errors import StorageDamaged
+from groundgraph.graph.checkpoint_serializer import CheckpointSerializer
+from groundgraph.graph.forget_thread import forget_thread
+
+STRUCTURED = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
+SUPPORT = Path(__file__).parent.parent / "support"
+
+
+def crafted(folder: Path, every: int, strict: str | None, *url: str) -> dict[str, dict]:
+    """What became of each crafted row in a process with this value of LANGGRAPH_STRICT_MSGPACK."""
+    environment = {name: value for name, value in os.environ.items() if name != "LANGGRAPH_STRICT_MSGPACK"}
+    if strict is not None:
+        environment["LANGGRAPH_STRICT_MSGPACK"] = strict
+    environment["PYTHONPATH"] = str(SUPPORT)
+    command = [sys.executable, str(SUPPORT / "crafted_rows.py"), str(folder), str(every), *url]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    found: dict[str, dict] = json.loads(ran.stdout)
+    return found
+
+
+def check(found: dict[str, dict]) -> dict[str, dict]:
+    for name, became in found.items():
+        assert not became["run"], f"{name}: code of the row was run"
+        for way in ("turn", "state", "history"):
+            kind, text = became[way]
+            assert kind == "StorageDamaged", (name, way, kind, text)
+            assert f"'{became['thread']}'" in text
+            assert name.partition(",")[0] in text or "the value of" in text
+            assert f"groundgraph forget '{became['thread']}'" in text
+        for way in ("other", "forget other", "forget", "again"):
+            assert became[way][0] == "fine", (name, way, became[way])
+        assert became["left"] == 0
+    return found
+
+
+@pytest.mark.covers("F2", "fault 88")
+def test_no_crafted_row_of_a_sqlite_file_runs_when_the_environment_allows_it(tmp_path: Path) -> None:
+    check(crafted(tmp_path, 9, "false"))
+
+
+@pytest.mark.slow
+@pytest.mark.covers("F2", "fault 88")
+@pytest.mark.parametrize("strict", ["true", "false", None])
+def test_no_kind_of_crafted_row_of_a_sqlite_file_runs_whatever_the_environment_says(tmp_path: Path, strict) -> None:
+    assert len(check(crafted(tmp_path, 1, strict))) == 26
+
+
+@pytest.mark.live
+@pytest.mark.covers("F2", "fault 88")
+def test_no_crafted_row_of_postgresql_runs_whatever_the_environment_says(tmp_path: Path, postgres) -> None:  # noqa: F811
+    assert len(check(crafted(tmp_path, 1, "false", postgres.database("crafted")))) == 26
+
+
+def files(folder: Path):
+    return load_settings(STRUCTURED).model_copy(update={"base_dir": folder})
+
+
+def change(path: Path, statement: str, *values: object) -> None:
+    with sqlite3.connect(path) as db:
+        assert db.execute(statement, values).rowcount
+    db.close()
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+@pytest.mark.covers("F2")
+def test_a_value_whose_type_may_not_be_read_is_written_as_plain_data(caplog) -> None:
+    serializer = CheckpointSerializer()
+    written = serializer.dumps_typed({"colour": Colour.RED, "when": [{1, 2}]})
+    assert serializer.loads_typed(written) == {"colour": "red", "when": [{1, 2}]}
+    assert "Colour" in caplog.text
+
+
+@pytest.mark.covers("F2")
+@pytest.mark.parametrize("options", [{"allowed_msgpack_modules": True}, {"pickle_fallback": True}, {}])
+async def test_a_saver_that_a_user_brings_is_checked_and_told_about(tmp_path: Path, caplog, options) -> None:
+    caplog.set_level(logging.WARNING)
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
+        # Without options, as the suite runs it, LangGraph's own serializer is strict.
+        saver.serde = JsonPlusSerializer(**options)
+        turn_graph(files(tmp_path), sources=[docs()], checkpointer=saver)
+    assert ("can run code here" in caplog.text) is bool(options)
+    assert ("serde=CheckpointSerializer()" in caplog.text) is bool(options)
+    caplog.clear()
+    in_memory = InMemorySaver(serde=JsonPlusSerializer(**options))
+    turn_graph(files(tmp_path), sources=[docs()], checkpointer=in_memory)
+    assert not caplog.text
+
+
+@pytest.mark.covers("F2", "fault 88")
+@pytest.mark.parametrize("value", ["{", "[1]", "{}", '{"content": 7}'])
+async def test_a_damaged_row_of_the_store_is_told_and_can_be_forgotten(tmp_path: Path, value: str) -> None:
+    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+        await graph.ainvoke(ask(), thread("hurt"))
+        await graph.ainvoke(ask("pump 17"), thread("other"))
+    store = tmp_path / ".groundgraph" / "evidence.sqlite"
+    change(store, "UPDATE store SET value = ? WHERE prefix = 'groundgraph.provenance.hurt'", value)
+    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+        with pytest.raises(
+            StorageDamaged, match=r"'hurt' cannot be read: the record of the turn '.*groundgraph forget"
+        ):
+            await load_provenance(graph, "hurt")
+        assert (await load_provenance(graph, "other"))["outcome"]
+    change(store, "UPDATE store SET value = ? WHERE prefix = 'groundgraph.evidence'", value)
+    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+        with pytest.raises(StorageDamaged, match=r"'other' cannot be read: the evidence .*groundgraph forget other"):
+            await load_provenance(graph, "other")
+        for name in ("hurt", "other"):
+            assert (await forget_thread(graph, name)).records == 1
+        assert (await graph.ainvoke(ask(), thread("hurt")))["outcome"] == "answered"
+    left = sqlite3.connect(store).execute("SELECT prefix FROM store WHERE prefix LIKE '%.provenance.other'").fetchall()
+    assert left == []
+
+
+@pytest.mark.covers("F2", "fault 88")
+async def test_the_texts_stay_while_another_conversation_cannot_be_read(tmp_path: Path) -> None:
+    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+        for name in ("hurt", "other"):
+            await graph.ainvoke(ask(), thread(name))
+        await graph.store.adelete(("groundgraph", "provenance", "hurt"), "no such turn")
+    change(tmp_path / ".groundgraph" / "threads.sqlite", "UPDATE writes SET value = X'c1' WHERE thread_id = 'hurt'")
+    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+        assert (await forget_thread(graph, "other")).bodies == 0
+        assert (await forget_thread(graph, "hurt")).checkpoints
+
+
+@pytest.mark.covers("F2", "fault 88")
+@pytest.mark.parametrize("file", ["threads.sqlite", "evidence.sqlite"])
+async def test_damaged_pages_of_a_file_are_told_with_its_name(tmp_path: Path, file: str) -> None:
+    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+        first = await graph.ainvoke(ask(), thread())
+    path = tmp_path / ".groundgraph" / file
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    with pytest.raises(StorageDamaged, match=f"{file}.*damaged"):
+        async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+            await load_provenance(graph, "t", first["provenance"]["turn_id"])

@@ -1,0 +1,115 @@
+"""What a turn costs, and how long the event loop stands still, when a model or a source wrote something degenerate."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+from oauth_sources import ask
+
+from groundgraph import InMemorySource, load_settings, turn_graph
+from groundgraph.testing import ScriptedChatModel
+
+SIZE = 16_000
+ROW = "| Pump 17 | 90 days | [1] |\n"
+REPLIES = {
+    "characters": "a",
+    "full stops": ".",
+    "dashes": "-",
+    "words": "pump ",
+    "labels": "[1]",
+    "spaced labels": "[1] ",
+    "quotes": '"',
+    "quotations": '"every ninety days now" ',
+    "table rows": ROW,
+    "bars": "|",
+    "brackets": "[",
+    "numbers": "17 ",
+    "digits": "7",
+    "newlines": "\n",
+    "names": "Pump ",
+    "backticks": "`",
+    "asterisks": "*",
+    "items": "- Pump\n",
+    "sentences": "Pump 17 is serviced every 90 days [1]. ",
+}
+
+EVIDENCE = {
+    "full stops": "Contents " + "." * 20_000 + "5",
+    "contents page": "\n".join(f"Pumps {page}{'.' * 60}{page}" for page in range(300)),
+    "rule": "-" * 20_000,
+    "labels": "[1]" * 6_600,
+    "words": "pump " * 4_000,
+    "table rows": "| Pump 17 | 90 days |\n" * 1_000,
+}
+QUESTION = "How often is pump 17 serviced?"
+
+
+def built(reply: str, text: str = "Pump 17 is serviced every 90 days.", **settings: object):
+    source = InMemorySource([{"id": "a", "content": text}], name="docs")
+    model = ScriptedChatModel(reply)
+    options = load_settings({"intent": {"mode": "static"}, **settings})
+    return turn_graph(options, sources=[source], chat_model=model)
+
+
+async def loop_time_of(work):
+    """The result of `work`, and the longest time of the processor that the event loop's thread took in one step.
+
+    By the clock, the loop would also be late because the machine is busy with something else.
+    """
+    longest = 0.0
+
+    async def steps() -> None:
+        nonlocal longest
+        while True:
+            started = time.thread_time()
+            await asyncio.sleep(0.001)
+            longest = max(longest, time.thread_time() - started)
+
+    measuring = asyncio.create_task(steps())
+    try:
+        return await work, longest
+    finally:
+        measuring.cancel()
+
+
+async def warmed_up() -> None:
+    """Loads what the first answer of a process loads."""
+    await built("Every 90 days [1].").ainvoke(ask(QUESTION))
+
+
+@pytest.mark.covers("F3", "fault 82")
+@pytest.mark.parametrize("kind", REPLIES)
+async def test_a_reply_that_repeats_itself_costs_little_and_is_marked(kind):
+    await warmed_up()
+    piece = REPLIES[kind]
+    graph = built("Every 90 days [1]. " + piece * (SIZE // len(piece)))
+    started = time.process_time()
+    result, on_the_loop = await loop_time_of(graph.ainvoke(ask(QUESTION)))
+    assert time.process_time() - started < 1
+    assert on_the_loop < 0.1
+    marked = [flag for flag in result["support"]["flags"] if flag["kind"] == "repetitive"]
+    assert len(marked) == 1
+    assert "Every 90 days" in marked[0]["detail"]
+
+
+@pytest.mark.covers("fault 82")
+async def test_the_mark_names_the_place_where_the_repetition_begins():
+    prose = " ".join(f"Pump {number} hums in hall {number * 7} beside valve {number * 31} [1]." for number in range(60))
+    result = await built(f"{prose} {'round and ' * 300}").ainvoke(ask(QUESTION))
+    assert [flag["detail"] for flag in result["support"]["flags"] if flag["kind"] == "repetitive"] == [
+        "the model repeats itself from “and round and round and round and round and round and round” on"
+    ]
+
+
+@pytest.mark.covers("F3", "fault 83")
+@pytest.mark.parametrize("text", EVIDENCE)
+async def test_degenerate_evidence_neither_holds_up_the_loop_nor_the_deadline(text):
+    await warmed_up()
+    graph = built("Every 90 days [1].", "Pump 17 is serviced every 90 days. " + EVIDENCE[text], deadlines={"turn": 2})
+    started = time.process_time()
+    result, on_the_loop = await loop_time_of(graph.ainvoke(ask(QUESTION)))
+    assert time.process_time() - started < 1
+    assert on_the_loop < 0.1
+    assert result["answer"] == "Every 90 days [1]."

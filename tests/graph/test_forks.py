@@ -1,0 +1,233 @@
+"""Each way in which a turn went has a record of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command
+from oauth_sources import QUESTION, ask, docs, thread
+from parents import in_a_row
+
+from groundgraph import load_provenance, load_settings, open_graph, prune_checkpoints, resume_turn, turn_graph
+from groundgraph.core.provenance import provenance_namespace
+from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.testing import ScriptedChatModel
+
+EDITED = {"text_queries": ["pump 17"]}
+
+
+def build(*, saver: Any = None, **sections: Any) -> TurnRunner:
+    settings = load_settings({"intent": {"mode": "static"}, "synthesis": {"style": "structured"}, **sections})
+    return turn_graph(settings, sources=[docs()], checkpointer=saver or InMemorySaver(), store=InMemoryStore())
+
+
+def records(graph: TurnRunner) -> dict[str, Any]:
+    """What the store holds of the thread, by id."""
+    return {item.key: item.value for item in graph.store.search(provenance_namespace("t"), limit=100)}
+
+
+async def before(graph: TurnRunner, step: str, nth: int = 0) -> Any:
+    """The state before a step, the newest first."""
+    return [one async for one in graph.aget_state_history(thread()) if step in one.next][nth]
+
+
+async def fork(graph: TurnRunner, point: Any, **run: Any) -> dict[str, Any]:
+    """Go on from an earlier state with other queries."""
+    place = await graph.aupdate_state(point.config, {"intent": {**point.values["intent"], **EDITED}})
+    result: dict[str, Any] = await graph.ainvoke(None, place, **run)
+    return result
+
+
+@pytest.mark.covers("F18", "fault 93")
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+async def test_a_fork_leaves_the_record_of_the_turn_that_it_was_forked_from_as_it_was(durability: Any) -> None:
+    graph = build()
+    result = await graph.ainvoke(ask(), thread(), durability="sync")
+    before_fork = records(graph)
+    [original] = before_fork
+    forked = await fork(graph, await before(graph, "retrieve_source"), durability=durability)
+    after = records(graph)
+    assert after[original] == before_fork[original]
+    assert len(after) == 2
+    record = await load_provenance(graph, "t")
+    assert record["forked_from"] == original
+    assert record["edited"]["intent"]["text_queries"] == {"was": [QUESTION], "is": ["pump 17"]}
+    assert record["intent"]["text_queries"] == ["pump 17"]
+    assert record["turn_id"] == forked["messages"][-1].response_metadata["turn_id"] != original
+    assert [other["turn_id"] for other in record["other_records"]] == [original]
+    told = await load_provenance(graph, "t", original)
+    assert [other["turn_id"] for other in told.pop("other_records")] == [record["turn_id"]]
+    assert told == result["provenance"], "its evidence is there as well"
+    assert {row["text"] for row in record["results"]} != {row["text"] for row in told["results"]}
+    assert (await resume_turn(graph, "t"))["answer"] == forked["answer"]
+
+
+@pytest.mark.covers("F18", "fault 93")
+async def test_a_turn_that_was_kept_only_at_its_end_keeps_its_record_too() -> None:
+    graph = build()
+    await graph.ainvoke(ask(), thread(), durability="exit")
+    [original] = before_fork = records(graph)
+    point = [one async for one in graph.aget_state_history(thread())][0]
+    place = await graph.aupdate_state(point.config, {"intent": {**point.values["intent"], **EDITED}}, "resolve_intent")
+    await graph.ainvoke(None, place, durability="exit")
+    assert records(graph)[original] == before_fork[original]
+    record = await load_provenance(graph, "t")
+    assert record["forked_from"] == original
+    assert record["edited"]["intent"]["text_queries"]["is"] == ["pump 17"]
+
+
+@pytest.mark.covers("F18", "fault 93")
+async def test_every_fork_has_its_own_record_and_names_the_one_that_it_left() -> None:
+    graph = build()
+    await graph.ainvoke(ask(), thread())
+    [original] = records(graph)
+    point = await before(graph, "retrieve_source")
+    one = (await fork(graph, point))["provenance"]
+    other = (await fork(graph, point))["provenance"]
+    assert one["forked_from"] == other["forked_from"] == original
+    # A fork of the second one, and the original run again as it was.
+    third = (await fork(graph, await before(graph, "retrieve_source")))["provenance"]
+    assert third["forked_from"] == other["turn_id"]
+    replayed = (await graph.ainvoke(None, point.config))["provenance"]
+    assert (replayed["forked_from"], replayed["edited"]) == (original, {})
+    ids = [original, one["turn_id"], other["turn_id"], third["turn_id"], replayed["turn_id"]]
+    assert list(records(graph)) == ids
+    assert [entry["turn_id"] for entry in (await load_provenance(graph, "t"))["other_records"]] == ids[:-1]
+
+
+@pytest.mark.covers("F18", "fault 93")
+async def test_the_same_question_asked_again_from_an_earlier_state_has_a_record_of_its_own() -> None:
+    graph = build()
+    result = await graph.ainvoke(ask(), thread())
+    [original] = before_fork = records(graph)
+    start = [one async for one in graph.aget_state_history(thread())][-1]
+    again = {"messages": [result["messages"][0]]}
+    await graph.ainvoke(again, {"configurable": {**start.config["configurable"]}})
+    after = records(graph)
+    assert after[original] == before_fork[original]
+    assert all(key == original or record["forked_from"] == original for key, record in after.items())
+
+
+@pytest.mark.covers("F18", "fault 93")
+async def test_what_is_recorded_again_behind_its_own_end_is_another_record() -> None:
+    graph = build()
+    await graph.ainvoke(ask(), thread())
+    [original] = before_fork = records(graph)
+    point = await before(graph, "record_turn")
+    end = await graph.aget_state(thread())
+    values = {name: point.values[name] for name in ("retrievals", "ranking", "draft", "check")}
+    await graph.aupdate_state(
+        end.config, {**values, "draft": {**values["draft"], "text": "Five [1]."}}, "check_citations"
+    )
+    result = await graph.ainvoke(None, thread())
+    assert result["answer"] == "Five [1]."
+    assert records(graph)[original] == before_fork[original]
+    assert result["provenance"]["edited"]["draft"]["text"]["is"] == "Five [1]."
+
+
+@pytest.mark.covers("F18", "fault 93")
+async def test_another_decision_about_an_answer_that_a_person_decided_about_is_another_record() -> None:
+    settings = load_settings({"intent": {"mode": "static"}, "human_review": {"support_below": 0.6}})
+    model = ScriptedChatModel("The moon orbits a cheese [1].")
+    graph = turn_graph(
+        settings, sources=[docs()], chat_model=model, checkpointer=InMemorySaver(), store=InMemoryStore()
+    )
+    await graph.ainvoke(ask(), thread())
+    await graph.ainvoke(Command(resume={"decision": "approve"}), thread())
+    [original] = before_fork = records(graph)
+    waiting = await before(graph, "review_answer")
+    assert "__interrupt__" in await graph.ainvoke(None, waiting.config)
+    await graph.ainvoke(Command(resume={"decision": "refuse"}), thread())
+    after = records(graph)
+    assert after[original] == before_fork[original]
+    assert sorted(record["review"]["decision"] for record in after.values()) == ["approve", "refuse"]
+
+
+@pytest.mark.covers("F18", "fault 93", "fault 42")
+@pytest.mark.parametrize("durability", ["sync", "async"])
+@pytest.mark.parametrize("stop", ["retrieve_source", "answer_structured", "record_turn"])
+async def test_a_turn_that_was_stopped_or_edited_before_its_end_has_one_record(stop: str, durability: Any) -> None:
+    graph = build()
+    await graph.ainvoke(ask(), thread(), interrupt_before=[stop], durability=durability)
+    await graph.aupdate_state(thread(), {"metadata": {"mine": 1}})
+    await graph.ainvoke(None, thread(), interrupt_before=["record_turn"], durability=durability)
+    if (await graph.aget_state(thread())).next:
+        await graph.ainvoke(None, thread(), durability=durability)
+    assert len(records(graph)) == 1
+    assert "forked_from" not in await load_provenance(graph, "t")
+
+
+class Broken(InMemorySaver):
+    """Loses the checkpoint behind the last step, once, as a process does that is killed there."""
+
+    def __init__(self, kills: list[str]) -> None:
+        super().__init__()
+        # LangGraph uses a copy of the saver.
+        self.kills = kills
+
+    async def aput(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+        if self.kills and "outcome" in (checkpoint.get("updated_channels") or ()):
+            self.kills.pop()
+            raise ConnectionError("killed")
+        return await super().aput(config, checkpoint, metadata, new_versions)
+
+
+@pytest.mark.covers("F18", "fault 93", "fault 42")
+async def test_a_turn_and_a_fork_that_were_killed_behind_their_record_are_recorded_once() -> None:
+    kills = ["the turn"]
+    graph = build(saver=Broken(kills))
+    with pytest.raises(ConnectionError):
+        await graph.ainvoke(ask(), thread(), durability="sync")
+    [first] = records(graph)
+    await resume_turn(graph, "t")
+    assert list(records(graph)) == [first]
+    kills.append("the fork")
+    with pytest.raises(ConnectionError):
+        await fork(graph, await before(graph, "retrieve_source"), durability="sync")
+    assert len(records(graph)) == 2
+    result = await resume_turn(graph, "t")
+    assert len(records(graph)) == 2
+    assert result["provenance"]["forked_from"] == first
+    history = (await graph.aget_state(thread())).values["metadata"]["retrieval_provenance_history"]
+    assert len(history) == 1
+
+
+@pytest.mark.covers("F18", "fault 93")
+async def test_a_fork_in_a_file_is_kept_and_pruned_with_its_turn(tmp_path: Path) -> None:
+    settings = load_settings(
+        {
+            "intent": {"mode": "static"},
+            "synthesis": {"style": "structured"},
+            "checkpointer": {"type": "sqlite", "path": tmp_path / "t.sqlite"},
+            "store": {"type": "sqlite", "path": tmp_path / "e.sqlite"},
+        }
+    )
+    async with open_graph(settings, sources=[docs()]) as graph:
+        await graph.ainvoke(ask("Who uses the authorization code grant of OAuth?"), thread())
+        await graph.ainvoke(ask(), thread())
+        forked = (await fork(graph, await before(graph, "retrieve_source")))["provenance"]
+        assert (await prune_checkpoints(graph, keep_turns=1)).records == 1
+        record = await load_provenance(graph, "t")
+        assert record["turn_id"] == forked["turn_id"]
+        [original] = record["other_records"]
+        assert original["turn_id"] == record["forked_from"]
+        assert (await load_provenance(graph, "t", original["turn_id"]))["results"][0]["text"]
+
+
+@pytest.mark.covers("F18", "fault 93")
+async def test_a_parent_that_runs_a_turn_again_from_an_earlier_state_leaves_its_record() -> None:
+    store = InMemoryStore()
+    settings = load_settings({"intent": {"mode": "static"}, "synthesis": {"style": "structured"}})
+    parent = in_a_row(turn=turn_graph(settings, sources=[docs()])).compile(checkpointer=InMemorySaver(), store=store)
+    await parent.ainvoke(ask(), thread())
+    kept = {item.key: item.value for item in store.search(provenance_namespace("t"))}
+    [original] = kept
+    earlier = [one async for one in parent.aget_state_history(thread()) if "turn" in one.next][0]
+    await parent.ainvoke(None, earlier.config)
+    after = {item.key: item.value for item in store.search(provenance_namespace("t"))}
+    assert after.pop(original) == kept[original]
+    assert [record["forked_from"] for record in after.values()] == [original]

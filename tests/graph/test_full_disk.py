@@ -1,0 +1,104 @@
+"""A disk that is full, a file or a folder that is read-only: told as what it is, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from oauth_sources import ask, docs, thread
+
+from groundgraph import load_provenance, load_settings, open_graph
+from groundgraph.core.errors import StorageUnavailable
+
+STRUCTURED = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
+
+
+@pytest.mark.covers("F4", "fault 90")
+@pytest.mark.parametrize("file", ["threads.sqlite", "evidence.sqlite"])
+async def test_a_full_disk_is_told_with_the_file_and_old_turns_are_readable(tmp_path: Path, file: str) -> None:
+    settings = load_settings(STRUCTURED).model_copy(update={"base_dir": tmp_path})
+    async with open_graph(settings, sources=[docs()]) as graph:
+        first = await graph.ainvoke(ask(), thread())
+        connection = (graph.checkpointer if file == "threads.sqlite" else graph.store).conn
+        # From here on SQLite finds no room, as on a full disk.
+        ((pages,),) = await connection.execute_fetchall("PRAGMA page_count")
+        await connection.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StorageUnavailable, match=rf"{file}.*the disk is full"):
+            await asyncio.gather(
+                *(graph.ainvoke(ask("pump 17 " + "again " * 900), thread(str(number))) for number in range(10))
+            )
+        await asyncio.sleep(0)
+        assert not connection.in_transaction
+        assert await load_provenance(graph, "t") == first["provenance"]
+        await connection.execute("PRAGMA max_page_count = 1000000")
+        again = await graph.ainvoke(ask("pump 17"), thread())
+        assert len(again["messages"]) == 4
+        assert await connection.execute_fetchall("PRAGMA integrity_check") == [("ok",)]
+
+
+def without_rights() -> None:
+    """Root may write to what is read-only; the program that is started may not."""
+    drop_bounding, dac_override = 24, 1
+    ctypes.CDLL(None).prctl(drop_bounding, dac_override, 0, 0, 0)
+
+
+def with_small_files() -> None:
+    # Enough to open the files, and too little for a turn.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+
+
+def command(
+    folder: Path, *arguments: str, before: Callable[[], None] | None = None
+) -> subprocess.CompletedProcess[str]:
+    ran = [sys.executable, "-B", "-m", "groundgraph", *arguments]
+    return subprocess.run(ran, cwd=folder, capture_output=True, text=True, check=False, preexec_fn=before)
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Path:
+    (tmp_path / "pump.md").write_text("# Pump 17\n\nPump 17 is serviced every 90 days.\n")
+    assert command(tmp_path, "ingest", "pump.md").returncode == 0
+    assert command(tmp_path, "ask", "How often is pump 17 serviced?", "--thread", "t").returncode == 0
+    return tmp_path
+
+
+def files_and_folder(folder: Path, file: int, inside: int) -> None:
+    for path in (folder / ".groundgraph").glob("*.sqlite"):
+        path.chmod(file)
+    (folder / ".groundgraph").chmod(inside)
+
+
+@pytest.mark.slow
+@pytest.mark.covers("F4", "fault 90")
+@pytest.mark.parametrize(
+    ("before", "file", "inside", "cause"),
+    [
+        (with_small_files, 0o644, 0o755, "the disk is full"),
+        (without_rights, 0o444, 0o755, "read-only"),
+        (without_rights, 0o644, 0o555, "read-only"),
+    ],
+    ids=["full", "file", "folder"],
+)
+def test_the_command_ends_with_3_and_a_sentence_and_goes_on_later(asked: Path, before, file, inside, cause) -> None:
+    question = ("ask", "Is pump 17 serviced? " + "And how often? " * 300, "--thread", "t")
+    files_and_folder(asked, file, inside)
+    try:
+        ran = command(asked, *question, before=before)
+        read = command(asked, "report", "t", before=before if inside == 0o755 else None)
+    finally:
+        files_and_folder(asked, 0o644, 0o755)
+    assert ran.returncode == 3, ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert cause in ran.stderr
+    assert ".sqlite" in ran.stderr
+    assert os.linesep not in ran.stderr.strip()
+    assert read.returncode == 0, read.stderr
+    assert "90 days" in read.stdout
+    assert command(asked, *question).returncode == 0

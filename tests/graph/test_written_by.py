@@ -1,0 +1,151 @@
+"""What an earlier version left behind is read, and gone on with, by this one.
+
+The files of a version stand in `tests/data/written_by`, with the script that wrote them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.types import Command
+
+from groundgraph import Context, KnowledgeBase, load_provenance, resume_turn, turn_graph
+from groundgraph.core.errors import EvidenceMissing
+
+FIXTURES = Path(__file__).parent.parent / "data" / "written_by"
+VERSIONS = sorted(folder.name for folder in FIXTURES.iterdir() if (folder / "threads.sqlite").is_file())
+
+
+def _script() -> Any:
+    spec = importlib.util.spec_from_file_location("write_fixtures", FIXTURES / "write_fixtures.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+written = _script()
+
+
+@pytest.fixture(params=VERSIONS)
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A copy of the files that a version wrote."""
+    copy = tmp_path / "written"
+    shutil.copytree(FIXTURES / request.param, copy)
+    return copy
+
+
+def rows(file: Path, query: str, *values: str) -> list[Any]:
+    with closing(sqlite3.connect(file)) as connection:
+        return connection.execute(query, values).fetchall()
+
+
+def threads(folder: Path, prefix: str) -> list[str]:
+    found = rows(folder / "threads.sqlite", "SELECT DISTINCT thread_id FROM checkpoints ORDER BY 1")
+    return [name for (name,) in found if name.startswith(prefix)]
+
+
+def test_there_are_files_of_the_first_version() -> None:
+    assert "0.1.0" in VERSIONS
+
+
+async def test_a_thread_of_an_earlier_version_goes_on_and_its_records_keep_their_ids(folder: Path) -> None:
+    ids = [json.loads(value)["turn_id"] for (value,) in rows(
+        folder / "evidence.sqlite", "SELECT value FROM store WHERE prefix = 'groundgraph.provenance.done'"
+    )]  # fmt: skip
+    assert len(ids) == 3
+    async with written.plain_graph(folder) as graph:
+        for turn_id in ids:
+            record = await load_provenance(graph, "done", turn_id)
+            assert record["turn_id"] == turn_id
+            assert all(result["text"] for result in record["results"])
+        result = await graph.ainvoke(written.asked(written.QUESTION, 9), written.on("done"))
+        assert result["answer"] == written.GOOD
+        assert [message.type for message in result["messages"]] == ["human", "ai"] * 4
+        history = result["metadata"]["retrieval_provenance_history"]
+        assert [entry["turn_id"] for entry in history[:3]] == sorted(ids, key=[e["turn_id"] for e in history].index)
+        assert (await load_provenance(graph, "done"))["turn_id"] == history[3]["turn_id"]
+
+
+async def test_a_review_that_an_earlier_version_asked_for_is_decided_and_goes_on(folder: Path) -> None:
+    async with written.plain_graph(folder) as graph:
+        waiting = (await resume_turn(graph, "review"))["__interrupt__"][0].value
+        assert (waiting["question"], waiting["answer"]) == (written.QUESTION, written.WEAK)
+        decision = {"decision": "replace", "text": written.GOOD}
+        result = await graph.ainvoke(Command(resume=decision), written.on("review"))
+        assert result["answer"] == written.GOOD
+        assert "four grant types" in result["citations"][0]["quote"]
+        assert (await load_provenance(graph, "review"))["review"]["decision"] == "replace"
+
+
+async def test_turns_that_an_earlier_version_began_end_from_each_step_at_which_they_stopped(folder: Path) -> None:
+    stopped = threads(folder, "stopped at ")
+    assert len(stopped) > 5
+    async with written.plain_graph(folder) as graph:
+        for thread in stopped:
+            result = await resume_turn(graph, thread)
+            assert (thread, result["answer"]) == (thread, written.GOOD)
+            assert (await load_provenance(graph, thread))["answer"] == written.GOOD
+    full = threads(folder, "full, stopped at ")
+    assert len(full) > 12
+    async with written.full_graph(folder) as graph:
+        for thread in full:
+            result = await resume_turn(graph, thread)
+            assert (thread, result["answer"]) == (thread, written.GOOD)
+            assert len(result["provenance"]["results"]) > 1
+
+
+async def test_a_base_of_an_earlier_version_answers_and_takes_more(folder: Path) -> None:
+    settings = written.base(folder)
+    async with KnowledgeBase.open(settings) as base:
+        known = [document.id for document in await base.adocuments()]
+        assert len(known) == 4
+        assert (await base.aadd_records("guests", [{"guest": "Eve", "fact": "She sings at night."}])).written == 1
+    graph = turn_graph(settings)
+    try:
+        for question, text in [
+            ("When is pump 17 serviced?", "every 90 days"),
+            ("What is she allergic to?", "nuts"),
+            ("Who sings at night?", "sings at night"),
+        ]:
+            assert text in (await graph.ainvoke({"question": question}))["answer"]
+    finally:
+        await graph.resources.close()
+
+
+@pytest.mark.covers("F19", "fault 94")
+async def test_evidence_that_was_stored_without_a_scope_serves_only_runs_without_one(folder: Path) -> None:
+    context = Context(scope={"tenant": "acme"})
+    async with written.tenants_graph(folder) as graph:
+        with pytest.raises(EvidenceMissing, match="ask the question again"):
+            await graph.ainvoke(None, written.on("stopped, of acme"), context=context)
+        # The record of a turn is its own, and stays readable; the thread goes on.
+        assert "budget of acme" in (await load_provenance(graph, "of acme"))["results"][0]["text"]
+        question = written.asked("What is the secret budget?", 1)
+        for thread in ("of acme", "stopped, of acme"):
+            result = await graph.ainvoke(question, written.on(thread), context=context)
+            assert "budget of acme" in result["answer"]
+    async with written.plain_graph(folder) as graph:
+        assert (await resume_turn(graph, "stopped at record_turn"))["answer"] == written.GOOD
+
+
+@pytest.mark.covers("F17", "fault 98")
+async def test_a_table_that_an_earlier_version_indexed_answers_from_a_new_index(folder: Path) -> None:
+    (folder / ".groundgraph").mkdir()
+    shutil.move(folder / "index", folder / ".groundgraph" / "index")
+    graph = written.sql_graph(folder)
+    try:
+        result = await graph.ainvoke({"question": "What happened to the seal of pump 17?"})
+        assert "burst" in result["answer"]
+        [index] = (folder / ".groundgraph" / "index").glob("*.sqlite")
+        assert index.name != "plant.sqlite"
+    finally:
+        await graph.resources.close()

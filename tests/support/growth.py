@@ -1,0 +1,64 @@
+"""How the time of a call grows with the length of its text."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+
+# Twice the text may take at most so many times the time.
+MOST = 2.5
+# Seconds of the processor from which on a growth is judged: below, it is the clock that is measured.
+_FLOOR = 0.001
+# A text of so many pumped characters is read at once, or in a time that doubles with every one.
+_SHORT, _SHORT_SECONDS = (16, 20, 22), 0.05
+# How often is looked again at what seems to grow too fast: on a busy machine few measurements are undisturbed.
+_LOOKS = 25
+
+
+def growth(call: Callable[[str], object], text: Callable[[int], str], sizes: tuple[int, ...]) -> str:
+    """What is wrong with the time that `call` takes for `text` of a growing size; empty when nothing is.
+
+    The sizes go up, and the first that is wrong ends it: what is slow is not waited for.
+    """
+    for size in _SHORT:
+        if _seconds(call, text(size)) > _SHORT_SECONDS and _least(call, text(size), 2) > _SHORT_SECONDS:
+            return f"{size} characters take more than {_SHORT_SECONDS} s"
+    before = 0.0
+    for number, size in enumerate(sizes):
+        seconds = _seconds(call, text(size))
+        if number and seconds > max(before, _FLOOR / MOST) * MOST ** _doublings(size / sizes[number - 1]):
+            said = _grown(call, text, size)
+            if said:
+                return said
+        before = seconds
+    return ""
+
+
+def _doublings(ratio: float) -> float:
+    return 1.0 if ratio <= 2 else 1.0 + _doublings(ratio / 2)
+
+
+def _grown(call: Callable[[str], object], text: Callable[[int], str], size: int) -> str:
+    """Looks again, at half the size and the size, each several times: the least of each counts."""
+    half = least = float("inf")
+    for _ in range(_LOOKS):
+        half = min(half, _seconds(call, text(size // 2)))
+        least = min(least, _seconds(call, text(size)))
+        if least <= max(half, _FLOOR / MOST) * MOST:
+            return ""
+    return f"{size // 2} characters take {half * 1000:.1f} ms, {size} take {least * 1000:.1f} ms"
+
+
+def _least(call: Callable[[str], object], text: str, times: int) -> float:
+    return min(_seconds(call, text) for _ in range(times))
+
+
+def _seconds(call: Callable[[str], object], text: str) -> float:
+    gc.disable()
+    try:
+        started = time.thread_time()
+        call(text)
+        return time.thread_time() - started
+    finally:
+        gc.enable()
