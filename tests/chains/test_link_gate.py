@@ -337,7 +337,13 @@ def test_fault_03_text_without_links_passes_byte_for_byte(text):
     assert gated(text) == (text, [])
 
 
-@pytest.mark.parametrize("unit", ["[", "![", "[a](", "<a ", "http://", "h", " ", "`", "\\", "![a](b.c) ", "[a]: b.c\n"])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *("[", "![", "[a](", "<a ", "http://", "h", " ", "`", "\\", "![a](b.c) ", "[a]: b.c\n"),
+        "[a]:" + "\u00a0" * 300 + "b",
+    ],
+)
 def test_fault_02_a_hostile_text_of_200_kilobytes_leaves_the_gate(unit):
     gate = LinkGate(TARGETS)
     text = unit * (200_000 // len(unit))

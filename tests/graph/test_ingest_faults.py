@@ -109,6 +109,36 @@ async def test_k1_calls_of_the_model_run_at_once_up_to_the_setting(tmp_path):
 
 
 @dataclass
+class EmbeddingsBeside(NgramEmbeddings):
+    """While the first texts are embedded, another ingest runs from its beginning to its end."""
+
+    other: list = field(default_factory=list)
+
+    def __post_init__(self):
+        super().__init__(64)
+
+    async def aembed_documents(self, texts):
+        while self.other:
+            await self.other.pop()
+        return self.embed_documents(texts)
+
+
+@pytest.mark.covers("F11")
+async def test_two_ingests_at_once_count_each_document_once(tmp_path):
+    settings = settings_in(tmp_path, embeddings={"model": "x:y"})
+    model, reports = EmbeddingsBeside(), []
+
+    async def beside():
+        reports.append(await run_ingest(ingest_graph(settings, embeddings=model), {"documents": some(6)}))
+
+    model.other.append(beside())
+    documents = [*some(5), *some(8)[6:]]
+    reports.append(await run_ingest(ingest_graph(settings, embeddings=model), {"documents": documents}))
+    assert [(report.written, report.unchanged, report.documents) for report in reports] == [(6, 0, 6), (2, 5, 7)]
+    assert set(await ledger(tmp_path)) == {f"d{n}" for n in range(8)}
+
+
+@dataclass
 class FlakyStore:
     """A real store that refuses documents for a while, as a server would."""
 

@@ -105,11 +105,14 @@ async def test_where_nothing_can_be_locked_a_conflict_tells_whether_the_turn_was
         await build(one).ainvoke(ask("before"), thread())
         held = FaultySource(docs(), delay=60, swallow_cancellation=True)
         slow = build(one, held, deadlines={"turn": 60, "source": 60})
-        first = asyncio.create_task(slow.ainvoke(ask("slow"), thread()))
-        while not held.calls:
-            await asyncio.sleep(0.01)
-        await build(other).ainvoke(ask("quick"), thread())
-        held.release()
+        # Nothing of it is still to be written while the other one runs.
+        first = asyncio.create_task(slow.ainvoke(ask("slow"), thread(), durability="sync"))
+        try:
+            while not held.calls:
+                await asyncio.sleep(0.01)
+            await build(other).ainvoke(ask("quick"), thread())
+        finally:
+            held.release()
         with pytest.raises(ThreadConflict) as conflict:
             await first
         asked = [message.text for message in (await slow.aget_state(thread())).values["messages"][::2]]

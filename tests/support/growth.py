@@ -10,10 +10,13 @@ from collections.abc import Callable
 MOST = 2.5
 # Seconds of the processor from which on a growth is judged: below, it is the clock that is measured.
 _FLOOR = 0.001
-# A text of so many pumped characters is read at once, or in a time that doubles with every one.
-_SHORT, _SHORT_SECONDS = (16, 20, 22), 0.05
+# A text of so many pumped characters is read within so many seconds, or in a time that is not to be waited for with a
+# longer one: it doubles with every character, or grows with a high power of their number.
+_SHORT = {16: 0.05, 20: 0.05, 22: 0.05, 128: 0.1, 512: 0.25}
 # How often is looked again at what seems to grow too fast: on a busy machine few measurements are undisturbed.
 _LOOKS = 25
+# Seconds of all the looks at one text: what takes longer than this for a few thousand characters was seen clearly.
+_PATIENCE = 2.0
 
 
 def growth(call: Callable[[str], object], text: Callable[[int], str], sizes: tuple[int, ...]) -> str:
@@ -21,9 +24,9 @@ def growth(call: Callable[[str], object], text: Callable[[int], str], sizes: tup
 
     The sizes go up, and the first that is wrong ends it: what is slow is not waited for.
     """
-    for size in _SHORT:
-        if _seconds(call, text(size)) > _SHORT_SECONDS and _least(call, text(size), 2) > _SHORT_SECONDS:
-            return f"{size} characters take more than {_SHORT_SECONDS} s"
+    for size, limit in _SHORT.items():
+        if _seconds(call, text(size)) > limit and _least(call, text(size), 2) > limit:
+            return f"{size} characters take more than {limit} s"
     before = 0.0
     for number, size in enumerate(sizes):
         seconds = _seconds(call, text(size))
@@ -42,7 +45,10 @@ def _doublings(ratio: float) -> float:
 def _grown(call: Callable[[str], object], text: Callable[[int], str], size: int) -> str:
     """Looks again, at half the size and the size, each several times: the least of each counts."""
     half = least = float("inf")
-    for _ in range(_LOOKS):
+    end = time.thread_time() + _PATIENCE
+    for look in range(_LOOKS):
+        if look and time.thread_time() > end:
+            break
         half = min(half, _seconds(call, text(size // 2)))
         least = min(least, _seconds(call, text(size)))
         if least <= max(half, _FLOOR / MOST) * MOST:

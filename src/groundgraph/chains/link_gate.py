@@ -30,11 +30,12 @@ _WORD = re.compile(r"\]\((?:[\w\-]++(?=[\s)])|\))")
 _IMAGE = re.compile(rf"!\[([^\[\]`\\<!\r\n]{{0,200}})\]\((?:<({_DEST})(?=>[\s)])|({_DEST})(?=[\s)]))")
 _IMAGE_SO_FAR = re.compile(rf"!\[[^\[\]`\\<!\r\n]{{0,200}}(?:\](?:\({_DEST_SO_FAR})?)?\Z")
 _NO_IMAGE = re.compile(r"!\[[^\[\]`\\<!\r\n]{0,200}\](?!\()")
-_GAP = r"[^\S\r\n]{0,99}(?:\r\n?|\n)?[^\S\r\n]{0,99}"
+_GAP = r"[^\S\r\n]{0,99}+(?:\r\n?|\n)?+[^\S\r\n]{0,99}+"
+# An address that goes on behind the longest is one that is too long, and no text.
 _DEFINITION = re.compile(
-    rf"\]:{_GAP}(?:<({_DEST})>|([^ \t\r\n]{{1,{_MAX_ADDRESS}}}))(?=[^\S\r\n]{{0,99}}(?:[\r\n\"'(]|\Z))"
+    rf"\]:{_GAP}(?:<({_DEST})>|([^ \t\r\n]{{1,{_MAX_ADDRESS}}}+))(?=[^\S\r\n]{{0,99}}+(?:[\r\n\"'(]|\Z)|\S)"
 )
-_DEFINITION_SO_FAR = re.compile(rf"\]:{_GAP}[^ \t\r\n]{{0,{_MAX_ADDRESS}}}[^\S\r\n]{{0,99}}\Z")
+_DEFINITION_SO_FAR = re.compile(rf"\]:{_GAP}[^ \t\r\n]{{0,{_MAX_ADDRESS}}}+[^\S\r\n]{{0,99}}+\Z")
 # Tags that load nothing and lead nowhere, without attributes.
 _TAG = re.compile(
     r"</?(?:b|i|u|s|em|strong|sub|sup|small|mark|del|ins|q|cite|abbr|kbd|samp|var|code|br|wbr|hr|p|div|span|blockquote|"

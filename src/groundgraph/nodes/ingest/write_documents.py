@@ -24,11 +24,13 @@ def write_documents(store: KnowledgeStore) -> Any:
 
     async def write_documents(state: WriteDocumentsInput, runtime: Runtime[Any]) -> BatchUpdate:
         batch = state.get("batch") or []
-        failed = await _written(store, [_prepared(job) for job in batch])
+        same = await _written_meanwhile(store, batch)
+        failed = await _written(store, [_prepared(job) for job in batch if job.name not in same])
         done = [job for job in batch if job.name not in failed]
         report: ReportValues = {
             "documents": len(done),
-            "written": len(done),
+            "written": len(done) - len(same),
+            "unchanged": len(same),
             "chunks": sum(len(job.chunks) for job in done),
             "failed": reasons(failed.items()),
             "done": len(batch),
@@ -38,6 +40,12 @@ def write_documents(store: KnowledgeStore) -> Any:
         return {"batch": [], "report": report}
 
     return write_documents
+
+
+async def _written_meanwhile(store: KnowledgeStore, batch: list[Job]) -> set[str]:
+    """The documents that another ingest has written since they were read; they are not written twice."""
+    rows = await store.stored([job.name for job in batch]) if batch else {}
+    return {job.name for job in batch if job.name in rows and rows[job.name].hash == job.hash}
 
 
 async def _written(store: KnowledgeStore, batch: list[PreparedDocument]) -> dict[str, str]:
