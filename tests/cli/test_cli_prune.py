@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 
@@ -48,3 +51,17 @@ def test_u5_without_conversations_there_is_nothing_to_do(call):
     ran = call("prune", "--keep-turns", "1", "--json")
     assert (ran.code, ran.json["threads"]) == (0, 0)
     assert "There are no conversations" in ran.err
+
+
+@pytest.mark.covers("F2", "fault 88")
+def test_u5_a_conversation_that_cannot_be_read_is_listed_with_what_removes_it(asked, tmp_path):
+    with closing(sqlite3.connect(tmp_path / ".groundgraph" / "threads.sqlite")) as db, db:
+        assert db.execute("UPDATE writes SET value = X'c1' WHERE thread_id = 'b'").rowcount
+    ran = asked("prune", "--keep-turns", "1", "--json")
+    assert (ran.code, ran.json["threads"], ran.json["records"], list(ran.json["damaged"])) == (1, 1, 2, ["b"])
+    ran = asked("prune", "--keep-turns", "1")
+    assert ran.code == 1
+    assert ran.out.startswith("Looked at 1 conversation and forgot 0.")
+    assert "Remove this one with: groundgraph forget b\n" in ran.out
+    assert asked("forget", "b").code == 0
+    assert asked("prune", "--keep-turns", "1").code == 0

@@ -27,6 +27,7 @@ from groundgraph import (
 )
 from groundgraph.core.errors import ConfigurationError, EvidenceMissing, InputInvalid, StorageLocked
 from groundgraph.graph.evidence_references import referred
+from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.graph.prune_checkpoints import Pruned, _Pruning
 from groundgraph.graph.sqlite_cut import compact, cut_thread
 from groundgraph.graph.turn_points import cut_before
@@ -482,3 +483,36 @@ async def test_a_write_that_a_cancelled_turn_left_open_is_kept_and_does_not_stop
         await graph.checkpointer.conn.execute("INSERT INTO writes VALUES ('x', '', 'y', 'z', '', 0, 'c', 'null', x'')")
         await cut_thread(graph.checkpointer, "t", cut, {})
         assert count(tmp_path, "threads.sqlite", "writes", "thread_id = 'x'") == 1
+
+
+@pytest.mark.covers("F2", "fault 88")
+@pytest.mark.parametrize(
+    ("damage", "row"),
+    [
+        ("UPDATE writes SET value = X'c1'", "the write to '"),
+        ("UPDATE checkpoints SET checkpoint = X'c1'", "the checkpoint "),
+        # An empty mapping, which is decoded.
+        ("UPDATE checkpoints SET checkpoint = X'80'", "the checkpoint "),
+    ],
+)
+async def test_a_conversation_that_cannot_be_read_is_listed_and_the_others_are_pruned(
+    tmp_path: Path, damage: str, row: str
+) -> None:
+    async with opened(tmp_path) as graph:
+        for number, thread in enumerate(("a", "b c", "d")):
+            await ask(graph, 2 * number + 1, 2 * number + 2, thread=thread)
+    connection = sqlite3.connect(tmp_path / "threads.sqlite")
+    with connection:
+        connection.execute(f"{damage} WHERE thread_id = 'b c'")
+    connection.close()
+    async with opened(tmp_path) as graph:
+        rows = count(tmp_path, "threads.sqlite", "checkpoints", "thread_id = 'b c'")
+        done = await prune_checkpoints(graph, keep_turns=1)
+        assert (done.threads, done.records, done.bodies) == (2, 2, 0)
+        assert list(done.damaged) == ["b c"]
+        assert row in done.damaged["b c"]
+        assert "groundgraph forget 'b c'" in done.damaged["b c"]
+        assert count(tmp_path, "threads.sqlite", "checkpoints", "thread_id = 'b c'") == rows
+        assert len(await whole(graph, "d")) == 4
+        assert await forget_thread(graph, "b c")
+        assert not (await prune_checkpoints(graph, keep_turns=1)).damaged

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundgraph.cli.exit_codes import DONE
+from groundgraph.cli.exit_codes import DONE, DONE_WITH_FAILURES
 from groundgraph.cli.find_settings import find_settings
 from groundgraph.cli.options import AsJson, ConfigFile
 from groundgraph.cli.output import counted, note, say, write_json
@@ -45,7 +45,8 @@ def prune(
 ) -> None:
     """Make the files of the conversations small: old steps, old conversations, and evidence that nothing refers to.
 
-    What stays can be read, and goes on. Do it while no other process answers. Needs one of the two options.
+    What stays can be read, and goes on. Do it while no other process answers. Needs one of the two options. Ends with 1
+    when a conversation cannot be read; it is listed, and the others are pruned.
     """
     age = _age(older_than) if older_than is not None else None
     settings = find_settings(config)
@@ -59,7 +60,11 @@ def prune(
             f"{counted(pruned.checkpoints, 'checkpoint')}, {counted(pruned.records, 'provenance record')}, "
             f"{counted(pruned.bodies, 'text')} of evidence that nothing else refers to."
         )
-    raise typer.Exit(DONE)
+        for told in pruned.damaged.values():
+            say(told)
+        if pruned.damaged:
+            say("Until then all texts of evidence stay: it may be such a conversation that refers to them.")
+    raise typer.Exit(DONE_WITH_FAILURES if pruned.damaged else DONE)
 
 
 def _age(text: str) -> timedelta:

@@ -59,8 +59,8 @@ class TellsDamage(BaseCheckpointSaver[Any]):
         thread = str(config["configurable"]["thread_id"])
         try:
             found = await super().aget_tuple(config)
-            if found is not None and (fault := _shape_fault(found.checkpoint)):
-                raise damaged(thread, f"the checkpoint {found.config['configurable']['checkpoint_id']}", fault)
+            if found is not None:
+                _check_shape(found)
         except Exception as error:
             raise await self._told(error, thread) from error
         return found
@@ -75,6 +75,7 @@ class TellsDamage(BaseCheckpointSaver[Any]):
         try:
             async with aclosing(super().alist(config, **options)) as points:  # type: ignore[type-var]
                 async for point in points:
+                    _check_shape(point)
                     yield point
         except Exception as error:
             raise await self._told(error, thread) from error
@@ -104,6 +105,12 @@ class TellsDamage(BaseCheckpointSaver[Any]):
                 if fault := _fault(row):
                     return damaged(row.thread_id, row.name, fault)
         return None
+
+
+def _check_shape(found: CheckpointTuple) -> None:
+    if fault := _shape_fault(found.checkpoint):
+        place = found.config["configurable"]
+        raise damaged(str(place["thread_id"]), f"the checkpoint {place['checkpoint_id']}", fault)
 
 
 def _fault(row: KeptRow) -> str:

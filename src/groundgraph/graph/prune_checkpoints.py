@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from langgraph.channels.delta import DeltaChannel
 from langgraph.store.base import BaseStore, PutOp
 
-from groundgraph.core.errors import ConfigurationError, InputInvalid
+from groundgraph.core.errors import ConfigurationError, InputInvalid, StorageDamaged
 from groundgraph.core.evidence_store import NAMESPACE
 from groundgraph.core.provenance import provenance_namespace, turn_of_thread
 from groundgraph.core.thread_id import checked_thread_id
@@ -39,7 +39,8 @@ class Pruned:
         forgotten: those of them that were removed as a whole.
         checkpoints: states of conversations.
         records: provenance records of turns.
-        bodies: texts of evidence that nothing refers to any more.
+        bodies: texts of evidence that nothing refers to any more; none while a conversation cannot be read.
+        damaged: by id, what is said of each conversation that cannot be read, of which nothing was removed.
     """
 
     threads: int = 0
@@ -47,6 +48,7 @@ class Pruned:
     checkpoints: int = 0
     records: int = 0
     bodies: int = 0
+    damaged: Mapping[str, str] = field(default_factory=dict)
 
 
 async def prune_checkpoints(
@@ -63,7 +65,7 @@ async def prune_checkpoints(
     through, resumed and forked. Of the turns before them the steps and the provenance records go. Do it while no other
     process answers. What was killed can be done again: texts of evidence that it left behind go as well, once they were
     not written for a day and neither a record in the store nor a checkpoint in this saver refers to them; with
-    `threads` they stay.
+    `threads` they stay. A conversation that cannot be read is left as it is and listed; the others are looked at.
 
     Args:
         graph: a turn or retrieval graph with its checkpointer and store, for example from `open_graph`.
@@ -78,6 +80,7 @@ async def prune_checkpoints(
         ConfigurationError: the checkpointer is no SQLite saver.
         ThreadBusy: a turn of this process held a conversation for longer than a turn may take.
         StorageLocked: another process holds a file; what was removed before stays removed.
+        StorageDamaged: a file as a whole is damaged.
     """
     check_limits(keep_turns, older_than)
     if isinstance(threads, str):
@@ -148,7 +151,7 @@ class _Pruning:
         total, candidates = Pruned(), set[str]()
         for thread in await sqlite_cut.thread_ids(self.saver) if threads is None else threads:
             async with held_thread(self.saver, thread, wait):
-                done, keys = await self._thread(thread)
+                done, keys = await self._readable(thread)
             candidates |= keys
             total = _sum(total, done)
         if threads is None:
@@ -172,6 +175,15 @@ class _Pruning:
             return set()
         age = UNREFERRED_FOR.total_seconds() + self.graph.resources.settings.deadlines.turn
         return await keys_before(store, NAMESPACE, age)
+
+    async def _readable(self, thread: str) -> tuple[Pruned, set[str]]:
+        """As `_thread`; a conversation that cannot be read keeps the others from nothing."""
+        try:
+            return await self._thread(thread)
+        except StorageDamaged as error:
+            if not error.thread_id:
+                raise
+            return Pruned(damaged={error.thread_id: str(error)}), set()
 
     async def _thread(self, thread: str) -> tuple[Pruned, set[str]]:
         """What was removed of one conversation, and the evidence that this referred to."""
@@ -256,4 +268,5 @@ def _sum(one: Pruned, other: Pruned) -> Pruned:
         one.forgotten + other.forgotten,
         one.checkpoints + other.checkpoints,
         one.records + other.records,
+        damaged={**one.damaged, **other.damaged},
     )
