@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig
@@ -29,6 +29,7 @@ from groundgraph.core.turn_work import TurnWork
 from groundgraph.core.turn_work import current as current_work
 from groundgraph.graph.background_loop import iterate_in_background, run_in_background, running_loop
 from groundgraph.graph.damaged_rows import damaged
+from groundgraph.graph.kept_shapes import with_kept_shapes
 from groundgraph.graph.lost_outputs import with_outputs
 from groundgraph.graph.own_checkpoints import own_checkpoints
 from groundgraph.graph.resources import Resources
@@ -59,6 +60,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         runner: TurnRunner = compiled  # type: ignore[assignment]
         runner.resources = resources
         runner.alone = None
+        runner.channels = with_kept_shapes(compiled.channels, compiled.builder.channels)
         return runner
 
     def copy(self, update: dict[str, Any] | None = None) -> Any:
@@ -191,6 +193,15 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         schema = super().get_context_jsonschema()
         return with_defaults(schema, self.resources.settings, self.nodes) if schema else None
 
+    async def aget_state(self, config: RunnableConfig, **kwargs: Any) -> StateSnapshot:
+        """As LangGraph's.
+
+        Raises:
+            StorageDamaged: what is kept of the thread cannot be read.
+        """
+        with self._damage_named(config):
+            return await super().aget_state(config, **kwargs)
+
     async def aget_state_history(
         self, config: RunnableConfig, *, filter: dict[str, Any] | None = None, **kwargs: Any
     ) -> AsyncIterator[StateSnapshot]:
@@ -198,10 +209,22 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
 
         Raises:
             FilterInvalid: `filter` names metadata that nobody knows; see `check_metadata_keys`.
+            StorageDamaged: what is kept of the thread cannot be read.
         """
         check_metadata_keys(filter, self.resources.settings.server.metadata_keys)
-        async for snapshot in super().aget_state_history(config, filter=filter, **kwargs):
-            yield snapshot
+        with self._damage_named(config):
+            async for snapshot in super().aget_state_history(config, filter=filter, **kwargs):
+                yield snapshot
+
+    @contextmanager
+    def _damage_named(self, config: RunnableConfig) -> Iterator[None]:
+        try:
+            yield
+        except StorageDamaged as error:
+            told = _told(error, str(self._configurable(config).get("thread_id", "")))
+            if told is None:
+                raise
+            raise told from error
 
     def get_state_history(
         self, config: RunnableConfig, *, filter: dict[str, Any] | None = None, **kwargs: Any
@@ -245,6 +268,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
 
 
 _END: Any = object()
+_OF_A_THREAD = ("the evidence", "the value", "what was written")
 
 
 async def _next(
@@ -287,7 +311,7 @@ def _earlier(outer: float | None, own: float) -> float:
 
 def _told(error: Exception, thread_id: str) -> Exception | None:
     """What a user is told in place of an error of the storage; None for every other error."""
-    if isinstance(error, StorageDamaged) and not error.thread_id and error.row.startswith("the evidence"):
-        # Evidence has no thread; the turn that needs it has one.
+    if isinstance(error, StorageDamaged) and thread_id and not error.thread_id and error.row.startswith(_OF_A_THREAD):
+        # Evidence and channels do not know their thread; who needs them does.
         return damaged(thread_id, error.row, "is missing in part, or damaged")
     return sqlite_error(error) if isinstance(error, sqlite3.Error) else server_error(error)
