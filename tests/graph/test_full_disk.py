@@ -8,14 +8,19 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 from oauth_sources import ask, docs, thread
+from psycopg_pool import AsyncConnectionPool
 
-from groundgraph import load_provenance, load_settings, open_graph
+from groundgraph import load_provenance, load_settings, open_graph, turn_graph
 from groundgraph.core.errors import StorageUnavailable
+from groundgraph.graph.postgres_storage import PooledPostgresSaver
 
 STRUCTURED = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
 
@@ -102,3 +107,33 @@ def test_the_command_ends_with_3_and_a_sentence_and_goes_on_later(asked: Path, b
     assert read.returncode == 0, read.stderr
     assert "90 days" in read.stdout
     assert command(asked, *question).returncode == 0
+
+
+class FullServer(AsyncConnectionPool):
+    """In place of a pool: every statement fails as on a server without room."""
+
+    def __init__(self, error: psycopg.Error) -> None:
+        self.error = error
+
+    @asynccontextmanager
+    async def connection(self, timeout: float | None = None) -> AsyncIterator[Any]:
+        raise self.error
+        yield
+
+
+@pytest.mark.covers("F4", "fault 90")
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (psycopg.errors.DiskFull("could not extend file: No space left on device"), "the disk is full"),
+        (psycopg.errors.OutOfMemory("out of memory"), "memory, connections or another limit are used up"),
+    ],
+)
+async def test_a_postgresql_without_room_is_told_as_that_and_not_as_an_outage(tmp_path: Path, error, told) -> None:
+    settings = load_settings(STRUCTURED).model_copy(update={"base_dir": tmp_path})
+    saver = PooledPostgresSaver(FullServer(error), claims=None)
+    graph = turn_graph(settings, sources=[docs()], checkpointer=saver)
+    with pytest.raises(StorageUnavailable, match=rf"^PostgreSQL.* has no room left: {told} \({error}\).* make room"):
+        await graph.ainvoke(ask(), thread())
+    with pytest.raises(StorageUnavailable, match=told):
+        await saver.aget_tuple(thread())

@@ -6,8 +6,12 @@ import sys
 
 from groundgraph.core.errors import GroundGraphError, StorageLocked, StorageUnavailable
 from groundgraph.core.secret_mask import mask
+from groundgraph.graph.sqlite_errors import WRITTEN_IS_SAFE
 
 _LOCKED = "55P03"
+_NO_ROOM = "53"
+_DISK_FULL = "53100"
+_SERVER = "PostgreSQL, which keeps the threads or the evidence of this graph,"
 
 
 def server_error(error: BaseException) -> GroundGraphError | None:
@@ -16,13 +20,19 @@ def server_error(error: BaseException) -> GroundGraphError | None:
     psycopg = sys.modules.get("psycopg")
     if psycopg is None or not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return None
-    if getattr(error, "sqlstate", None) == _LOCKED:
+    state = getattr(error, "sqlstate", None) or ""
+    if state == _LOCKED:
         return StorageLocked(
             "Another session kept a table of this graph locked for longer than five seconds. Nothing was lost: ask "
             "again."
         )
     reason = " ".join(mask(str(error)).split())
+    if state.startswith(_NO_ROOM):
+        lacking = "the disk is full" if state == _DISK_FULL else "memory, connections or another limit are used up"
+        return StorageUnavailable(
+            f"{_SERVER} has no room left: {lacking} ({reason}). {WRITTEN_IS_SAFE}: make room, and ask again."
+        )
     return StorageUnavailable(
-        f"PostgreSQL, which keeps the threads or the evidence of this graph, does not answer: {reason}. What was "
-        "written before is safe: ask again, or resume the turn, when the server is back."
+        f"{_SERVER} does not answer: {reason}. What was written before is safe: ask again, or "
+        "resume the turn, when the server is back."
     )

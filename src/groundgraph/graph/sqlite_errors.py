@@ -7,16 +7,17 @@ from collections.abc import Iterator
 
 from groundgraph.core.errors import GroundGraphError, StorageDamaged, StorageLocked, StorageUnavailable
 
-_SAFE = "What was written before is safe, and can be read"
+WRITTEN_IS_SAFE = "What was written before is safe, and can be read"
 _UNUSABLE = {
-    sqlite3.SQLITE_FULL: f"cannot be written: the disk is full. {_SAFE}: make room, and ask again.",
+    sqlite3.SQLITE_FULL: f"cannot be written: the disk is full. {WRITTEN_IS_SAFE}: make room, and ask again.",
     # Also a limit of the process on the size of its files gives this.
     sqlite3.SQLITE_IOERR: (
         f"cannot be read or written (disk I/O error): the disk is full or failing, or the file has reached the "
-        f"largest size allowed. {_SAFE}: make room, and ask again."
+        f"largest size allowed. {WRITTEN_IS_SAFE}: make room, and ask again."
     ),
     sqlite3.SQLITE_READONLY: (
-        f"cannot be written: the file or its folder is read-only. {_SAFE}: allow writing, or name another file."
+        f"cannot be written: the file or its folder is read-only. {WRITTEN_IS_SAFE}: allow writing, or name another "
+        "file."
     ),
     sqlite3.SQLITE_CANTOPEN: (
         "cannot be opened: it is not there, or its folder is read-only. Allow writing, or name another file."
