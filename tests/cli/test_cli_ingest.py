@@ -19,7 +19,7 @@ from groundgraph.graph.ingest import ingest_graph
 from groundgraph.graph.ingest_documents import run_ingest
 from groundgraph.nodes.ingest.load_documents import BatchSize
 from groundgraph.sources.knowledge_base import EmbeddedStore
-from groundgraph.testing import openai_stub
+from groundgraph.testing import NgramEmbeddings, openai_stub
 
 KEYS = ["documents", "chunks", "written", "unchanged", "deleted", "failed", "seconds"]
 
@@ -318,15 +318,17 @@ def test_verify_names_what_is_not_as_written_and_the_next_ingest_writes_it_again
 
 
 @pytest.mark.covers("F16", "fault 97")
-async def test_what_opening_the_base_had_to_take_out_is_in_the_report_of_an_ingest(docs, tmp_path):
+@pytest.mark.parametrize("given", [{}, {"rebuild": True}])
+@pytest.mark.parametrize("embeddings", [None, NgramEmbeddings(16)])
+async def test_what_opening_the_base_had_to_take_out_is_in_the_report_of_an_ingest(docs, tmp_path, given, embeddings):
     class Lossy(EmbeddedStore):
         async def open(self, identity, *, rebuild=False):
             await super().open(identity, rebuild=rebuild)
             return ["docs/" + next(docs.iterdir()).name, "other/gone.md"]
 
     settings = load_settings({}).model_copy(update={"base_dir": tmp_path})
-    graph = ingest_graph(settings, knowledge_store=Lossy(tmp_path / "kb.sqlite"))
-    report = await run_ingest(graph, {"paths": ["docs"]})
+    graph = ingest_graph(settings, embeddings=embeddings, knowledge_store=Lossy(tmp_path / "kb.sqlite"))
+    report = await run_ingest(graph, {"paths": ["docs"], **given})
     assert [(one["document"], "lost" in one["reason"]) for one in report.failed] == [("other/gone.md", True)]
     assert [one["document"] for one in report.warnings] == ["docs/" + next(docs.iterdir()).name]
     assert report.written == 2

@@ -8,6 +8,9 @@ from typing import Any, Protocol
 
 from groundgraph.core.document import Chunk, Document
 
+# Why a document is not there any more that `KnowledgeStore.open` took out.
+LOST = "parts of it were lost in the base, so it was taken out; ingesting its file again writes it anew"
+
 
 @dataclass(frozen=True)
 class PreparedChunk:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from groundgraph.core.knowledge_store import KnowledgeStore, StoredDocument
+from groundgraph.core.knowledge_store import LOST, KnowledgeStore, StoredDocument
 from groundgraph.sources.knowledge_base import EmbeddedStore
 
 # Of one batch; what is lost when the process is killed.
@@ -24,7 +24,7 @@ class Moved:
         chunks: how many chunks they have.
         written: how many documents were written.
         unchanged: how many were there already.
-        failed: by name, why a document could not be written.
+        failed: by name, why a document could not be written, or is no longer in the store.
     """
 
     documents: int = 0
@@ -46,7 +46,7 @@ async def move_base(embedded: EmbeddedStore, store: KnowledgeStore, on_progress:
     """
     identity = await embedded.identity()
     rows = await embedded.documents()
-    await store.open(identity)
+    lost = await store.open(identity)
     there = await store.stored([row.name for row in rows])
     todo = [row for row in rows if not _same(row, there.get(row.name))]
     moved = Moved(len(rows), sum(row.chunks for row in rows), 0, len(rows) - len(todo))
@@ -57,6 +57,8 @@ async def move_base(embedded: EmbeddedStore, store: KnowledgeStore, on_progress:
         moved.written += len(prepared) - len(failed)
         if on_progress:
             on_progress(moved.unchanged + moved.written + len(moved.failed), len(rows))
+    # What the embedded base has as well is there again.
+    moved.failed |= dict.fromkeys(set(lost) - {row.name for row in rows}, LOST)
     await store.tidy()
     return moved
 

@@ -18,7 +18,7 @@ from groundgraph.core.blocking import run_blocking
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import EmbeddingModelChanged, InputInvalid
 from groundgraph.core.ingest_report import ReportValues, reasons
-from groundgraph.core.knowledge_store import BaseIdentity, KnowledgeStore
+from groundgraph.core.knowledge_store import LOST, BaseIdentity, KnowledgeStore
 from groundgraph.core.settings import KnowledgeBaseSettings, Settings
 from groundgraph.core.sidecar import Sidecars
 from groundgraph.nodes.ingest.find_files import FoundFiles, find_files
@@ -28,7 +28,6 @@ from groundgraph.nodes.ingest.work import IngestEvent
 # Where in the configuration of a run the documents stand that were passed in. LangGraph would write an input into the
 # first checkpoint, with every text; entries whose names begin so it leaves alone.
 PASSED_IN = "__groundgraph_documents"
-LOST = "parts of it were lost in the base, so it was taken out; ingesting its file again writes it anew"
 OUTSIDE = "it is outside of the folder that may be read here"
 
 
@@ -76,7 +75,7 @@ def find_documents(
         total = _total(documents, plan)
         lost: Sequence[str] = ()
         if state.get("rebuild"):
-            await _rebuild(store, identity, embedder)
+            lost = await _rebuild(store, identity, embedder)
             total = await _plan_stored(plan, store)
         elif not state.get("dry_run"):
             lost = await store.open(identity)
@@ -162,20 +161,19 @@ def _total(given: Any, plan: Plan) -> int | None:
     return len(plan.found.failed) + len(plan.files) + len(plan.addresses) + (len(given) if given is not None else 0)
 
 
-async def _rebuild(store: KnowledgeStore, identity: BaseIdentity, embedder: Embedder | None) -> None:
-    """Open the base and drop its vectors when they are of another embedding model.
+async def _rebuild(store: KnowledgeStore, identity: BaseIdentity, embedder: Embedder | None) -> Sequence[str]:
+    """Open the base and drop its vectors when they are of another embedding model; what opening it took out.
 
     Those of the same model are kept, so that a rebuild that was cut short goes on where it stopped.
     """
     if embedder is None:
-        await store.open(identity, rebuild=True)
-        return
+        return await store.open(identity, rebuild=True)
     # A model may have changed its dimension and kept its name.
     exact = replace(identity, dimension=len(await embedder.embed_query("dimension")))
     try:
-        await store.open(exact)
+        return await store.open(exact)
     except EmbeddingModelChanged:
-        await store.open(exact, rebuild=True)
+        return await store.open(exact, rebuild=True)
 
 
 async def _plan_stored(plan: Plan, store: KnowledgeStore) -> int:
