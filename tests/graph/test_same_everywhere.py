@@ -38,8 +38,8 @@ TURNS = [
 ]
 ROWS = "CREATE TABLE manuals (id TEXT PRIMARY KEY, body TEXT)"
 INDEX = "CREATE INDEX ON manuals USING gin (to_tsvector('russian', body)); ANALYZE manuals"
-# What a kind of source tells of its pieces beside the text is its own.
-OWN = ("metadata",)
+# What a kind of source tells of its pieces beside the text is its own, and where one stands: in a file or a table.
+OWN = ("metadata", "location")
 
 
 def shape_of(value: Any, path: str = "") -> set[str]:

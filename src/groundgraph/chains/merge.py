@@ -45,11 +45,12 @@ def fuse_queries(lists: Sequence[Sequence[Hit]], k: int = RRF_K) -> list[Hit]:
     best: dict[tuple[str, str], Hit] = {}
     for hits in lists:
         for rank, hit in enumerate(hits, 1):
-            fused[hit.passage] = fused.get(hit.passage, 0.0) + 1 / (k + rank)
-            known = best.get(hit.passage)
+            passage = hit.passage
+            fused[passage] = fused.get(passage, 0.0) + 1 / (k + rank)
+            known = best.get(passage)
             if known is None or (hit.relevance, hit.score) > (known.relevance, known.score):
-                best[hit.passage] = hit
-    return [best[passage] for passage in sorted(fused, key=lambda passage: -fused[passage])]
+                best[passage] = hit
+    return [best[one] for one in sorted(fused, key=lambda one: -fused[one])]
 
 
 def round_robin(by_source: Mapping[str, Sequence[Hit]], weights: Mapping[str, int]) -> list[Hit]:

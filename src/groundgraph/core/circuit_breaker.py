@@ -68,7 +68,7 @@ class ScopedBreaker:
 
     def of(self, scope: Mapping[str, Any]) -> BreakerOfScope:
         """The breaker as the runs of `scope` meet it."""
-        key = json.dumps(scope, sort_keys=True, default=str)
+        key = json.dumps(scope, sort_keys=True, default=str) if scope else ""
         own = self._own.pop(key, None) or CircuitBreaker(self._failures, self._pause)
         self._own[key] = own
         if len(self._own) > _MOST_SCOPES:

@@ -33,4 +33,4 @@ class CitationCheckSettings(Section):
     @property
     def holds(self) -> bool:
         """Whether the answer is held until it is checked, since what was streamed cannot be taken back."""
-        return any(policy in ("repair", "refuse") for policy in self.model_dump().values())
+        return any(policy in ("repair", "refuse") for _, policy in self)

@@ -20,10 +20,13 @@ from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Check, Draft, Flag, Ranking, Turn, Verdict
 from groundgraph.nodes.enforced import evidence_scope
 from groundgraph.nodes.node import Node
-from groundgraph.nodes.record_turn import LONG_ANSWER
 
 # How a sentence begins that the model marks as not taken from the evidence, as its prompt tells it to.
 GENERAL_KNOWLEDGE = ("general knowledge", "общие сведения", "общие знания", "общеизвестно")
+
+
+# More characters of answer and evidence are compared beside the event loop.
+LONG_TEXTS = 4000
 
 
 class CheckCitationsInput(TypedDict, total=False):
@@ -89,7 +92,7 @@ def _by_label(results: Sequence[SourceResult], order: Sequence[int]) -> dict[int
 
 
 async def _checked(answer: CheckedAnswer, draft: Draft, settings: Settings, options: Options) -> Check:
-    if len(answer.written) + sum(len(result.content) for result in answer.evidence.values()) > LONG_ANSWER:
+    if len(answer.written) + sum(len(result.content) for result in answer.evidence.values()) > LONG_TEXTS:
         return await run_blocking(_check, answer, draft, settings, options)
     return _check(answer, draft, settings, options)
 

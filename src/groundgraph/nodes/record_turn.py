@@ -47,8 +47,8 @@ from groundgraph.nodes.ranking_step import of_path
 from groundgraph.nodes.turn_lineage import Lineage, lineage_of
 from groundgraph.prompts import Prompts
 
-# A longer answer is worked on beside the event loop.
-LONG_ANSWER = 4000
+# A longer answer is worked on beside the event loop: a thousand characters take up to half a millisecond.
+LONG_ANSWER = 10_000
 
 
 class RecordTurnInput(TypedDict, total=False):
