@@ -122,6 +122,15 @@ async def test_V3_the_words_can_be_replaced_by_a_folder_of_ones_own(tmp_path):
     assert "&lt;b&gt;Mind&lt;/b&gt; 42" in page
 
 
+@pytest.mark.covers("A9")
+@pytest.mark.parametrize("turn", [english_turn, russian_turn])
+async def test_no_measure_is_a_percentage(turn):
+    text = check_inert(turn_page(await turn())).text
+    assert not re.search(r"\d\s?%", text)
+    measures = ("the evidence says", "стоит в источниках")
+    assert re.search(rf"({'|'.join(measures)}) ?(most|much|little|почти всё|многое|немногое)", text)
+
+
 def test_V3_every_language_has_the_same_words():
     macros = {
         name: dict(re.findall(r"{% macro (\w+)\((.*?)\) %}", Prompts().source(f"report.{name}"))) for name in LANGUAGES

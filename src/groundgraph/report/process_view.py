@@ -15,6 +15,8 @@ from groundgraph.report.steps import duration_of
 from groundgraph.report.visible_text import visible
 from groundgraph.report.words import Words
 
+# From which measure on, 0 to 1, a reader is told how much was found. Below the last, an answer carries a doubt.
+_GRADES = {"most": 0.8, "much": 0.5, "little": 0.0}
 # The least width of a bar, in percent of the longest.
 _LEAST_BAR = 0.6
 
@@ -142,12 +144,15 @@ class ProcessView:
         return self._rows(list(ran.items()))
 
     @property
-    def measures(self) -> list[tuple[str, float]]:
-        """What was measured of the whole turn, 0 to 1, by name."""
+    def measures(self) -> list[tuple[str, str]]:
+        """What was measured of the whole turn, by name: a grade, since the figure would be read as a probability."""
         score = self.record["citation_check"].get("score")
         written = self.record.get("written") and score is not None
-        support = [(self.words("support"), float(score or 0.0))] if written else []
-        return [*support, (self.words("answerable"), float(self.record.get("answerable", 0.0)))]
+        support = [(self.words("support"), self._grade(score))] if written else []
+        return [*support, (self.words("answerable"), self._grade(self.record.get("answerable")))]
+
+    def _grade(self, share: float | None) -> str:
+        return self.words("grade", name=next(name for name, least in _GRADES.items() if (share or 0.0) >= least))
 
     @property
     def models(self) -> Shown[dict[str, Any]]:
