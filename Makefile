@@ -10,16 +10,16 @@ demo: .venv/ready
 	$(BIN)/groundgraph demo
 
 test: .venv/ready
-	$(BIN)/pytest -q -n auto --dist loadfile
+	$(BIN)/pytest -q -n auto --dist loadfile --durations=15 --durations-min=5
 
 test-live: .venv/ready
-	$(BIN)/pytest -q -n auto --dist loadfile -m "live and not slow"
+	$(BIN)/pytest -q -n auto --dist loadfile --durations=15 --durations-min=5 -m "live and not slow"
 
 # Behind the slow tests a minute in all of new examples for the property tests of what guards: others for each commit,
 # the same for one commit, so that a run which failed can be repeated.
 SEED = $(shell printf '%d' 0x$$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0))
 test-slow: .venv/ready
-	$(BIN)/pytest -q -n auto --dist loadfile -m "slow and not long"
+	$(BIN)/pytest -q -n auto --dist loadfile --durations=15 --durations-min=5 -m "slow and not long"
 	$(BIN)/pytest -q -m "guard and not live and not long" --hypothesis-profile=explore --explore-seconds=60 \
 		--explore-seed=$(SEED)
 
