@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from documented import ROOT, all_blocks, blocks, build_configuration, run_commands, run_python
 
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 # A block without a kind is a drawing; `yml` is YAML that is no configuration, `console` what a server is needed for.
 KINDS = {"", "bash", "python", "yaml", "yml", "json", "sql", "console"}
 
@@ -52,6 +52,8 @@ def test_the_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / link).exists(), link
 
 
-def test_every_page_is_found_from_the_readme() -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    assert [page.name for page in PAGES if f"](docs/{page.name})" not in readme] == []
+def test_every_page_is_found_from_the_readme_and_those_for_maintainers_from_the_architecture() -> None:
+    readme, architecture = ((ROOT / name).read_text("utf-8") for name in ("README.md", "ARCHITECTURE.md"))
+    for page in PAGES:
+        place = page.relative_to(ROOT).as_posix()
+        assert f"]({place})" in (architecture if "decisions" in page.parts else readme), place

@@ -1,0 +1,1 @@
+"""The parts of `scripts/golden.py`: what is recorded, and how two recordings are compared."""
