@@ -13,8 +13,8 @@ def test_a_success_begins_the_count_anew():
     for _ in range(5):
         breaker.failed()
         breaker.failed()
+        assert breaker.allows(), "never three failures in a row"
         breaker.succeeded()
-    assert breaker.allows(), "never three failures in a row"
     for _ in range(3):
         breaker.failed()
     assert not breaker.allows()
@@ -41,6 +41,7 @@ def test_a_failure_of_the_service_opens_it_for_every_scope_and_a_success_of_any_
     breaker.of({"tenant": "a"}).failed(for_all=True)
     breaker.of({"tenant": "b"}).failed(for_all=True)
     assert not breaker.of({"tenant": "c"}).allows()
+    assert breaker.of({"tenant": "c"}).seconds_left() > 0
     breaker.of({"tenant": "c"}).succeeded()
     assert breaker.of({"tenant": "a"}).allows()
 
@@ -50,4 +51,21 @@ def test_scopes_without_end_are_not_kept_for_ever():
     breaker = ScopedBreaker(1, 30)
     for number in range(3_000):
         breaker.of({"tenant": number}).failed(for_all=False)
+        assert not breaker.of({"tenant": number}).allows()
     assert len(breaker._own) == 1_000
+
+
+@pytest.mark.covers("F15")
+def test_a_scope_that_keeps_asking_keeps_its_failures():
+    breaker = ScopedBreaker(1, 30)
+    breaker.of({"tenant": "suspended"}).failed(for_all=False)
+    for number in range(3_000):
+        breaker.of({"tenant": number})
+        assert not breaker.of({"tenant": "suspended"}).allows()
+
+
+@pytest.mark.covers("F15")
+def test_a_scope_is_the_same_in_whichever_order_its_keys_stand():
+    breaker = ScopedBreaker(1, 30)
+    breaker.of({"tenant": "a", "user": "b"}).failed(for_all=False)
+    assert not breaker.of({"user": "b", "tenant": "a"}).allows()
