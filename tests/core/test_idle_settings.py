@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+import yaml
 from pydantic import BaseModel
 
 from groundgraph import InMemorySource
@@ -116,32 +117,69 @@ def test_every_condition_has_its_case():
 
 
 CASCADE = {"type": "cascade", "name": "a", "path": "a.yaml"}
+ENHANCED = {
+    "rewrite_min_words": 9,
+    "min_complexity_length": 9,
+    "max_sub_queries": 9,
+    "top_k_per_sub_query": 9,
+    "rrf_k": 9,
+    "max_kb_chars": 9,
+    "max_kb_tokens": 9,
+}
+COHERE = {"type": "cohere", "model": "m", "base_url": "http://a"}
+ON = [
+    {"intent": {"num_queries": 7, "use_conversation_context": False}},
+    {"intent": {"mode": "static", "text_queries": ["a"], "include_message_as_query": False}},
+    {"enhanced_autonomous_retrieval": True, "enhanced_retrieval": ENHANCED},
+    {"enhanced_autonomous_retrieval": True, "enhanced_retrieval": {"stages": ["fusion"]}},
+    {"fast_path": {"enabled": True, "languages": ["ru"]}},
+    {"result_processing": {"relative_threshold": 0.5, "min_results": 9, "rrf_k": 9}},
+    {"reranker": {"enabled": True, "threshold": 0.9, "candidates_count": 9, **COHERE}},
+    {"reranker": {"enabled": True, "provider": "cohere"}},
+    {"reranker": {"enabled": True, "type": "langchain", "compressor": "a:B", "options": {"a": 1}}},
+    {"chains": {"query": {"filter": "basic", "match_cutoff": 0.9}}},
+    {
+        "retriever": {
+            **{name: yaml.safe_load(str(value)) for name, value in RETRIEVER.items()},
+            "thresholds": {"exact": 0.9, "lemma": 0.9, "semantic": 0.9},
+        },
+        "sources": [CASCADE],
+    },
+    {"checkpointer": {"path": "x"}, "store": {"path": "x"}},
+    {"store": {"type": "postgres", "url": "postgresql://u@h/d", "pool_size": 7}},
+    {"result_processing": {"rotation": "demote", "rotation_turns": 7}},
+    {"result_processing": {"cluster_strategy": "tfidf", "cluster_threshold": 0.9, "cluster_min_size": 9}},
+    {"enhanced_autonomous_retrieval": True, "enhanced_retrieval": {"rrf_k": 9, "max_kb_chars": 9}},
+    {"category_router": {"enabled": True, "top_k": 9}},
+    {"tracing": {"enabled": True, "content": True}},
+    {"knowledge_base": {"backend": "weaviate", "weaviate": {"prefix": "X"}}},
+    {"category_router": {"intents": {"a": ["b"]}, "fallback_categories": ["c"]}},
+    {"query_llm": {"model": "m"}},
+    {"query_llm": {"model": "m"}, "intent": {"mode": "static"}, "reranker": {"enabled": True}},
+    {"query_llm": {"model": "m"}, "intent": {"mode": "static"}, "chains": {"query": {"reranker": "judge"}}},
+    {"reranker": {"enabled": True, "type": ["cohere", "identity"], "model": "m", "threshold": 0.9}},
+    {"chains": {"query": {"reranker": "judge", "rerank_cutoff": 0.9, "candidates_count": 9}}},
+    {"intent": {"follow_ups": False, "num_queries": 7, "parts": False}},
+    {"retriever": {"languages": ["de"]}, "sources": [{**CASCADE, "lemmatizer": "dictionary"}]},
+    {"retriever": {"thresholds": {"semantic": 0.9}}, "sources": [{**CASCADE, "use_embeddings": True}]},
+    {"checkpointer": {"type": "postgres", "url": "postgresql://u@h/d", "pool_size": 7}},
+]
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"intent": {"num_queries": 7}},
-        {"result_processing": {"rotation": "demote", "rotation_turns": 7}},
-        {"result_processing": {"cluster_strategy": "tfidf", "cluster_threshold": 0.9, "cluster_min_size": 9}},
-        {"enhanced_autonomous_retrieval": True, "enhanced_retrieval": {"rrf_k": 9, "max_kb_chars": 9}},
-        {"category_router": {"enabled": True, "top_k": 9}},
-        {"tracing": {"enabled": True, "content": True}},
-        {"knowledge_base": {"backend": "weaviate", "weaviate": {"prefix": "X"}}},
-        {"category_router": {"intents": {"a": ["b"]}, "fallback_categories": ["c"]}},
-        {"query_llm": {"model": "m"}},
-        {"query_llm": {"model": "m"}, "intent": {"mode": "static"}, "reranker": {"enabled": True}},
-        {"query_llm": {"model": "m"}, "intent": {"mode": "static"}, "chains": {"query": {"reranker": "judge"}}},
-        {"reranker": {"enabled": True, "type": ["cohere", "identity"], "model": "m", "threshold": 0.9}},
-        {"chains": {"query": {"reranker": "judge", "rerank_cutoff": 0.9, "candidates_count": 9}}},
-        {"intent": {"follow_ups": False, "num_queries": 7, "parts": False}},
-        {"retriever": {"languages": ["de"]}, "sources": [{**CASCADE, "lemmatizer": "dictionary"}]},
-        {"retriever": {"thresholds": {"semantic": 0.9}}, "sources": [{**CASCADE, "use_embeddings": True}]},
-        {"checkpointer": {"type": "postgres", "url": "postgresql://u@h/d", "pool_size": 7}},
-    ],
-)
+@pytest.mark.parametrize("given", ON)
 def test_with_its_step_on_it_is_taken(given):
     assert list(idle_settings(load_settings(given))) == []
+
+
+def test_every_condition_has_a_case_in_which_it_is_met():
+    def is_set(given: object, location: Location) -> bool:
+        for part in location:
+            if not isinstance(given, dict) or part not in given:
+                return False
+            given = given[part]
+        return True
+
+    assert [key for key in OWNED if not any(is_set(given, key) for given in ON)] == []
 
 
 def test_a_stage_that_is_not_chosen_owns_no_key():

@@ -267,3 +267,14 @@ async def test_verify_names_and_takes_out_what_lost_chunks_or_was_overwritten(
     assert sorted(await store.stored(["d0", "d1", "d2"])) == ["d0", "d2"]
     assert await store.write(batch) == {}
     assert (await store.verify()).taken_out == []
+
+
+@pytest.mark.covers("F16", "fault 97")
+async def test_verify_leaves_what_a_model_wrote_which_stands_in_no_text(store):
+    def written(document: Document) -> list[Chunk]:
+        return [Chunk(document, 0, 0, len(document.text), (), "What a model made of it.", derived=True)]
+
+    await store.open(BaseIdentity())
+    assert await store.write([await prepared(Document("d", "Text."), chunker=written)]) == {}
+    found = await store.verify()
+    assert (found.chunks, found.taken_out) == (1, [])
