@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from groundgraph.core import secret_mask
 from groundgraph.core.load_settings import load_settings
-from groundgraph.core.secret_mask import know_secrets, mask, masked_values, secrets_in
+from groundgraph.core.secret_mask import know_secrets, mask, secrets_in
 
 KEY = 'sk-CANARY7Q/+9xZ_pL3vR8m"W2'
 
@@ -112,11 +112,6 @@ def test_masked_twice_is_masked_once():
     know_secrets({"api_key": KEY})
     told = mask(f"{KEY} {KEY[:6]}***{KEY[-3:]} secret=abc https://u:p@h/ {b64(KEY)}")
     assert mask(told) == told
-
-
-def test_every_text_in_a_value_is_masked():
-    know_secrets({"api_key": KEY})
-    assert masked_values({"a": [f"x {KEY}", 1, None], "b": {"c": KEY}}) == {"a": ["x ***", 1, None], "b": {"c": "***"}}
 
 
 @pytest.mark.parametrize("piece", ["*", "a", "sk-CANAR", "...x", "secret=", "://a:", "bearer ", "api key ", " "])

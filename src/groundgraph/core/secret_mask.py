@@ -76,15 +76,6 @@ def mask(text: str) -> str:
     return _replaced(text, [*_known_in(text), *_written(text)])
 
 
-def masked_values(given: Any) -> Any:
-    """`given`, plain JSON, with every secret that is known masked in every text in it."""
-    if isinstance(given, Mapping):
-        return {name: masked_values(value) for name, value in given.items()}
-    if isinstance(given, list | tuple):
-        return [masked_values(value) for value in given]
-    return _replaced(given, list(_known_in(given))) if isinstance(given, str) else given
-
-
 class _Forms:
     """The shapes in which some secrets may stand in a text."""
 

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from groundgraph.testing.faulty_source import FaultySource
     from groundgraph.testing.ngram_embeddings import NgramEmbeddings
     from groundgraph.testing.prompt import Prompt, PromptMessage
-    from groundgraph.testing.record_run import record_run
-    from groundgraph.testing.replay_drifted import ReplayDrifted
-    from groundgraph.testing.replay_run import replay_run
     from groundgraph.testing.reply import Reply, ScriptedStatusError, text_response
     from groundgraph.testing.script import Rule, UnscriptedPrompt
     from groundgraph.testing.scripted_chat_model import ScriptedCall, ScriptedChatModel
@@ -31,7 +28,6 @@ _HOMES = {
     "OpenAIStub": "groundgraph.testing.wire_stub",
     "Prompt": "groundgraph.testing.prompt",
     "PromptMessage": "groundgraph.testing.prompt",
-    "ReplayDrifted": "groundgraph.testing.replay_drifted",
     "Reply": "groundgraph.testing.reply",
     "Rule": "groundgraph.testing.script",
     "ScriptedCall": "groundgraph.testing.scripted_chat_model",
@@ -41,8 +37,6 @@ _HOMES = {
     "TurnResult": "groundgraph.testing.turn_harness",
     "UnscriptedPrompt": "groundgraph.testing.script",
     "openai_stub": "groundgraph.testing.wire_stub",
-    "record_run": "groundgraph.testing.record_run",
-    "replay_run": "groundgraph.testing.replay_run",
     "text_response": "groundgraph.testing.reply",
 }
 
@@ -54,7 +48,6 @@ __all__ = [
     "OpenAIStub",
     "Prompt",
     "PromptMessage",
-    "ReplayDrifted",
     "Reply",
     "Rule",
     "ScriptedCall",
@@ -64,8 +57,6 @@ __all__ = [
     "TurnResult",
     "UnscriptedPrompt",
     "openai_stub",
-    "record_run",
-    "replay_run",
     "text_response",
 ]
 
