@@ -10,9 +10,9 @@ records of turns of all kinds. The same script records an older commit when the 
     .venv/bin/python scripts/golden.py compare /tmp/before /tmp/now
 
 `compare` prints what differs, and ends with 1 when anything does; each difference is explained in
-`docs/decisions/rebuilding.md`, line by line. Two recordings of one commit are equal. PostgreSQL and Weaviate are used
-where `--postgres` and `--weaviate` say they are, else servers are started for the time of the recording; what cannot
-run is listed in `skipped.json`, and told by `compare`.
+`docs/decisions/rebuilding.md`, line by line. Two recordings of one commit are equal; each takes about three minutes on
+two cores. PostgreSQL and Weaviate are used where `--postgres` and `--weaviate` say they are, else servers are started
+for the time of the recording; what cannot run is listed in `skipped.json`, and told by `compare`.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def test_a_changed_score_is_told_with_its_question(recordings: tuple[Path, Path]
     first = json.loads((recordings[0] / "fixtures/memory.jsonl").read_text("utf-8").splitlines()[0])
     key, relevance, score, *_ = first["found"][0]
     told = changed(recordings, "fixtures/memory.jsonl", f"{relevance}, {score}", f"{relevance}, {score + 0.25}")
-    assert "fixtures/memory.jsonl: 1 differences" in told
+    assert "fixtures/memory.jsonl: 1 difference\n" in told
     assert f"{key} score {score} -> {score + 0.25}" in told
     assert "Why did pump 17 leak?" in told
 

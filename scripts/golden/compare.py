@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from golden.canonical import SKIPPED
 # The last decimal may be rounded the other way when sums are taken in another order.
 _AS_EQUAL = 1.5e-6
 _LONGEST = 160
+# Of what two long texts have in common before they differ.
+_KEPT = 20
 # What may stand behind the id of a result.
 _OF_A_RESULT = ("relevance", "score", "content", "metadata")
 
@@ -31,7 +34,7 @@ def compare(old: Path, new: Path, *, at_most: int = 40) -> int:
         lines = list(_differences(old / name, new / name))
         differing += bool(lines)
         if lines:
-            print(f"{name}: {len(lines)} differences")
+            print(f"{name}: {len(lines)} difference{'s' * (len(lines) > 1)}")
             print("".join(f"  {line}\n" for line in lines[:at_most]), end="")
             if len(lines) > at_most:
                 print(f"  ... and {len(lines) - at_most} more")
@@ -124,11 +127,25 @@ def _of_values(where: str, old: Any, new: Any) -> Iterator[str]:
                 yield f"{place} {'is new' if name in new else 'is gone'}: {_shown((new if name in new else old)[name])}"
             else:
                 yield from _of_values(place, old[name], new[name])
-    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+    elif isinstance(old, list) and isinstance(new, list):
+        yield from _of_lists(where, old, new)
+    elif not _same(old, new):
+        start = _same_begin(old, new)
+        yield f"{where} {_shown(old, start)} -> {_shown(new, start)}"
+
+
+def _of_lists(where: str, old: list[Any], new: list[Any]) -> Iterator[str]:
+    """Item by item; where there are more or fewer of them, those that are between what both begin and end with."""
+    if len(old) == len(new):
         for number, (one, other) in enumerate(zip(old, new, strict=True)):
             yield from _of_values(f"{where}[{number}]", one, other)
-    elif not _same(old, new):
-        yield f"{where} {_shown(old)} -> {_shown(new)}"
+        return
+    shorter = min(len(old), len(new))
+    begin = next((n for n in range(shorter) if old[n] != new[n]), shorter)
+    end = next((n for n in range(shorter - begin) if old[-1 - n] != new[-1 - n]), shorter - begin)
+    for told, items in (("is gone", old), ("is new", new)):
+        for number in range(begin, len(items) - end):
+            yield f"{where}[{number}] {told}: {_shown(items[number])}"
 
 
 def _same(old: Any, new: Any) -> bool:
@@ -136,8 +153,15 @@ def _same(old: Any, new: Any) -> bool:
     return abs(old - new) <= _AS_EQUAL if numbers else bool(old == new)
 
 
-def _shown(value: Any) -> str:
-    return _short(json.dumps(value, ensure_ascii=False))
+def _same_begin(old: Any, new: Any) -> int:
+    """How much of the beginning of two long texts is not worth showing."""
+    if not isinstance(old, str) or not isinstance(new, str) or max(len(old), len(new)) <= _LONGEST:
+        return 0
+    return max(0, len(os.path.commonprefix([old, new])) - _KEPT)
+
+
+def _shown(value: Any, start: int = 0) -> str:
+    return _short(("…" if start else "") + json.dumps(value[start:] if start else value, ensure_ascii=False))
 
 
 def _short(text: str) -> str:

@@ -22,7 +22,7 @@ from golden.searches import Task
 from golden.vectors import FixedVectors
 from golden.workshop import Workshop
 
-_OUTPUT = ("answer", "outcome", "notes", "citations", "support", "context", "evidence", "provenance")
+_OUTPUT = ("answer", "outcome", "notes", "citations", "support", "context", "evidence")
 
 
 def turns() -> dict[str, Task]:
@@ -109,12 +109,17 @@ async def _turn(graph: Any, asked: Asked | str, number: int, scenario: Scenario)
     thread = {"configurable": {"thread_id": "golden"}}
     context = project.Context(**turn.context) if turn.context else None
     output = await graph.ainvoke(given, thread, context=context)
-    told = {"asked": turn.text or turn.decision, "output": {name: output[name] for name in _OUTPUT if name in output}}
+    told: dict[str, Any] = {"asked": turn.text or turn.decision}
     if "__interrupt__" in output:
         return {**told, "waits": [one.value for one in output["__interrupt__"]]}
+    record = output["provenance"]
+    # What the record says as well is told once.
+    beside = {name: output[name] for name in _OUTPUT if name in output and output[name] != record.get(name)}
+    told |= {"record": record, "output": beside}
     if scenario.retrieval_only:
         return told
-    return {**told, "stored": await project.load_provenance(graph, "golden")}
+    stored = await project.load_provenance(graph, "golden")
+    return told if stored == record else {**told, "stored": stored}
 
 
 def _prompt(call: Any) -> str:
