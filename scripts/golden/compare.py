@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -157,7 +156,10 @@ def _same_begin(old: Any, new: Any) -> int:
     """How much of the beginning of two long texts is not worth showing."""
     if not isinstance(old, str) or not isinstance(new, str) or max(len(old), len(new)) <= _LONGEST:
         return 0
-    return max(0, len(os.path.commonprefix([old, new])) - _KEPT)
+    same = next(
+        (n for n, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
+    )
+    return max(0, same - _KEPT)
 
 
 def _shown(value: Any, start: int = 0) -> str:
