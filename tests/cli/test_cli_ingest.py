@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -315,6 +316,16 @@ def test_verify_names_what_is_not_as_written_and_the_next_ingest_writes_it_again
     again = filled("ingest", "docs", "--json")
     assert (again.code, again.json["written"]) == (0, 2)
     assert "2 documents" in filled("ingest", "--verify").out
+    with closing(sqlite3.connect(base)) as connection:
+        connection.execute(
+            "DELETE FROM chunks WHERE document_id = (SELECT id FROM documents WHERE name = ?)", names[:1]
+        )
+        connection.execute("UPDATE documents SET text = 'poisoned' WHERE name = ?", names[1:])
+        connection.commit()
+    ran = filled("ingest", "--verify")
+    assert ran.code == 1
+    for line in (f"Incomplete, .*writes it anew: {names[0]}$", f"Altered, .*writes it anew: {names[1]}$"):
+        assert re.search(line, ran.out, re.MULTILINE)
 
 
 @pytest.mark.covers("F16", "fault 97")

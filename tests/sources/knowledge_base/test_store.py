@@ -248,6 +248,8 @@ async def test_done_3_a_reader_always_finds_one_version_while_a_document_is_repl
         ),
         ("UPDATE chunks SET text = 'poisoned' WHERE document_id = 2 AND position = 0", [], ["d1"]),
         ("UPDATE documents SET text = replace(text, 'two', 'too') WHERE id = 2", [], ["d1"]),
+        # What is both is named once.
+        ("UPDATE documents SET text = replace(text, 'two', 'too'), chunks = 9 WHERE id = 2", ["d1"], []),
     ],
 )  # fmt: skip
 async def test_verify_names_and_takes_out_what_lost_chunks_or_was_overwritten(
