@@ -188,6 +188,13 @@ def test_a_stage_that_is_not_chosen_owns_no_key():
         load_settings(given)
 
 
+def test_the_key_of_a_service_may_stand_in_the_environment_while_the_service_is_not_in_use(monkeypatch):
+    monkeypatch.setenv("GROUNDGRAPH_KNOWLEDGE_BASE__WEAVIATE__API_KEY", "key")
+    settings = load_settings({})
+    assert settings.knowledge_base.weaviate.api_key is not None
+    assert list(idle_settings(settings)) == []
+
+
 def test_a_default_that_is_written_out_is_a_notice_with_its_place(tmp_path):
     file = tmp_path / "groundgraph.yaml"
     file.write_text("tracing:\n  content: false\n")
