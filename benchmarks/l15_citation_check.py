@@ -8,10 +8,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.effort import Effort
-from benchmarks.report import Row
-from groundgraph.chains.check_support import LEAST_SUPPORT, check_support
-from groundgraph.core.text import words
-from groundgraph.evals.faithfulness import (
+from benchmarks.public_sets.faithfulness import (
     FAITHFUL,
     MarkedAnswer,
     Planted,
@@ -31,6 +28,9 @@ from groundgraph.evals.faithfulness import (
     support_score,
     word_overlap,
 )
+from benchmarks.report import Row
+from groundgraph.chains.check_support import LEAST_SUPPORT, check_support
+from groundgraph.core.text import words
 
 ALLOWED_MS = 10.0
 FALSE_ALARMS = 0.08

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "groundgraph"
+SUPPORT = Path(__file__).parent / "support"
 MAY_IMPORT = {
     "core": set(),
     "prompts": {"core"},
@@ -43,6 +44,15 @@ def imported(path: Path) -> set[str]:
 def test_no_file_imports_upward(path: Path) -> None:
     folder = path.relative_to(PACKAGE).parts[0]
     assert imported(path) <= MAY_IMPORT[folder] | {folder}
+
+
+def test_the_package_needs_nothing_that_stands_beside_it() -> None:
+    beside = {"benchmarks", "tests", "scripts", "examples"} | {path.stem for path in SUPPORT.glob("*.py")}
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
+            assert not {name.split(".")[0] for name in names} & beside, path
 
 
 @pytest.mark.parametrize("path", [p for p in FILES if "nodes" in p.parts], ids=lambda path: path.name)

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.public_sets.strangers import strangers
 from groundgraph import load_settings
 from groundgraph.core.errors import ConfigurationError, EmbeddingFailed
 from groundgraph.evals.corpus_base import corpus_base
 from groundgraph.evals.dataset import Dataset, DatasetFiles, load_dataset
 from groundgraph.evals.run_queries import evaluation_settings, run_queries
-from groundgraph.evals.stored_vectors import stored_embedder, strangers
+from groundgraph.evals.stored_vectors import stored_embedder
 
 PASSAGES = [("a", "Token", "It expires."), ("b", "", "A lion sleeps."), ("c", "Sea", "Penguins swim.")]
 QUESTIONS = [

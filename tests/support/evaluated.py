@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from benchmarks.public_sets.sets import PUBLIC_SETS
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.settings import Settings
 from groundgraph.evals.dataset import Dataset
 from groundgraph.evals.measures import means, retrieval_values, scored_queries
-from groundgraph.evals.public_sets import PUBLIC_SETS
 from groundgraph.evals.run_queries import evaluation_settings, run_queries
 
 SETS = {one.title: one for one in PUBLIC_SETS}

@@ -9,9 +9,9 @@ something else shares common words, and seldom names. Where the source gives the
 piece, that counts too: both in one piece.
 
 A logistic curve turns the best piece into a probability: 0.5 is even odds on the public half of clapnq (150 questions
-with an answer, 150 without, one text each). `python -m groundgraph.evals.calibrate` fits the constants again. The words
-know nothing of meaning, and cosines of other models than the one below may run in another range, so look at the figures
-of your own data before you raise the threshold.
+with an answer, 150 without, one text each). In a clone of the repository, `python -m benchmarks.public_sets.calibrate`
+fits the constants again. The words know nothing of meaning, and cosines of other models than the one below may run in
+another range, so look at the figures of your own data before you raise the threshold.
 """
 
 from __future__ import annotations

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from groundgraph.chains.quotes import select_quotes
 from groundgraph.chains.sentence_scores import sentences_to_cite
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.text import sentences, words
+from groundgraph.core.text import sentences
 from groundgraph.evals.dataset import Corpus, Passage, Query
 from groundgraph.evals.measures import PerQuery
 
 PRECISION, RECALL = "precision", "recall"
-# The baselines: sentences of which half of the words stand in the answer; three that share most with the question.
-OVERLAP = 0.5
-MOST_SHARED = 3
 
 # The places in `Passage.sentences` that are cited for an answer.
 Citer = Callable[[Query, str, Passage], set[int]]
@@ -61,35 +57,17 @@ def _pair(query: Query, number: int, passages: dict[str, Passage], citer: Citer)
 def by_sentence_scores(query: Query, answer: str, passage: Passage) -> set[int]:  # noqa: ARG001 - a `Citer`
     """What the product cites for an answer: sentences that agree with one of its sentences."""
     claims = [answer[start:end] for start, end in sentences(answer)]
-    return _places(passage, [(one.start, one.end) for one in sentences_to_cite(claims, {1: _evidence(passage)})])
+    cited = sentences_to_cite(claims, {1: as_evidence(passage)})
+    return places_within(passage, [(one.start, one.end) for one in cited])
 
 
-def by_word_overlap(query: Query, answer: str, passage: Passage) -> set[int]:  # noqa: ARG001
-    """The baseline: sentences of which half of the words stand in the answer."""
-    said = set(words(answer))
-    own = [set(words(sentence)) for sentence in passage.sentences]
-    return {place for place, held in enumerate(own) if held and len(held & said) >= OVERLAP * len(held)}
-
-
-def by_quotes(query: Query, answer: str, passage: Passage) -> set[int]:  # noqa: ARG001
-    """What the product quotes for the question alone, as an answer without a model."""
-    quotes = select_quotes(query.question, [_evidence(passage)])
-    return _places(passage, [(quote.start, quote.end) for quote in quotes])
-
-
-def by_shared_words(query: Query, answer: str, passage: Passage) -> set[int]:  # noqa: ARG001
-    """The baseline of quotes: the three sentences that share most words with the question."""
-    asked = set(words(query.question))
-    shared = [len(asked & set(words(sentence))) for sentence in passage.sentences]
-    return set(sorted(range(len(shared)), key=lambda place: -shared[place])[:MOST_SHARED])
-
-
-def _evidence(passage: Passage) -> SourceResult:
+def as_evidence(passage: Passage) -> SourceResult:
+    """`passage` as a source gives it."""
     title = passage.text.removesuffix(passage.body).strip()
     return SourceResult(passage.body, passage.id, "corpus", "knowledge_base", metadata={"title": title})
 
 
-def _places(passage: Passage, spans: Sequence[tuple[int, int]]) -> set[int]:
+def places_within(passage: Passage, spans: Sequence[tuple[int, int]]) -> set[int]:
     """The sentences of which half lies in one of `spans`; people and our own rules cut them differently."""
     found: set[int] = set()
     at = 0

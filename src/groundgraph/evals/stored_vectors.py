@@ -19,7 +19,6 @@ from groundgraph.core.asked_parts import asked_parts, question_of
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, EmbeddingFailed, Problem
 from groundgraph.core.follow_up import contextualised
-from groundgraph.core.text import query_stems, stems
 from groundgraph.evals.dataset import Dataset, Query
 
 BATCH = 2048
@@ -76,23 +75,6 @@ def stored_embedder(folder: Path, dataset: Dataset, *, languages: Sequence[str] 
     if len({len(row) for row in vectors.values()}) > 1:
         raise _wrong(f"the vectors of '{dataset.name}' in '{folder}' are of several sizes")
     return Embedder(StoredVectors(vectors), f"stored:{digest.hexdigest()[:16]}", frozenset(languages), BATCH)
-
-
-def strangers(dataset: Dataset, embedder: Embedder) -> frozenset[str]:
-    """The queries whose nearest passage shares no stem of a content word with them.
-
-    There are always some; when it is most of them, the vectors are probably those of other texts.
-    """
-    import numpy as np
-
-    passages = [passage.text for corpus in dataset.corpora for passage in corpus.passages]
-    rows = np.asarray(embedder.model.embed_documents(passages), dtype=np.float32)
-    found: set[str] = set()
-    for query in dataset.queries:
-        nearest = int((rows @ np.asarray(embedder.model.embed_query(query.question), dtype=np.float32)).argmax())
-        if not set(query_stems(query.question)) & set(stems(passages[nearest])):
-            found.add(query.id)
-    return frozenset(found)
 
 
 def _asked(query: Query) -> list[str]:

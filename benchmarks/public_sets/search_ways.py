@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from benchmarks.public_sets.given_rewrites import given_rewrites, with_rewriting
+from benchmarks.public_sets.sets import HYBRID, LEXICAL, VECTORS, PublicSet
+from benchmarks.public_sets.strangers import strangers
 from groundgraph.core.load_settings import load_settings
 from groundgraph.core.settings import Settings
 from groundgraph.evals.corpus_base import corpus_base
 from groundgraph.evals.dataset import Dataset, Query, load_dataset
-from groundgraph.evals.given_rewrites import given_rewrites, with_rewriting
-from groundgraph.evals.public_sets import HYBRID, LEXICAL, VECTORS, PublicSet
 from groundgraph.evals.run_queries import Answered, evaluation_settings, run_queries
-from groundgraph.evals.stored_vectors import stored_embedder, strangers
+from groundgraph.evals.stored_vectors import stored_embedder
 
 # Languages of the model whose vectors are stored.
 LANGUAGES = ("en",)
@@ -26,7 +27,7 @@ Tell = Callable[[str], None]
 class Searched:
     """A set, and per way of searching what each of its queries found.
 
-    `strangers` are the queries whose nearest passage shares no word with them; see `stored_vectors`.
+    `strangers` are the queries whose nearest passage shares no word with them; see `strangers`.
     """
 
     dataset: Dataset

@@ -6,21 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.public_sets.citers import by_quotes, by_shared_words, by_word_overlap
+from benchmarks.public_sets.search_ways import Searched
+from benchmarks.public_sets.sets import HYBRID, LEXICAL, VECTORS, PublicSet
 from groundgraph.core.settings import RetrievalSettings
 from groundgraph.evals.bootstrap import Interval, mean_interval
-from groundgraph.evals.cited_sentences import (
-    Citer,
-    by_quotes,
-    by_sentence_scores,
-    by_shared_words,
-    by_word_overlap,
-    citation_values,
-)
+from groundgraph.evals.cited_sentences import Citer, by_sentence_scores, citation_values
 from groundgraph.evals.measures import classes, mean_intervals, means, refusal_area, retrieval_values
-from groundgraph.evals.public_sets import HYBRID, LEXICAL, VECTORS, PublicSet
 from groundgraph.evals.report import Difference
 from groundgraph.evals.run_queries import Answered
-from groundgraph.evals.search_ways import Searched
 
 DEFAULTS = RetrievalSettings()
 FIRST = 10

@@ -1,4 +1,4 @@
-"""`python -m groundgraph.evals DATA_FOLDER`: the figures on all public sets, with intervals, in one table."""
+"""`python -m benchmarks.public_sets DATA_FOLDER`: the figures on all public sets, with intervals, in one table."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from groundgraph.core.errors import GroundGraphError
-from groundgraph.evals.measures import require_ir_measures
-from groundgraph.evals.public_report import (
+from benchmarks.public_sets.search_ways import Searched, search_set
+from benchmarks.public_sets.sets import CLAPNQ, PAIRS, PUBLIC_SETS, REWRITE, XQUAD_EN_PARAGRAPHS, PublicSet
+from benchmarks.public_sets.table import (
     Row,
     citation_rows,
     pair_row,
@@ -19,8 +19,8 @@ from groundgraph.evals.public_report import (
     retrieval_rows,
     threshold_row,
 )
-from groundgraph.evals.public_sets import CLAPNQ, PAIRS, PUBLIC_SETS, REWRITE, XQUAD_EN_PARAGRAPHS, PublicSet
-from groundgraph.evals.search_ways import Searched, search_set
+from groundgraph.core.errors import GroundGraphError
+from groundgraph.evals.measures import require_ir_measures
 
 LEGEND = (
     "In brackets: 95 % percentile bootstrap over the queries, 2 000 resamples; differences are paired. A difference "
@@ -30,7 +30,7 @@ LEGEND = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 0 when every set was there, 1 when one was missing, 2 when something could not be measured."""
-    parser = argparse.ArgumentParser(prog="python -m groundgraph.evals", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.public_sets", description=__doc__)
     parser.add_argument("data", type=Path, help="the folder with the public sets")
     parser.add_argument("--vectors", type=Path, help="the folder with the stored vectors; DATA/vectors by default")
     parser.add_argument("--bases", type=Path, default=Path(".groundgraph/evaluate"), help="where bases are kept")

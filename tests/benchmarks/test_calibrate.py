@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from groundgraph.evals.calibrate import cross_validated_area, fitted, main
+from benchmarks.public_sets.calibrate import cross_validated_area, fitted, main
 
 
 def drawn(slopes: list[float], start: float, n: int) -> tuple[np.ndarray, np.ndarray]:

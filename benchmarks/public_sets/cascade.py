@@ -1,4 +1,4 @@
-"""`python -m groundgraph.evals.cascade DATA_FOLDER`: each stage of a cascade alone, and the cascade, on public sets.
+"""Each stage of a cascade alone, and the cascade, on public sets: `python -m benchmarks.public_sets.cascade DATA`.
 
 Every passage becomes a section with one fact and without keywords, so what the stage `exact` finds is nothing.
 """
@@ -17,6 +17,8 @@ from typing import Any
 
 import yaml
 
+from benchmarks.public_sets.sets import LEXICAL, PUBLIC_SETS, PublicSet
+from benchmarks.public_sets.table import Figure, Row
 from groundgraph.core.cascade_settings import RetrieverSettings, StageName
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import GroundGraphError
@@ -25,8 +27,6 @@ from groundgraph.core.lemmatizer import configured_lemmatizer
 from groundgraph.evals.bootstrap import mean_interval
 from groundgraph.evals.dataset import Dataset, load_dataset
 from groundgraph.evals.measures import mean_intervals, means, require_ir_measures, retrieval_values, scored_queries
-from groundgraph.evals.public_report import Figure, Row
-from groundgraph.evals.public_sets import LEXICAL, PUBLIC_SETS, PublicSet
 from groundgraph.evals.report import Difference
 from groundgraph.evals.stored_vectors import stored_embedder
 from groundgraph.sources.cascade import CascadeSource
@@ -130,7 +130,7 @@ async def _values(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 0 when every set was there, 1 when one was missing, 2 when something could not be measured."""
-    parser = argparse.ArgumentParser(prog="python -m groundgraph.evals.cascade", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.public_sets.cascade", description=__doc__)
     parser.add_argument("data", type=Path, help="the folder with the public sets")
     parser.add_argument("--vectors", type=Path, help="the folder with the stored vectors; DATA/vectors by default")
     parser.add_argument("--lemmatizer", choices=("snowball", "dictionary"), default="snowball")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.core.evidence import SourceResult
-from groundgraph.evals.faithfulness import (
+from benchmarks.public_sets.faithfulness import (
     MarkedAnswer,
     auc,
     auc_difference_interval,
@@ -21,6 +20,7 @@ from groundgraph.evals.faithfulness import (
     support_score,
     word_overlap,
 )
+from groundgraph.core.evidence import SourceResult
 
 PASSAGE = SourceResult(
     "Access tokens are valid for 3600 seconds. Refresh tokens live for 14 days.", "p", "docs", "memory"

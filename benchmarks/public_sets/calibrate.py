@@ -1,4 +1,4 @@
-"""`python -m groundgraph.evals.calibrate FOLDER [--vectors FOLDER]`: the constants of `groundgraph.chains.answerable`.
+"""The constants of `groundgraph.chains.answerable`: `python -m benchmarks.public_sets.calibrate FOLDER`.
 
 Fits the logistic curve to a set with answerable and unanswerable questions, by Newton's method with a little ridge, and
 tells how well the score orders them, also cross-validated. With vectors it fits both curves, without only that of the
@@ -112,7 +112,7 @@ async def _report(folder: Path, vectors: Path | None, bases: Path) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the constants; 2 when the set cannot be read."""
-    parser = argparse.ArgumentParser(prog="python -m groundgraph.evals.calibrate", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.public_sets.calibrate", description=__doc__)
     parser.add_argument("folder", type=Path, help="holds corpus.jsonl and queries.jsonl with labels")
     parser.add_argument("--vectors", type=Path, help="the folder with the stored vectors")
     parser.add_argument("--bases", type=Path, default=Path(".groundgraph/evaluate"), help="where bases are kept")

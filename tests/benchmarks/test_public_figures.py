@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from groundgraph.evals.__main__ import main
+from benchmarks.public_sets.__main__ import main
 
 
 @pytest.fixture(scope="module")

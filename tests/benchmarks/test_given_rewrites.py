@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import HumanMessage
 
+from benchmarks.public_sets.given_rewrites import given_rewrites, with_rewriting
+from benchmarks.public_sets.search_ways import search_set
+from benchmarks.public_sets.sets import CONVERSATION, HYBRID, LAST_TURN, LEXICAL, REWRITE, REWRITTEN, PublicSet
 from groundgraph import load_settings
 from groundgraph.core.errors import ModelError
 from groundgraph.evals.dataset import load_dataset
-from groundgraph.evals.given_rewrites import given_rewrites, with_rewriting
 from groundgraph.evals.measures import retrieval_values
-from groundgraph.evals.public_sets import CONVERSATION, HYBRID, LAST_TURN, LEXICAL, REWRITE, REWRITTEN, PublicSet
 from groundgraph.evals.run_queries import evaluation_settings
-from groundgraph.evals.search_ways import search_set
 
 ROWS = {
     "corpus.jsonl": [

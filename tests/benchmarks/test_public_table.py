@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from groundgraph.evals.__main__ import main
-from groundgraph.evals.public_report import Figure, Row, pair_row, refusal_rows, retrieval_rows, threshold_row
-from groundgraph.evals.public_sets import CLAPNQ, HYBRID, LEXICAL, PUBLIC_SETS, VECTORS, XQUAD_EN
+from benchmarks.public_sets.__main__ import main
+from benchmarks.public_sets.search_ways import Searched, search_set
+from benchmarks.public_sets.sets import CLAPNQ, HYBRID, LEXICAL, PUBLIC_SETS, VECTORS, XQUAD_EN
+from benchmarks.public_sets.table import Figure, Row, pair_row, refusal_rows, retrieval_rows, threshold_row
 from groundgraph.evals.run_queries import Answered
-from groundgraph.evals.search_ways import Searched, search_set
 
 SENTENCES = ["Access tokens expire after one hour .", "A refresh token lives for thirty days ."]
 CORPUS = [

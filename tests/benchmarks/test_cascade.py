@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from groundgraph.evals.cascade import CASCADE, StagesFound, main, measure_stages
-from groundgraph.evals.public_sets import LEXICAL, PUBLIC_SETS
+from benchmarks.public_sets.cascade import CASCADE, StagesFound, main, measure_stages
+from benchmarks.public_sets.sets import LEXICAL, PUBLIC_SETS
 
 BY_TITLE = {one.title: one for one in PUBLIC_SETS}
 NEVER_MORE_BELOW = 0.005
