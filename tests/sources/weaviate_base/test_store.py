@@ -21,9 +21,10 @@ from groundgraph.core.errors import (
     StorageLocked,
 )
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument
+from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument, Verified
 from groundgraph.sources.weaviate_base import WeaviateBaseSource, WeaviateStore, ledger
 from groundgraph.sources.weaviate_base import lock as lock_module
+from groundgraph.sources.weaviate_base import verify as verify_module
 from groundgraph.sources.weaviate_base.lock import writing
 from groundgraph.sources.weaviate_base.objects import chunk_id, document_id
 from groundgraph.sources.weaviate_base.place import tenant_name
@@ -452,13 +453,40 @@ async def test_what_opening_a_base_takes_out_is_told(store, place, by):
     server = BaseServer(place)
     state = await server.state()
     rows = await server.call(lambda client: ledger.all_rows(server, client, state))
-    await server.call(lambda c: server.chunks(c, 1).data.delete_by_id(rows[2].chunk_ids[0]))
+    chunks = server.chunks
+    poisoned = {"text": "Text number1 is poisoned."}
+    await server.call(lambda c: chunks(c, 1).data.update(uuid=rows[1].chunk_ids[0], properties=poisoned))
+    await server.call(lambda c: chunks(c, 1).data.delete_by_id(rows[2].chunk_ids[0]))
     await server.close()
     later = WeaviateStore(place)
-    told = await later.open(BaseIdentity("ngram-16")) if by == "open" else (await later.verify()).incomplete
-    assert list(told) == ["d2"]
+    if by == "open":
+        assert list(await later.open(BaseIdentity("ngram-16"))) == ["d1", "d2"]
+    else:
+        found = await later.verify()
+        assert (found.altered, found.incomplete) == (["d1"], ["d2"])
     assert (await later.verify()).taken_out == []
     await later.close()
+
+
+@pytest.mark.covers("F16", "fault 97")
+async def test_verify_names_what_each_of_its_looks_took_out(monkeypatch):
+    looks = iter(
+        [
+            Verified(3, repaired=2, incomplete=["a"]),
+            Verified(2, repaired=1, altered=["c"]),
+            Verified(1, incomplete=["b"]),
+        ]
+    )
+
+    async def next_look(*_: object) -> Verified:
+        return next(looks)
+
+    class Server:
+        async def state(self) -> None: ...
+
+    monkeypatch.setattr(verify_module, "_verified", next_look)
+    found = await verify_module.verify(Server())
+    assert (found.repaired, found.taken_out) == (3, ["a", "b", "c"])
 
 
 async def test_k8_the_field_of_the_tenants_cannot_be_changed_for_a_base_that_is_there(store, place):
