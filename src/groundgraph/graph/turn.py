@@ -83,7 +83,8 @@ def turn_graph(
         large.
 
     Raises:
-        ConfigurationError: settings and sources cannot work together; every problem is listed.
+        ConfigurationError: settings and sources cannot work together; every problem is listed. Or a policy needs a
+            model, and there is none, or a person is to decide, and no step is kept.
     """
     resources = Resources.build(
         settings,
@@ -95,15 +96,6 @@ def turn_graph(
         extractor=extractor,
         store=store,
     )
-    return compiled_turn(resources, checkpointer=checkpointer, store=store)
-
-
-def compiled_turn(resources: Resources, *, checkpointer: Any = None, store: BaseStore | None = None) -> TurnRunner:
-    """The graph of a turn over `resources`; see `turn_graph`.
-
-    Raises:
-        ConfigurationError: a policy needs a model, and there is none; or a person is to decide, and no step is kept.
-    """
     _check_policies(resources)
     _check_review(resources.settings, checkpointer)
     compiled = _builder(resources).compile(checkpointer=with_long_threads(checkpointer), store=store, name="turn")
