@@ -126,7 +126,7 @@ class ProseGate(ABC):
         return self._take_with_space(special, run + 1), False
 
     def _backtick(self, special: str, *, final: bool) -> tuple[str, bool]:
-        length = min(3, len(special) - len(special.lstrip("`")))
+        length = len(special[:3]) - len(special[:3].lstrip("`"))
         if not final and length == len(special) < 3:
             return "", True
         self._in_code = "```" if length == 3 else ""
