@@ -469,6 +469,23 @@ async def test_what_opening_a_base_takes_out_is_told(store, place, by):
 
 
 @pytest.mark.covers("F16", "fault 97")
+async def test_verify_names_the_documents_of_a_tenant_that_somebody_removed(place):
+    place = replace(place, tenant_from="user")
+    store = WeaviateStore(place)
+    await store.open(BaseIdentity("ngram-16"))
+    batch = [
+        await prepared(Document(name, "Text.", metadata={"user": name}), embedder=SMALL) for name in ("Ann", "Bob")
+    ]
+    assert await store.write(batch) == {}
+    server = BaseServer(place)
+    await server.call(lambda c: c.collections.use(place.memory(1)).tenants.remove([tenant_name("Ann")]))
+    await server.close()
+    assert (await store.verify()).incomplete == ["Ann"]
+    assert sorted(await store.stored(["Ann", "Bob"])) == ["Bob"]
+    await store.close()
+
+
+@pytest.mark.covers("F16", "fault 97")
 async def test_verify_names_what_each_of_its_looks_took_out(monkeypatch):
     looks = iter(
         [
