@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -40,10 +41,36 @@ def imported(path: Path) -> set[str]:
     return parts & set(MAY_IMPORT)
 
 
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_file_imports_upward(path: Path) -> None:
     folder = path.relative_to(PACKAGE).parts[0]
     assert imported(path) <= MAY_IMPORT[folder] | {folder}
+
+
+def imports_of(path: Path, modules: set[str]) -> set[str]:
+    """Those of `modules` that a file imports, lazily or for types alone as well.
+
+    `from package import module` is an import of the module: the package is loaded before any of its modules anyway.
+    """
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= names if names <= modules else {node.module, *names}
+    return (found & modules) - {module_of(path)}
+
+
+def test_no_module_imports_what_imports_it() -> None:
+    # Raises a CycleError that names the modules of a circle.
+    files = {module_of(path): path for path in PACKAGE.rglob("*.py")}
+    imports = {module: imports_of(path, set(files)) for module, path in files.items()}
+    assert len(list(TopologicalSorter(imports).static_order())) == len(files) > 300
 
 
 def test_the_package_needs_nothing_that_stands_beside_it() -> None:

@@ -12,8 +12,8 @@ from langgraph.types import Send
 from groundgraph.core.dialogue_state import DIALOGUE_STATE
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.settings import Settings
+from groundgraph.graph.fan_out import SEARCH, FanOutInput, retrieval_task
 from groundgraph.graph.resources import Resources
-from groundgraph.graph.retrieval_part import SEARCH, FanOutInput, retrieval_task
 from groundgraph.nodes.begin_turn import BeginTurnUpdate
 from groundgraph.nodes.model_stage import StageInput, StageUpdate
 from groundgraph.nodes.node import Node

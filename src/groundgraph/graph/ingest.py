@@ -17,7 +17,8 @@ from groundgraph.core.settings import Settings
 from groundgraph.graph.ingest_resources import IngestResources
 from groundgraph.graph.ingest_runner import IngestRunner
 from groundgraph.graph.ingest_state import SHOWN, IngestInput, IngestOutput, IngestState
-from groundgraph.graph.tracing import state_graph, traced_runs
+from groundgraph.graph.traced_runs import traced_runs
+from groundgraph.graph.tracing import state_graph
 from groundgraph.nodes.ingest.cut_chunks import cut_chunks
 from groundgraph.nodes.ingest.embed_texts import embed_texts
 from groundgraph.nodes.ingest.find_documents import find_documents

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 
 from groundgraph.core.context import Context
 from groundgraph.core.errors import EvidenceMissing, NothingToResume
 from groundgraph.core.thread_id import checked_thread_id
 from groundgraph.graph.load_provenance import load_provenance
+from groundgraph.graph.turn_output import output_of, output_without_record
 from groundgraph.graph.turn_runner import TurnRunner
 
 
@@ -46,28 +47,3 @@ async def resume_turn(graph: TurnRunner, thread_id: str, *, context: Context | N
         return {"messages": messages, **output_of(await load_provenance(graph, thread_id))}
     except EvidenceMissing:
         return {"messages": messages, **output_without_record(messages[-1])}
-
-
-def output_without_record(message: AnyMessage) -> dict[str, Any]:
-    """What the answer itself tells, where no record was stored."""
-    return {
-        "answer": str(message.text),
-        "outcome": message.response_metadata.get("outcome", "answered"),
-        "notes": [],
-        "citations": [],
-        "support": {"score": 0.0, "answerable": 0.0, "flags": []},
-        "provenance": {},
-    }
-
-
-def output_of(record: dict[str, Any]) -> dict[str, Any]:
-    """The output keys of a turn that its record holds."""
-    check = record["citation_check"]
-    return {
-        "answer": record["answer"],
-        "outcome": record["outcome"],
-        "notes": record["notes"],
-        "citations": record["citations"],
-        "support": {name: check.get(name) for name in ("score", "answerable", "flags")},
-        "provenance": record,
-    }

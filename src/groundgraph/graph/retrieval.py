@@ -19,11 +19,12 @@ from groundgraph.core.embedder import Embedder
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Outcome
 from groundgraph.graph.background_loop import run_in_background
+from groundgraph.graph.long_threads import with_long_threads
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.retrieval_part import add_retrieval
 from groundgraph.graph.state import Lifetime, TurnInput, TurnState
-from groundgraph.graph.tracing import state_graph, traced_runs
-from groundgraph.graph.turn import RECURSION_LIMIT, with_long_threads
+from groundgraph.graph.traced_runs import traced_runs
+from groundgraph.graph.tracing import state_graph
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.nodes.begin_turn import begin_turn
 from groundgraph.nodes.give_context import give_context
@@ -92,10 +93,11 @@ def retrieval_graph(
         extractor=extractor,
         store=store,
     )
-    return _compiled(resources, checkpointer, store)
+    return compiled_retrieval(resources, checkpointer, store)
 
 
-def _compiled(resources: Resources, checkpointer: Any, store: BaseStore | None) -> TurnRunner:
+def compiled_retrieval(resources: Resources, checkpointer: Any, store: BaseStore | None) -> TurnRunner:
+    """The retrieval graph over what a graph is made of already; without checkpoints when `checkpointer` is False."""
     settings, prompts, evidence = resources.settings, resources.prompts, resources.evidence
     builder = state_graph(settings.tracing, evidence)(
         RetrievalState, context_schema=Context, input_schema=TurnInput, output_schema=RetrievalOutput
@@ -107,8 +109,7 @@ def _compiled(resources: Resources, checkpointer: Any, store: BaseStore | None) 
     builder.add_edge(ranked, "give_context")
     builder.add_edge("give_context", END)
     compiled = builder.compile(checkpointer=with_long_threads(checkpointer), store=store, name="retrieval")
-    runner = TurnRunner.adopt(compiled, resources)
-    runner.config = {"recursion_limit": RECURSION_LIMIT}
+    runner = TurnRunner.adopt(compiled, resources, lambda: compiled_retrieval(resources, False, store))
     return traced_runs(runner, settings.tracing)
 
 
@@ -126,15 +127,8 @@ async def retrieve_context(
     Raises:
         GroundGraphError: as for a turn.
     """
-    found = await retrieval_alone(graph).ainvoke({"question": question}, config, context=context)
+    found = await graph.retrieval().ainvoke({"question": question}, config, context=context)
     return RetrievedContext(found["context"], found["evidence"], found["provenance"], found["outcome"])
-
-
-def retrieval_alone(graph: TurnRunner) -> TurnRunner:
-    """The retrieval part of `graph` as a graph of its own, without checkpoints."""
-    if graph.alone is None:
-        graph.alone = _compiled(graph.resources, False, graph.store if isinstance(graph.store, BaseStore) else None)
-    return graph.alone
 
 
 def retrieval_tool(

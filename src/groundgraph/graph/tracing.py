@@ -5,72 +5,20 @@ OpenTelemetry is not imported here: the modules that need it are loaded by a gra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from langgraph.graph import StateGraph
-from langgraph.graph.state import CompiledStateGraph
 
 from groundgraph.core.tracing_settings import TracingSettings
+from groundgraph.graph.span import NO_SPAN, Attribute, Span, Tracing, current_tracing
 
 if TYPE_CHECKING:
     from groundgraph.core.chain import QueryChains
     from groundgraph.core.embedder import Embedder
     from groundgraph.core.evidence_store import EvidenceStore
-
-RunnerT = TypeVar("RunnerT", bound=CompiledStateGraph[Any, Any, Any, Any])
-Attribute: TypeAlias = str | bool | int | float | Sequence[str]
-
-
-class Span(Protocol):
-    """What is told about one part of a run."""
-
-    def set(self, attributes: Mapping[str, Attribute]) -> None:
-        """Add `attributes`; a later value of a name wins."""
-
-    def content(self, attributes: Mapping[str, Attribute]) -> None:
-        """Add `attributes` that quote a reader, a document or a model; dropped unless `tracing.content` is on."""
-
-    def failed(self, reason: str) -> None:
-        """The part failed, though it raised nothing. `reason` is the name of an error, no text of one."""
-
-
-class Tracing(Protocol):
-    """What opens spans."""
-
-    def span(
-        self,
-        name: str,
-        kind: str,
-        attributes: Mapping[str, Attribute] | None = None,
-        content: Mapping[str, Attribute] | None = None,
-    ) -> AbstractContextManager[Span]:
-        """A span below the current one, current itself until it is left."""
-
-
-class _NoSpan:
-    """Stands where nothing is traced."""
-
-    def set(self, attributes: Mapping[str, Attribute]) -> None:
-        """Nothing."""
-
-    def content(self, attributes: Mapping[str, Attribute]) -> None:
-        """Nothing."""
-
-    def failed(self, reason: str) -> None:
-        """Nothing."""
-
-
-NO_SPAN: Span = _NoSpan()
-
-current_tracing: ContextVar[Tracing | None] = ContextVar("current_tracing", default=None)
-"""What the graph that is running traces with; None outside of a run and in a graph that traces nothing."""
-
-current_run: ContextVar[Span] = ContextVar("current_run", default=NO_SPAN)
-"""The span of the whole run: of the turn, the retrieval or the ingest."""
 
 
 @contextmanager
@@ -99,11 +47,6 @@ def span(
         yield opened
 
 
-def on_run(attributes: Mapping[str, Attribute]) -> None:
-    """Add `attributes` to the span of the whole run, for example how many results a part of it gave."""
-    current_run.get().set(attributes)
-
-
 def state_graph(
     settings: TracingSettings, evidence: EvidenceStore | None = None
 ) -> Callable[..., StateGraph[Any, Any, Any, Any]]:
@@ -123,17 +66,6 @@ def state_graph(
     from groundgraph.graph.tracing_spans import tracing_of
 
     return partial(TracedStateGraph, tracing_of(settings), evidence)
-
-
-def traced_runs(runner: RunnerT, settings: TracingSettings) -> RunnerT:
-    """`runner`, each of whose runs is a span when `settings` turn tracing on."""
-    if not settings.enabled:
-        return runner
-    from groundgraph.graph.tracing_runner import with_run_spans
-    from groundgraph.graph.tracing_spans import tracing_of
-
-    traced: RunnerT = with_run_spans(runner, tracing_of(settings))
-    return traced
 
 
 def traced_embedder(embedder: Embedder | None, settings: TracingSettings) -> Embedder | None:

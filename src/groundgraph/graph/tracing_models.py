@@ -15,7 +15,7 @@ from langchain_core.tracers.context import register_configure_hook
 from openinference.semconv.trace import MessageAttributes, SpanAttributes
 
 from groundgraph.chains.gated_model import GATED
-from groundgraph.graph.tracing import Attribute
+from groundgraph.graph.span import Attribute
 from groundgraph.graph.tracing_spans import LISTED, OtelSpan, OtelTracing
 
 _calls: ContextVar[ModelCallSpans | None] = ContextVar("model_call_spans", default=None)

@@ -12,7 +12,7 @@ from langgraph.graph import StateGraph
 
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.evidence_store import EvidenceStore
-from groundgraph.graph.tracing import Span, current_run
+from groundgraph.graph.span import Span, current_run
 from groundgraph.graph.tracing_models import model_call_spans
 from groundgraph.graph.tracing_spans import OtelTracing
 from groundgraph.graph.tracing_steps import STEPS, Done, Step

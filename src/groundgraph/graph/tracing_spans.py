@@ -17,7 +17,7 @@ from opentelemetry import trace
 from typing_extensions import TypedDict
 
 from groundgraph.core.tracing_settings import TracingSettings
-from groundgraph.graph.tracing import Attribute, Span, current_run, current_tracing
+from groundgraph.graph.span import Attribute, Span, current_run, current_tracing
 
 # A span holds 128 attributes unless told otherwise, and of more the first ones are lost: a list ends here.
 LISTED = 20

@@ -11,7 +11,7 @@ from openinference.semconv.trace import OpenInferenceMimeTypeValues, RerankerAtt
 
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.turn_values import Ref
-from groundgraph.graph.tracing import Attribute, Span
+from groundgraph.graph.span import Attribute, Span
 from groundgraph.graph.tracing_spans import ToldDocument, set_documents
 
 # The prefix of what OpenInference has no name for.

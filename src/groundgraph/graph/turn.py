@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.embeddings import Embeddings
-from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 
@@ -17,12 +14,12 @@ from groundgraph.core.context import Context
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.settings import Settings
-from groundgraph.graph.checkpoint_serializer import runs_code
+from groundgraph.graph.long_threads import with_long_threads
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.retrieval_part import add_retrieval
 from groundgraph.graph.state import TurnInput, TurnOutput, TurnState
-from groundgraph.graph.synchronous_savers import refuse_synchronous
-from groundgraph.graph.tracing import state_graph, traced_runs
+from groundgraph.graph.traced_runs import traced_runs
+from groundgraph.graph.tracing import state_graph
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.nodes.answer_conversational import answer_conversational
 from groundgraph.nodes.answer_hybrid import answer_hybrid
@@ -41,9 +38,6 @@ if TYPE_CHECKING:
 
     from groundgraph.chains.ask_extractor import Extractor
 
-logger = logging.getLogger(__name__)
-
-RECURSION_LIMIT = 50
 ANSWERS: dict[Hashable, str] = {
     "structured": "answer_structured",
     "conversational": "answer_conversational",
@@ -99,9 +93,19 @@ def turn_graph(
     _check_policies(resources)
     _check_review(resources.settings, checkpointer)
     compiled = _builder(resources).compile(checkpointer=with_long_threads(checkpointer), store=store, name="turn")
-    runner = TurnRunner.adopt(compiled, resources)
-    runner.config = {"recursion_limit": RECURSION_LIMIT}
+    runner = TurnRunner.adopt(compiled, resources, _retrieval_of(resources, store))
     return traced_runs(runner, resources.settings.tracing)
+
+
+def _retrieval_of(resources: Resources, store: BaseStore | None) -> Callable[[], TurnRunner]:
+    """The retrieval part of the graph alone, which few ask for."""
+
+    def compiled() -> TurnRunner:
+        from groundgraph.graph.retrieval import compiled_retrieval
+
+        return compiled_retrieval(resources, False, store)
+
+    return compiled
 
 
 def _check_policies(resources: Resources) -> None:
@@ -122,36 +126,6 @@ def _check_review(settings: Settings, checkpointer: Any) -> None:
             "needs the steps of a turn, and checkpointer=False keeps none; leave the checkpointer or the review out"
         )
         raise ConfigurationError([Problem("human_review.support_below", reason)])
-
-
-def with_long_threads(checkpointer: Any) -> Any:
-    """A SQLite saver made fit for long threads; its module is imported only when there is one.
-
-    The log is told of a saver that would run what its rows name.
-
-    Raises:
-        ConfigurationError: the saver has no asynchronous methods.
-    """
-    refuse_synchronous(checkpointer)
-    _tell_of_code(checkpointer)
-    if type(checkpointer).__name__ != "AsyncSqliteSaver":
-        return checkpointer
-    from groundgraph.graph.sqlite_saver import LinearSqliteSaver
-
-    return LinearSqliteSaver.over(checkpointer)
-
-
-def _tell_of_code(checkpointer: Any) -> None:
-    # What is kept in this process, nobody else can write to.
-    if not isinstance(checkpointer, BaseCheckpointSaver) or isinstance(checkpointer, InMemorySaver):
-        return
-    if runs_code(checkpointer.serde):
-        logger.warning(
-            "The %s that this graph was given runs code that a row of its database names, so whoever can write to the "
-            "database can run code here. Give it serde=CheckpointSerializer() of "
-            "groundgraph.graph.checkpoint_serializer, set LANGGRAPH_STRICT_MSGPACK=true, or use open_graph.",
-            type(checkpointer).__name__,
-        )
 
 
 def _builder(resources: Resources) -> StateGraph[Any, Any, Any, Any]:

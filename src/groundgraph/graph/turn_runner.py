@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig
@@ -30,7 +31,7 @@ from groundgraph.core.turn_work import current as current_work
 from groundgraph.graph.background_loop import iterate_in_background, run_in_background, running_loop
 from groundgraph.graph.damaged_rows import damaged
 from groundgraph.graph.kept_shapes import with_kept_shapes
-from groundgraph.graph.lost_outputs import with_outputs
+from groundgraph.graph.lost_outputs import lacks_outputs, with_outputs
 from groundgraph.graph.own_checkpoints import own_checkpoints
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.server_errors import server_error
@@ -41,6 +42,9 @@ from groundgraph.graph.thread_locks import held_thread
 if TYPE_CHECKING:
     from groundgraph.graph.writer_conflict import ForeignWrites
 
+# The most steps of a run, of which a turn with everything on takes about twenty.
+RECURSION_LIMIT = 50
+
 
 class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
     """A compiled graph whose runs have a deadline, clean input and, on one thread, an order.
@@ -50,23 +54,29 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
     """
 
     resources: Resources
-    alone: TurnRunner | None
-    """The retrieval part of this graph by itself, compiled when it is first asked for."""
+    retrieval: Callable[[], TurnRunner]
+    """The retrieval part of this graph by itself, without checkpoints; compiled when it is first asked for."""
 
     @classmethod
-    def adopt(cls, compiled: CompiledStateGraph[Any, Any, Any, Any], resources: Resources) -> TurnRunner:
-        """`compiled` as a runner over `resources`."""
+    def adopt(
+        cls,
+        compiled: CompiledStateGraph[Any, Any, Any, Any],
+        resources: Resources,
+        retrieval: Callable[[], TurnRunner],
+    ) -> TurnRunner:
+        """`compiled` as a runner over `resources`; `retrieval` compiles its retrieval part alone."""
         compiled.__class__ = cls
         runner: TurnRunner = compiled  # type: ignore[assignment]
         runner.resources = resources
-        runner.alone = None
+        runner.retrieval = cache(retrieval)
+        runner.config = {"recursion_limit": RECURSION_LIMIT}
         runner.channels = with_kept_shapes(compiled.channels, compiled.builder.channels)
         return runner
 
     def copy(self, update: dict[str, Any] | None = None) -> Any:
         """As LangGraph's, with the resources."""
         copied = super().copy(update)
-        copied.resources, copied.alone = self.resources, self.alone
+        copied.resources, copied.retrieval = self.resources, self.retrieval
         return copied
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
@@ -113,7 +123,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
                     await foreign.check()
                 # Without a mode, a parent that is itself streamed by events takes the last item as the output.
                 if embedded and kwargs.get("stream_mode") is None and kwargs.get("output_keys") is None:
-                    whole = await with_outputs(self, last, input, config)
+                    whole = await self._with_outputs(last, input, config)
                     if whole is not last:
                         yield whole
             except Exception as error:
@@ -140,7 +150,15 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         output = await super().ainvoke(input, config, **kwargs)
         if CONFIG_KEY_TASK_ID not in ensure_config(config).get(CONF, {}) or kwargs.get("output_keys") is not None:
             return output
-        return await with_outputs(self, output, input, config)
+        return await self._with_outputs(output, input, config)
+
+    async def _with_outputs(self, output: Any, given: Any, config: RunnableConfig | None) -> Any:
+        """`output` of a run inside a parent, with what no checkpoint holds of it."""
+        if not lacks_outputs(output):
+            return output
+        if "context" in self.output_channels:
+            return await self.retrieval().ainvoke(given, config)
+        return await with_outputs(output, config, self.resources.evidence, self.store)
 
     def _check_review(self, config: RunnableConfig) -> None:
         """

@@ -6,6 +6,7 @@ import base64
 import hashlib
 from collections.abc import Mapping
 from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
@@ -60,14 +61,18 @@ def _shipped_prompts() -> Prompts:
 
 
 def _rendered(view: TurnView) -> str:
-    from groundgraph import __version__
-
     style, script = _static(_STYLE), _static(_SCRIPT)
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         "base-uri 'none'; form-action 'none'"
     )
-    parts = {"style": style, "script": script, "policy": policy, "version": __version__, "limit": MAX_BYTES // 1000}
+    parts = {
+        "style": style,
+        "script": script,
+        "policy": policy,
+        "version": version("groundgraph"),
+        "limit": MAX_BYTES // 1000,
+    }
     return environment().get_template(_PAGE).render(view=view, word=view.words, **parts)
 
 

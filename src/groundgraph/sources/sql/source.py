@@ -27,7 +27,7 @@ from groundgraph.sources.sql.topic_store import PLACE_METADATA, SqlTopicStore
 
 if TYPE_CHECKING:
     from groundgraph.sources.sql.engine import SqlEngine
-    from groundgraph.sources.sql.open_engine import EngineOptions
+    from groundgraph.sources.sql.engine_options import EngineOptions
 
 T = TypeVar("T")
 MAX_TABLES = 3
@@ -297,8 +297,8 @@ class SqlSource(GroundedSource):
             return self._engine
 
     def _engine_options(self) -> EngineOptions:
+        from groundgraph.sources.sql.engine_options import EngineOptions
         from groundgraph.sources.sql.introspect import Wanted
-        from groundgraph.sources.sql.open_engine import EngineOptions
 
         tables, content_field, search_fields = self._wanted
         return EngineOptions(

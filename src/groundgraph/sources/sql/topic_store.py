@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.evidence import SourceResult
@@ -18,8 +18,8 @@ from groundgraph.sources.sql.version import Version
 
 if TYPE_CHECKING:
     from groundgraph.sources.sql.engine import SqlEngine, Tables
-    from groundgraph.sources.sql.source import SqlSource
 
+T = TypeVar("T")
 # The headings of all rows are kept in memory, with those of an earlier state: some hundred megabytes at the most.
 MOST_ROWS = 100_000
 MOST_CHARS = 20_000_000
@@ -36,6 +36,17 @@ class _Rows:
     ids: Mapping[Any, str] = field(repr=False)
 
 
+class EngineOfSource(Protocol):
+    """The source of the table, as far as its topic store needs it."""
+
+    @property
+    def name(self) -> str:
+        """Of the source."""
+
+    async def with_engine(self, work: Callable[[SqlEngine], T]) -> T:
+        """The result of `work`, called in a thread with what answers the queries."""
+
+
 class SqlTopicStore:
     """A `TopicStore`; see there for the methods. It has no vectors.
 
@@ -47,7 +58,7 @@ class SqlTopicStore:
         columns: which columns hold what.
     """
 
-    def __init__(self, source: SqlSource, columns: TopicColumns) -> None:
+    def __init__(self, source: EngineOfSource, columns: TopicColumns) -> None:
         self._source = source
         self._columns = columns
         self._known: _Rows | None = None

@@ -13,7 +13,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from groundgraph.core.blocking import run_blocking
 from groundgraph.core.errors import SourceUnavailable
@@ -27,11 +27,9 @@ from groundgraph.sources.weaviate.filters import as_filter
 from groundgraph.sources.weaviate.reader import Checked
 from groundgraph.sources.weaviate.results import heading_path, result_of
 from groundgraph.sources.weaviate.search import Found, together
+from groundgraph.sources.weaviate.searched_collection import SearchedCollection
 from groundgraph.sources.weaviate.shared_readings import SharedReadings
 from groundgraph.sources.weaviate.statistics import KEPT_SECONDS
-
-if TYPE_CHECKING:
-    from groundgraph.sources.weaviate.source import WeaviateSource
 
 MAX_OBJECTS = 200_000
 # A server that is written to all the time is read, and asked for its count, at most a tenth of the time.
@@ -80,7 +78,7 @@ class WeaviateTopicStore:
         tenant: whose objects these are, where the collection keeps tenants apart.
     """
 
-    def __init__(self, source: WeaviateSource, tenant: str | None = None) -> None:
+    def __init__(self, source: SearchedCollection, tenant: str | None = None) -> None:
         self._source = source
         self._tenant = tenant
         self._parts: OrderedDict[str, WeaviateTopicStore] = OrderedDict()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.sources.sql.all_rows import MOST_ROWS_HERE
 from groundgraph.sources.sql.engine import SqlEngine
+from groundgraph.sources.sql.engine_options import EngineOptions, indexed_engine
 from groundgraph.sources.sql.location import ServerAddress
-from groundgraph.sources.sql.open_engine import EngineOptions, indexed_engine
 from groundgraph.sources.sql.postgres.advice import advice
 from groundgraph.sources.sql.postgres.create_index import create_index
 from groundgraph.sources.sql.postgres.database import PostgresDatabase
