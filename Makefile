@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 export LANGGRAPH_STRICT_MSGPACK := true
 export LANGSMITH_TRACING := false
+# Compiled modules are kept whatever the environment says: the tests start the command line many hundred times.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-live test-slow test-long lint format docs bench studio setup clean
 
