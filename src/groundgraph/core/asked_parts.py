@@ -45,12 +45,17 @@ def question_of(message: str) -> str:
 
 
 def _asking_clauses(sentence: str) -> list[str]:
-    """The clauses of a long sentence that ask, of a short one, or one without any, the sentence."""
-    if len(query_stems(sentence)) < LONG_SENTENCE and ";" not in sentence:
+    """A long sentence from its first clause that asks on, since what follows explains the question; else the sentence.
+
+    Where semicolons part it, each clause that asks.
+    """
+    if ";" in sentence:
+        clauses = [clause.strip() for clause in _BETWEEN_CLAUSES.split(sentence)]
+        return [clause for clause in clauses if clause.endswith("?") or _begins_asking(clause)] or [sentence]
+    if len(query_stems(sentence)) < LONG_SENTENCE:
         return [sentence]
-    clauses = [clause.strip() for clause in _BETWEEN_CLAUSES.split(sentence)]
-    asking = [clause for clause in clauses if clause.endswith("?") or _begins_asking(clause)]
-    return asking or [sentence]
+    starts = [0, *(found.end() for found in _BETWEEN_CLAUSES.finditer(sentence))]
+    return [next((sentence[at:].strip() for at in starts if _begins_asking(sentence[at:])), sentence)]
 
 
 def _begins_asking(clause: str) -> bool:
