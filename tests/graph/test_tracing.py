@@ -34,8 +34,7 @@ from groundgraph import (
 )
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.tracing_settings import TracingSettings
-from groundgraph.graph.span import on_run
-from groundgraph.graph.tracing import span, state_graph
+from groundgraph.graph.tracing import on_run, span, state_graph
 from groundgraph.graph.tracing_spans import LISTED
 from groundgraph.testing import FaultySource, NgramEmbeddings, Reply, Rule, ScriptedChatModel
 

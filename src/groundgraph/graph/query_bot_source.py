@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.graph.span import on_run
-from groundgraph.graph.tracing import span
+from groundgraph.graph.tracing import on_run, span
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.sources.delegating import DelegatingSource, joins
 

@@ -56,8 +56,3 @@ current_tracing: ContextVar[Tracing | None] = ContextVar("current_tracing", defa
 
 current_run: ContextVar[Span] = ContextVar("current_run", default=NO_SPAN)
 """The span of the whole run: of the turn, the retrieval or the ingest."""
-
-
-def on_run(attributes: Mapping[str, Attribute]) -> None:
-    """Add `attributes` to the span of the whole run, for example how many results a part of it gave."""
-    current_run.get().set(attributes)

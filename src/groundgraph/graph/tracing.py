@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from langgraph.graph import StateGraph
 
 from groundgraph.core.tracing_settings import TracingSettings
-from groundgraph.graph.span import NO_SPAN, Attribute, Span, Tracing, current_tracing
+from groundgraph.graph.span import NO_SPAN, Attribute, Span, Tracing, current_run, current_tracing
 
 if TYPE_CHECKING:
     from groundgraph.core.chain import QueryChains
@@ -45,6 +45,11 @@ def span(
         return
     with tracing.span(name, kind, attributes) as opened:
         yield opened
+
+
+def on_run(attributes: Mapping[str, Attribute]) -> None:
+    """Add `attributes` to the span of the whole run, for example how many results a part of it gave."""
+    current_run.get().set(attributes)
 
 
 def state_graph(
