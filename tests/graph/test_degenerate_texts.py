@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 
 import pytest
@@ -74,6 +75,21 @@ async def loop_time_of(work):
         measuring.cancel()
 
 
+async def cost_of(graph):
+    """The result of a turn, its seconds of the processor, and the longest step on the loop.
+
+    What the tests before this one left behind is not counted: looking through it for garbage takes longer than a turn.
+    """
+    gc.collect()
+    gc.freeze()
+    try:
+        started = time.process_time()
+        result, on_the_loop = await loop_time_of(graph.ainvoke(ask(QUESTION)))
+        return result, time.process_time() - started, on_the_loop
+    finally:
+        gc.unfreeze()
+
+
 async def warmed_up() -> None:
     """Loads what the first answer of a process loads."""
     await built("Every 90 days [1].").ainvoke(ask(QUESTION))
@@ -85,9 +101,8 @@ async def test_a_reply_that_repeats_itself_costs_little_and_is_marked(kind):
     await warmed_up()
     piece = REPLIES[kind]
     graph = built("Every 90 days [1]. " + piece * (SIZE // len(piece)))
-    started = time.process_time()
-    result, on_the_loop = await loop_time_of(graph.ainvoke(ask(QUESTION)))
-    assert time.process_time() - started < 1
+    result, seconds, on_the_loop = await cost_of(graph)
+    assert seconds < 1
     assert on_the_loop < 0.1
     marked = [flag for flag in result["support"]["flags"] if flag["kind"] == "repetitive"]
     assert len(marked) == 1
@@ -108,8 +123,7 @@ async def test_the_mark_names_the_place_where_the_repetition_begins():
 async def test_degenerate_evidence_neither_holds_up_the_loop_nor_the_deadline(text):
     await warmed_up()
     graph = built("Every 90 days [1].", "Pump 17 is serviced every 90 days. " + EVIDENCE[text], deadlines={"turn": 2})
-    started = time.process_time()
-    result, on_the_loop = await loop_time_of(graph.ainvoke(ask(QUESTION)))
-    assert time.process_time() - started < 1
+    result, seconds, on_the_loop = await cost_of(graph)
+    assert seconds < 1
     assert on_the_loop < 0.1
     assert result["answer"] == "Every 90 days [1]."
