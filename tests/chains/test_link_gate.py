@@ -275,6 +275,8 @@ def test_fault_57_no_renderer_is_led_elsewhere_by_tricks(text, size):
 @example("See`&#47;&#47;evi..exa`ple")
 @example("~~~\n&#47;&#47;evi|.example/S/")
 @example("~~~\nt&#6;http://ok.example/in")
+@example("\n[b\\]c]: \n\n[b\\]c]: <img src=")
+@example("\n[b\\]c]: \n\n[b\\]c]: [ok](https://docs.example/page)<img src=")
 @given(TEXTS)
 def test_no_beginning_of_any_text_leads_elsewhere(text):
     gate, passed = LinkGate(TARGETS), ""

@@ -35,6 +35,7 @@ _GAP = r"[^\S\r\n]{0,99}+(?:\r\n?|\n)?+[^\S\r\n]{0,99}+"
 _DEFINITION = re.compile(
     rf"\]:{_GAP}(?:<({_DEST})>|([^ \t\r\n]{{1,{_MAX_ADDRESS}}}+))(?=[^\S\r\n]{{0,99}}+(?:[\r\n\"'(]|\Z)|\S)"
 )
+_PARTED = re.compile(rf"\]:{_GAP}[^ \t\r\n<]{{0,{_MAX_ADDRESS}}}+<")
 _DEFINITION_SO_FAR = re.compile(rf"\]:{_GAP}[^ \t\r\n]{{0,{_MAX_ADDRESS}}}+[^\S\r\n]{{0,99}}+\Z")
 # Tags that load nothing and lead nowhere, without attributes.
 _TAG = re.compile(
@@ -308,7 +309,8 @@ class LinkGate:
             return None
         found = _DEFINITION.match(text, at)
         if not found:
-            return "]:", at + 2
+            # What is parted by a tag leads to its first part until the next one has come.
+            return ("]\\:" if _PARTED.match(text, at) else "]:"), at + 2
         target = found[1] or found[2]
         if re.fullmatch(_DEST, target) and self.targets.allowed_part(target, image=True) == target:
             return found.group(), found.end()
