@@ -41,7 +41,8 @@ def impatient():
 def is_there(process: int) -> bool:
     try:
         return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"
-    except FileNotFoundError:
+    # The second: it ended between opening the file and reading it.
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
