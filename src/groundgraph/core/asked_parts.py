@@ -45,17 +45,21 @@ def question_of(message: str) -> str:
 
 
 def _asking_clauses(sentence: str) -> list[str]:
-    """A long sentence from its first clause that asks on, since what follows explains the question; else the sentence.
+    """A long sentence from its first clause that asks on, when what stands before outweighs that; else the sentence.
 
-    Where semicolons part it, each clause that asks.
+    Clauses explain each other, so something is left out only where it makes up most of the content words: then a
+    passage with every word of the question shares less than half of the sentence. Where semicolons part the sentence,
+    each clause that asks.
     """
     if ";" in sentence:
         clauses = [clause.strip() for clause in _BETWEEN_CLAUSES.split(sentence)]
         return [clause for clause in clauses if clause.endswith("?") or _begins_asking(clause)] or [sentence]
-    if len(query_stems(sentence)) < LONG_SENTENCE:
+    content = len(query_stems(sentence))
+    if content < LONG_SENTENCE:
         return [sentence]
     starts = [0, *(found.end() for found in _BETWEEN_CLAUSES.finditer(sentence))]
-    return [next((sentence[at:].strip() for at in starts if _begins_asking(sentence[at:])), sentence)]
+    asking = next((sentence[at:].strip() for at in starts if _begins_asking(sentence[at:])), sentence)
+    return [asking if 2 * len(query_stems(asking)) < content else sentence]
 
 
 def _begins_asking(clause: str) -> bool:

@@ -1,0 +1,34 @@
+"""What of a message asks: chatter is left out, what explains the question is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundgraph.core.asked_parts import asked_parts, question_of
+
+PRINTER = "how much does the receipt printer cost?"
+CHATTER = "Hello, I am opening a small coffee shop next month and my accountant says that I need to buy a few things"
+
+
+@pytest.mark.parametrize("between", [", ", "; ", " - so: ", ". So tell me, "])
+def test_a_question_behind_long_chatter_is_asked_by_itself(between: str) -> None:
+    assert PRINTER.removeprefix("how") in question_of(CHATTER + between + PRINTER)
+    assert "coffee" not in question_of(CHATTER + between + PRINTER)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Besides the North Sea and the North Channel, what else lay below the level of today in the last cold phase?",
+        "What kind of contract is made when the builder gets the requirements, designs the plant and builds it to them?",
+        "If two whole numbers are multiplied and the value is given out, what is this set of expressions called?",
+    ],
+)
+def test_what_stands_before_a_question_and_explains_it_is_asked_with_it(message: str) -> None:
+    assert asked_parts(message) == ()
+    assert question_of(message) == message
+
+
+def test_two_questions_in_a_long_sentence_are_two_parts() -> None:
+    asked = asked_parts("When was the north pumping station built and who pays for the repair of its old valves?")
+    assert asked == ("When was the north pumping station built", "and who pays for the repair of its old valves?")
