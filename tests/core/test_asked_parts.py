@@ -20,7 +20,7 @@ def test_a_question_behind_long_chatter_is_asked_by_itself(between: str) -> None
     "message",
     [
         "Besides the North Sea and the North Channel, what else lay below the level of today in the last cold phase?",
-        "What kind of contract is made when the builder gets the requirements, designs the plant and builds it to them?",
+        "What kind of contract is made when the builder gets the requirements, plans the plant and builds it to them?",
         "If two whole numbers are multiplied and the value is given out, what is this set of expressions called?",
     ],
 )
