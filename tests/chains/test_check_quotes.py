@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
+from growth import cpu_seconds
 
 from groundgraph.chains.check_quotes import check_quotes
 from groundgraph.chains.claims import CheckedAnswer
@@ -147,6 +146,4 @@ def test_the_outer_marks_bound_a_quotation(text, inside):
 @pytest.mark.parametrize("around", ["{}", "“Pump 17 is serviced {} every” [1]"])
 def test_checking_a_quotation_takes_time_in_proportion_to_its_length(unit, around):
     answer = CheckedAnswer(around.format(unit * (16_000 // len(unit))), "?", {1: PUMPS, 2: OTHER})
-    started = time.process_time()
-    check_quotes(answer)
-    assert time.process_time() - started < 1.0
+    assert cpu_seconds(lambda: check_quotes(answer)) < 1.0

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
+from growth import cpu_seconds
 
 from groundgraph.chains.quantities import quantities
 
@@ -29,14 +28,11 @@ def test_a_number_behind_the_marks_of_an_item_is_one():
 @pytest.mark.parametrize("mark", ["-", "*", "+", "#", "•", "- ", "-#", "*\t"])
 @pytest.mark.parametrize("behind", ["", "x", "1", "\n90 days"])
 def test_a_line_of_marks_is_read_at_once(mark, behind):
-    started = time.process_time()
-    quantities("Every part:\n" + mark * 24 + behind)
-    assert time.process_time() - started < 0.5
+    assert cpu_seconds(lambda: quantities("Every part:\n" + mark * 24 + behind)) < 0.5
 
 
 @pytest.mark.covers("F12", "fault 81")
 def test_a_rule_a_banner_and_a_table_are_read_at_once_and_keep_their_numbers():
     text = "Service\n" + "-" * 5000 + "\n" + "#" * 5000 + " Pump 17\n+" + "-----+" * 2000 + "\n| 90 days |\n-- \nJo"
-    started = time.process_time()
     assert [number.text for number in quantities(text).numbers] == ["17", "90 days"]
-    assert time.process_time() - started < 1
+    assert cpu_seconds(lambda: quantities(text)) < 0.5

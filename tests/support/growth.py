@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 # Twice the text may take at most so many times the time.
 MOST = 2.5
@@ -56,15 +57,27 @@ def _grown(call: Callable[[str], object], text: Callable[[int], str], size: int)
     return f"{size // 2} characters take {half * 1000:.1f} ms, {size} take {least * 1000:.1f} ms"
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Nothing is collected inside: what thousands of other tests left behind takes half a second to walk through."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def cpu_seconds(call: Callable[[], object]) -> float:
+    """Seconds of the processor that `call` takes in this thread, whatever else the machine does."""
+    with uncollected():
+        started = time.thread_time()
+        call()
+        return time.thread_time() - started
+
+
 def _least(call: Callable[[str], object], text: str, times: int) -> float:
     return min(_seconds(call, text) for _ in range(times))
 
 
 def _seconds(call: Callable[[str], object], text: str) -> float:
-    gc.disable()
-    try:
-        started = time.thread_time()
-        call(text)
-        return time.thread_time() - started
-    finally:
-        gc.enable()
+    return cpu_seconds(lambda: call(text))
