@@ -55,7 +55,9 @@ def template_variables(
         "results": rows,
         "results_by_source": by_source,
         "quotes": quotes,
-        "context": context_text(evidence, citation_format, clusters, divider),
+        "context": _context_of(
+            [_piece(row["label"], row["reference"], row["text"]) for row in rows], clusters, divider
+        ),
         "message": escape_labels(message),
         "metadata": dict(metadata),
         "intent": dict(intent),
@@ -71,6 +73,10 @@ def context_text(
     """The evidence as one text, each piece under its label and what the label resolves to, clusters in their tags, and
     `divider` on a line of its own before the facts of the dialogue's state."""
     pieces = [context_piece(label, result, citation_format) for label, result in enumerate(evidence, 1)]
+    return _context_of(pieces, clusters, divider)
+
+
+def _context_of(pieces: list[str], clusters: Sequence[ClusterValue], divider: Divider | None) -> str:
     if clusters:
         pieces = [fenced(piece) for piece in pieces]
     for cluster in clusters:
@@ -79,13 +85,17 @@ def context_text(
         pieces[first] = f"{tag}\n{pieces[first]}"
         pieces[last] = f"{pieces[last]}\n</cluster>"
     if divider and divider["at"] < len(pieces):
-        pieces.insert(divider["at"], divider["text"])
+        pieces = [*pieces[: divider["at"]], divider["text"], *pieces[divider["at"] :]]
     return CONTEXT_SEPARATOR.join(pieces)
 
 
 def context_piece(label: int, result: SourceResult, citation_format: str) -> str:
     """One piece of evidence in a context."""
-    return f"[{label}] {escape_labels(reference(result, citation_format))}\n{escape_labels(result.content)}"
+    return _piece(label, escape_labels(reference(result, citation_format)), escape_labels(result.content))
+
+
+def _piece(label: int, referred: str, text: str) -> str:
+    return f"[{label}] {referred}\n{text}"
 
 
 def _result_rows(evidence: Sequence[SourceResult], question: str, citation_format: str) -> list[dict[str, Any]]:

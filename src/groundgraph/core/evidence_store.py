@@ -111,8 +111,16 @@ class EvidenceStore:
             EvidenceMissing: neither memory, state nor store holds one of them for this scope; an answer without its
                 evidence would look like any other.
         """
-        found = {key: record for key in keys if (record := self._held(key, in_state or {}, scope)) is not None}
-        missing = [key for key in dict.fromkeys(keys) if key not in found]
+        found: dict[str, EvidenceRecord] = {}
+        missing: list[str] = []
+        for key in dict.fromkeys(keys):
+            # Whoever brings a text in a state has read it.
+            recent, own = self._recent.get(key), in_state.get(key) if in_state else None
+            record = recent if recent is not None and _readable(recent, scope) else own
+            if record is None:
+                missing.append(key)
+            else:
+                found[key] = record
         if missing:
             found.update(await self._fetch(self.store_of(running), missing, scope))
         return found
@@ -186,11 +194,6 @@ class EvidenceStore:
             fetched[key] = item.value  # type: ignore[assignment]
             self._remember(key, fetched[key])
         return fetched
-
-    def _held(self, key: str, in_state: Mapping[str, EvidenceRecord], scope: str | None) -> EvidenceRecord | None:
-        recent = self._recent.get(key)
-        # Whoever brings a text in a state has read it.
-        return recent if recent is not None and _readable(recent, scope) else in_state.get(key)
 
     def _remember(self, key: str, record: EvidenceRecord) -> None:
         self._recent[key] = record

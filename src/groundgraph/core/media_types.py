@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import PurePath
 
 from groundgraph.core.document import HTML, MARKDOWN, PDF, PLAIN_TEXT, RESTRUCTURED_TEXT
@@ -32,6 +33,7 @@ _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _TEXT = frozenset({MARKDOWN, PLAIN_TEXT, RESTRUCTURED_TEXT})
 
 
+@lru_cache(maxsize=4096)
 def media_type_of(name: str) -> str | None:
     """The media type of the file called `name`; None for other suffixes, and for the address of a web page."""
     return None if _ADDRESS.match(name) else MEDIA_TYPES.get(PurePath(name).suffix.lower())
