@@ -9,8 +9,10 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
+import ormsgpack
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -18,7 +20,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from oauth_sources import ask, docs, thread
 from postgres_fixture import postgres  # noqa: F401 - a fixture
 
-from groundgraph import load_provenance, load_settings, open_graph, turn_graph
+from groundgraph import load_provenance, load_settings, open_graph, prune_checkpoints, turn_graph
 from groundgraph.core.errors import StorageDamaged
 from groundgraph.graph.checkpoint_serializer import CheckpointSerializer
 from groundgraph.graph.forget_thread import forget_thread
@@ -159,3 +161,27 @@ async def test_damaged_pages_of_a_file_are_told_with_its_name(tmp_path: Path, fi
     with pytest.raises(StorageDamaged, match=f"{file}.*damaged"):
         async with open_graph(files(tmp_path), sources=[docs()]) as graph:
             await load_provenance(graph, "t", first["provenance"]["turn_id"])
+
+
+@pytest.mark.covers("F2", "fault 88")
+@pytest.mark.parametrize("when", ["yesterday", "", "2024-13-01T00:00:00+00:00", 7, None], ids=str)
+async def test_a_checkpoint_without_a_date_is_told_and_the_other_conversations_are_pruned(tmp_path: Path, when) -> None:
+    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+        for name in ("hurt", "other"):
+            for _ in range(2):
+                await graph.ainvoke(ask(), thread(name))
+    path = tmp_path / ".groundgraph" / "threads.sqlite"
+    with closing(sqlite3.connect(path)) as db, db:
+        query = "SELECT rowid, checkpoint FROM checkpoints WHERE thread_id = 'hurt' ORDER BY checkpoint_id LIMIT 1"
+        row, blob = db.execute(query).fetchone()
+        whole = {**ormsgpack.unpackb(blob, ext_hook=ormsgpack.Ext), "ts": when}
+        packed = ormsgpack.packb(whole, option=ormsgpack.OPT_NON_STR_KEYS)
+        db.execute("UPDATE checkpoints SET checkpoint = ? WHERE rowid = ?", (packed, row))
+    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+        done = await prune_checkpoints(graph, keep_turns=1)
+        assert done.records == done.threads == 1
+        [(name, told)] = done.damaged.items()
+        assert name == "hurt"
+        assert "'hurt' cannot be read: the checkpoint " in told
+        assert told.endswith("groundgraph forget hurt")
+        assert (await forget_thread(graph, "hurt")).checkpoints

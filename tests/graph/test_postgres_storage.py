@@ -8,6 +8,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -297,3 +298,38 @@ async def test_an_outage_is_one_line_of_the_pools_log(url, caplog) -> None:
         pool.error("something else")
     told = [record.getMessage() for record in caplog.records if record.name == "psycopg.pool"]
     assert [line.split(" ")[0] for line in told] == ["error", "rolling", "something"]
+
+
+@pytest.mark.live
+@pytest.mark.covers("F4", "fault 90")
+async def test_a_database_that_takes_no_writes_is_told_as_that_and_the_thread_goes_on_afterwards(url, postgres) -> None:  # noqa: F811
+    told = "PostgreSQL, which keeps .* takes no writes: .*read-only.*target_session_attrs.*ask again"
+    read_only = "ALTER DATABASE threads SET default_transaction_read_only = on"
+    cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'threads'"
+    async with open_graph(settings_for(url), sources=[docs()]) as graph:
+        first = await graph.ainvoke(ask(), thread())
+        postgres.execute(read_only)
+        try:
+            # As after a fail-over: the same name, other connections; that the old ones are cut is told once.
+            postgres.execute(cut)
+            with suppress(StorageUnavailable):
+                await graph.ainvoke(ask("pump 17"), thread())
+            for use in (
+                lambda: graph.ainvoke(ask("pump 17"), thread()),
+                lambda: graph.store.aput(("groundgraph", "tried"), "k", {"a": 1}),
+                lambda: forget_thread(graph, "t"),
+                lambda: load_provenance(graph, "t"),
+            ):
+                with pytest.raises(StorageUnavailable, match=told):
+                    await use()
+            assert len((await graph.aget_state(thread())).values["messages"]) == 2
+            with pytest.raises(StorageUnavailable, match=told):
+                async with open_graph(settings_for(url), sources=[docs()]):
+                    pass
+        finally:
+            postgres.execute("ALTER DATABASE threads RESET default_transaction_read_only")
+        postgres.execute(cut)
+        with suppress(StorageUnavailable):
+            await graph.ainvoke(ask("pump 17"), thread())
+        assert await load_provenance(graph, "t", first["provenance"]["turn_id"]) == first["provenance"]
+        assert (await graph.ainvoke(ask("pump 17"), thread()))["outcome"] == "answered"

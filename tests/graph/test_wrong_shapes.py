@@ -9,19 +9,21 @@ from typing import Any
 
 import ormsgpack
 import pytest
-from oauth_sources import ask, docs, thread
+from oauth_sources import ask, docs, notes, thread
 
 from groundgraph import load_provenance, load_settings, open_graph
-from groundgraph.core.errors import StorageDamaged
+from groundgraph.core.errors import InputInvalid, StorageDamaged
 from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.graph.resume import resume_turn
 from groundgraph.graph.state import lifetimes
+from groundgraph.testing import ScriptedChatModel
 
 KEPT = [name for name, life in lifetimes().items() if life.kind != "run"]
+OF_A_TURN = [name for name, life in lifetimes().items() if life.kind == "turn"]
 
 
-def files(folder: Path) -> Any:
-    settings = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
+def files(folder: Path, **more: Any) -> Any:
+    settings = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}, **more}
     return load_settings(settings).model_copy(update={"base_dir": folder})
 
 
@@ -44,16 +46,19 @@ def fits(channel: str, value: Any) -> bool:
 WRONG = [(channel, value) for channel in KEPT for value in ("text", 7, [1], {"a": 1}) if not fits(channel, value)]
 
 
-async def check_every_reader(folder: Path, row: str) -> None:
-    """Every way of reading the thread "t" tells of `row`; another thread goes on, and "t" can be forgotten."""
+async def check_readers(folder: Path, row: str, *unhurt: str) -> None:
+    """Every way of reading the thread "t", but for those `unhurt`, tells of `row`; another thread goes on, and "t" can
+    be forgotten."""
     told = rf"'t' cannot be read: {row}.*groundgraph forget t$"
     async with open_graph(files(folder), sources=[docs()]) as graph:
-        for read in (
-            lambda: graph.ainvoke(ask("pump 17"), thread()),
-            lambda: resume_turn(graph, "t"),
-            lambda: load_provenance(graph, "t"),
-            lambda: anext(graph.aget_state_history(thread())),
-        ):
+        readers = {
+            "resume": lambda: resume_turn(graph, "t"),
+            "go on": lambda: graph.ainvoke(None, thread()),
+            "record": lambda: load_provenance(graph, "t"),
+            "history": lambda: anext(graph.aget_state_history(thread())),
+            "ask": lambda: graph.ainvoke(ask("pump 17"), thread()),
+        }
+        for read in (read for way, read in readers.items() if way not in unhurt):
             with pytest.raises(StorageDamaged, match=told) as found:
                 await read()
             assert found.value.thread_id == "t"
@@ -69,7 +74,92 @@ async def test_a_value_of_another_kind_than_its_channel_is_damage(tmp_path: Path
         # Here every channel that lives for a turn is full.
         await graph.ainvoke(ask() | {"metadata": {"a": 1}}, thread(), interrupt_before=["record_turn"])
     put(tmp_path, channel, value)
-    await check_every_reader(tmp_path, rf"the value of '{channel}' \({type(value).__name__} in place of ")
+    unhurt = ["ask"] if channel in OF_A_TURN else []
+    await check_readers(tmp_path, rf"the value of '{channel}' \({type(value).__name__} in place of ", *unhurt)
+
+
+@pytest.mark.covers("F2", "fault 88")
+@pytest.mark.parametrize(
+    ("channel", "way"), [*((name, "invoke") for name in OF_A_TURN), ("ranking", "values"), ("bodies", "debug")]
+)
+async def test_a_new_turn_goes_on_from_nothing_that_a_turn_leaves_behind_and_so_heals_it(
+    tmp_path: Path, channel: str, way: str
+) -> None:
+    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+        await graph.ainvoke(ask(), thread(), interrupt_before=["record_turn"])
+    put(tmp_path, channel, "text")
+    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+        if way == "invoke":
+            assert (await graph.ainvoke(ask("pump 17"), thread()))["outcome"] == "answered"
+        else:
+            async for _ in graph.astream(ask("pump 17"), thread(), stream_mode=way):
+                pass
+        assert "90 days" in (await resume_turn(graph, "t"))["answer"]
+        assert (await load_provenance(graph, "t"))["question"] == "pump 17"
+        said = (await graph.aget_state(thread())).values["messages"]
+        assert [one.type for one in said] == ["human", "human", "ai"]
+
+
+@pytest.mark.covers("F2", "fault 88")
+@pytest.mark.parametrize("channel", OF_A_TURN)
+async def test_a_new_turn_behind_a_damaged_review_goes_through(tmp_path: Path, channel: str) -> None:
+    reviewed = files(tmp_path, human_review={"support_below": 0.6}, synthesis={"style": "conversational"})
+    weak, good = (
+        ScriptedChatModel(f"{one} [1].") for one in ("The moon orbits a cheese", "OAuth has four grant types")
+    )
+    async with open_graph(reviewed, sources=[docs()], chat_model=weak) as graph:
+        assert "__interrupt__" in await graph.ainvoke(ask(), thread())
+    put(tmp_path, channel, "text")
+    async with open_graph(reviewed, sources=[docs()], chat_model=good) as graph:
+        assert (await graph.ainvoke(ask(), thread()))["outcome"] == "answered"
+
+
+@pytest.mark.covers("F2", "fault 88")
+async def test_a_run_that_may_be_one_tried_again_is_refused_as_a_resume_is(tmp_path: Path) -> None:
+    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+        await graph.ainvoke(ask(), thread(), interrupt_before=["record_turn"])
+    put(tmp_path, "ranking", "text")
+    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+        with pytest.raises(StorageDamaged, match="'ranking'"):
+            await graph.ainvoke(ask(), thread() | {"metadata": {"run_id": "r"}})
+
+
+def damage_kept(folder: Path, channel: str, value: Any, first: bool) -> None:
+    """Give the first or last write to `channel` in the thread "t" another value, and lose every state behind it, as
+    when the process was killed before it stood in one."""
+    with closing(sqlite3.connect(folder / ".groundgraph" / "threads.sqlite")) as db, db:
+        order = "" if first else "DESC"
+        query = f"SELECT rowid, checkpoint_id FROM writes WHERE thread_id = 't' AND channel = ? ORDER BY rowid {order}"
+        row, point = db.execute(query, (channel,)).fetchone()
+        for table in ("checkpoints", "writes"):
+            db.execute(f"DELETE FROM {table} WHERE thread_id = 't' AND checkpoint_id > ?", (point,))
+        db.execute("UPDATE writes SET value = ?, type = 'msgpack' WHERE rowid = ?", (ormsgpack.packb(value), row))
+
+
+@pytest.mark.covers("F2", "fault 88")
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("value", [7, [1]], ids=str)
+@pytest.mark.parametrize("channel", [*KEPT, "__pregel_tasks"])
+async def test_a_kept_write_of_another_kind_than_its_channel_is_damage_when_the_turn_goes_on(
+    tmp_path: Path, channel: str, value: Any, first: bool
+) -> None:
+    async with open_graph(files(tmp_path), sources=[docs(), notes()]) as graph:
+        await graph.ainvoke(ask(), thread(), durability="sync")
+        before = await graph.ainvoke(ask() | {"metadata": {"a": 1}}, thread(), durability="sync")
+    damage_kept(tmp_path, channel, value, first)
+    # The states before it, and a turn that does not go on from it, are as they were.
+    await check_readers(tmp_path, rf"what was written to '{channel}' \(", "history", "ask")
+    assert before["outcome"] == "answered"
+
+
+@pytest.mark.covers("F2")
+@pytest.mark.parametrize("channel", OF_A_TURN)
+async def test_an_edit_that_a_channel_cannot_hold_is_refused_and_hurts_nothing(tmp_path: Path, channel: str) -> None:
+    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+        await graph.ainvoke(ask(), thread(), interrupt_before=["record_turn"])
+        with pytest.raises(InputInvalid, match=f"'{channel}' .* is a mapping, and str was given"):
+            await graph.aupdate_state(thread(), {channel: "text"})
+        assert (await resume_turn(graph, "t"))["outcome"] == "answered"
 
 
 @pytest.mark.covers("F2", "fault 88")
@@ -80,4 +170,4 @@ async def test_a_change_of_another_kind_than_its_channel_is_damage(tmp_path: Pat
     with closing(sqlite3.connect(tmp_path / ".groundgraph" / "threads.sqlite")) as db, db:
         changed = db.execute("UPDATE writes SET value = ? WHERE channel = 'metadata'", (ormsgpack.packb(value),))
         assert changed.rowcount
-    await check_every_reader(tmp_path, "what was written to 'metadata' ")
+    await check_readers(tmp_path, "what was written to 'metadata' ")

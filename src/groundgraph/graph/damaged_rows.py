@@ -13,7 +13,13 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple, Delt
 from groundgraph.core.errors import GroundGraphError, StorageDamaged
 from groundgraph.graph.checkpoint_serializer import NotReadable
 
-_PARTS: dict[str, type] = {"id": str, "channel_values": dict, "channel_versions": dict, "versions_seen": dict}
+_PARTS: dict[str, type] = {
+    "id": str,
+    "ts": str,
+    "channel_values": dict,
+    "channel_versions": dict,
+    "versions_seen": dict,
+}
 
 
 class KeptRow(NamedTuple):

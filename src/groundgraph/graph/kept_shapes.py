@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Annotated, Any, Self, get_args, get_origin
 
+from langgraph._internal._constants import TASKS
+from langgraph._internal._typing import MISSING
 from langgraph.channels.base import BaseChannel
+from langgraph.errors import InvalidUpdateError
+from langgraph.types import Overwrite, Send
 from typing_extensions import is_typeddict
 
-from groundgraph.core.errors import StorageDamaged
+from groundgraph.core.errors import InputInvalid, StorageDamaged
+from groundgraph.graph.state import lifetimes
 
 if TYPE_CHECKING:
     _Base = BaseChannel[Any, Any, Any]
@@ -16,54 +24,121 @@ else:
     _Base = object
 
 
+_log = logging.getLogger(__name__)
+begins_turn: ContextVar[bool] = ContextVar("begins_turn", default=False)
+"""Whether the run that loads a state asks something new, and so goes on from nothing that lives for one turn."""
+
+
 class _ChecksKind(_Base):
     """To be mixed in before a channel of LangGraph's. Whatever loads a state, for a turn, a resume or a reader, makes
-    its channels by these two methods."""
+    its channels by these methods."""
 
     __slots__ = ()
     _kind: type = object
+    _of_turn = False
 
     def from_checkpoint(self, checkpoint: Any) -> Self:
-        """As LangGraph's.
+        """The channel with a kept value; empty when a new turn empties it anyway and the value is damaged.
 
         Raises:
             StorageDamaged: the value is of another kind; the thread is not known here.
         """
-        return self._checked(super().from_checkpoint(checkpoint))  # type: ignore[safe-super]
+        channel: Self = super().from_checkpoint(checkpoint)  # type: ignore[safe-super]
+        if self._of_turn and begins_turn.get() and (fault := channel._fault()):
+            _log.warning(
+                "The value of '%s' of the turn before was damaged (%s); the new turn replaces it.", self.key, fault
+            )
+            return super().from_checkpoint(MISSING)  # type: ignore[safe-super]
+        return channel._checked("the value of")
 
-    def replay_writes(self, writes: Sequence[Any]) -> None:
-        """As that of a `DeltaChannel`.
+    def update(self, values: Sequence[Any]) -> bool:
+        """Takes what steps wrote just now, and on a resume what was kept of them.
 
         Raises:
             StorageDamaged: as for `from_checkpoint`.
         """
-        try:
+        with self._told():
+            changed: bool = super().update(values)  # type: ignore[safe-super]
+        self._checked("what was written to")
+        return changed
+
+    def replay_writes(self, writes: Sequence[Any]) -> None:
+        """Takes what steps wrote since a snapshot, as a `DeltaChannel` does.
+
+        Raises:
+            StorageDamaged: as for `from_checkpoint`.
+        """
+        with self._told():
             super().replay_writes(writes)  # type: ignore[misc]
+        self._checked("the value of")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except InvalidUpdateError:
+            # A rule of the channel, such as one value a step, and none about what the value is.
+            raise
         except Exception as error:
             raise _damaged(f"what was written to '{self.key}' ({type(error).__name__})") from error
-        self._checked(self)
 
-    def _checked(self, channel: Self) -> Self:
-        if channel.is_available() and not isinstance(value := channel.get(), self._kind):
-            found, wanted = type(value).__name__, self._kind.__name__
-            raise _damaged(f"the value of '{self.key}' ({found} in place of {wanted})")
-        return channel
+    def _checked(self, row: str) -> Self:
+        if fault := self._fault():
+            raise _damaged(f"{row} '{self.key}' ({fault})")
+        return self
+
+    def _fault(self) -> str:
+        if not self.is_available() or isinstance(value := self.get(), self._kind):
+            return ""
+        return f"{type(value).__name__} in place of {self._kind.__name__}"
+
+
+class _ChecksTasks(_ChecksKind):
+    """As `_ChecksKind`, for the tasks of a fan-out, of which LangGraph passes over what is none."""
+
+    __slots__ = ()
+    values: Any
+
+    def _fault(self) -> str:
+        tasks = self.values if isinstance(self.values, list) else [self.values]
+        wrong = [type(one).__name__ for one in tasks if not isinstance(one, Send)]
+        return f"{wrong[0]} in place of a task" if wrong else ""
 
 
 def with_kept_shapes(channels: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[str, Any]:
-    """`channels` of a compiled graph, of which those that its state has `declared` check what they take.
+    """`channels` of a compiled graph, of which those that its state has `declared`, and its tasks, check what they
+    take.
 
     Raises while a state is loaded: see `_ChecksKind`.
     """
-    return {name: _checking(channel) if name in declared else channel for name, channel in channels.items()}
+    of_turn = {name for name, life in lifetimes().items() if life.kind == "turn"}
+    checked = {
+        name: _checking(name, one, _ChecksTasks if name == TASKS else _ChecksKind, of_turn=name in of_turn)
+        for name, one in channels.items()
+        if name in declared or name == TASKS
+    }
+    return {**channels, **checked}
 
 
-def _checking(channel: BaseChannel[Any, Any, Any]) -> Any:
+def _checking(name: str, channel: BaseChannel[Any, Any, Any], check: type[Any], *, of_turn: bool) -> Any:
     kind = type(channel)
     checked = channel.copy()
-    parts = {"__slots__": (), "_kind": _kind(channel.ValueType), "__doc__": kind.__doc__}
-    checked.__class__ = type(kind.__name__, (_ChecksKind, kind), parts)
+    # LangGraph names only those of the state.
+    checked.key = name
+    parts = {"__slots__": (), "__doc__": kind.__doc__, "_kind": _kind(channel.ValueType), "_of_turn": of_turn}
+    checked.__class__ = type(kind.__name__, (check, kind), parts)
     return checked
+
+
+def check_update(channels: Mapping[str, Any], update: Any) -> None:
+    """Nothing, when an edit of a state gives each channel what it can hold.
+
+    Raises:
+        InputInvalid: it does not.
+    """
+    for name, value in update.items() if isinstance(update, dict) else ():
+        if getattr(channels.get(name), "_of_turn", False) and not isinstance(value, dict | Overwrite):
+            raise InputInvalid(f"'{name}' of a turn's state is a mapping, and {type(value).__name__} was given for it.")
 
 
 def _kind(annotation: Any) -> type:

@@ -6,14 +6,15 @@ Loaded only where a configuration asks for it.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.store.base import Op, Result
 from langgraph.store.postgres.aio import AsyncPostgresStore
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
@@ -73,10 +74,28 @@ class PooledPostgresSaver(TellsDamage, AsyncPostgresSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """As LangGraph's."""
-        written = await super().aput(config, checkpoint, metadata, new_versions)
+        """As LangGraph's.
+
+        Raises:
+            StorageLocked: another session held the table.
+            StorageUnavailable: the server does not answer, has no room, or is read-only.
+        """
+        with _told_as_ours():
+            written = await super().aput(config, checkpoint, metadata, new_versions)
         note_own(config, checkpoint)
         return written
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """As LangGraph's; raises as `aput` does."""
+        with _told_as_ours():
+            await super().aput_writes(config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """As LangGraph's; raises as `aput` does."""
+        with _told_as_ours():
+            await super().adelete_thread(thread_id)
 
     async def storage_error(self, error: Exception) -> GroundGraphError | None:
         """See `server_error`."""
@@ -99,6 +118,15 @@ class PooledPostgresSaver(TellsDamage, AsyncPostgresSaver):
 def _with_values(checkpoint: Any) -> Any:
     """A checkpoint as its row holds it, whose values may all stand in rows of their own."""
     return {"channel_values": {}, **checkpoint} if isinstance(checkpoint, dict) else checkpoint
+
+
+class _PooledPostgresStore(AsyncPostgresStore):
+    """LangGraph's store, whose errors of the server are ours."""
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """As LangGraph's; raises as `PooledPostgresSaver.aput` does."""
+        with _told_as_ours():
+            return await super().abatch(ops)
 
 
 class _OncePerOutage(logging.Filter):
@@ -152,7 +180,8 @@ class PostgresStorage:
             StorageUnavailable: as for `saver`.
         """
         pool, claims = await self._pool(url, pool_size)
-        store = await self._stack.enter_async_context(AsyncPostgresStore(pool, deserializer=readable_value))
+        store = _PooledPostgresStore(pool, deserializer=readable_value)
+        await self._stack.enter_async_context(store)
         async with _setting_up(claims):
             await store.setup()
         return store
@@ -192,9 +221,16 @@ async def _bounded(connection: Any) -> None:
 @asynccontextmanager
 async def _setting_up(claims: ThreadClaims) -> AsyncIterator[None]:
     """One process at a time makes or migrates the tables."""
-    try:
+    with _told_as_ours():
         async with claims.hold("groundgraph setup", _SETUP_SECONDS):
             yield
+
+
+@contextmanager
+def _told_as_ours() -> Iterator[None]:
+    """Errors of the server as typed ones; see `server_error`."""
+    try:
+        yield
     except Exception as error:
         told = server_error(error)
         if told is None:

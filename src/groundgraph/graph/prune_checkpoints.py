@@ -15,6 +15,7 @@ from groundgraph.core.errors import ConfigurationError, InputInvalid, StorageDam
 from groundgraph.core.evidence_store import NAMESPACE
 from groundgraph.core.provenance import provenance_namespace, turn_of_thread
 from groundgraph.core.thread_id import checked_thread_id
+from groundgraph.graph.damaged_rows import damaged
 from groundgraph.graph.evidence_references import items_below, keys_in, referred
 from groundgraph.graph.forget_thread import remove_thread, remove_unused
 from groundgraph.graph.sqlite_errors import sqlite_error
@@ -203,7 +204,7 @@ class _Pruning:
         """The checkpoints, the newest first, and when that was written."""
         points, last = list[TurnPoint](), datetime.min.replace(tzinfo=UTC)
         async for one in self.saver.alist({"configurable": {"thread_id": thread, "checkpoint_ns": ""}}):
-            last = max(last, datetime.fromisoformat(one.checkpoint["ts"]))
+            last = max(last, _written_at(thread, one.checkpoint))
             points.append(_point(one))
         return points, last
 
@@ -235,6 +236,17 @@ class _Pruning:
     def _holders(self) -> list[Any]:
         """What holds a connection to a file."""
         return [one for one in (self.saver, self.graph.store) if getattr(one, "conn", None) is not None]
+
+
+def _written_at(thread: str, checkpoint: Mapping[str, Any]) -> datetime:
+    """
+    Raises:
+        StorageDamaged: the checkpoint does not say when it was written.
+    """
+    try:
+        return datetime.fromisoformat(checkpoint["ts"]).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise damaged(thread, f"the checkpoint {checkpoint['id']}", "has no date") from error
 
 
 def _point(one: Any) -> TurnPoint:

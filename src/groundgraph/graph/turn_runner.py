@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -13,10 +13,16 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.graph import Graph
 from langgraph._internal._config import ensure_config
-from langgraph._internal._constants import CONF, CONFIG_KEY_CHECKPOINTER, CONFIG_KEY_RUNTIME, CONFIG_KEY_TASK_ID
+from langgraph._internal._constants import (
+    CONF,
+    CONFIG_KEY_CHECKPOINTER,
+    CONFIG_KEY_RESUMING,
+    CONFIG_KEY_RUNTIME,
+    CONFIG_KEY_TASK_ID,
+)
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import StateSnapshot
+from langgraph.types import Command, StateSnapshot, StateUpdate
 
 from groundgraph.core.backpressure import Backpressure
 from groundgraph.core.backpressure import current as current_backpressure
@@ -30,7 +36,7 @@ from groundgraph.core.turn_work import TurnWork
 from groundgraph.core.turn_work import current as current_work
 from groundgraph.graph.background_loop import iterate_in_background, run_in_background, running_loop
 from groundgraph.graph.damaged_rows import damaged
-from groundgraph.graph.kept_shapes import with_kept_shapes
+from groundgraph.graph.kept_shapes import begins_turn, check_update, with_kept_shapes
 from groundgraph.graph.lost_outputs import lacks_outputs, with_outputs
 from groundgraph.graph.own_checkpoints import own_checkpoints
 from groundgraph.graph.resources import Resources
@@ -116,7 +122,8 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             try:
                 last: Any = None
                 own = foreign.own if foreign else None
-                while (item := await _next(items, ends_at, backpressure, allowance, work, own)) is not _END:
+                anew = _begins_turn(given, full)
+                while (item := await _next(items, ends_at, backpressure, allowance, work, own, anew)) is not _END:
                     last = item
                     yield item
                 if foreign is not None:
@@ -244,6 +251,20 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
                 raise
             raise told from error
 
+    async def abulk_update_state(
+        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> RunnableConfig:
+        """As LangGraph's.
+
+        Raises:
+            InputInvalid: a channel would be given what it cannot hold.
+            StorageDamaged: what is kept of the thread cannot be read.
+        """
+        for edit in (edit for edits in supersteps for edit in edits):
+            check_update(self.channels, edit.values)
+        with self._damage_named(config):
+            return await super().abulk_update_state(config, supersteps)
+
     def get_state_history(
         self, config: RunnableConfig, *, filter: dict[str, Any] | None = None, **kwargs: Any
     ) -> Iterator[StateSnapshot]:
@@ -296,6 +317,7 @@ async def _next(
     allowance: ChainAllowance,
     work: TurnWork,
     own: set[str] | None,
+    anew: bool,
 ) -> Any:
     """The next item, produced under this turn's deadline and within what its chains may call.
 
@@ -304,6 +326,7 @@ async def _next(
     """
     deadline = turn_ends_at.set(ends_at)
     waiting = current_work.set(work)
+    beginning = begins_turn.set(anew)
     writing = own_checkpoints.set(own) if own is not None else None
     allowed = chain_allowance.set(allowance)
     reader = current_backpressure.set(backpressure) if backpressure else None
@@ -319,8 +342,15 @@ async def _next(
         if writing:
             own_checkpoints.reset(writing)
         chain_allowance.reset(allowed)
+        begins_turn.reset(beginning)
         current_work.reset(waiting)
         turn_ends_at.reset(deadline)
+
+
+def _begins_turn(given: Any, config: RunnableConfig) -> bool:
+    """Whether a run surely begins a turn, by LangGraph's rule: a run with an id may be one that is tried again."""
+    resumes = config.get(CONF, {}).get(CONFIG_KEY_RESUMING) or config.get("metadata", {}).get("run_id")
+    return given is not None and not isinstance(given, Command) and not resumes
 
 
 def _earlier(outer: float | None, own: float) -> float:

@@ -18,8 +18,11 @@ from groundgraph.prompts import Prompts
 
 
 def waits_for_review(state: Any) -> bool:
-    """Whether the turn in `state` waits for a person's decision."""
+    """Whether the turn in `state` waits for a person's decision, and can be recorded."""
     draft = state.get("draft") or {}
+    if not state.keys() >= {"turn", "intent", "ranking"}:
+        # What of a turn was damaged in storage is not there for the next one.
+        return False
     return bool(draft) and "review" not in draft and (state.get("check") or {}).get("verdict") == "review"
 
 
