@@ -15,7 +15,8 @@ SUPPORT = Path(__file__).parent / "support"
 MAY_IMPORT = {
     "core": set(),
     "prompts": {"core"},
-    "sources": {"core"},
+    "search": {"core"},
+    "sources": {"core", "search"},
     "chains": {"core", "prompts"},
     "nodes": {"core", "prompts", "chains", "sources"},
     "graph": {"core", "prompts", "chains", "sources", "nodes"},

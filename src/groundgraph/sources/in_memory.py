@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 from groundgraph.core.errors import ConfigurationError, Problem
@@ -13,6 +14,8 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.lexical import bm25, idf
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.text import query_stems, stems
+from groundgraph.search.passage import Passage, Pool
+from groundgraph.search.rank import RankedPassage, rank
 from groundgraph.sources.contract import GroundedSource, SourceOptions
 
 Record = str | Mapping[str, Any] | SourceResult
@@ -95,15 +98,10 @@ class InMemorySource(GroundedSource):
             for number, part in postings:
                 scores[number] += weight * part
                 held[number] += 1
-        kept: list[SourceResult] = []
-        for number in sorted(scores, key=lambda number: (-scores[number], number)):
-            result = self._results[number]
-            relevance = held[number] / len(asked)
-            if relevance >= score_threshold and matches(filters, result.metadata):
-                kept.append(_scored(result, relevance, scores[number]))
-                if len(kept) == top_k:
-                    break
-        return kept
+        pool = Pool([Passage(number, score, held[number] / len(asked)) for number, score in scores.items()])
+        ranked = rank([pool], threshold=score_threshold)
+        kept = (one for one in ranked if matches(filters, self._results[one.key].metadata))
+        return [_scored(self._results[one.key], one) for one in islice(kept, max(0, top_k))]
 
     def _to_result(self, number: int, record: Record) -> SourceResult:
         if isinstance(record, SourceResult):
@@ -130,15 +128,15 @@ def _searched_text(result: SourceResult) -> str:
     return "\n".join((*named, result.content))
 
 
-def _scored(result: SourceResult, relevance: float, score: float) -> SourceResult:
+def _scored(result: SourceResult, ranked: RankedPassage) -> SourceResult:
     return SourceResult(
         content=result.content,
         source_id=result.source_id,
         source_name=result.source_name,
         source_type=result.source_type,
-        relevance=relevance,
+        relevance=ranked.relevance,
         metadata=result.metadata,
-        score=score,
+        score=ranked.score,
     )
 
 

@@ -27,7 +27,7 @@ from groundgraph.sources.conformance import check_source
 from groundgraph.sources.contract import SourceOptions, source_types
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.sources.knowledge_base.allowed import AllowedChunks
-from groundgraph.sources.knowledge_base.search import _Search, question_of
+from groundgraph.sources.knowledge_base.search import question_of, statement
 
 GUIDE = """# OAuth Guide
 
@@ -362,8 +362,8 @@ async def test_l6_rare_seeds_keep_the_best_chunks_and_common_ones_fill_up(tmp_pa
     documents = [Document(f"d{n}", f"common words here {'rare' if n < 3 else ''}") for n in range(300)]
     async with base(tmp_path, *documents) as source:
         everything = [result.source_id for result in await ask(source, "rare common words", top_k=200)]
-        monkeypatch.setattr("groundgraph.sources.knowledge_base.search.RANKED_CHUNKS", 10)
-        monkeypatch.setattr("groundgraph.sources.knowledge_base.search.MIN_SEEDS", 1)
+        monkeypatch.setattr("groundgraph.search.seeds.RANKED_TEXTS", 10)
+        monkeypatch.setattr("groundgraph.search.seeds.MIN_SEEDS", 1)
         assert [result.source_id for result in await ask(source, "rare common words", top_k=3)] == everything[:3]
         assert [result.source_id for result in await ask(source, "rare common words", top_k=200)] == everything
         only_rare = await ask(source, "rare common words", top_k=200, score_threshold=0.9)
@@ -374,9 +374,8 @@ async def test_l6_the_text_index_is_searched_once_also_with_seeds_and_filters(tm
     await fill(tmp_path / "kb.sqlite", [Document(f"d{n}", "apple pear fig") for n in range(50)])
     connection = sqlite3.connect(tmp_path / "kb.sqlite")
     question = question_of(connection, "apple pear fig")
-    run = _Search(connection, question, AllowedChunks("[1, 2]", "[]", 2), 10, 0.0)
-    statement, values = run._statement(["appl"])
-    plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values)]
+    selecting, values = statement(question, ["appl"], AllowedChunks("[1, 2]", "[]", 2), 10)
+    plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {selecting}", values)]
     connection.close()
     index = [line for line in plan if "SCAN text_stems" in line]
     assert len(index) == 2, "once for the question, once for the seeds"

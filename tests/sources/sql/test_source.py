@@ -406,7 +406,8 @@ def plan_of(path, statement, values):
 
 
 async def test_l5_the_text_index_is_searched_once_whatever_the_filter(plant, tmp_path):
-    from groundgraph.sources.sql.search_rows import Allowed, _statement, read_question
+    from groundgraph.sources.sql.search_rows import Allowed, read_question
+    from groundgraph.sources.sql.search_rows import statement as selecting
 
     index = tmp_path / "index.sqlite"
     async with opened(plant, table="pumps", index=index) as source:
@@ -414,7 +415,7 @@ async def test_l5_the_text_index_is_searched_once_whatever_the_filter(plant, tmp
     connection = sqlite3.connect(index)
     question = read_question(connection, QUESTION)
     connection.close()
-    statement, values = _statement(question, list(question.df)[:1], [1], Allowed("[1, 2, 3]", 3), 10)
+    statement, values = selecting(question, list(question.df)[:1], [1], Allowed("[1, 2, 3]", 3), 10)
     lines = [line for line in plan_of(index, statement, values) if "row_stems VIRTUAL TABLE" in line]
     assert len(lines) == 2  # the seeds and the question
     assert not any("=" in line.split("INDEX")[1] for line in lines)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from groundgraph.core.filters import matches
 from groundgraph.core.lemmatizer import Lemmatizer, lemmas
 from groundgraph.core.text import words
+from groundgraph.search.question import Question
+from groundgraph.search.scorer import CHUNKS
 from groundgraph.sources.cascade.knowledge import Knowledge
-from groundgraph.sources.knowledge_base.ranking import HEADING_WEIGHT, Question
 
 Phrase = tuple[str, ...]
 
@@ -29,7 +30,7 @@ class SectionIndex:
     Attributes:
         knowledge: what is indexed.
         lemmas: per section.
-        postings: per lemma, the sections that hold it with how often, as `Ranking` counts.
+        postings: per lemma, the sections that hold it with how often, as `Scorer` counts.
         phrases: the keywords and titles, each with its sections.
         phrase_lengths: per first word, how many words the keywords and titles have that begin with it.
     """
@@ -58,7 +59,7 @@ class SectionIndex:
         for lemma in held.body:
             self.postings[lemma][number] += 1
         for lemma in held.headings:
-            self.postings[lemma][number] += HEADING_WEIGHT
+            self.postings[lemma][number] += CHUNKS.above_weight
 
     def length(self, number: int) -> int:
         """How many lemmas a section has."""

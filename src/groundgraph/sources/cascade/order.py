@@ -1,7 +1,7 @@
 """The hits of all stages in one order.
 
 Fused, a section counts by all that the stages say of it: BM25 and cosine by relative score as in a knowledge base
-(`groundgraph.sources.knowledge_base.fuse`), and on top, as a nudge, the share of the question that its keywords
+(`groundgraph.search.fuse`), and on top, as a nudge, the share of the question that its keywords
 literally cover. So a keyword that happens to stand in a long question moves little, and one that is the question
 decides. RRF would count the place in each list and not how good the hit is.
 """
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from groundgraph.core.cascade_settings import RetrieverSettings, StageName
+from groundgraph.search.fuse import fused_scores
 from groundgraph.sources.cascade.found import SearchResult
 from groundgraph.sources.cascade.search import Search, StageScores
-from groundgraph.sources.knowledge_base.fuse import fused_scores
 
 # What keywords that cover the whole question add to a score whose best is 1.
 EXACT_WEIGHT = 0.25

@@ -13,9 +13,10 @@ from groundgraph.core.cascade_settings import RetrieverSettings, StageName
 from groundgraph.core.lemmatizer import Lemmatizer, query_lemmas
 from groundgraph.core.lexical import bm25
 from groundgraph.core.text import words
+from groundgraph.search.question import Question
+from groundgraph.search.scorer import K1, Scorer
 from groundgraph.sources.cascade.index import Phrase, SectionIndex
 from groundgraph.sources.cascade.section import Section
-from groundgraph.sources.knowledge_base.ranking import K1, Question, Ranking
 
 # The best sections by BM25 that are ranked in full, the nearest by vector that are looked at.
 RANKED = 256
@@ -75,7 +76,7 @@ class Search:
         asked = index.question(query_lemmas(text, lemmatizer))
         self.question = _rarest(asked)
         self._weigh(asked)
-        self.ranking = Ranking(self.question)
+        self.scorer = Scorer(self.question)
         self.scores: dict[StageName, StageScores] = {}
         self._cosines: Any = None
 
@@ -83,7 +84,7 @@ class Search:
         """What each lemma weighs for relevance; of those that are not searched for, the ones that nothing holds count,
         so that one word in a page about something else stays one word in a page."""
         cut = asked.df.keys() - self.question.df.keys()
-        weights = replace(asked, chunks=max(asked.chunks, LARGE)).relevance_weights()
+        weights = replace(asked, texts=max(asked.texts, LARGE)).relevance_weights()
         self._weights = {lemma: weight for lemma, weight in weights.items() if lemma not in cut}
         self._weight = sum(self._weights.values())
         known = sum(self._weights[lemma] for lemma in self.question.df)
@@ -149,7 +150,7 @@ class Search:
 
     def _rank(self, number: int) -> float:
         held = self._index.lemmas[number]
-        return self.ranking.score(held.body, held.headings)
+        return self.scorer.score(held.body, held.headings)
 
     def run_semantic(self, cosines: Any) -> StageScores:
         """The cosines of question and sections: an array with one number per section, NaN for one without a vector."""
@@ -192,4 +193,4 @@ def _rarest(question: Question) -> Question:
     kept = set(sorted(question.df, key=lambda lemma: (question.df[lemma], lemma))[:MAX_LEMMAS])
     df: Mapping[str, int] = {lemma: count for lemma, count in question.df.items() if lemma in kept}
     stems: Sequence[str] = [lemma for lemma in question.stems if lemma in kept]
-    return Question(stems, df, question.chunks, question.average_length)
+    return Question(stems, df, question.texts, question.average_length)

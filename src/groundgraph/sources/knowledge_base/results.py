@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from groundgraph.core.chain import Match
 from groundgraph.core.document import DOCUMENTS
-from groundgraph.sources.knowledge_base.found import Found
+from groundgraph.search.rank import RankedPassage
 from groundgraph.sources.knowledge_base.stored_chunk import OWN_METADATA, StoredChunk, match_of
 
 _SELECT = (
@@ -19,11 +19,11 @@ _SELECT = (
 )
 
 
-def matches_of(connection: sqlite3.Connection, found: Sequence[Found], source_name: str) -> list[Match]:
-    """The chunks of `found` as evidence, in their order."""
-    rows = connection.execute(_SELECT, (json.dumps([one.chunk_id for one in found]),))
+def matches_of(connection: sqlite3.Connection, ranked: Sequence[RankedPassage], source_name: str) -> list[Match]:
+    """The chunks of `ranked` as evidence, in their order."""
+    rows = connection.execute(_SELECT, (json.dumps([one.key for one in ranked]),))
     by_id = {row[0]: _chunk(*row[1:]) for row in rows}
-    return [match_of(one, by_id[one.chunk_id], source_name) for one in found]
+    return [match_of(one, by_id[one.key], source_name) for one in ranked]
 
 
 def _chunk(

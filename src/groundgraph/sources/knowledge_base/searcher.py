@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -13,21 +11,21 @@ from typing import Any, Protocol, TypeVar
 from groundgraph.core.blocking import run_blocking
 from groundgraph.core.chain import Match
 from groundgraph.core.knowledge_store import BaseIdentity
+from groundgraph.search.recent import Recent
 from groundgraph.sources.knowledge_base import results
 from groundgraph.sources.knowledge_base.allowed import AllowedChunks, allowed_chunks
 from groundgraph.sources.knowledge_base.base_searcher import Search
 from groundgraph.sources.knowledge_base.between import texts_between
 from groundgraph.sources.knowledge_base.connections import ReadConnections
-from groundgraph.sources.knowledge_base.hybrid import VectorQuery, find
 from groundgraph.sources.knowledge_base.identity import check_model, has_vectors, identity_of
 from groundgraph.sources.knowledge_base.results import matches_of
 from groundgraph.sources.knowledge_base.revision import Revision, reading
+from groundgraph.sources.knowledge_base.search import VectorQuery, find
 from groundgraph.sources.knowledge_base.vectors import OutdatedSnapshot, VectorCache, Vectors
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-_KEPT_FILTERS = 32
 _ATTEMPTS = 3
 
 
@@ -49,8 +47,7 @@ class Searcher:
         self._source_name = source_name
         self._connections = ReadConnections(path, lock_timeout)
         self._vectors = VectorCache()
-        self._allowed: OrderedDict[tuple[str, Revision], AllowedChunks] = OrderedDict()
-        self._guard = threading.Lock()
+        self._allowed: Recent[AllowedChunks] = Recent()
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """What `work` returns, in one state of the base; see `ReadConnections.run` for what is raised."""
@@ -159,17 +156,7 @@ class Searcher:
         self, connection: sqlite3.Connection, revision: Revision, filters: Mapping[str, Any]
     ) -> AllowedChunks:
         key = (json.dumps(filters, sort_keys=True), revision)
-        with self._guard:
-            known = self._allowed.get(key)
-            if known:
-                self._allowed.move_to_end(key)
-                return known
-        allowed = allowed_chunks(connection, filters)
-        with self._guard:
-            self._allowed[key] = allowed
-            while len(self._allowed) > _KEPT_FILTERS:
-                self._allowed.popitem(last=False)
-        return allowed
+        return self._allowed.value(key, lambda: allowed_chunks(connection, filters))
 
 
 class FileSearcher:

@@ -11,7 +11,7 @@ from groundgraph.core.document import DOCUMENTS
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.original import FILE_LINE, FILE_ROW, FILE_SHEET, FILE_TEXT
 from groundgraph.core.text import stems
-from groundgraph.sources.knowledge_base.found import Found
+from groundgraph.search.rank import RankedPassage
 
 SOURCE_TYPE = "knowledge_base"
 # What every result carries; fields of documents and of their parts stand beside these.
@@ -44,19 +44,19 @@ class StoredChunk:
     text: str = field(repr=False)
 
 
-def match_of(found: Found, chunk: StoredChunk, source_name: str) -> Match:
+def match_of(ranked: RankedPassage, chunk: StoredChunk, source_name: str) -> Match:
     """`chunk` as evidence, with the scores that the search gave it."""
     result = SourceResult(
         content=chunk.text,
         source_id=f"{chunk.document}#{chunk.position}",
         source_name=source_name,
         source_type=SOURCE_TYPE,
-        relevance=found.relevance,
+        relevance=ranked.relevance,
         metadata=_metadata(chunk),
-        score=found.score,
-        scores={**found.scores, "match": found.match_score},
+        score=ranked.score,
+        scores={**ranked.scores, "match": ranked.match_score},
     )
-    return Match(result, found.match_score)
+    return Match(result, ranked.match_score)
 
 
 def _metadata(chunk: StoredChunk) -> dict[str, Any]:

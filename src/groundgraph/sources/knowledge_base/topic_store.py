@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from groundgraph.core.blocking import run_blocking
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.topic_store import Outline, PassageVectors, Place
+from groundgraph.search.rank import RankedPassage
 from groundgraph.sources.knowledge_base.allowed import AllowedChunks
 from groundgraph.sources.knowledge_base.chained_topic_store import ChainedTopicStore
-from groundgraph.sources.knowledge_base.found import Found
 from groundgraph.sources.knowledge_base.results import matches_of
 from groundgraph.sources.knowledge_base.revision import Revision
 from groundgraph.sources.knowledge_base.searcher import Searcher
@@ -109,7 +109,7 @@ def _passages(
     if allowed is not None:
         listed = set(allowed.chunk_rows()) | _of_documents(connection, rows, allowed)
         rows = rows & listed if allowed.listed else rows - listed
-    found = [Found(row, 0.0, 0.0, 0.0, {}) for row in rows]
+    found = [RankedPassage(row) for row in rows]
     return {match.result.source_id: match.result for match in matches_of(connection, found, source_name)}
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.evidence import SourceResult
+from groundgraph.search.rank import RankedPassage
+from groundgraph.search.recent import Recent
 from groundgraph.sources.sql.any_database import AnyDatabase
 from groundgraph.sources.sql.conditions import may_match
 from groundgraph.sources.sql.database import SqliteDatabase
@@ -18,12 +20,11 @@ from groundgraph.sources.sql.introspect import ROWID_BITS, Wanted
 from groundgraph.sources.sql.keep_index import IndexKeeper
 from groundgraph.sources.sql.records import MemoryTable
 from groundgraph.sources.sql.route_tables import route_tables
-from groundgraph.sources.sql.search_rows import Allowed, RowHit, read_question, search_rows
+from groundgraph.sources.sql.search_rows import Allowed, read_question, search_rows
 from groundgraph.sources.sql.search_user_fts import search_user_fts
 from groundgraph.sources.sql.shape import TableShape
 from groundgraph.sources.sql.version import Version
 
-_KEPT_FILTERS = 32
 # How often a query looks for its index when another source takes the same file.
 _TRIES = 5
 
@@ -59,7 +60,7 @@ class IndexedEngine(SqlEngine):
         self._fts = fts
         self._records = records
         self._advice = advice
-        self._allowed: OrderedDict[tuple[str, Version, int], Allowed] = OrderedDict()
+        self._allowed: Recent[Allowed] = Recent()
 
     def refresh(self) -> None:
         """Bring the index up to date."""
@@ -122,19 +123,17 @@ class IndexedEngine(SqlEngine):
         )
 
     def _results(
-        self, slots: Mapping[int, TableShape], hits: Sequence[RowHit], filters: Filters, *, fresh: bool
+        self, slots: Mapping[int, TableShape], ranked: Sequence[RankedPassage], filters: Filters, *, fresh: bool
     ) -> list[SourceResult]:
-        rows = {
-            slot: self._database.fetch(slots[slot], [hit.key for hit in hits if hit.slot == slot], filters)
-            for slot in {hit.slot for hit in hits}
-        }
-        # A row that was deleted since the index saw it, or that the filters keep no more, is not there to be shown.
-        present = [hit for hit in hits if hit.key in rows[hit.slot]]
+        keys: dict[int, list[Any]] = {}
+        for one in ranked:
+            keys.setdefault(one.key[0], []).append(one.payload)
+        rows = {slot: self._database.fetch(slots[slot], wanted, filters) for slot, wanted in keys.items()}
         return [
-            self._result(
-                slots[hit.slot], rows[hit.slot][hit.key], relevance=hit.relevance, score=hit.score, fresh=fresh
-            )
-            for hit in present
+            self._result(slots[slot], rows[slot][key], relevance=one.relevance, score=one.score, fresh=fresh)
+            for one, slot, key in ((one, one.key[0], one.payload) for one in ranked)
+            # A row that was deleted since the index saw it, or that the filters keep no more, is not there to be shown.
+            if key in rows[slot]
         ]
 
     def _allowed_rows(
@@ -146,21 +145,16 @@ class IndexedEngine(SqlEngine):
         # While an update runs, the index has not all of the rows that the database has in the same version.
         (changes,) = index.execute("SELECT changes FROM state").fetchone()
         key = (json.dumps([dict(filters), sorted(slots)], sort_keys=True), version, changes)
-        with self._guard:
-            if key in self._allowed:
-                self._allowed.move_to_end(key)
-                return self._allowed[key]
-        numbers = [
-            _index_numbers(index, slot, shape, self._database.keys(shape, filters, slot << ROWID_BITS))
-            for slot, shape in slots.items()
-        ]
-        joined = ",".join(part for part in numbers if part)
-        allowed = Allowed(f"[{joined}]", joined.count(",") + 1 if joined else 0)
-        with self._guard:
-            self._allowed[key] = allowed
-            while len(self._allowed) > _KEPT_FILTERS:
-                self._allowed.popitem(last=False)
-        return allowed
+
+        def made() -> Allowed:
+            numbers = [
+                _index_numbers(index, slot, shape, self._database.keys(shape, filters, slot << ROWID_BITS))
+                for slot, shape in slots.items()
+            ]
+            joined = ",".join(part for part in numbers if part)
+            return Allowed(f"[{joined}]", joined.count(",") + 1 if joined else 0)
+
+        return self._allowed.value(key, made)
 
     def close(self) -> None:
         """Close the database and its index."""

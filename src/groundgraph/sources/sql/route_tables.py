@@ -7,7 +7,7 @@ import sqlite3
 from collections import defaultdict
 
 from groundgraph.core.lexical import idf
-from groundgraph.sources.knowledge_base.ranking import Question
+from groundgraph.search.question import Question
 
 HEADER_WEIGHT = 4.0
 K1 = 1.2

@@ -1,41 +1,34 @@
 """Finding rows for a question in the index: one search of the text index, whatever the filters.
 
-The question goes in as OR over its stems. When they are in very many rows, only rows with one of the rarer stems (the
-seeds) are ranked, as in the knowledge base. The index's BM25 picks the candidates, and the knowledge base's ranking
-(BM25 with a bonus for neighbouring words) orders them. The relevance of R3 says how much of the question a row holds;
-it knows nothing of how rare a word is, so as an order it finds less: nDCG@10 .932 against .951 on clapnq.
+The index's BM25 picks the candidates, and BM25 with a bonus for neighbouring words orders them, as in a knowledge base.
+The relevance of R3 says how much of the question a row holds; it knows nothing of how rare a word is, so as an order it
+finds less: nDCG@10 .932 against .951 on clapnq.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from groundgraph.core.text import query_stems
-from groundgraph.sources.knowledge_base.ranking import Question, Ranking
-from groundgraph.sources.knowledge_base.search import MAX_STEMS, any_of, seeds_of
+from groundgraph.search.full_text import best_rows
+from groundgraph.search.passage import Passage, Pool
+from groundgraph.search.question import Question
+from groundgraph.search.rank import RankedPassage, rank
+from groundgraph.search.scorer import Rule, Scorer
+from groundgraph.search.seeds import by_seeds, seeds_of
 from groundgraph.sources.sql.introspect import ROWID_BITS
 
 # The best rows by the index's BM25 that are looked at. A row further down is not found, however well it covers the
 # question. On the public sets 24 and 128 rows find the same to .001 nDCG@10.
 CANDIDATES = 64
-CONTENT, OTHER, FLOOR = 1.0, 0.5, 0.05
-# In the order a word in another field counts as one in the content: what the other fields are is not known, and with
-# half of that nDCG@10 on clapnq is .008 lower, with twice as much the same.
-OTHER_WEIGHT = 1
-
-
-@dataclass(frozen=True)
-class RowHit:
-    """A row that was found: its table's slot, its key, and the numbers of `SourceResult`."""
-
-    slot: int
-    key: Any
-    relevance: float
-    score: float
+# R3: the mean over the stems of the best field that holds each. In the order a word in another field counts as one in
+# the content: what the other fields are is not known, and with half of that nDCG@10 on clapnq is .008 lower, with twice
+# as much the same.
+ROWS = Rule(above_weight=1, by_rarity=False, above_share=0.5, floor=0.05)
 
 
 @dataclass(frozen=True)
@@ -44,12 +37,6 @@ class Allowed:
 
     numbers: str
     count: int
-
-
-def relevance(asked: Sequence[str], content: Collection[str], other: Collection[str]) -> float:
-    """The mean over the stems of a question of the best field that holds each; at least `FLOOR` (R3)."""
-    held = sum(CONTENT if stem in content else OTHER if stem in other else 0.0 for stem in asked)
-    return max(FLOOR, held / len(asked)) if asked else FLOOR
 
 
 def read_question(index: sqlite3.Connection, text: str) -> Question:
@@ -72,8 +59,8 @@ def search_rows(
     allowed: Allowed | None = None,
     top_k: int = 5,
     score_threshold: float = 0.0,
-) -> list[RowHit]:
-    """The best rows for `question`, at most `top_k`, the best by their score first.
+) -> list[RankedPassage]:
+    """The best rows for `question`, at most `top_k`, the best first; the payload is a row's key in its table.
 
     Args:
         index: the index.
@@ -85,48 +72,30 @@ def search_rows(
     """
     if top_k < 1 or not question.df or (allowed and not allowed.count):
         return []
-    limit = max(CANDIDATES, top_k)
+    scorer = Scorer(question, ROWS)
+
+    def look(seeds: Sequence[str]) -> list[Passage]:
+        rows = index.execute(*statement(question, seeds, slots, allowed, max(CANDIDATES, top_k)))
+        return [
+            scorer.passage((number >> ROWID_BITS, str(key)), content.split(), other.split(), payload=key)
+            for number, key, content, other in rows
+        ]
+
     seeds = seeds_of(question, allowed.count if allowed else None)
-
-    def found(seeds: Sequence[str]) -> list[RowHit]:
-        hits = _ranked(index, question, _statement(question, seeds, slots, allowed, limit))
-        return [hit for hit in hits if hit.relevance >= score_threshold]
-
-    hits = found(seeds)
-    # What only the other stems find can hold no more of the question than these.
-    others = 1 - len(seeds) / len(question.stems)
-    if len(hits) < top_k and len(seeds) < len(question.df) and max(FLOOR, others) >= score_threshold:
-        hits = found(list(question.df))
-    return hits[:top_k]
+    passages = by_seeds(scorer, question, seeds, look, top_k=top_k, threshold=score_threshold)
+    return list(rank([Pool(passages)], threshold=score_threshold, top_k=top_k))
 
 
-def _ranked(index: sqlite3.Connection, question: Question, statement: tuple[str, Mapping[str, Any]]) -> list[RowHit]:
-    ranking = Ranking(question, OTHER_WEIGHT)
-    hits = []
-    for number, key, content, other in index.execute(*statement):
-        held = (content.split(), other.split())
-        hits.append(RowHit(number >> ROWID_BITS, key, relevance(question.stems, *map(set, held)), ranking.score(*held)))
-    return sorted(hits, key=lambda hit: (-hit.score, -hit.relevance, hit.slot, str(hit.key)))
-
-
-def _statement(
+def statement(
     question: Question, seeds: Sequence[str], slots: Sequence[int], allowed: Allowed | None, limit: int
 ) -> tuple[str, dict[str, Any]]:
-    asked = list(question.df)[:MAX_STEMS]
-    values: dict[str, Any] = {"stems": any_of(asked), "limit": limit}
-    conditions = ["row_stems MATCH :stems"]
-    # The unary plus keeps SQLite from searching the text index once for each row number.
-    if len(seeds) < len(asked):
-        conditions.append("+rowid IN (SELECT rowid FROM row_stems WHERE row_stems MATCH :seeds)")
-        values["seeds"] = any_of(seeds)
+    """Selects the rows that hold one of `seeds`, the best by the index first; and its values."""
+    conditions: dict[str, dict[str, Any]] = {}
     if slots:
-        conditions.append(f"(+rowid >> {ROWID_BITS}) IN (SELECT value FROM json_each(:slots))")
-        values["slots"] = json.dumps(list(slots))
+        conditions[f"(+rowid >> {ROWID_BITS}) IN (SELECT value FROM json_each(:slots))"] = {
+            "slots": json.dumps(list(slots))
+        }
     if allowed:
-        conditions.append("+rowid IN (SELECT value FROM json_each(:allowed))")
-        values["allowed"] = allowed.numbers
-    ranked = (
-        "SELECT rowid AS id, bm25(row_stems, 1.0, 1.0) AS score FROM row_stems "
-        f"WHERE {' AND '.join(conditions)} ORDER BY score, id LIMIT :limit"
-    )
+        conditions["+rowid IN (SELECT value FROM json_each(:allowed))"] = {"allowed": allowed.numbers}
+    ranked, values = best_rows("row_stems", question, seeds, conditions, above_weight=ROWS.above_weight, limit=limit)
     return f"SELECT id, key, content, other FROM ({ranked}) CROSS JOIN rows USING (id)", values

@@ -10,16 +10,20 @@ from sqlalchemy import table as table_clause
 
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.text import query_stems, stems, stop_words, words
+from groundgraph.search.passage import Passage, Pool
+from groundgraph.search.question import Question
+from groundgraph.search.rank import RankedPassage, rank
+from groundgraph.search.scorer import Scorer
 from groundgraph.sources.sql.conditions import where
 from groundgraph.sources.sql.database import SqliteDatabase
 from groundgraph.sources.sql.engine import Asked
-from groundgraph.sources.sql.search_rows import CANDIDATES, RowHit, relevance
+from groundgraph.sources.sql.search_rows import CANDIDATES, ROWS
 from groundgraph.sources.sql.shape import TableShape
 
 _MOST_WORDS = 64
 
 
-def search_user_fts(database: SqliteDatabase, shape: TableShape, fts: str, query: Asked) -> list[RowHit]:
+def search_user_fts(database: SqliteDatabase, shape: TableShape, fts: str, query: Asked) -> list[RankedPassage]:
     """The best rows for `query`, in the order of the table's BM25.
 
     The words go in as they are, since the tokenizer of the table is the user's. What it does to them (its stemming, if
@@ -54,15 +58,16 @@ def search_user_fts(database: SqliteDatabase, shape: TableShape, fts: str, query
             statement = statement.where(literal_column("+rowid").in_(kept.where(where(shape, query.filters))))
         match = " OR ".join(f'"{word}"' for word in asked[:_MOST_WORDS])
         found = {row[0]: -row[1] for row in connection.execute(statement, {"question": match})}
-    hits = _ranked(shape, query.text, found, database.fetch(shape, list(found), query.filters))
-    return [hit for hit in hits if hit.relevance >= query.least][: query.top_k]
+    passages = _passages(shape, query.text, found, database.fetch(shape, list(found), query.filters))
+    return list(rank([Pool(passages)], threshold=query.least, top_k=query.top_k))
 
 
-def _ranked(
+def _passages(
     shape: TableShape, question: str, scores: Mapping[Any, float], rows: Mapping[Any, Mapping[str, Any]]
-) -> list[RowHit]:
-    asked = query_stems(question)
-    hits = []
+) -> list[Passage]:
+    # The order is the table's own, so that how common the stems are does not matter.
+    scorer = Scorer(Question(query_stems(question), {}, 0, 0.0), ROWS)
+    passages = []
     for key, values in rows.items():
         content: set[str] = set()
         other: set[str] = set()
@@ -70,5 +75,5 @@ def _ranked(
             value = values.get(field)
             if value is not None:
                 (content if shape.holds_in_content(field) else other).update(stems(str(value)))
-        hits.append(RowHit(0, key, relevance(asked, content, other), scores[key]))
-    return sorted(hits, key=lambda hit: (-hit.score, -hit.relevance, str(hit.key)))
+        passages.append(Passage((0, str(key)), scores[key], scorer.relevance(content, other), payload=key))
+    return passages

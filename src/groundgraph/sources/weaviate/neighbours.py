@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from groundgraph.search.rank import RankedPassage
 from groundgraph.sources.weaviate.client_library import queries
 from groundgraph.sources.weaviate.mapping import PropertyMapping
-from groundgraph.sources.weaviate.search import Found, as_text
+from groundgraph.sources.weaviate.search import as_text
 
 if TYPE_CHECKING:
     from weaviate.collections import CollectionAsync
@@ -33,7 +34,7 @@ class Allowed:
 
 async def neighbours_of(
     collection: CollectionAsync[Any, Any],
-    found: Sequence[Found],
+    found: Sequence[RankedPassage],
     mapping: PropertyMapping,
     reach: int,
     allowed: Allowed,
@@ -49,7 +50,7 @@ async def neighbours_of(
         reach: how many chunks.
         allowed: the conditions of the search, which hold for neighbours too.
     """
-    places = {str(one.object.uuid): _place(one.object.properties, mapping) for one in found}
+    places = {str(one.payload.uuid): _place(one.payload.properties, mapping) for one in found}
     own = {place for place in places.values() if place}
     wanted = {beside for place in own for beside in _around(place, reach)} - own
     if not wanted:

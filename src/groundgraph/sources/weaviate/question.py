@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from groundgraph.core.text import WORD, query_stems, stem, words
-from groundgraph.sources.knowledge_base.ranking import Question
+from groundgraph.search.question import Question
 from groundgraph.sources.weaviate.statistics import Statistics
 
 # A pasted page is no question; of its words the first are searched for.

@@ -7,26 +7,27 @@ from datetime import UTC, datetime
 from typing import Any
 
 from groundgraph.core.evidence import SourceResult, jsonable
-from groundgraph.sources.weaviate.search import Found, as_text
+from groundgraph.search.rank import RankedPassage
+from groundgraph.sources.weaviate.search import as_text
 from groundgraph.sources.weaviate.shape import Wanted
 
 SOURCE_TYPE = "weaviate"
 HEADING_SEPARATOR = " > "
 
 
-def result_of(found: Found, wanted: Wanted, tenant: str | None) -> SourceResult:
-    """One result."""
-    values, mapping = found.object.properties, wanted.mapping
+def result_of(ranked: RankedPassage, wanted: Wanted, tenant: str | None) -> SourceResult:
+    """One result; the payload is the client's object."""
+    values, mapping = ranked.payload.properties, wanted.mapping
     own = values.get(mapping.id) if mapping.id else None
     return SourceResult(
         content=as_text(values.get(mapping.text)),
-        source_id=str(found.object.uuid) if own in (None, "") else str(own),
+        source_id=str(ranked.payload.uuid) if own in (None, "") else str(own),
         source_name=wanted.name,
         source_type=SOURCE_TYPE,
-        relevance=found.relevance,
+        relevance=ranked.relevance,
         metadata=_metadata(values, wanted, tenant),
-        score=found.score,
-        scores={**found.scores, "match": found.match_score},
+        score=ranked.score,
+        scores={**ranked.scores, "match": ranked.match_score},
     )
 
 

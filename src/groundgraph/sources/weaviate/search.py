@@ -2,20 +2,20 @@
 
 Weaviate's own hybrid search makes its scores relative to the query, so that nonsense scores as high as an answer. Here
 both absolute scores are kept, for each candidate, whichever of the two lists it came from: the cosine, and the share of
-the question's stems as an embedded knowledge base computes it. Their order is fused as there too.
+the question's stems as an embedded knowledge base computes it. `rank` puts them in one order.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from groundgraph.core.text import stems
-from groundgraph.sources.knowledge_base.fuse import fused_scores
-from groundgraph.sources.knowledge_base.ranking import HEADING_WEIGHT, Ranking
+from groundgraph.search.passage import Pool
+from groundgraph.search.scorer import CHUNKS, Scorer
 from groundgraph.sources.weaviate.client_library import queries
 from groundgraph.sources.weaviate.mapping import PropertyMapping
 from groundgraph.sources.weaviate.question import Terms, terms_of
@@ -69,25 +69,6 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Found:
-    """An object that was found.
-
-    Attributes:
-        object: the client's.
-        score: by which results are ordered.
-        relevance: 0 to 1: the cosine or the share of the question's words, whichever is larger.
-        match_score: the cosine, 0 to 1; without one the relevance.
-        scores: `lexical`, and with vectors `vector` and `fused`.
-    """
-
-    object: Any = field(repr=False)
-    score: float
-    relevance: float
-    match_score: float
-    scores: dict[str, float]
-
-
-@dataclass(frozen=True)
 class CollectionSearch:
     """Searches one collection.
 
@@ -105,10 +86,8 @@ class CollectionSearch:
     vector_weight: float
     per_document: int = 0
 
-    async def run(
-        self, collection: CollectionAsync[Any, Any], statistics: Statistics, search: Search
-    ) -> Iterator[Found]:
-        """The candidates for one text, the best first and made as they are taken; several requests at once."""
+    async def run(self, collection: CollectionAsync[Any, Any], statistics: Statistics, search: Search) -> Pool:
+        """The candidates for one text, each with its object; several requests at once."""
         terms = terms_of(search.text, stored_stems=bool(self.mapping.stems))
         by_vector = self.index is not None and (search.vector is not None or self.index.by_server)
         by_words = bool(terms.stems) and (self.vector_weight < 1 or not by_vector)
@@ -119,7 +98,7 @@ class CollectionSearch:
         )
         nearness = self._cosines(lexical, near, search.vector) if by_vector else {}
         objects = {one.uuid.int: one for one in [*lexical, *near]}
-        return self._ordered(objects, terms, statistics, nearness, search.vector, by_vector)
+        return self._pool(objects, terms, statistics, nearness, search.vector, by_vector)
 
     async def _by_words(
         self, collection: CollectionAsync[Any, Any], terms: Terms, search: Search, *, with_vector: bool
@@ -128,7 +107,7 @@ class CollectionSearch:
         vector = [self.index.name] if self.index and with_vector and search.vector is not None else False
         found: Any = await collection.query.bm25(
             terms.query(),
-            query_properties=self.mapping.searched(HEADING_WEIGHT),
+            query_properties=self.mapping.searched(CHUNKS.above_weight),
             limit=self._limit(search),
             filters=search.filter,
             group_by=self._grouping(search),
@@ -178,7 +157,7 @@ class CollectionSearch:
             known |= zip((one.uuid.int for one in others), values, strict=True)
         return known
 
-    def _ordered(
+    def _pool(
         self,
         objects: Mapping[int, Any],
         terms: Terms,
@@ -186,24 +165,17 @@ class CollectionSearch:
         near: Mapping[int, float],
         query: Any,
         by_vector: bool,
-    ) -> Iterator[Found]:
+    ) -> Pool:
         found_by = [self._stems(one) for one in objects.values()]
         average = sum(len(body) + len(above) for body, above in found_by) / max(1, len(found_by))
-        ranking = Ranking(terms.weighed(statistics, average))
-        asked = set(terms.stems)
-        # What vectors alone found often holds none of the words, which is told sooner than a score of 0 is computed.
-        lexical = [0.0 if asked.isdisjoint((*body, *above)) else ranking.score(body, above) for body, above in found_by]
-        order = lexical
-        if by_vector:
-            order = fused_scores(
-                lexical,
-                [near.get(number) for number in objects],
-                average_cosine=0.0 if query is None else statistics.average_cosine(query),
-                vector_weight=self.vector_weight,
-            )
-        ranked = sorted(zip(order, objects, lexical, found_by, strict=True), key=lambda one: (-one[0], one[1]))
-        for score, number, own, pair in ranked:
-            yield _found(objects[number], own, ranking.relevance(*pair), near.get(number), score, by_vector)
+        scorer = Scorer(terms.weighed(statistics, average))
+        passages = [
+            scorer.passage(number, *pair, near.get(number), found)
+            for (number, found), pair in zip(objects.items(), found_by, strict=True)
+        ]
+        if not by_vector:
+            return Pool(passages)
+        return Pool(passages, 0.0 if query is None else statistics.average_cosine(query), self.vector_weight)
 
     def _stems(self, found: Any) -> tuple[Sequence[str], Sequence[str]]:
         """The stems of the text, and of what stands above it."""
@@ -226,14 +198,6 @@ def as_text(value: Any) -> str:
     if isinstance(value, list):
         return "\n".join(str(part) for part in value)
     return "" if value is None else str(value)
-
-
-def _found(found: Any, lexical: float, share: float, near: float | None, score: float, by_vector: bool) -> Found:
-    if near is None:
-        scores = {"lexical": lexical, **({"fused": score} if by_vector else {})}
-        return Found(found, score, share, share, scores)
-    bounded = min(1.0, max(0.0, near))
-    return Found(found, score, max(share, bounded), bounded, {"lexical": lexical, "vector": near, "fused": score})
 
 
 async def _learn(collection: CollectionAsync[Any, Any], statistics: Statistics, terms: Terms) -> None:

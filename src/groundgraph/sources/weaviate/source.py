@@ -16,6 +16,7 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.query_vector import query_vector, wants_vector
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.take_turns import take_turns
+from groundgraph.search.rank import RankedPassage, rank
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.sources.weaviate.address import Address, address_of
 from groundgraph.sources.weaviate.client import WeaviateConnection
@@ -26,7 +27,7 @@ from groundgraph.sources.weaviate.mapping import PropertyMapping, mapping_of
 from groundgraph.sources.weaviate.neighbours import Allowed, neighbours_of
 from groundgraph.sources.weaviate.reader import Checked, CollectionReader, Consistency
 from groundgraph.sources.weaviate.results import SOURCE_TYPE, metadata_names, result_of
-from groundgraph.sources.weaviate.search import Found, Search, together
+from groundgraph.sources.weaviate.search import Search, together
 from groundgraph.sources.weaviate.shape import Wanted
 from groundgraph.sources.weaviate.topic_store import WeaviateTopicStore
 
@@ -306,9 +307,9 @@ class WeaviateSource(GroundedSource):
         candidates = max(self._candidates, call.top_k)
         searches = [Search(text, vector, only, candidates) for text, vector in asked]
         search = replace(checked.search, vector_weight=1.0) if call.by_vector else checked.search
-        found = await together(*(search.run(collection, statistics, one) for one in searches))
+        pools = await together(*(search.run(collection, statistics, one) for one in searches))
         self.check_dimension(statistics.dimension, next((len(row) for _, row in asked if row is not None), 0))
-        kept = [self._kept(one, call) for one in found]
+        kept = [self._kept(rank([pool], threshold=call.score_threshold), call) for pool in pools]
         if self._neighbours:
             allowed = self._allowed(call.conditions, only)
             return list(await together(*(self._surrounded(collection, one, allowed) for one in kept)))
@@ -325,45 +326,43 @@ class WeaviateSource(GroundedSource):
             place = Place(self._connection.address.url, self._wanted.collection, model)
             raise typed_error(Fault("dimension", stored=stored, asked=asked), place)
 
-    def _kept(self, found: Iterable[Found], call: _Call) -> list[tuple[Found, SourceResult]]:
+    def _kept(self, found: Iterable[RankedPassage], call: _Call) -> list[tuple[RankedPassage, SourceResult]]:
         """The results of one text that count, those without text last: whoever asked counts them."""
-        kept: dict[tuple[str, str], tuple[Found, SourceResult]] = {}
-        without_text: dict[tuple[str, str], tuple[Found, SourceResult]] = {}
+        kept: dict[tuple[str, str], tuple[RankedPassage, SourceResult]] = {}
+        without_text: dict[tuple[str, str], tuple[RankedPassage, SourceResult]] = {}
         documents: Counter[str] = Counter()
         for one in found:
             if len(kept) == call.top_k:
                 break
-            if one.relevance < call.score_threshold:
-                continue
             result = result_of(one, self._wanted, call.tenant)
             if not matches(call.conditions, result.metadata) or not self._has_room(one, documents):
                 continue
             (kept if result.content.strip() else without_text).setdefault(result.passage, (one, result))
         return [*kept.values(), *without_text.values()][: call.top_k]
 
-    def _has_room(self, found: Found, documents: Counter[str]) -> bool:
+    def _has_room(self, found: RankedPassage, documents: Counter[str]) -> bool:
         """Whether its document has room for it: the server groups each of the two lists, and not both together."""
         if not self._per_document:
             return True
-        document = str(found.object.properties.get(self._wanted.mapping.document))
+        document = str(found.payload.properties.get(self._wanted.mapping.document))
         documents[document] += 1
         return documents[document] <= self._per_document
 
     def _allowed(self, conditions: Mapping[str, Any], only: Any) -> Allowed:
         def holds(one: Any) -> bool:
-            return matches(conditions, result_of(Found(one, 0.0, 0.0, 0.0, {}), self._wanted, None).metadata)
+            return matches(conditions, result_of(RankedPassage(one.uuid, payload=one), self._wanted, None).metadata)
 
         return Allowed(only, [self._wanted.properties[field] for field in conditions], holds)
 
     async def _surrounded(
-        self, collection: Any, kept: Sequence[tuple[Found, SourceResult]], allowed: Allowed
+        self, collection: Any, kept: Sequence[tuple[RankedPassage, SourceResult]], allowed: Allowed
     ) -> list[SourceResult]:
         around = await neighbours_of(
             collection, [found for found, _ in kept], self._wanted.mapping, self._neighbours, allowed
         )
         results = []
         for found, result in kept:
-            before, after = around.get(str(found.object.uuid), ("", ""))
+            before, after = around.get(str(found.payload.uuid), ("", ""))
             text = "\n\n".join(part for part in (before, result.content, after) if part)
             results.append(replace(result, content=text))
         return results

@@ -21,12 +21,13 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.core.filters import matches
 from groundgraph.core.query_vector import query_vector, wants_vector
 from groundgraph.core.topic_store import Outline, PassageVectors, Place
+from groundgraph.search.rank import RankedPassage
 from groundgraph.sources.topic_index.leader_clusters import MAX_VECTORS
 from groundgraph.sources.weaviate.client_library import queries
 from groundgraph.sources.weaviate.filters import as_filter
 from groundgraph.sources.weaviate.reader import Checked
 from groundgraph.sources.weaviate.results import heading_path, result_of
-from groundgraph.sources.weaviate.search import Found, together
+from groundgraph.sources.weaviate.search import together
 from groundgraph.sources.weaviate.searched_collection import SearchedCollection
 from groundgraph.sources.weaviate.shared_readings import SharedReadings
 from groundgraph.sources.weaviate.statistics import KEPT_SECONDS
@@ -271,7 +272,7 @@ class WeaviateTopicStore:
         return found
 
     def _result(self, found: Any) -> SourceResult:
-        return result_of(Found(found, 0.0, 0.0, 0.0, {}), self._source.wanted, self._tenant)
+        return result_of(RankedPassage(found.uuid, payload=found), self._source.wanted, self._tenant)
 
     def _row(self, found: Any) -> tuple[str, float, str, Place]:
         mapping, values, uuid = self._source.wanted.mapping, found.properties, str(found.uuid)

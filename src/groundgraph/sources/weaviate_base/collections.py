@@ -16,7 +16,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from groundgraph.sources.knowledge_base.ranking import K1
+from groundgraph.search.scorer import K1
 from groundgraph.sources.weaviate_base.place import BasePlace
 
 if TYPE_CHECKING:

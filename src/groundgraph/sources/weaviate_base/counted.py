@@ -3,18 +3,19 @@ one is to a question.
 
 Weaviate counts the objects that hold a word by going over all of them: 0.2 s for 20 000. Asked for the best one for
 that word alone, it tells the same in milliseconds: in the property `terms` each stem stands once, so its BM25 score is
-ln(1 + (N - n + 0.5) / (n + 0.5)) / (1 + k1 (1 - b + b length / average length)), which is solved here for n.
+the idf divided by 1 + k1 (1 - b + b length / average length); see `frequency_of`.
 """
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from groundgraph.sources.knowledge_base.ranking import K1, Question
+from groundgraph.search.frequency import frequency_of
+from groundgraph.search.question import Question
+from groundgraph.search.scorer import K1
 from groundgraph.sources.weaviate.client_library import queries
 from groundgraph.sources.weaviate.search import together
 from groundgraph.sources.weaviate_base.collections import VECTOR, B
@@ -91,10 +92,8 @@ class Counted:
         if best is None:
             return 0
         score, distinct = best
-        chunks = self._chunks or 0
         norm = 1 - B + B * (distinct / self._average_distinct if self._average_distinct else 1.0)
-        idf = score * (1 + K1 * norm)
-        return max(1, min(chunks, round((chunks + 1) / math.exp(idf) - 0.5)))
+        return frequency_of(score * (1 + K1 * norm), self._chunks or 0)
 
     async def _read_chunks(self, collection: Any) -> None:
         self._chunks = (await collection.aggregate.over_all(total_count=True)).total_count or 0

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from groundgraph.core.filters import matches
 from groundgraph.core.text import query_stems
+from groundgraph.search.passage import Pool
+from groundgraph.search.question import MAX_STEMS
+from groundgraph.search.rank import RankedPassage, rank
+from groundgraph.search.scorer import CHUNKS, Scorer
 from groundgraph.sources.knowledge_base.base_searcher import Search
-from groundgraph.sources.knowledge_base.found import Found, best_texts, by_both, by_words
-from groundgraph.sources.knowledge_base.hybrid import NEAREST
-from groundgraph.sources.knowledge_base.ranking import HEADING_WEIGHT, Ranking
-from groundgraph.sources.knowledge_base.search import MAX_STEMS, MIN_CANDIDATES
+from groundgraph.sources.knowledge_base.search import MIN_CANDIDATES, NEAREST
 from groundgraph.sources.weaviate.client_library import queries
 from groundgraph.sources.weaviate.search import NO_DISTANCE, together
 from groundgraph.sources.weaviate_base.candidates import Candidate, Key, candidate_of
@@ -74,8 +75,9 @@ class ChunkSearch:
         self._server = server
         self._counted: OrderedDict[tuple[int, str], Counted] = OrderedDict()
 
-    async def find(self, client: WeaviateAsyncClient, part: Part, search: Search) -> list[tuple[Found, Candidate]]:
-        """The best chunks with relevance `search.score_threshold` or more, at most `search.top_k`, the best first."""
+    async def find(self, client: WeaviateAsyncClient, part: Part, search: Search) -> list[RankedPassage]:
+        """The best chunks with relevance `search.score_threshold` or more, at most `search.top_k`, the best first; the
+        payload of each is its `Candidate`."""
         for attempt in range(_ATTEMPTS):
             found, outdated = await self._candidates(client, part, search)
             if not outdated or attempt == _ATTEMPTS - 1:
@@ -84,22 +86,24 @@ class ChunkSearch:
 
     async def _candidates(
         self, client: WeaviateAsyncClient, part: Part, search: Search
-    ) -> tuple[list[tuple[Found, Candidate]], bool]:
+    ) -> tuple[list[RankedPassage], bool]:
         """What was found, and whether a document was replaced meanwhile, so that neither version was."""
         stems = query_stems(search.text)[:MAX_STEMS]
         counted = self._counted_of(part)
         objects = await self._objects(client, part, search, stems, counted)
         known = _known(objects, part)
         question = counted.question(stems)
-        hits = {hit.chunk_id: hit for hit in best_texts(_text_rows(known), Ranking(question))}
-        if search.vector is not None and part.state.filled:
-            average = counted.average_cosine(search.vector)
-            cosines = _cosines(objects.near, known)
-            found = by_both(hits, cosines, average_cosine=average, vector_weight=search.vector_weight)
-        else:
-            found = by_words(sorted(hits.values(), key=lambda hit: (-hit.score, hit.chunk_id)))
-        kept = [one for one in found if one.relevance >= search.score_threshold][: search.top_k]
-        return [(one, known[one.chunk_id]) for one in kept], _outdated(objects)
+        by_vector = search.vector is not None and part.state.filled
+        cosines = _cosines(objects.near, known) if by_vector else {}
+        passages = [
+            one._replace(cosine=cosines.get(key), payload=known[key])
+            for key, one in Scorer(question).best_texts(_text_rows(known)).items()
+        ]
+        average = counted.average_cosine(search.vector) if by_vector else None
+        ranked = rank(
+            [Pool(passages, average, search.vector_weight)], threshold=search.score_threshold, top_k=search.top_k
+        )
+        return list(ranked), _outdated(objects)
 
     async def _objects(
         self, client: WeaviateAsyncClient, part: Part, search: Search, stems: Sequence[str], counted: Counted
@@ -157,7 +161,7 @@ async def _by_words(collection: Any, stems: Sequence[str], only: Any, limit: int
         return []
     given = await collection.query.bm25(
         " ".join(stems),
-        query_properties=["stems", f"heading_stems^{HEADING_WEIGHT}"],
+        query_properties=["stems", f"heading_stems^{CHUNKS.above_weight}"],
         limit=limit,
         filters=only,
         return_properties=_BROUGHT,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from groundgraph.core.chain import Match
 from groundgraph.core.errors import FilterInvalid, SchemaChanged, TenantUnknown
 from groundgraph.core.knowledge_store import BaseIdentity
+from groundgraph.search.rank import RankedPassage
 from groundgraph.sources.knowledge_base.base_searcher import Search
-from groundgraph.sources.knowledge_base.found import Found
 from groundgraph.sources.knowledge_base.identity import check_model
 from groundgraph.sources.knowledge_base.rows import CHUNK_COLUMNS
 from groundgraph.sources.knowledge_base.stored_chunk import OWN_METADATA, StoredChunk, match_of
@@ -167,7 +167,7 @@ class WeaviateSearcher:
         )
         found = [(candidate_of(one, own), one.properties) for page in pages for one in page.objects]
         return [
-            (one.filter_values, match_of(Found(one.key, 0.0, 0.0, 0.0, {}), _chunk(one, values), self._source_name))
+            (one.filter_values, match_of(RankedPassage(one.key), _chunk(one, values), self._source_name))
             for one, values in found
             if one is not None
         ]
@@ -176,16 +176,16 @@ class WeaviateSearcher:
         found = await self._search.find(client, part, search)
         if not found:
             return []
-        ids = [candidate.id for _, candidate in found]
+        ids = [one.payload.id for one in found]
         given = await self.server.chunks(client, part.state.number, part.tenant).query.fetch_objects_by_ids(
             ids, limit=len(ids), return_properties=_SHOWN
         )
         shown = {str(one.uuid): one.properties for one in given.objects}
         return [
-            match_of(one, _chunk(candidate, shown[candidate.id]), self._source_name)
-            for one, candidate in found
+            match_of(one, _chunk(one.payload, shown[one.payload.id]), self._source_name)
+            for one in found
             # One that was removed in this moment is gone.
-            if candidate.id in shown
+            if one.payload.id in shown
         ]
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, func, literal_column, select
@@ -15,9 +14,12 @@ from sqlalchemy import Connection, func, literal_column, select
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.lexical import idf
 from groundgraph.core.text import stems
-from groundgraph.sources.knowledge_base.fuse import fused_scores
-from groundgraph.sources.knowledge_base.ranking import Question, Ranking
-from groundgraph.sources.knowledge_base.search import seeds_of
+from groundgraph.search.passage import Passage, Pool
+from groundgraph.search.question import Question
+from groundgraph.search.rank import rank
+from groundgraph.search.recent import Recent
+from groundgraph.search.scorer import Scorer
+from groundgraph.search.seeds import by_seeds, seeds_of
 from groundgraph.sources.sql.conditions import may_match
 from groundgraph.sources.sql.engine import Asked, EngineUnfit, SqlEngine, Tables
 from groundgraph.sources.sql.from_clause import from_clause
@@ -37,7 +39,7 @@ from groundgraph.sources.sql.postgres.search_statement import (
     some_rows,
 )
 from groundgraph.sources.sql.postgres.values import read_row, shown_values
-from groundgraph.sources.sql.search_rows import OTHER_WEIGHT, relevance
+from groundgraph.sources.sql.search_rows import ROWS
 from groundgraph.sources.sql.shape import TableShape, row_key
 from groundgraph.sources.sql.version import Version
 
@@ -56,14 +58,6 @@ MOST_KEPT_ROWS = 20_000
 MOST_UNKNOWN_ROWS = 1_000_000
 _SAMPLED_ROWS = 300
 _KEPT_COUNTS = 256
-
-
-@dataclass(frozen=True)
-class _Hit:
-    shape: TableShape
-    row: Mapping[str, Any]
-    relevance: float
-    score: float
 
 
 @dataclass(frozen=True)
@@ -99,7 +93,7 @@ class NativeEngine(SqlEngine):
         self._options = options
         self._lexemes: dict[str, Lexemes] = {}
         self._lengths: dict[tuple[str, Version | None], float] = {}
-        self._counts: OrderedDict[Any, int] = OrderedDict()
+        self._counts: Recent[int] = Recent(_KEPT_COUNTS)
         self._state = threading.Lock()
 
     def refresh(self) -> None:
@@ -138,37 +132,44 @@ class NativeEngine(SqlEngine):
             if len(searched) > 1:
                 searched = self._routed_shapes(connection, tables, asked.text)
                 searched = [shape for shape in searched if may_match(shape, asked.filters)][: self._max_tables]
-            hits = [hit for shape in searched for hit in self._hits(connection, shape, tables, asked)]
-        kept = [hit for hit in hits if hit.relevance >= asked.least]
-        best = sorted(kept, key=lambda hit: (-hit.score, -hit.relevance))[: asked.top_k]
-        return searched, [self._result(hit.shape, hit.row, relevance=hit.relevance, score=hit.score) for hit in best]
+            pools = [self._pool(connection, place, shape, tables, asked) for place, shape in enumerate(searched)]
+        best = rank(pools, threshold=asked.least, top_k=asked.top_k)
+        return searched, [self._result(*one.payload, relevance=one.relevance, score=one.score) for one in best]
 
-    def _hits(self, connection: Connection, shape: TableShape, tables: Tables, asked: Asked) -> list[_Hit]:
+    def _pool(self, connection: Connection, place: int, shape: TableShape, tables: Tables, asked: Asked) -> Pool:
+        """What may be found in one table, which is searched as number `place`."""
         terms = self._terms(connection, shape, asked.text, tables)
-        rows = self._rows(connection, shape, tables)
-        # The order is that of the question, which tells neighbouring words.
-        df = {term.stem: term.df for term in sorted(terms, key=lambda term: (term.df, term.stem)) if term.df}
-        # What is known of the rows may be older than what is known of the words.
-        rows = max(rows, 1, *df.values())
-        question = Question([term.stem for term in terms], df, rows, self._length(connection, shape, tables))
+        question = self._question(connection, shape, tables, terms)
+        scorer = Scorer(question, ROWS)
         near = Near(self._options.vector_field, asked.vector) if asked.vector and self._options.vector_field else None
         kept = self._kept(connection, shape, tables, asked.filters) if asked.filters else None
         if kept == 0:
-            return []
-        found: list[_Row] = []
-        if df:
+            return Pool([])
+
+        def look(seeds: Sequence[str]) -> list[Passage]:
+            rows = self._candidates(connection, shape, terms, question, seeds, asked, near)
+            return [_passage(scorer, (place, number), shape, row) for number, row in enumerate(rows)]
+
+        passages: Sequence[Passage] = []
+        if question.df:
             seeds = seeds_of(question, kept, _worth_ranking(kept))
-            found = self._candidates(connection, shape, terms, question, seeds, asked, near)
-            if len(found) < asked.top_k and len(seeds) < len(df):
-                found = self._candidates(connection, shape, terms, question, list(df), asked, near)
-        if near is not None:
-            found += self._nearest(connection, shape, near, asked)
-        ranking = Ranking(question, OTHER_WEIGHT)
-        hits = [_hit(shape, row.values, question, ranking) for row in found]
+            passages = by_seeds(scorer, question, seeds, look, top_k=asked.top_k)
         if near is None:
-            return hits
+            return Pool(passages)
+        # Each row once.
+        found = {row_key(*one.payload): one for one in passages}
+        for number, row in enumerate(self._nearest(connection, shape, near, asked), len(passages)):
+            if (key := row_key(shape, row.values)) not in found:
+                found[key] = _passage(scorer, (place, number), shape, row)
         average = connection.execute(average_statement(shape, near, _SAMPLED_ROWS)).scalar_one() or 0.0
-        return _fused(hits, [row.cosine for row in found], average, self._options.vector_weight)
+        return Pool(list(found.values()), average, self._options.vector_weight)
+
+    def _question(self, connection: Connection, shape: TableShape, tables: Tables, terms: Sequence[Term]) -> Question:
+        # The order is that of the question, which tells neighbouring words.
+        df = {term.stem: term.df for term in sorted(terms, key=lambda term: (term.df, term.stem)) if term.df}
+        # What is known of the rows may be older than what is known of the words.
+        rows = max(self._rows(connection, shape, tables), 1, *df.values())
+        return Question([term.stem for term in terms], df, rows, self._length(connection, shape, tables))
 
     def _nearest(self, connection: Connection, shape: TableShape, near: Near, asked: Asked) -> list[_Row]:
         statement = nearest_statement(shape, near, asked.filters, max(FETCHED, 2 * asked.top_k))
@@ -186,7 +187,7 @@ class NativeEngine(SqlEngine):
     ) -> list[_Row]:
         by_stem = {term.stem: term for term in terms}
         words = [
-            Weighted(by_stem[name].query, by_stem[name].beginning, idf(question.chunks, df))
+            Weighted(by_stem[name].query, by_stem[name].beginning, idf(question.texts, df))
             for name, df in question.df.items()
         ]
         statement = candidates_statement(
@@ -215,21 +216,14 @@ class NativeEngine(SqlEngine):
         self, connection: Connection, shape: TableShape, tables: Tables, filters: Mapping[str, Any], most: int
     ) -> int:
         key = (shape.name, json.dumps(dict(filters), sort_keys=True), tables.version)
-        with self._state:
-            if key in self._counts:
-                self._counts.move_to_end(key)
-                return self._counts[key]
-        inner: Any = select(literal_column("1").label("one")).select_from(from_clause(shape))
-        inner = inner.where(self._server.condition(shape, filters)).limit(most)
-        found = int(connection.execute(select(func.count()).select_from(inner.subquery())).scalar_one())
-        if not found:
-            # The first row may come any time, and would not be searched for.
-            return 0
-        with self._state:
-            self._counts[key] = found
-            while len(self._counts) > _KEPT_COUNTS:
-                self._counts.popitem(last=False)
-        return found
+
+        def counted() -> int:
+            inner: Any = select(literal_column("1").label("one")).select_from(from_clause(shape))
+            inner = inner.where(self._server.condition(shape, filters)).limit(most)
+            return int(connection.execute(select(func.count()).select_from(inner.subquery())).scalar_one())
+
+        # Where there is none the first row may come any time, and would not be searched for.
+        return self._counts.value(key, counted, keep=bool)
 
     def _length(self, connection: Connection, shape: TableShape, tables: Tables) -> float:
         """The mean number of stems of a row, from a sample; that of a table with fewer rows counts for one version."""
@@ -271,9 +265,8 @@ def _stemmed(shape: TableShape, row: Mapping[str, Any]) -> tuple[list[str], list
     return content, other
 
 
-def _hit(shape: TableShape, row: Mapping[str, Any], question: Question, ranking: Ranking) -> _Hit:
-    content, other = _stemmed(shape, row)
-    return _Hit(shape, row, relevance(question.stems, set(content), set(other)), ranking.score(content, other))
+def _passage(scorer: Scorer, key: tuple[int, int], shape: TableShape, row: _Row) -> Passage:
+    return scorer.passage(key, *_stemmed(shape, row.values), row.cosine, (shape, row.values))
 
 
 def _read_near(shape: TableShape, row: Any, near: Near | None) -> _Row:
@@ -281,13 +274,3 @@ def _read_near(shape: TableShape, row: Any, near: Near | None) -> _Row:
         return _Row(_read(shape, row), None)
     *values, cosine = row
     return _Row(_read(shape, values), cosine)
-
-
-def _fused(hits: Sequence[_Hit], cosines: Sequence[float | None], average: float, weight: float) -> list[_Hit]:
-    """The hits with the fused score, each row once; either words or nearness is a reason to show a row."""
-    scores = fused_scores([hit.score for hit in hits], cosines, average_cosine=average, vector_weight=weight)
-    found: dict[str, _Hit] = {}
-    for hit, cosine, score in zip(hits, cosines, scores, strict=True):
-        near = min(1.0, max(0.0, cosine or 0.0))
-        found[row_key(hit.shape, hit.row)] = replace(hit, score=score, relevance=max(hit.relevance, near))
-    return list(found.values())

@@ -1,0 +1,85 @@
+"""How well the words of a text fit a question."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundgraph.core.lexical import bm25, coverage, idf
+from groundgraph.search.question import Question
+from groundgraph.search.scorer import K1, Rule, Scorer
+from groundgraph.sources.sql.search_rows import ROWS
+
+WORDS = ["apple", "pear", "fig", "plum", "quince"]
+TEXTS = st.lists(st.sampled_from([*WORDS, "other"]), max_size=12)
+ASKED = st.lists(st.sampled_from(WORDS), min_size=1, unique=True)
+
+
+@st.composite
+def questions(draw):
+    asked = draw(ASKED)
+    texts = draw(st.integers(1, 100))
+    df = {stem: draw(st.integers(1, texts)) for stem in asked if draw(st.booleans())}
+    return Question(asked, dict(sorted(df.items(), key=lambda pair: pair[1])), texts, draw(st.sampled_from([0.0, 5.0])))
+
+
+@pytest.mark.covers("R5")
+@given(questions(), TEXTS, TEXTS)
+def test_a_chunk_is_as_relevant_as_the_rare_words_that_it_or_its_headings_hold(question, body, above):
+    share = Scorer(question).relevance(body, above)
+    assert share == pytest.approx(coverage(question.relevance_weights(), {*body, *above}))
+    assert 0 <= share <= 1
+
+
+@pytest.mark.covers("R3")
+@given(questions(), TEXTS, TEXTS)
+def test_a_row_is_as_relevant_as_the_best_fields_that_hold_the_words(question, body, above):
+    held = [1.0 if stem in body else 0.5 if stem in above else 0.0 for stem in question.stems]
+    assert Scorer(question, ROWS).relevance(body, above) == pytest.approx(max(0.05, sum(held) / len(held)))
+
+
+@given(questions(), TEXTS, TEXTS)
+def test_a_text_with_no_word_of_the_question_scores_nothing(question, body, above):
+    one = Scorer(question).passage("a", body, above)
+    assert (one.lexical > 0) == bool({*question.stems} & {*body, *above}) == (one.share > 0)
+
+
+@given(questions(), TEXTS, TEXTS, st.randoms())
+def test_words_that_stand_together_only_add_to_bm25(question, body, above, random):
+    weights = question.ranking_weights()
+    plain = sum(
+        weight * bm25(body.count(stem) + 3 * above.count(stem), len(body) + len(above), question.average_length, k1=K1)
+        for stem, weight in weights.items()
+        if stem in {*body, *above}
+    )
+    score = Scorer(question, Rule(above_weight=3)).score(body, above)
+    assert score >= plain - 1e-9
+    assert score <= plain + 0.5 * sum(weights.values()) + 1e-9
+
+
+def test_side_by_side_is_better_than_near_and_near_better_than_far():
+    scorer = Scorer(Question(["apple", "pear"], {"apple": 1, "pear": 1}, 10, 20.0))
+    filling = ["other"] * 20
+    texts = (["apple", "pear", *filling], ["apple", *filling[:3], "pear", *filling[3:]], ["apple", *filling, "pear"])
+    together, near, far = (scorer.score(text, []) for text in texts)
+    weight = idf(10, 1)
+    assert together - near == pytest.approx(0.25 * weight)
+    assert near - far == pytest.approx(0.25 * weight)
+
+
+@pytest.mark.covers("K10")
+def test_a_passage_is_as_good_as_the_best_of_its_texts():
+    scorer = Scorer(Question(["apple", "pear"], {"apple": 2, "pear": 2}, 10, 3.0))
+    best = scorer.best_texts([("a", "apple apple", ""), ("b", "pear", "fruit"), ("a", "apple pear", "")])
+    assert list(best) == ["a", "b"]
+    one, other = (scorer.passage("a", text.split(), []) for text in ("apple apple", "apple pear"))
+    assert best["a"].lexical == max(one.lexical, other.lexical)
+    assert best["a"].share == other.share == 1.0
+    assert best["b"].share == 0.5
+
+
+def test_a_question_without_words_is_held_by_nothing():
+    nothing = Question([], {}, 10, 3.0)
+    assert Scorer(nothing).relevance(["apple"]) == 0.0
+    assert Scorer(nothing, ROWS).relevance(["apple"]) == 0.05
