@@ -43,7 +43,7 @@ format: .venv/ready
 	$(BIN)/ruff check --fix .
 
 docs: .venv/ready
-	$(BIN)/python tests/support/readme_parts.py
+	$(BIN)/python tests/support/pictures.py
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks

@@ -1,6 +1,6 @@
-"""The way of a newcomer through the README, from a clean clone: `python scripts/newcomers_path.py [REPOSITORY]`.
+"""A newcomer's way through the documentation, from a clean clone: `python scripts/newcomers_path.py [REPOSITORY]`.
 
-Clones the repository into a temporary folder and does there what the README says: install and first answer, own
+Clones the repository into a temporary folder and does there what it says: install and first answer, own
 documents, Python, own table, own model, server, Studio, a larger agent. Needs git, make and Python, neither a key nor a
 network beyond the package registry. Ends at the first step that fails, and with what that step printed.
 """
@@ -42,18 +42,19 @@ def main(repository: Path) -> None:
         work.mkdir()
         step("git clone", ["git", "clone", "-q", str(repository), str(clone)], Path(folder))
         step("install and first answer", ["make", "demo"], clone, told="[1]")
-        readme = sections((clone / "README.md").read_text("utf-8"))
-        for name in ("Ask your own documents", "From Python", "Your tables"):
+        readme, sources = (sections((clone / page).read_text("utf-8")) for page in ("README.md", "docs/sources.md"))
+        for name in ("Ask your own documents", "From Python"):
             run_blocks(name, readme[name], clone, work)
+        run_blocks("Your tables", sources["Your tables"], clone, work)
         own_model(readme["Your own model"], clone, work)
         served(clone, work)
         agent = ["python", "run.py", "When is pump 17 serviced?"]
         step("a larger agent", agent, clone / "examples" / "subgraph", clone, told="90 days")
 
 
-def sections(readme: str) -> dict[str, str]:
-    """The text below each heading of the second level."""
-    parts = re.split(r"^## (.+)$", readme, flags=re.MULTILINE)
+def sections(page: str) -> dict[str, str]:
+    """The text of a page below each heading of the second level."""
+    parts = re.split(r"^## (.+)$", page, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 

@@ -10,7 +10,7 @@ from documented import ROOT, all_blocks, blocks, build_configuration, run_comman
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 # A block without a kind is a drawing; `yml` is YAML that is no configuration, `console` what a server is needed for.
-KINDS = {"", "bash", "python", "yaml", "yml", "json", "sql", "console"}
+KINDS = {"", "bash", "python", "yaml", "yml", "json", "sql", "console", "mermaid"}
 
 
 def _each(kind: str) -> list[object]:

@@ -1,4 +1,4 @@
-"""The parts of the README that are generated: `python tests/support/readme_parts.py` writes them."""
+"""The pictures in the documentation, which are generated: `python tests/support/pictures.py` writes them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from groundgraph import InMemorySource, ingest_graph, load_settings, retrieval_graph, turn_graph
 from groundgraph.testing import NgramEmbeddings
 
-README = Path(__file__).parent.parent.parent / "README.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "graphs.md"
 END = "<!-- end -->"
 # With an embedding model, so that the step that calls it is in the picture.
 INGEST = {"embeddings": NgramEmbeddings()}
@@ -22,8 +22,8 @@ def picture(name: str) -> str:
     return f"```mermaid\n{graph.get_graph().draw_mermaid().strip()}\n```"
 
 
-def with_parts(text: str) -> str:
-    """The README with its generated parts made anew."""
+def with_pictures(text: str) -> str:
+    """`text` of the page with its pictures made anew."""
     for name in GRAPHS:
         start = f"<!-- {name} graph -->"
         before, rest = text.split(start)
@@ -33,4 +33,4 @@ def with_parts(text: str) -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(with_parts(README.read_text("utf-8")), "utf-8")
+    PAGE.write_text(with_pictures(PAGE.read_text("utf-8")), "utf-8")
