@@ -14,7 +14,6 @@ from groundgraph.core.text import stem, stems, words
 from groundgraph.sources.sql.any_database import ComputingDatabase
 from groundgraph.sources.sql.computation_cues import find_cue
 from groundgraph.sources.sql.compute import FUNCTIONS, Computation, Computed, check_field, compute
-from groundgraph.sources.sql.conditions import may_match
 from groundgraph.sources.sql.read_computation import (
     LONGEST_VALUE,
     Vocabulary,
@@ -24,6 +23,7 @@ from groundgraph.sources.sql.read_computation import (
     read_computation,
 )
 from groundgraph.sources.sql.shape import TableShape
+from groundgraph.sources.sql.sql_dialect import may_match
 from groundgraph.sources.sql.version import Version
 
 # A column with more different values is a text or a number, not a name by which rows are asked for.

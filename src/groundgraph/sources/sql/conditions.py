@@ -8,25 +8,27 @@ serve. Everything else (`contains`, lists inside a value, a field declared with 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, collate, column, func, literal, not_, or_, true
+from sqlalchemy import ColumnElement, and_, collate, column, func, or_
 from sqlalchemy.types import Integer
 
 from groundgraph.core.filters import condition_of, matches
 from groundgraph.core.time_operand import TimeOperand
+from groundgraph.search.push_down import Pushed, Times
 from groundgraph.sources.sql.shape import Column, TableShape, decode
+from groundgraph.sources.sql.sql_dialect import (
+    LONGEST_LIST,
+    MOST_INTEGER,
+    Condition,
+    SqlDialect,
+    exact_condition,
+    ordered,
+)
 
 MATCHES = "groundgraph_matches"
-# SQLite allows 32 766 bound values in a statement; long before that a list is checked row by row.
-_LONGEST_LIST = 500
-_MOST_TIMES = 50
-_MOST_INTEGER = 2**63 - 1
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_LAST_CHARACTER = "\U0010ffff"
 _NATIVE = {
     "string": ("string",),
     "text": ("string",),
@@ -36,24 +38,12 @@ _NATIVE = {
     "date": ("date", "string"),
     "datetime": ("datetime", "string"),
 }
+_NUMBERS, _TEXTS = ("integer", "number"), ("string", "text", "date", "datetime")
 
 
-def where(shape: TableShape, filters: Mapping[str, Any]) -> ColumnElement[bool]:
-    """The condition that the rows of `shape` with checked `filters` satisfy; a missing column only satisfies `not`."""
-    parts = []
-    for name, condition in filters.items():
-        found = shape.column(name)
-        if found is None:
-            parts.append(literal(matches({name: condition}, {})) == literal(True))
-        else:
-            parts.append(_condition(found, condition))
-    return and_(true(), *parts)
-
-
-def may_match(shape: TableShape, filters: Mapping[str, Any]) -> bool:
-    """Whether a row of `shape` can satisfy `filters` by the columns that the table has."""
-    missing = {name: condition for name, condition in filters.items() if shape.column(name) is None}
-    return matches(missing, {})
+def where(shape: TableShape, filters: Mapping[str, Any]) -> Condition:
+    """The condition that the rows of `shape` with checked `filters` satisfy, and no others."""
+    return exact_condition(shape, filters, SqliteDialect())
 
 
 def value_matches(kind: str, condition: str, value: Any) -> bool:
@@ -66,97 +56,63 @@ def _read(kind: str, condition: str) -> Any:
     return condition_of(kind, json.loads(condition))
 
 
-def _condition(found: Column, condition: Any) -> ColumnElement[bool]:
-    condition = condition_of(found.kind, condition)
-    if not isinstance(condition, Mapping):
-        return _any_of(found, condition)
-    return and_(true(), *(_operator(found, operator, operand) for operator, operand in condition.items()))
+class SqliteDialect(SqlDialect):
+    """SQLite, which can call `matches` for what it cannot decide, so that everything is exact."""
+
+    def times(self, field: Column) -> Times:
+        """See `Dialect.times`."""
+        return Times.TEXT if field.kind in _TEXTS and _is_native(field) else Times.NONE
+
+    def equal(self, field: Column, values: Sequence[Any]) -> Pushed[Condition]:
+        """See `Dialect.equal`."""
+        if not _is_native(field) or len(values) > LONGEST_LIST or not all(map(_is_bindable, values)):
+            return _checked(field, values)
+        here: ColumnElement[Any] = column(field.name)
+        if field.kind == "boolean":
+            forms = ([1, "true", "True", "TRUE"] if value else [0, "false", "False", "FALSE"] for value in values)
+            return _exact(or_(*map(here.in_, forms)))
+        if field.kind in _NUMBERS:
+            # A bound number would also equal a text that reads as one, which `matches` does not know.
+            return _exact(and_(here.in_(values), _is_number(here)))
+        # Columns declared NOCASE would let the tenant 'ACME' see the rows of 'acme'.
+        return _exact(collate(here, "BINARY").in_([str(value) for value in values]))
+
+    def compared(self, field: Column, operator: str, operand: Any) -> Pushed[Condition]:
+        """See `Dialect.compared`."""
+        if field.kind == "boolean" or not _is_native(field) or not _is_bindable(operand):
+            return _checked(field, {operator: operand})
+        here: ColumnElement[Any] = column(field.name)
+        if not isinstance(operand, str):
+            return _exact(and_(ordered(here, operator, operand), _is_number(here)))
+        is_text = func.typeof(here) == "text"
+        return _exact(and_(ordered(collate(here, "BINARY"), operator, str(operand)), is_text))
+
+    def contains(self, field: Column, operand: Any) -> Pushed[Condition]:
+        """See `Dialect.contains`."""
+        return _checked(field, {"contains": operand})
+
+    def decided(self, field: Column, operator: str, times: Sequence[TimeOperand]) -> Pushed[Condition]:
+        """See `Dialect.decided`."""
+        return _checked(field, times if operator == "equal" else {operator: times[0]})
 
 
-def _operator(found: Column, operator: str, operand: Any) -> ColumnElement[bool]:
-    if operator == "not":
-        return or_(column(found.name).is_(None), not_(_any_of(found, operand)))
-    if operator == "contains" or found.kind == "boolean" or not _is_native(found) or not _is_bindable(operand):
-        return _checked(found, {operator: operand})
-    if isinstance(operand, str):
-        return _ordered_text(found, operator, operand)
-    return and_(
-        _compare(column(found.name), operator, operand), func.typeof(column(found.name)).in_(("integer", "real"))
-    )
+def _checked(field: Column, condition: Any) -> Pushed[Condition]:
+    call = getattr(func, MATCHES)(field.kind, json.dumps(condition), column(field.name), type_=Integer)
+    return _exact(call == 1)
 
 
-def _any_of(found: Column, condition: Any) -> ColumnElement[bool]:
-    wanted = condition if isinstance(condition, list) else [condition]
-    if not _is_native(found) or len(wanted) > _LONGEST_LIST or not all(map(_is_bindable, wanted)):
-        return _checked(found, condition)
-    here: ColumnElement[Any] = column(found.name)
-    if found.kind == "boolean":
-        return or_(
-            *(here.in_([1, "true", "True", "TRUE"] if value else [0, "false", "False", "FALSE"]) for value in wanted)
-        )
-    if found.kind in ("integer", "number"):
-        # A bound number would also equal a text that reads as one, which `matches` does not know.
-        return and_(here.in_(wanted), func.typeof(here).in_(("integer", "real")))
-    times = [value for value in wanted if isinstance(value, TimeOperand) and value.moment]
-    if len(times) > _MOST_TIMES:
-        return _checked(found, condition)
-    texts = [str(value) if isinstance(value, TimeOperand) else value for value in wanted if value not in times]
-    # Columns declared NOCASE would let the tenant 'ACME' see the rows of 'acme'.
-    return or_(collate(here, "BINARY").in_(texts), *(_equal_time(found, time) for time in times))
+def _exact(condition: Condition) -> Pushed[Condition]:
+    return Pushed(condition, exact=True)
 
 
-def _equal_time(found: Column, wanted: TimeOperand) -> ColumnElement[bool]:
-    checked, around = _checked(found, wanted), wanted.days_around()
-    if around is None:
-        return checked
-    # An index can serve the days.
-    here: ColumnElement[Any] = collate(column(found.name), "BINARY")
-    return and_(here >= around[0], here < around[1], checked)
-
-
-def _ordered_text(found: Column, operator: str, operand: str) -> ColumnElement[bool]:
-    here: ColumnElement[Any] = collate(column(found.name), "BINARY")
-    is_text = func.typeof(column(found.name)) == "text"
-    if isinstance(operand, TimeOperand) and operand.moment:
-        return and_(_ordered_time(found, operator, operand), is_text)
-    if _DAY.fullmatch(operand) and operator in ("gt", "lte"):
-        # A day includes every time on it, and a comparison without substr() can use an index.
-        return and_(_compare(here, "gte" if operator == "gt" else "lt", operand + _LAST_CHARACTER), is_text)
-    return and_(_compare(here, operator, str(operand)), is_text)
-
-
-def _ordered_time(found: Column, operator: str, operand: TimeOperand) -> ColumnElement[bool]:
-    here: ColumnElement[Any] = collate(column(found.name), "BINARY")
-    checked, around = _checked(found, {operator: operand}), operand.days_around()
-    if around is None:
-        return checked
-    # Only the rows of the days around need Python; an index can serve the rest.
-    first, after = around
-    if operator in ("gte", "gt"):
-        return and_(here >= first, or_(here >= after, checked))
-    return and_(here < after, or_(here < first, checked))
-
-
-def _compare(left: ColumnElement[Any], operator: str, right: Any) -> ColumnElement[bool]:
-    comparisons: dict[str, ColumnElement[bool]] = {
-        "gte": left >= right,
-        "gt": left > right,
-        "lte": left <= right,
-        "lt": left < right,
-    }
-    return comparisons[operator]
-
-
-def _checked(found: Column, condition: Any) -> ColumnElement[bool]:
-    call = getattr(func, MATCHES)(found.kind, json.dumps(condition), column(found.name), type_=Integer)
-    checked: ColumnElement[bool] = call == 1
-    return checked
+def _is_number(here: ColumnElement[Any]) -> Condition:
+    return func.typeof(here).in_(("integer", "real"))
 
 
 def _is_bindable(value: Any) -> bool:
     """Whether SQLite can hold `value`; an integer beyond 64 bits it cannot."""
-    return not isinstance(value, int) or abs(value) <= _MOST_INTEGER
+    return not isinstance(value, int) or abs(value) <= MOST_INTEGER
 
 
-def _is_native(found: Column) -> bool:
-    return found.stored_as in _NATIVE.get(found.kind, ())
+def _is_native(field: Column) -> bool:
+    return field.stored_as in _NATIVE.get(field.kind, ())

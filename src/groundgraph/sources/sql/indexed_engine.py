@@ -13,7 +13,6 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.search.rank import RankedPassage
 from groundgraph.search.recent import Recent
 from groundgraph.sources.sql.any_database import AnyDatabase
-from groundgraph.sources.sql.conditions import may_match
 from groundgraph.sources.sql.database import SqliteDatabase
 from groundgraph.sources.sql.engine import Asked, Filters, SqlEngine, Tables
 from groundgraph.sources.sql.introspect import ROWID_BITS, Wanted
@@ -23,6 +22,7 @@ from groundgraph.sources.sql.route_tables import route_tables
 from groundgraph.sources.sql.search_rows import Allowed, read_question, search_rows
 from groundgraph.sources.sql.search_user_fts import search_user_fts
 from groundgraph.sources.sql.shape import TableShape
+from groundgraph.sources.sql.sql_dialect import may_match
 from groundgraph.sources.sql.version import Version
 
 # How often a query looks for its index when another source takes the same file.

@@ -196,6 +196,12 @@ def test_an_enumeration_without_the_value_is_no_error_of_the_server():
     assert "CAST" in sql(column("mood", "public.mood", labels=("good", "bad")), "good")[0]
 
 
+def test_no_day_stands_behind_the_last_one():
+    statement, values = sql(column("at", "timestamp", "datetime"), {"lte": "9999-12-31"})
+    assert "at < " in statement
+    assert values == ["9999-12-31T23:59:59.999999"]
+
+
 def test_a_value_with_a_nul_that_postgresql_cannot_hold_matches_nothing():
     assert "false" in sql(column("c", "text"), "a\0b")[0]
     assert "false" in sql(column("c", "text"), {"contains": "a\0b"})[0]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from datetime import date, datetime, timedelta
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime
 from math import nan
 from typing import Any
 from uuid import UUID
@@ -32,27 +32,26 @@ from sqlalchemy import (
     false,
     func,
     literal,
-    not_,
     or_,
     true,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.types import UserDefinedType
 
-from groundgraph.core.filters import condition_of, matches
 from groundgraph.core.time_operand import TimeOperand
+from groundgraph.search.push_down import Pushed, Times
 from groundgraph.sources.sql.postgres.text_times import time_holds, utc_time
 from groundgraph.sources.sql.postgres.values import TEXTS
 from groundgraph.sources.sql.shape import Column, TableShape
+from groundgraph.sources.sql.sql_dialect import MOST_INTEGER, Condition, SqlDialect, exact_condition, ordered
 
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_MOST_INTEGER = 2**63 - 1
-_LAST_CHARACTER = "\U0010ffff"
 _TRUE, _FALSE = ("1", "true", "True", "TRUE"), ("0", "false", "False", "FALSE")
 # A text that reads as a number, with thousands separators or without; the same as `shape.number` takes.
 _NUMBER = r"^[+-]?\d+(\.\d+)?([eE][+-]?\d{1,3})?$"
 _SEPARATOR = r"(?<=\d),(?=\d{3}(?!\d))"
-Condition = ColumnElement[bool]
+_NUMBERS = ("integer", "number")
+_WITH_NAN = ("float4", "float8", "numeric")
+_NUMBER_ARRAYS = ("_int2", "_int4", "_int8", "_float4", "_float8", "_numeric")
 
 
 class _Named(UserDefinedType[Any]):
@@ -68,279 +67,203 @@ class _Named(UserDefinedType[Any]):
 
 
 def where(shape: TableShape, filters: Mapping[str, Any]) -> Condition:
-    """The condition that the rows of `shape` with checked `filters` satisfy; a missing column only satisfies `not`."""
-    parts: list[Condition] = []
-    for name, condition in filters.items():
-        found = shape.column(name)
-        if found is None:
-            parts.append(true() if matches({name: condition}, {}) else false())
-        else:
-            parts.append(_condition(found, condition))
-    return and_(true(), *parts)
+    """The condition that the rows of `shape` with checked `filters` satisfy, and no others."""
+    return exact_condition(shape, filters, PostgresDialect())
 
 
-def as_number(found: Column) -> ColumnElement[Any]:
+class PostgresDialect(SqlDialect):
+    """PostgreSQL, whose columns hold values of one type each, so that everything is exact."""
+
+    def times(self, field: Column) -> Times:
+        """See `Dialect.times`."""
+        if field.stored_as == "string":
+            return Times.NONE if field.kind in (*_NUMBERS, "boolean") else Times.TEXT
+        return {"date": Times.DAYS, "datetime": Times.MOMENTS}.get(field.stored_as, Times.NONE)
+
+    def equal(self, field: Column, values: Sequence[Any]) -> Pushed[Condition]:
+        """See `Dialect.equal`."""
+        values = [value for value in values if not _has_nul(value)]
+        if field.stored_as == "array":
+            return _exact(or_(false(), *(_in_list(field, value) for value in values)))
+        return _exact(_EQUAL.get(field.stored_as, _nothing)(field, values))
+
+    def compared(self, field: Column, operator: str, operand: Any) -> Pushed[Condition]:
+        """See `Dialect.compared`."""
+        here: ColumnElement[Any] = column(field.name)
+        is_text, reads_as_number = field.stored_as == "string", field.kind in _NUMBERS
+        if isinstance(operand, datetime):
+            return _exact(ordered(here, operator, _moment(field, operand)))
+        if isinstance(operand, date):
+            return _exact(ordered(here, operator, literal(operand, Date)))
+        if isinstance(operand, str):
+            if not is_text or reads_as_number or _has_nul(operand):
+                return _exact(false())
+            return _exact(ordered(collate(_plain(field), "C"), operator, literal(operand, Text)))
+        if isinstance(operand, bool) or not (field.stored_as in _NUMBERS or (is_text and reads_as_number)):
+            return _exact(false())
+        number = as_number(field)
+        # What is no number is greater than all numbers for PostgreSQL, and neither less nor greater for anybody else.
+        is_number = number != literal(nan, Float(53)) if field.type in _WITH_NAN else true()
+        return _exact(and_(ordered(number, operator, _bound(operand)), is_number))
+
+    def contains(self, field: Column, operand: Any) -> Pushed[Condition]:
+        """See `Dialect.contains`."""
+        if field.stored_as == "array" and field.type not in ("json", "jsonb"):
+            return _exact(_in_array(field, operand))
+        text = str(operand)
+        if _has_nul(text):
+            return _exact(false())
+        # A collation that folds letters cannot search inside a text.
+        here = _plain(field) if field.type in TEXTS else collate(_plain(field), "default")
+        inside = func.strpos(func.lower(here), func.lower(literal(text, Text))) > 0
+        if field.stored_as != "array":
+            return _exact(inside)
+        is_list = func.jsonb_typeof(cast(column(field.name), JSONB)) == "array"
+        return _exact(case((is_list, _in_json(field, operand)), else_=inside))
+
+    def decided(self, field: Column, operator: str, times: Sequence[TimeOperand]) -> Pushed[Condition]:
+        """See `Dialect.decided`."""
+        spaced = field.kind == "datetime"
+        return _exact(or_(*(time_holds(_plain(field), operator, time, spaced=spaced) for time in times)))
+
+
+def as_number(field: Column) -> ColumnElement[Any]:
     """The value of a column as a number; NULL for a text that reads as none."""
-    here: ColumnElement[Any] = column(found.name)
-    if found.type == "float4":
+    here: ColumnElement[Any] = column(field.name)
+    if field.type == "float4":
         # As it is read and shown: taken as 8 bytes, 0.1 would be 0.100000001490116.
         return cast(cast(here, Text), Float(53))
-    if found.stored_as in ("integer", "number"):
+    if field.stored_as in _NUMBERS:
         return here
-    if found.stored_as != "string":
+    if field.stored_as != "string":
         return cast(literal(None), Numeric)
-    text = func.regexp_replace(func.btrim(_plain(found)), _SEPARATOR, "", "g")
+    text = func.regexp_replace(func.btrim(_plain(field)), _SEPARATOR, "", "g")
     return case((text.op("~")(_NUMBER), cast(text, Numeric)), else_=None)
 
 
-def _condition(found: Column, condition: Any) -> Condition:
-    condition = condition_of(found.kind, condition)
-    if not isinstance(condition, Mapping):
-        return _any_of(found, condition)
-    return and_(true(), *(_operator(found, operator, operand) for operator, operand in condition.items()))
+def _exact(condition: Condition) -> Pushed[Condition]:
+    return Pushed(condition, exact=True)
 
 
-def _operator(found: Column, operator: str, operand: Any) -> Condition:
-    if operator == "not":
-        return or_(column(found.name).is_(None), not_(func.coalesce(_any_of(found, operand), false())))
-    if operator == "contains":
-        return _contains(found, operand)
-    if isinstance(operand, bool) or found.stored_as in ("array", "boolean", "blob"):
-        return false()
-    if isinstance(operand, str):
-        return _ordered_text(found, operator, operand)
-    if found.stored_as in ("integer", "number") or (found.stored_as == "string" and found.kind in _NUMBERS):
-        return _compared_number(found, operator, operand)
-    return false()
-
-
-_NUMBERS = ("integer", "number")
-_WITH_NAN = ("float4", "float8", "numeric")
-
-
-def _compared_number(found: Column, operator: str, operand: float) -> Condition:
-    here = as_number(found)
-    compared = _compare(here, operator, _bound(operand))
-    # What is no number is greater than all numbers for PostgreSQL, and neither less nor greater for anybody else.
-    is_number = found.type in _WITH_NAN and operator in ("gt", "gte")
-    return and_(compared, here != literal(nan, Float(53))) if is_number else compared
-
-
-def _contains(found: Column, operand: Any) -> Condition:
-    if found.stored_as == "array" and found.type not in ("json", "jsonb"):
-        return _in_array(found, operand)
-    text = str(operand)
-    if "\0" in text:
-        return false()
-    # A collation that folds letters cannot search inside a text.
-    here = _plain(found) if found.type in TEXTS else collate(_plain(found), "default")
-    inside = func.strpos(func.lower(here), func.lower(literal(text, Text))) > 0
-    if found.stored_as != "array":
-        return inside
-    is_list = func.jsonb_typeof(cast(column(found.name), JSONB)) == "array"
-    return case((is_list, _in_json(found, operand)), else_=inside)
-
-
-def _any_of(found: Column, condition: Any) -> Condition:
-    wanted = condition if isinstance(condition, list) else [condition]
-    wanted = [value for value in wanted if not (isinstance(value, str) and "\0" in value)]
-    if not wanted:
-        return false()
-    if found.stored_as == "array":
-        member = _in_json if found.type in ("json", "jsonb") else _in_array
-        return or_(false(), *(member(found, value) for value in wanted))
-    equal: Condition = _EQUAL.get(found.stored_as, _nothing)(found, wanted)
-    return equal
-
-
-def _nothing(found: Column, wanted: list[Any]) -> Condition:  # noqa: ARG001 - one of `_EQUAL`
-    return false()
-
-
-def _equal_texts(found: Column, wanted: list[Any]) -> Condition:
-    if found.kind == "boolean":
-        names = [name for value in wanted for name in (_TRUE if value else _FALSE)]
-        return _member(_text(found), _texts(names))
-    if found.kind in _NUMBERS:
-        return _member(as_number(found), [_bound(value) for value in wanted])
-    texts = [value for value in wanted if isinstance(value, str)]
-    times = [value for value in texts if isinstance(value, TimeOperand) and value.moment]
-    if times:
-        others = _member(_text(found), _texts([value for value in texts if value not in times]))
-        return or_(others, *(_text_time(found, "equal", time) for time in times))
-    if found.type == "uuid":
+def _equal_texts(field: Column, values: Sequence[Any]) -> Condition:
+    if field.kind == "boolean":
+        names = [name for value in values for name in (_TRUE if value else _FALSE)]
+        return _member(_text(field), _texts(names))
+    if field.kind in _NUMBERS:
+        return _member(as_number(field), map(_bound, values))
+    texts = [value for value in values if isinstance(value, str)]
+    if field.type == "uuid":
         # As text no index would serve it; only the form that PostgreSQL itself writes is the same text.
-        return _member(column(found.name), [cast(literal(v, String), _Named("uuid")) for v in texts if _is_uuid(v)])
-    if found.labels:
-        kept = [value for value in texts if value in found.labels]
-        return _member(column(found.name), [cast(literal(v, String), _Named(found.type)) for v in kept])
-    return _member(_text(found), _texts(texts))
+        return _member(column(field.name), _named("uuid", filter(_is_uuid, texts)))
+    if field.labels:
+        return _member(column(field.name), _named(field.type, (value for value in texts if value in field.labels)))
+    return _member(_text(field), _texts(texts))
 
 
-def _equal_numbers(found: Column, wanted: list[Any]) -> Condition:
-    if found.kind == "boolean":
-        return _member(column(found.name), [_bound(int(value)) for value in wanted if found.stored_as == "integer"])
-    numbers = [value for value in wanted if isinstance(value, int | float) and not isinstance(value, bool)]
-    texts = [value for value in wanted if isinstance(value, str)]
-    return or_(
-        _member(as_number(found), [_bound(value) for value in numbers]),
-        _member(_plain(found), _texts(texts)),
-    )
+def _equal_numbers(field: Column, values: Sequence[Any]) -> Condition:
+    if field.kind == "boolean":
+        return _member(column(field.name), [_bound(int(value)) for value in values if field.stored_as == "integer"])
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    texts = [value for value in values if isinstance(value, str)]
+    return or_(_member(as_number(field), map(_bound, numbers)), _member(_plain(field), _texts(texts)))
 
 
-def _equal_booleans(found: Column, wanted: list[Any]) -> Condition:
-    return _member(column(found.name), [literal(value) for value in wanted if isinstance(value, bool)])
+def _equal_booleans(field: Column, values: Sequence[Any]) -> Condition:
+    return _member(column(field.name), [literal(value) for value in values if isinstance(value, bool)])
 
 
-def _equal_dates(found: Column, wanted: list[Any]) -> Condition:
-    days = [value for value in wanted if isinstance(value, str) and _day(value)]
-    return _member(column(found.name), [literal(_day(value), Date) for value in days])
+def _equal_days(field: Column, values: Sequence[Any]) -> Condition:
+    return _member(column(field.name), [literal(day, Date) for day in values])
 
 
-def _equal_moments(found: Column, wanted: list[Any]) -> Condition:
-    moments = [_moment(found, value) for value in wanted if isinstance(value, str) and not _DAY.fullmatch(value)]
-    return _member(column(found.name), [moment for moment in moments if moment is not None])
+def _equal_moments(field: Column, values: Sequence[Any]) -> Condition:
+    return _member(column(field.name), [_moment(field, value) for value in values])
 
 
-_EQUAL: dict[str, Any] = {
+def _nothing(_field: Column, _values: Sequence[Any]) -> Condition:
+    return false()
+
+
+_EQUAL: dict[str, Callable[[Column, Sequence[Any]], Condition]] = {
     "string": _equal_texts,
     "integer": _equal_numbers,
     "number": _equal_numbers,
     "boolean": _equal_booleans,
-    "date": _equal_dates,
+    "date": _equal_days,
     "datetime": _equal_moments,
 }
 
 
-def _in_array(found: Column, value: Any) -> Condition:
-    here: ColumnElement[Any] = column(found.name)
-    is_bool = found.type == "_bool"
-    if isinstance(value, bool) is not is_bool:
+def _in_list(field: Column, value: Any) -> Condition:
+    return _in_json(field, value) if field.type in ("json", "jsonb") else _in_array(field, value)
+
+
+def _in_array(field: Column, value: Any) -> Condition:
+    here: ColumnElement[Any] = column(field.name)
+    is_bool = field.type == "_bool"
+    if isinstance(value, bool) is not is_bool or _has_nul(value):
         return false()
     if is_bool:
         held: Condition = literal(value) == any_(here)
         return held
     if isinstance(value, str):
-        if "\0" in value:
-            return false()
-        texts = here if found.type == "_text" else cast(here, ARRAY(Text))
-        return texts.op("@>", is_comparison=True)(_array(value))
-    if found.type == "_float4":
+        texts = here if field.type == "_text" else cast(here, ARRAY(Text))
+        return texts.op("@>", is_comparison=True)(cast(literal([value], ARRAY(Text)), ARRAY(Text)))
+    if field.type == "_float4":
         here = cast(cast(here, ARRAY(Text)), ARRAY(Float(53)))
-    numeric = found.type in ("_int2", "_int4", "_int8", "_float4", "_float8", "_numeric")
-    return _bound(value) == any_(here) if numeric else false()
+    return _bound(value) == any_(here) if field.type in _NUMBER_ARRAYS else false()
 
 
-def _array(value: str) -> ColumnElement[Any]:
-    return cast(literal([value], ARRAY(Text)), ARRAY(Text))
-
-
-def _in_json(found: Column, value: Any) -> Condition:
-    here = cast(column(found.name), JSONB)
+def _in_json(field: Column, value: Any) -> Condition:
+    if _has_nul(value):
+        return false()
+    here = cast(column(field.name), JSONB)
     forms = [json.dumps(value, ensure_ascii=False)]
-    if isinstance(value, str):
-        if "\0" in value:
-            return false()
-        if re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", value):
-            forms.append(value)  # a number that reads like the text that is asked for
+    if isinstance(value, str) and re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", value):
+        forms.append(value)  # a number that reads like the text that is asked for
     return or_(*(here.op("@>", is_comparison=True)(cast(literal(form, Text), JSONB)) for form in forms))
 
 
-def _ordered_text(found: Column, operator: str, operand: str) -> Condition:
-    if "\0" in operand:
-        return false()
-    if found.stored_as == "date":
-        return _ordered_date(found, operator, operand)
-    if found.stored_as == "datetime":
-        return _ordered_moment(found, operator, operand)
-    if found.stored_as != "string" or found.kind in _NUMBERS:
-        return false()
-    if isinstance(operand, TimeOperand) and operand.moment:
-        return _text_time(found, operator, operand)
-    here: ColumnElement[Any] = collate(_plain(found), "C")
-    if _DAY.fullmatch(operand) and operator in ("gt", "lte"):
-        # A day includes every time on it.
-        operator, operand = ("gte" if operator == "gt" else "lt"), operand + _LAST_CHARACTER
-    return _compare(here, operator, literal(operand, Text))
-
-
-def _text_time(found: Column, operator: str, operand: TimeOperand) -> Condition:
-    return time_holds(_plain(found), operator, operand, spaced=found.kind == "datetime")
-
-
-def _ordered_date(found: Column, operator: str, operand: str) -> Condition:
-    day = _day(operand[:10])
-    if day is None:
-        return false()
-    if len(operand) > 10:
-        # As text a day stands before every time on it.
-        operator = {"gte": "gt", "lt": "lte"}.get(operator, operator)
-    return _compare(column(found.name), operator, literal(day, Date))
-
-
-def _ordered_moment(found: Column, operator: str, operand: str) -> Condition:
-    if _DAY.fullmatch(operand):
-        day = _day(operand)
-        if day is None:
-            return false()
-        if operator in ("gt", "lte"):
-            operator, day = ("gte" if operator == "gt" else "lt"), day + timedelta(days=1)
-        operand = f"{day.isoformat()}T00:00:00"
-    moment = _moment(found, operand)
-    return false() if moment is None else _compare(column(found.name), operator, moment)
-
-
-def _moment(found: Column, operand: str) -> ColumnElement[Any] | None:
+def _moment(field: Column, moment: datetime) -> ColumnElement[Any]:
     """A time as the column has it; what has no zone, the time or the column, counts as UTC when the other has one."""
-    try:
-        read = datetime.fromisoformat(operand)
-    except ValueError:
-        return None
-    return utc_time(read, with_zone=found.type == "timestamptz")
+    return utc_time(moment, with_zone=field.type == "timestamptz")
 
 
-def _day(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text) if _DAY.fullmatch(text) else None
-    except ValueError:
-        return None
-
-
-def _compare(left: ColumnElement[Any], operator: str, right: ColumnElement[Any]) -> Condition:
-    comparisons: dict[str, Condition] = {
-        "gte": left >= right,
-        "gt": left > right,
-        "lte": left <= right,
-        "lt": left < right,
-    }
-    return comparisons[operator]
-
-
-def _text(found: Column) -> ColumnElement[Any]:
+def _text(field: Column) -> ColumnElement[Any]:
     """The column as text, compared letter by letter; as it is where an index can then serve it."""
-    if found.type in TEXTS:
-        return column(found.name)
-    return collate(cast(column(found.name), Text), "C")
+    if field.type in TEXTS:
+        return column(field.name)
+    return collate(cast(column(field.name), Text), "C")
 
 
-def _plain(found: Column) -> ColumnElement[Any]:
+def _plain(field: Column) -> ColumnElement[Any]:
     """The column as text."""
-    return column(found.name) if found.type in TEXTS else cast(column(found.name), Text)
+    return column(field.name) if field.type in TEXTS else cast(column(field.name), Text)
 
 
-def _member(here: ColumnElement[Any], values: list[ColumnElement[Any]]) -> Condition:
-    return here.in_(values) if values else false()
+def _member(here: ColumnElement[Any], values: Iterable[ColumnElement[Any]]) -> Condition:
+    members = list(values)
+    return here.in_(members) if members else false()
 
 
-def _texts(values: list[str]) -> list[ColumnElement[Any]]:
+def _texts(values: Iterable[str]) -> list[ColumnElement[Any]]:
     return [literal(value, Text) for value in values]
+
+
+def _named(name: str, values: Iterable[str]) -> list[ColumnElement[Any]]:
+    return [cast(literal(value, String), _Named(name)) for value in values]
 
 
 def _bound(value: Any) -> ColumnElement[Any]:
     """A number as a bound value of a type that holds it."""
     if isinstance(value, int):
-        return literal(value, BigInteger if abs(value) <= _MOST_INTEGER else Numeric)
+        return literal(value, BigInteger if abs(value) <= MOST_INTEGER else Numeric)
     return literal(value, Float(53))
+
+
+def _has_nul(value: Any) -> bool:
+    """Whether it is a text that PostgreSQL cannot hold."""
+    return isinstance(value, str) and "\0" in value
 
 
 def _is_uuid(text: str) -> bool:

@@ -20,7 +20,6 @@ from groundgraph.search.rank import rank
 from groundgraph.search.recent import Recent
 from groundgraph.search.scorer import Scorer
 from groundgraph.search.seeds import by_seeds, seeds_of
-from groundgraph.sources.sql.conditions import may_match
 from groundgraph.sources.sql.engine import Asked, EngineUnfit, SqlEngine, Tables
 from groundgraph.sources.sql.from_clause import from_clause
 from groundgraph.sources.sql.introspect import Wanted
@@ -41,6 +40,7 @@ from groundgraph.sources.sql.postgres.search_statement import (
 from groundgraph.sources.sql.postgres.values import read_row, shown_values
 from groundgraph.sources.sql.search_rows import ROWS
 from groundgraph.sources.sql.shape import TableShape, row_key
+from groundgraph.sources.sql.sql_dialect import may_match
 from groundgraph.sources.sql.version import Version
 
 # Rows that PostgreSQL hands over for one search; BM25 over their texts chooses among them.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, Interval, String, Text, and_, case, cast, collate, func, literal, or_
+from sqlalchemy import ColumnElement, Integer, Interval, String, Text, case, cast, collate, func, literal
 from sqlalchemy.dialects.postgresql import TIMESTAMP
 
 from groundgraph.core.time_operand import TimeOperand
@@ -45,21 +45,11 @@ def time_holds(
         spaced: a space behind the day is read as a T, as it is in a field of type datetime.
     """
     assert operand.moment is not None
-    here, compare = collate(text, "C"), _COMPARE[operator]
+    compare = _COMPARE[operator]
     as_time = compare(_written(text), utc_time(operand.moment, with_zone=False))
     shown = func.regexp_replace(text, "^(.{10}) ", r"\1T") if spaced else text
     as_text = compare(collate(shown, "C"), literal(str(operand), Text))
-    holds: ColumnElement[bool] = case((text.op("~", is_comparison=True)(_TIME), as_time), else_=as_text)
-    around = operand.days_around()
-    if around is None:
-        return holds
-    # Only the texts of the days around have to be read.
-    first, after = (literal(day, Text) for day in around)
-    if operator in ("gte", "gt"):
-        return and_(here >= first, or_(here >= after, holds))
-    if operator in ("lte", "lt"):
-        return and_(here < after, or_(here < first, holds))
-    return and_(here >= first, here < after, holds)
+    return case((text.op("~", is_comparison=True)(_TIME), as_time), else_=as_text)
 
 
 def utc_time(moment: datetime, *, with_zone: bool) -> ColumnElement[Any]:
