@@ -16,7 +16,7 @@ def test_u5_the_turn_is_shown_as_mermaid_text(call, tmp_path):
 def test_u5_the_retrieval_graph_writes_no_answer(call):
     ran = call("graph", "retrieval")
     assert ran.code == 0
-    assert "merge_results" in ran.out
+    assert "works = merge_results, join_neighbours, judge_evidence<" in ran.out
     assert "answer_" not in ran.out
 
 

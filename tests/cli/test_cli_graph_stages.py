@@ -22,7 +22,9 @@ def test_t5_the_picture_of_a_configuration_shows_its_stages(call, tmp_path):
     for which in ("turn", "retrieval"):
         ran = call("graph", which)
         assert ran.code == 0
-        assert {*ALL, "rotate_results", "fit_budget", "arrange_results", "backfill_facts"} <= steps(ran.out)
+        assert steps(ran.out) >= ALL
+        works = "merge_results, rotate_results, fit_budget, arrange_results, judge_evidence, backfill_facts"
+        assert f"works = {works}<" in ran.out
     (tmp_path / "groundgraph.yaml").write_text(CONFIG + "enhanced_retrieval: {stages: [rewrite]}\n")
     assert steps(call("graph").out) & ALL == {"rewrite_question", "route_categories"}
     (tmp_path / "groundgraph.yaml").write_text("llm: {provider: openai, model: gpt-4o-mini}\n")

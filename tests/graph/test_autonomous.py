@@ -22,6 +22,7 @@ from autonomous import (
 )
 from category_source import CategorySource
 from langgraph.checkpoint.memory import InMemorySaver
+from turn_works import works_of
 from virtual_time import in_virtual_time
 
 from groundgraph import InMemorySource, SourceResult, load_settings, retrieve_context, turn_graph
@@ -30,19 +31,21 @@ from groundgraph.core.errors import ConfigurationError, InputInvalid, UnknownNam
 from groundgraph.testing import FaultySource, ScriptedChatModel
 
 FIXED = {
-    "__start__", "__end__", "begin_turn", "resolve_intent", "retrieve_source", "merge_results", "answer_structured",
+    "__start__", "__end__", "begin_turn", "resolve_intent", "retrieve_source", "process_results", "answer_structured",
     "answer_conversational", "answer_hybrid", "report_absence", "check_citations", "record_turn",
 }  # fmt: skip
 ALONE = {
     "rewrite": {"rewrite_question"},
     "complexity": {"judge_complexity"},
     "decomposition": {"decompose_question"},
-    "fusion": set(),
+}
+WORKS = {
     "budget": {"fit_budget"},
     "rotation": {"rotate_results"},
     "reorder": {"arrange_results", "fit_budget"},
     "backfill": {"backfill_facts"},
 }
+STAGES = {"fusion", *ALONE, *WORKS}
 NEED_A_MODEL = {"rewrite", "decomposition"}
 
 
@@ -59,15 +62,18 @@ def test_U3_without_stages_the_picture_has_at_most_a_dozen_steps():
     assert len(set(graph.get_graph().nodes) - {"__start__", "__end__"}) <= 12
 
 
-@pytest.mark.parametrize("stage", ALONE)
+@pytest.mark.parametrize("stage", sorted(STAGES))
 async def test_C8_each_stage_can_be_switched_on_alone_and_the_picture_shows_it(stage):
     graph = build([stage])
-    assert set(graph.get_graph().nodes) - FIXED == ALONE[stage]
-    assert not ALONE[stage] - set(await steps_of(graph, asking(COMPLEX, earlier=True)))
-    assert (await graph.ainvoke(asking(COMPLEX, earlier=True)))["outcome"] == "answered"
+    assert set(graph.get_graph().nodes) - FIXED == ALONE.get(stage, set())
+    assert not ALONE.get(stage, set()) - set(await steps_of(graph, asking(COMPLEX, earlier=True)))
+    assert works_of(graph) == WORKS.get(stage, set())
+    result = await graph.ainvoke(asking(COMPLEX, earlier=True))
+    assert result["outcome"] == "answered"
+    assert WORKS.get(stage, set()) <= set(result["provenance"]["timings_ms"])
 
 
-@pytest.mark.parametrize("stage", sorted(set(ALONE) - NEED_A_MODEL))
+@pytest.mark.parametrize("stage", sorted(STAGES - NEED_A_MODEL))
 async def test_C8_a_stage_that_needs_no_model_works_without_one(stage):
     graph = turn_graph(settings([stage]), sources=[CategorySource(KNOWLEDGE)])
     assert (await graph.ainvoke(asking(COMPLEX)))["outcome"] == "answered"
@@ -86,11 +92,12 @@ def test_C8_the_whole_pipeline_is_in_the_picture_in_its_order():
     edges = {(edge.source, edge.target) for edge in graph.get_graph().edges}
     order = [
         "begin_turn", "rewrite_question", "resolve_intent", "route_categories", "judge_complexity",
-        "decompose_question", "retrieve_source", "merge_results", "rotate_results", "fit_budget", "arrange_results",
-        "backfill_facts", "answer_structured", "check_citations", "record_turn",
+        "decompose_question", "retrieve_source", "process_results", "answer_structured", "check_citations",
+        "record_turn",
     ]  # fmt: skip
     assert set(zip(order, order[1:], strict=False)) <= edges
     assert set(graph.get_graph().nodes) - FIXED == set().union(*ALONE.values()) | {"route_categories"}
+    assert works_of(graph) == set().union(*WORKS.values())
 
 
 def test_U3_every_branch_in_the_picture_says_what_leads_there():
@@ -104,8 +111,8 @@ async def test_C8_every_stage_runs_in_one_turn_in_its_order():
     names = await steps_of(graph, asking(COMPLEX, earlier=True, dialogue_state=state(categories=["support"])))
     assert list(dict.fromkeys(names)) == [
         "begin_turn", "rewrite_question", "resolve_intent", "route_categories", "judge_complexity",
-        "decompose_question", "retrieve_source", "merge_results", "rotate_results", "fit_budget", "arrange_results",
-        "backfill_facts", "answer_structured", "check_citations", "record_turn",
+        "decompose_question", "retrieve_source", "process_results", "answer_structured", "check_citations",
+        "record_turn",
     ]  # fmt: skip
     # The question, its two parts, and the facts of the state.
     assert names.count("retrieve_source") == 4
@@ -118,7 +125,7 @@ def test_L10_what_nobody_configured_is_not_loaded():
         "import sys\nprint(' '.join(sys.modules))"
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    own = {"graph.autonomous_part", "nodes.path_choice", "nodes.rewrite_question", "nodes.backfill_facts"}
+    own = {"graph.autonomous_part", "nodes.path_choice", "nodes.rewrite_question", "nodes.works.backfill_facts"}
     assert not {f"groundgraph.{name}" for name in own} & set(loaded)
 
 
@@ -138,7 +145,8 @@ def test_C8_a_stage_that_needs_a_model_is_refused_without_one(more, key):
 
 async def test_C8_S6_without_a_model_the_flag_alone_turns_on_what_can_work():
     graph = turn_graph(load_settings({"enhanced_autonomous_retrieval": True}), sources=[CategorySource(KNOWLEDGE)])
-    assert {"judge_complexity", "fit_budget", "rotate_results", "backfill_facts"} <= set(graph.nodes)
+    assert "judge_complexity" in graph.nodes
+    assert {"fit_budget", "rotate_results", "backfill_facts"} <= works_of(graph)
     assert not {"rewrite_question", "decompose_question"} & set(graph.nodes)
     result = await graph.ainvoke({"question": COMPLEX})
     assert result["outcome"] == "answered"

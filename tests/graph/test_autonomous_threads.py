@@ -112,7 +112,7 @@ async def test_T3_a_fork_behind_the_search_shows_the_same_evidence_without_askin
     given = asking(COMPLEX, dialogue_state=state(categories=["support"], facts=["The demo is free."]))
     whole = await graph.ainvoke(given, THREAD)
     asked = len(source.asked)
-    point = next([one async for one in graph.aget_state_history(THREAD) if one.next == ("merge_results",)].__iter__())
+    point = next([one async for one in graph.aget_state_history(THREAD) if one.next == ("process_results",)].__iter__())
     forked = await graph.ainvoke(None, point.config)
     assert shown(forked) == shown(whole)
     assert forked["answer"] == whole["answer"]
@@ -121,8 +121,7 @@ async def test_T3_a_fork_behind_the_search_shows_the_same_evidence_without_askin
 
 STEPS = {
     "begin_turn": (3, 4), "rewrite_question": (3, 4), "resolve_intent": (2, 4), "route_categories": (2, 4),
-    "judge_complexity": (1, 4), "decompose_question": (1, 4), "retrieve_source": (0, 4), "merge_results": (0, 0),
-    "rotate_results": (0, 0), "fit_budget": (0, 0), "arrange_results": (0, 0), "backfill_facts": (0, 0),
+    "judge_complexity": (1, 4), "decompose_question": (1, 4), "retrieve_source": (0, 4), "process_results": (0, 0),
     "answer_structured": (0, 0), "check_citations": (0, 0), "record_turn": (0, 0),
 }  # fmt: skip
 
@@ -145,7 +144,7 @@ async def test_T3_from_every_checkpoint_the_turn_ends_alike_and_does_no_step_twi
         assert roles == ["rewrite_question", "route_categories", "decompose_question"]
 
 
-@pytest.mark.parametrize("step", ["merge_results", "record_turn"])
+@pytest.mark.parametrize("step", ["process_results", "record_turn"])
 async def test_T3_a_turn_goes_on_after_its_path_was_taken_out_of_the_configuration(step):
     more = {"checkpointer": InMemorySaver(), "store": InMemoryStore()}
     async for _ in build(["fusion"], **more).astream(asking(RATE), THREAD, interrupt_before=[step], durability="sync"):

@@ -347,7 +347,7 @@ async def test_U4_the_steps_of_a_turn_stand_in_the_history_of_the_parents_thread
     [before] = [point async for point in parent.aget_state_history(thread()) if point.next == ("turn",)]
     inside = [point async for point in parent.aget_state_history(before.tasks[0].state)]
     assert [point.next[0] for point in inside if point.next] == [
-        *("record_turn", "check_citations", "answer_conversational", "merge_results", "retrieve_source"),
+        *("record_turn", "check_citations", "answer_conversational", "process_results", "retrieve_source"),
         *("resolve_intent", "begin_turn", "__start__"),
     ]
     assert inside[3].values["ranking"]["refs"]
@@ -366,7 +366,7 @@ async def test_U4_a_turn_that_stopped_inside_a_parent_is_edited_there_and_goes_o
     stopped = (await parent.aget_state(thread(), subgraphs=True)).tasks[0].state
     assert stopped.next == ("answer_conversational",)
     ranking = {**stopped.values["ranking"], "refs": stopped.values["ranking"]["refs"][1:]}
-    await parent.aupdate_state(stopped.config, {"ranking": ranking}, as_node="merge_results")
+    await parent.aupdate_state(stopped.config, {"ranking": ranking}, as_node="process_results")
     result = await parent.ainvoke(None, thread())
     assert [message.text for message in result["messages"][1:]] == ["Clients [1].", "Anything else?"]
     assert "authorization code" in asked_by(inner)[0].text

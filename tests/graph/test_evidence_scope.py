@@ -51,8 +51,8 @@ async def stopped(graph: TurnRunner, name: str, context: Context, step: str) -> 
 @pytest.mark.parametrize(
     ("channel", "step", "before"),
     [
-        ("retrievals", "retrieve_source", "merge_results"),
-        ("ranking", "merge_results", "answer_structured"),
+        ("retrievals", "retrieve_source", "process_results"),
+        ("ranking", "process_results", "answer_structured"),
         ("ranking", "answer_structured", "record_turn"),
     ],
 )

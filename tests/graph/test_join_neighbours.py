@@ -12,6 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from oauth_sources import ask, thread
 from ranked_source import RankedSource
+from turn_works import works_of
 
 from groundgraph import load_settings, retrieval_graph, retrieve_context, turn_graph
 from groundgraph.chains.chunk_by_headings import HeadingChunker
@@ -62,16 +63,16 @@ async def test_r9_neighbours_join_to_the_stretch_of_the_original_and_other_secti
     await source.close()
 
 
-async def test_r9_switched_off_the_step_is_not_in_the_graph_and_chunks_stay_apart(tmp_path):
+async def test_r9_switched_off_the_work_is_not_in_the_graph_and_chunks_stay_apart(tmp_path):
     source = await base(tmp_path)
     graph = retrieval_graph(settings(merge_adjacent=False), sources=[source])
-    assert "join_neighbours" not in graph.nodes
+    assert "join_neighbours" not in works_of(graph)
     assert len((await retrieve_context(graph, QUESTION)).evidence) == 3
     await source.close()
 
 
-def test_t5_a_source_that_cannot_tell_what_stands_between_its_results_adds_no_step():
-    assert "join_neighbours" not in turn_graph(settings(), sources=[RankedSource([])]).nodes
+def test_t5_a_source_that_cannot_tell_what_stands_between_its_results_adds_no_work():
+    assert works_of(turn_graph(settings(), sources=[RankedSource([])])) == set()
 
 
 async def test_r9_citations_of_a_joined_piece_are_exact(tmp_path):
@@ -111,7 +112,7 @@ async def test_r9_a_joined_piece_survives_an_interrupted_turn_with_and_without_a
     source = await base(tmp_path)
     for store in (InMemoryStore(), None):
         graph = turn_graph(settings(), sources=[source], checkpointer=InMemorySaver(), store=store)
-        async for _ in graph.astream(ask(QUESTION), thread(), interrupt_after=["join_neighbours"]):
+        async for _ in graph.astream(ask(QUESTION), thread(), interrupt_after=["process_results"]):
             pass
         # What is held in memory is not what a process that starts anew would have.
         graph.resources.evidence._recent.clear()

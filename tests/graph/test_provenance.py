@@ -16,7 +16,7 @@ from groundgraph.testing import ScriptedChatModel, openai_stub
 V1 = {
     *("turn_id", "thread_id", "question", "outcome", "answer", "style", "intent", "sources", "results_by_source"),
     *("results", "total_results", "deduplicated_to", "retrieval_time_ms", "intent_resolution_time_ms"),
-    *("timings_ms", "strategies", "models", "citation_check", "notes"),
+    *("steps", "timings_ms", "strategies", "models", "citation_check", "notes"),
 }
 
 
@@ -43,8 +43,8 @@ async def test_V1_the_record_is_complete_for_every_style(style: str) -> None:
     assert first["text_preview"]
     assert first["metadata"]["section"] == "OAuth > Grants"
     assert record["sources"]["docs"]["status"] == "ok"
-    expected = {"resolve_intent", "merge_results", "answer", "check_citations"}
-    assert set(record["timings_ms"]) == expected
+    expected = ["resolve_intent", "merge_results", "judge_evidence", "answer", "check_citations"]
+    assert [step["step"] for step in record["steps"]] == list(record["timings_ms"]) == expected
     assert [call["role"] for call in record["models"]] == (["answer"] if style == "conversational" else [])
     json.dumps(record)
 
@@ -99,7 +99,15 @@ async def test_U7_the_scripted_model_and_the_wire_give_the_same_provenance() -> 
         llm = {"provider": "openai", "model": "test-model", "base_url": stub.base_url, "api_key": "test"}
         wired = await build(settings={"llm": llm}).ainvoke({"messages": [scripted["messages"][0]]}, thread())
     assert stub.requests
-    volatile = {"timings_ms", "started_at", "retrieval_time_ms", "intent_resolution_time_ms", "models", "sources"}
+    volatile = {
+        "steps",
+        "timings_ms",
+        "started_at",
+        "retrieval_time_ms",
+        "intent_resolution_time_ms",
+        "models",
+        "sources",
+    }
     own, other = scripted["provenance"], wired["provenance"]
     assert {k: v for k, v in own.items() if k not in volatile} == {k: v for k, v in other.items() if k not in volatile}
     names = ("role", "input_tokens", "output_tokens", "estimated", "attempts")

@@ -187,10 +187,10 @@ async def test_T3_the_kept_turns_can_be_stepped_through_and_forked(tmp_path: Pat
 async def test_T3_a_turn_that_waits_is_kept_and_resumed(tmp_path: Path) -> None:
     async with opened(tmp_path) as graph:
         await ask(graph, 1, 2)
-        await ask(graph, 3, interrupt_before=["merge_results"])
+        await ask(graph, 3, interrupt_before=["process_results"])
         assert (await prune_checkpoints(graph, keep_turns=1)).records == 2
     async with opened(tmp_path) as graph:
-        assert (await graph.aget_state(place())).next == ("merge_results",)
+        assert (await graph.aget_state(place())).next == ("process_results",)
         assert "Pump 3" in (await resume_turn(graph, "t"))["answer"]
         assert [text for kind, text in await whole(graph) if kind == "human"] == ["pump 1", "pump 2", "pump 3"]
 
@@ -443,7 +443,7 @@ async def test_K12_an_old_text_that_any_record_or_checkpoint_refers_to_stays(tmp
     async with opened(tmp_path) as graph:
         await ask(graph, 1, 2)
         await ask(graph, 3, thread="other")
-        interrupted = graph.ainvoke({"question": "pump 5"}, place("waits"), interrupt_before=["merge_results"])
+        interrupted = graph.ainvoke({"question": "pump 5"}, place("waits"), interrupt_before=["process_results"])
         await interrupted
     async with opened(tmp_path) as graph:
         written_long_ago(tmp_path)

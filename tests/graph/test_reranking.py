@@ -10,6 +10,7 @@ from cohere_stub import API_KEY, Fault, cohere_stub
 from langchain_core.documents import BaseDocumentCompressor, Document
 from oauth_sources import ask
 from ranked_source import RankedSource
+from turn_works import works_of
 
 from groundgraph import load_settings, retrieval_graph, retrieve_context, turn_graph
 from groundgraph.core.errors import ConfigurationError
@@ -232,10 +233,10 @@ def test_p4_two_rerankers_are_refused_also_when_one_comes_from_python():
         turn_graph(given, sources=[RankedSource(TEXTS)], reranker=Reversed(), chat_model=ScriptedChatModel("x"))
 
 
-async def test_p4_off_the_step_is_not_in_the_graph():
-    assert "rerank_results" not in turn_graph(settings(), sources=[RankedSource(TEXTS)]).nodes
+async def test_p4_off_the_work_is_not_in_the_graph():
+    assert works_of(turn_graph(settings(), sources=[RankedSource(TEXTS)])) == set()
     off = load_settings({"reranker": {"enabled": False}})
-    assert "rerank_results" not in turn_graph(off, sources=[RankedSource(TEXTS)]).nodes
+    assert works_of(turn_graph(off, sources=[RankedSource(TEXTS)])) == set()
     with pytest.raises(ConfigurationError, match=r"reranker\.type: has no effect without reranker\.enabled: true"):
         load_settings({"reranker": {"enabled": False, "type": "cohere"}})
 

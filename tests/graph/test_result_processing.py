@@ -12,6 +12,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.memory import InMemoryStore
 from oauth_sources import ask, thread
 from ranked_source import RankedSource
+from turn_works import works_of
 
 from groundgraph import load_settings, retrieval_graph, retrieve_context, turn_graph
 from groundgraph.core.document import Document
@@ -51,13 +52,13 @@ def order(texts: list[str]) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("processing", "steps"),
+    ("processing", "works"),
     [
         ({}, []),
         ({"rrf_k": 9}, []),
-        ({"normalize_strategy": "min_max"}, ["process_results"]),
-        ({"relative_threshold": 0.5}, ["process_results"]),
-        ({"query_rerank_weight": 0.0}, ["process_results"]),
+        ({"normalize_strategy": "min_max"}, ["score_results"]),
+        ({"relative_threshold": 0.5}, ["score_results"]),
+        ({"query_rerank_weight": 0.0}, ["score_results"]),
         ({"max_kb_chars": 100}, ["fit_budget"]),
         ({"max_kb_tokens": 100}, ["fit_budget"]),
         ({"rotation": "demote"}, ["rotate_results"]),
@@ -65,25 +66,21 @@ def order(texts: list[str]) -> list[int]:
         ({"cluster_strategy": "tfidf"}, ["arrange_results"]),
         (
             {"normalize_strategy": "rank", "max_kb_chars": 100, "reorder": "zigzag"},
-            ["process_results", "fit_budget", "arrange_results"],
+            ["score_results", "fit_budget", "arrange_results"],
         ),
     ],
 )
-async def test_t5_only_the_configured_steps_are_in_the_graph(processing, steps):
+async def test_t5_only_the_configured_works_are_in_the_graph_and_all_in_one_step(processing, works):
     graph = turn_graph(settings(processing), sources=[RankedSource(TOKENS)])
-    names = [name async for update in graph.astream(ask(QUESTION), stream_mode="updates") for name in update]
-    fixed = ["begin_turn", "resolve_intent", "retrieve_source", "merge_results"]
-    assert names == [*fixed, *steps, "answer_structured", "check_citations", "record_turn"]
-    ranking = {
-        "process_results",
-        "rerank_results",
-        "rotate_results",
-        "fit_budget",
-        "arrange_results",
-        "join_neighbours",
-    }
-    own = set(graph.nodes) & ranking
-    assert own == set(steps)
+    given = {"stream_mode": ["updates", "custom"]}
+    streamed = [one async for one in graph.astream(ask(QUESTION), **given)]
+    assert [name for mode, update in streamed if mode == "updates" for name in update] == [
+        *("begin_turn", "resolve_intent", "retrieve_source", "process_results"),
+        *("answer_structured", "check_citations", "record_turn"),
+    ]
+    told = [event["stage"] for mode, event in streamed if mode == "custom"]
+    assert told[2:-3] == ["merge_results", *works, "judge_evidence"]
+    assert works_of(graph) == set(works)
 
 
 @pytest.mark.parametrize("method", ["min_max", "z_score", "rank"])
@@ -353,8 +350,7 @@ async def test_the_processed_list_is_what_prompt_template_citations_and_record_s
     assert len(output["provenance"]["results_by_source"]["docs"]) == 5
 
 
-@pytest.mark.parametrize("step", ["process_results", "fit_budget", "arrange_results"])
-async def test_t3_a_turn_that_stops_behind_a_step_goes_on_to_the_same_answer(step):
+async def test_t3_a_turn_that_stops_behind_its_works_goes_on_to_the_same_answer():
     processing = {
         "query_rerank_weight": 0.4,
         "max_kb_chars": 200,
@@ -366,7 +362,7 @@ async def test_t3_a_turn_that_stops_behind_a_step_goes_on_to_the_same_answer(ste
     )
     whole = await build().ainvoke(ask(QUESTION), thread())
     graph = build()
-    async for _ in graph.astream(ask(QUESTION), thread(), interrupt_after=[step]):
+    async for _ in graph.astream(ask(QUESTION), thread(), interrupt_after=["process_results"]):
         pass
     resumed = await graph.ainvoke(None, thread())
     assert resumed["answer"] == whole["answer"]

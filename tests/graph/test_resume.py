@@ -19,7 +19,7 @@ from groundgraph.core.errors import EvidenceMissing, NothingToResume
 from groundgraph.testing import ScriptedChatModel
 
 SUPPORT = Path(__file__).parent.parent / "support"
-BOUNDARIES = ["input", "start", "begin_turn", "resolve_intent", "retrieve_source", "merge_results",
+BOUNDARIES = ["input", "start", "begin_turn", "resolve_intent", "retrieve_source", "process_results",
               "answer_conversational", "check_citations", "record_turn"]  # fmt: skip
 
 
@@ -122,7 +122,7 @@ async def test_there_is_nothing_to_resume_on_an_unknown_thread() -> None:
 
 async def test_missing_evidence_is_an_error_and_not_an_answer_without_evidence() -> None:
     graph = build(store=InMemoryStore())
-    async for _ in graph.astream(ask(), thread(), interrupt_after=["merge_results"]):
+    async for _ in graph.astream(ask(), thread(), interrupt_after=["process_results"]):
         pass
     elsewhere = turn_graph(
         graph.resources.settings, sources=[docs()], checkpointer=graph.checkpointer, store=InMemoryStore()
@@ -134,7 +134,7 @@ async def test_missing_evidence_is_an_error_and_not_an_answer_without_evidence()
 
 async def test_without_a_store_the_evidence_is_in_the_checkpoint() -> None:
     graph = build()
-    async for _ in graph.astream(ask(), thread(), interrupt_after=["merge_results"]):
+    async for _ in graph.astream(ask(), thread(), interrupt_after=["process_results"]):
         pass
     assert (await graph.aget_state(thread())).values["bodies"]
     elsewhere = turn_graph(graph.resources.settings, sources=[docs()], checkpointer=graph.checkpointer)

@@ -50,7 +50,7 @@ async def test_T8_the_retrieval_graph_runs_on_a_thread_too() -> None:
         load_settings(SETTINGS), sources=[docs()], checkpointer=InMemorySaver(), store=InMemoryStore()
     )
     steps = [name async for update in graph.astream(ask(), thread(), stream_mode="updates") for name in update]
-    assert steps == ["begin_turn", "resolve_intent", "retrieve_source", "merge_results", "give_context"]
+    assert steps == ["begin_turn", "resolve_intent", "retrieve_source", "process_results", "give_context"]
     assert (await graph.ainvoke(ask("pump 17"), thread()))["evidence"][0]["source_id"] == "pump"
 
 

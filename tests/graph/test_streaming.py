@@ -55,7 +55,7 @@ async def test_T7_version_2_streams_the_answer_once(style: str) -> None:
     assert text == [p["data"] for p in parts if p["type"] == "values"][-1]["answer"]
     stages = [p["data"]["stage"] for p in parts if p["type"] == "custom"]
     assert [s for s in stages if s != "retrieve_source"] == [
-        "resolve_intent", "merge_results", f"answer_{style}", "check_citations", "record_turn"
+        "resolve_intent", "merge_results", "judge_evidence", f"answer_{style}", "check_citations", "record_turn"
     ]  # fmt: skip
 
 
@@ -73,7 +73,7 @@ async def test_T7_retrieval_is_complete_before_the_first_token() -> None:
     order: list[str] = []
     async for mode, item in build().astream(ask(), stream_mode=["messages", "updates"]):
         order += ["token"] if mode == "messages" else list(item)
-    assert order.index("merge_results") < order.index("token")
+    assert order.index("process_results") < order.index("token")
 
 
 async def test_a_template_style_yields_one_chunk() -> None:

@@ -34,7 +34,7 @@ async def test_T1_a_turn_goes_through_every_step_in_order() -> None:
     graph, _ = build(reply="Four [1].")
     steps = [name async for update in graph.astream(ask(), stream_mode="updates") for name in update]
     assert [step for step in steps if step != "retrieve_source"] == [
-        "begin_turn", "resolve_intent", "merge_results", "answer_conversational", "check_citations", "record_turn"
+        "begin_turn", "resolve_intent", "process_results", "answer_conversational", "check_citations", "record_turn",
     ]  # fmt: skip
     assert steps.count("retrieve_source") == 2
 
@@ -72,7 +72,7 @@ async def test_T4_one_task_per_source_and_query() -> None:
 def test_T5_the_picture_is_the_pipeline() -> None:
     graph, _ = build()
     assert set(graph.get_graph().nodes) - {"__start__", "__end__"} == {
-        "begin_turn", "resolve_intent", "retrieve_source", "merge_results", "answer_structured",
+        "begin_turn", "resolve_intent", "retrieve_source", "process_results", "answer_structured",
         "answer_conversational", "answer_hybrid", "report_absence", "check_citations", "record_turn",
     }  # fmt: skip
 

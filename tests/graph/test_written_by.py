@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.runtime import Runtime
+from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
-from groundgraph import Context, KnowledgeBase, load_provenance, resume_turn, turn_graph
-from groundgraph.core.errors import EvidenceMissing
+from groundgraph import Context, KnowledgeBase, load_provenance, load_settings, resume_turn, turn_graph
+from groundgraph.core.errors import EvidenceMissing, NothingToResume
 
 FIXTURES = Path(__file__).parent.parent / "data" / "written_by"
 VERSIONS = sorted(folder.name for folder in FIXTURES.iterdir() if (folder / "threads.sqlite").is_file())
@@ -149,3 +152,37 @@ async def test_a_table_that_an_earlier_version_indexed_answers_from_a_new_index(
         assert index.name != "plant.sqlite"
     finally:
         await graph.resources.close()
+
+
+async def test_a_turn_that_waits_at_a_step_which_its_graph_lacks_is_named_and_never_ends_without_a_word(
+    folder: Path,
+) -> None:
+    settings = written.at(folder, synthesis={"style": "conversational"})
+    async with written.open_graph(settings, sources=[written.docs()]) as graph:
+        for given in (None, Command(resume={"decision": "approve"})):
+            with pytest.raises(NothingToResume, match=r"'review' waits at the step 'review_answer'.*Ask the question"):
+                await graph.ainvoke(given, written.on("review"))
+        with pytest.raises(NothingToResume, match="'full, stopped at rewrite_question'"):
+            await graph.ainvoke(None, written.on("full, stopped at rewrite_question"))
+        with pytest.raises(NothingToResume, match="Ask the question again"):
+            await resume_turn(graph, "review")
+        result = await graph.ainvoke(written.asked(written.QUESTION, 1), written.on("review"))
+        assert "four grant types" in result["answer"]
+        assert (await graph.ainvoke(None, written.on("review")))["messages"][-1].text == result["answer"]
+
+
+async def test_what_an_earlier_version_wrote_behind_its_last_checkpoint_leads_on_as_well() -> None:
+    """A process that dies between a step and the checkpoint behind it leaves the step's writes alone."""
+    saver, channel = InMemorySaver(), "branch:to:process_results"
+    graph = turn_graph(load_settings({}), sources=[written.docs()], checkpointer=saver, store=InMemoryStore())
+    await graph.ainvoke(written.asked(written.QUESTION), written.on("t"), interrupt_before=["retrieve_source"])
+    saved = await saver.aget_tuple(written.on("t"))
+    assert saved is not None
+    [task] = (await graph.aget_state(written.on("t"))).tasks
+    retrieved = (await graph.builder.nodes["retrieve_source"].runnable.afunc(
+        saved.checkpoint["channel_values"]["__pregel_tasks"][0].arg, runtime=Runtime()
+    ))["retrievals"]  # fmt: skip
+    old = [("retrievals", retrieved), (channel.replace("process", "merge"), None)]
+    await saver.aput_writes(saved.config, old, task.id)
+    result = await graph.ainvoke(None, written.on("t"))
+    assert "four grant types" in result["answer"]

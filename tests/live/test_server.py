@@ -94,10 +94,10 @@ async def test_U2_U3_a_turn_can_be_stepped_through_and_replayed(server: str) -> 
                 break
             steps.append(state["next"][0])
             await client.runs.wait(thread, "turn", input=None, interrupt_before="*")
-        assert steps == ["begin_turn", "resolve_intent", "retrieve_source", "merge_results", "answer_structured",
+        assert steps == ["begin_turn", "resolve_intent", "retrieve_source", "process_results", "answer_structured",
                          "check_citations", "record_turn"] or steps[4] == "answer_conversational"  # fmt: skip
         history = await client.threads.get_history(thread, limit=50)
-        point = next(state for state in history if state["next"] == ["merge_results"])
+        point = next(state for state in history if state["next"] == ["process_results"])
         replayed = await client.runs.wait(thread, "turn", input=None, checkpoint=point["checkpoint"])
         assert replayed["outcome"] == "answered"
 

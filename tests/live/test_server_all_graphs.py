@@ -19,7 +19,7 @@ INTENT = {"mode": "static", "text_queries": ["valve 3"], "filters": {}, "scope":
           "sources": ["knowledge_base"]}  # fmt: skip
 INGEST = ["find_documents", "load_documents", "cut_chunks", "write_qualifying_texts", "write_matching_texts",
           "write_documents", "finish_ingest"]  # fmt: skip
-RETRIEVAL = ["begin_turn", "resolve_intent", "retrieve_source", "merge_results", "join_neighbours", "give_context"]
+RETRIEVAL = ["begin_turn", "resolve_intent", "retrieve_source", "process_results", "give_context"]
 TURN = [*RETRIEVAL[:-1], "answer_structured", "check_citations", "record_turn"]
 
 

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+from category_source import CategorySource
+from langgraph.checkpoint.memory import InMemorySaver
 from report_turns import english_turn, policies, russian_turn, turn_record
 
+from groundgraph import load_settings, turn_graph
+from groundgraph.graph.works import WORKS
+from groundgraph.prompts import Prompts
 from groundgraph.report.steps import duration_of, path_of
+from groundgraph.report.words import Words
+from groundgraph.testing import ScriptedChatModel
 
 
 async def test_V3_the_path_holds_every_step_in_the_order_of_the_graph():
@@ -12,7 +20,7 @@ async def test_V3_the_path_holds_every_step_in_the_order_of_the_graph():
     steps = path_of(record)
     assert [step.node for step in steps] == [
         "begin_turn", "resolve_intent", "retrieve_source", "retrieve_source", "retrieve_source", "merge_results",
-        "process_results", "answer_conversational", "check_citations", "record_turn",
+        "score_results", "judge_evidence", "answer_conversational", "check_citations", "record_turn",
     ]  # fmt: skip
     searches = {step.source: step for step in steps if step.node == "retrieve_source"}
     assert {name: step.status for name, step in searches.items()} == {
@@ -59,3 +67,28 @@ def test_V3_stages_before_the_search_repairs_and_refusals_have_their_places():
         ("check_citations", 14, 1, "ok"), ("repair_answer", 15, None, "ok"), ("refuse_answer", 15, None, "ok"),
         ("record_turn", 15, None, "ok"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+def test_every_step_and_every_work_has_a_title_in_each_language(language):
+    given = {
+        "enhanced_autonomous_retrieval": True,
+        "category_router": {"enabled": True},
+        "citation_check": {"quotes": "repair", "numbers": "refuse"},
+        "human_review": {"support_below": 0.5},
+    }
+    options = {"sources": [CategorySource([])], "chat_model": ScriptedChatModel("x")}
+    graph = turn_graph(load_settings(given), checkpointer=InMemorySaver(), **options)
+    names = {*graph.nodes, *graph.retrieval().nodes, *WORKS} - {"__start__"}
+    assert len(names) > 25
+    words = Words.of(Prompts(), language)
+    assert [name for name in sorted(names) if words.named("step_name", name) == name] == []
+
+
+async def test_the_order_of_the_steps_is_that_of_the_record():
+    record = await english_turn()
+    shuffled = {**record, "timings_ms": dict(sorted(record["timings_ms"].items()))}
+    assert path_of(shuffled) == path_of(record)
+    steps = [{"step": name} for name in ("resolve_intent", "merge_results", "own_work", "answer", "check_citations")]
+    names = [step.node for step in path_of({**record, "steps": steps}) if step.node != "retrieve_source"]
+    assert names[1:4] == ["resolve_intent", "merge_results", "own_work"]

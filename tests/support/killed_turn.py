@@ -28,7 +28,7 @@ from groundgraph import load_settings, resume_turn, turn_graph
 from groundgraph.testing import FaultySource, ScriptedChatModel
 
 # A turn writes nine checkpoints: its input, the start, and one after each step.
-CHECKPOINTS = ["input", "start", "begin_turn", "resolve_intent", "retrieve_source", "merge_results",
+CHECKPOINTS = ["input", "start", "begin_turn", "resolve_intent", "retrieve_source", "process_results",
                "answer_conversational", "check_citations", "record_turn"]  # fmt: skip
 KILL_POINTS = [*CHECKPOINTS, "inside_source", "inside_model"]
 

@@ -43,21 +43,12 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: object 
 
     `results` are in the order of the ranking, in which a model was shown them: `citation_check.order` tells the place
     that a label of the answer refers to. `total_results` counts before deduplication, `deduplicated_to` after it.
+    `steps` are those that were timed, in their order; the search stands before the first that tells what `came_in`.
     Times are in milliseconds: `retrieval_time_ms` is that of the slowest task, since they run at once.
     """
     turn, ranking, draft, retrievals = state["turn"], state["ranking"], state["draft"], state["retrievals"]
     intent, check = state["intent"], state["check"]
-    times_of_steps = {
-        step: value["elapsed_ms"]
-        for step, value in (
-            ("resolve_intent", intent),
-            ("merge_results", ranking),
-            ("answer", draft),
-            ("check_citations", check),
-        )
-        if "elapsed_ms" in value
-    }
-    times_of_steps |= {step: ran["elapsed_ms"] for step, ran in intent.get("stages", {}).items()}
+    steps = _steps(state)
     times = [entry.get("elapsed_ms", 0.0) for entry in retrievals.values()]
     return {
         "turn_id": turn["id"],
@@ -92,9 +83,38 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: object 
         "notes": notes,
         "retrieval_time_ms": max(times, default=0.0),
         "intent_resolution_time_ms": intent.get("elapsed_ms", 0.0),
-        "timings_ms": {**times_of_steps, **ranking.get("timings", {})},
+        "steps": steps,
+        "timings_ms": {step["step"]: step["elapsed_ms"] for step in steps},
         "started_at": turn["started_at"],
     }
+
+
+def _steps(state: Mapping[str, Any]) -> list[dict[str, Any]]:
+    intent, ranking = state["intent"], state["ranking"]
+    stages = {name: {"elapsed_ms": ran["elapsed_ms"]} for name, ran in intent.get("stages", {}).items()}
+    first = {name: stages.pop(name) for name in ("rewrite_question",) if name in stages}
+    works = {work["step"]: work for work in _works(ranking)}
+    steps: dict[str, Mapping[str, Any]] = {
+        **first,
+        "resolve_intent": intent,
+        **stages,
+        **works,
+        "answer": state["draft"],
+        "check_citations": state["check"],
+    }
+    told = ("came_in", "went_out", "left_out", "elapsed_ms")
+    return [
+        {"step": step, **{name: ran[name] for name in told if name in ran}}
+        for step, ran in steps.items()
+        if "elapsed_ms" in ran
+    ]
+
+
+def _works(ranking: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What the works made of the results; of a turn that an earlier version began, their times."""
+    merged = {"merge_results": ranking["elapsed_ms"]} if "elapsed_ms" in ranking else {}
+    times = {**merged, **ranking.get("timings", {})}
+    return [*({"step": step, "elapsed_ms": time} for step, time in times.items()), *ranking.get("works", [])]
 
 
 def _recorded(report: Mapping[str, Any]) -> dict[str, Any]:

@@ -109,9 +109,12 @@ class Ranking(TypedDict, total=False):
     small that an answer which no model writes must say so: the words of the question that no piece holds. `needs` is
     there when an answer would have to be computed, which is not done.
 
-    Later steps change `refs` and leave the rest: `strategies` says which of them ran and what it did, `joined` of which
-    pieces a joined one consists, `issues` what a reader must know, `calls` the models that a reranker called, `timings`
-    how many milliseconds each step took. `divider` stands between what was found and the facts of the dialogue's state.
+    One work after the other changes `refs`: `works` says which ran and what each made of them, `strategies` how,
+    `joined` of which pieces a joined one consists, `issues` what a reader must know, `calls` the models that a reranker
+    called. `divider` stands between what was found and the facts of the dialogue's state.
+
+    In place of `works`, a turn that an earlier version began has `elapsed_ms` of the merging and `timings` of the steps
+    behind it.
     """
 
     refs: list[Ref]
@@ -129,8 +132,19 @@ class Ranking(TypedDict, total=False):
     issues: list[str]
     calls: list[ModelCall]
     style: str | None
+    works: list[WorkReport]
     elapsed_ms: float
     timings: dict[str, float]
+
+
+class WorkReport(TypedDict):
+    """What one work made of the results: how many came in and went out, and by reason the keys of those left out."""
+
+    step: str
+    came_in: int
+    went_out: int
+    left_out: dict[str, list[str]]
+    elapsed_ms: float
 
 
 class Needs(TypedDict):

@@ -1,4 +1,4 @@
-"""Reranking what a cascade found when it is used alone; in a turn the step `rerank_results` does it (P4)."""
+"""Reranking what a cascade found when it is used alone; in a turn the work `rerank_results` does it (P4)."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from pydantic import ValidationError
 
+from groundgraph.chains.clustering.cluster_method import ClusterMethod
 from groundgraph.chains.clustering.embedding import EmbeddingSimilarity
 from groundgraph.chains.clustering.similarity import Similarities
 from groundgraph.chains.clustering.term_overlap import TermOverlap
@@ -17,7 +18,6 @@ from groundgraph.core.result_settings import ClusterStep
 from groundgraph.core.settings import EmbeddingSettings, Settings
 from groundgraph.graph.configured_embedder import configured_embedder, embedding_problem
 from groundgraph.graph.unusable import Unusable
-from groundgraph.nodes.arrange_results import ClusterMethod
 
 KEY = "result_processing.cluster_strategy"
 Compare = Callable[[str, Sequence[str]], Awaitable[Similarities]]
@@ -52,7 +52,7 @@ def _method(step: ClusterStep, settings: Settings, embedder: Embedder | None, *,
         if only:
             raise
         compare = _unavailable(error.problems[0].message)
-    return ClusterMethod(step.method, compare, threshold, size)
+    return ClusterMethod(step.method, compare, threshold, size, pays=True)
 
 
 def _by_words(method: str) -> Compare:

@@ -15,7 +15,7 @@ from groundgraph.core.turn_values import RetrievalTask, Turn
 from groundgraph.nodes.retrieve_source import RetrieveSourceInput
 
 # What a fan-out decides, as the picture of the graph shows it.
-SEARCH: dict[Hashable, str] = {"search": "retrieve_source", "skip": "merge_results"}
+SEARCH: dict[Hashable, str] = {"search": "retrieve_source", "skip": "process_results"}
 
 
 class FanOutInput(TypedDict, total=False):

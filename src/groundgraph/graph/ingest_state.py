@@ -44,18 +44,6 @@ class IngestOutput(TypedDict, total=False):
     report: Annotated[ReportValues, combined]
 
 
-_STEPS = (
-    "find_documents",
-    "load_documents",
-    "cut_chunks",
-    "write_qualifying_texts",
-    "write_matching_texts",
-    "embed_texts",
-    "write_documents",
-    "finish_ingest",
-)
-
-
 class IngestState(TypedDict, total=False):
     """Every channel of the ingest graph.
 
@@ -63,16 +51,16 @@ class IngestState(TypedDict, total=False):
     of the base tells what is done. Within one process it goes on where it stopped, so that it can be stepped through.
     """
 
-    paths: Annotated[list[str], Lifetime("turn", ())]
-    dry_run: Annotated[bool, Lifetime("turn", ())]
-    rebuild: Annotated[bool, Lifetime("turn", ())]
-    follow_links: Annotated[bool, Lifetime("turn", ())]
-    passed_in: Annotated[bool, Lifetime("turn", ())]
-    report: Annotated[ReportValues, Lifetime("turn", _STEPS), combined]
+    paths: Annotated[list[str], Lifetime("turn")]
+    dry_run: Annotated[bool, Lifetime("turn")]
+    rebuild: Annotated[bool, Lifetime("turn")]
+    follow_links: Annotated[bool, Lifetime("turn")]
+    passed_in: Annotated[bool, Lifetime("turn")]
+    report: Annotated[ReportValues, Lifetime("turn"), combined]
 
-    documents: Annotated[Any, Lifetime("run", ()), UntrackedValue]
-    plan: Annotated[Plan, Lifetime("run", ("find_documents",)), HeldValue]
-    batch: Annotated[list[Job], Lifetime("run", _STEPS[1:-1]), HeldValue]
+    documents: Annotated[Any, Lifetime("run"), UntrackedValue]
+    plan: Annotated[Plan, Lifetime("run"), HeldValue]
+    batch: Annotated[list[Job], Lifetime("run"), HeldValue]
 
 
 # What streams and checkpoints show; the others hold whole documents.

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from groundgraph.chains.ask_extractor import AskExtractor, Extractor
+    from groundgraph.chains.clustering.cluster_method import ClusterMethod
     from groundgraph.chains.rerank import Rerank
-    from groundgraph.nodes.arrange_results import ClusterMethod
 
 
 @dataclass(frozen=True)

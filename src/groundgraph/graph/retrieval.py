@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 class RetrievalState(TurnState, total=False):
     """The channels of a turn, and what a retrieval gives instead of an answer."""
 
-    context: Annotated[str, Lifetime("run", ("give_context",)), UntrackedValue]
-    evidence: Annotated[list[dict[str, Any]], Lifetime("run", ("give_context",)), UntrackedValue]
+    context: Annotated[str, Lifetime("run"), UntrackedValue]
+    evidence: Annotated[list[dict[str, Any]], Lifetime("run"), UntrackedValue]
 
 
 class RetrievalOutput(TypedDict, total=False):
@@ -103,10 +103,10 @@ def compiled_retrieval(resources: Resources, checkpointer: Any, store: BaseStore
         RetrievalState, context_schema=Context, input_schema=TurnInput, output_schema=RetrievalOutput
     )
     builder.add_node("begin_turn", begin_turn(settings, prompts, evidence, list(resources.sources)))
-    ranked = add_retrieval(builder, resources, reply="give_context")
+    add_retrieval(builder, resources, reply="give_context")
     builder.add_node("give_context", give_context(settings, prompts, evidence))
     builder.add_edge(START, "begin_turn")
-    builder.add_edge(ranked, "give_context")
+    builder.add_edge("process_results", "give_context")
     builder.add_edge("give_context", END)
     compiled = builder.compile(checkpointer=with_long_threads(checkpointer), store=store, name="retrieval")
     runner = TurnRunner.adopt(compiled, resources, lambda: compiled_retrieval(resources, False, store))

@@ -28,7 +28,7 @@ from groundgraph.graph.channels import merged, messages_channel, metadata_channe
 
 @dataclass(frozen=True)
 class Lifetime:
-    """How long a channel lives and which steps write it.
+    """How long a channel lives; the type that a step returns says which channels it writes.
 
     `thread`: kept from turn to turn. `turn`: emptied by `begin_turn` (the large ones by `record_turn` too), kept in
     checkpoints, so that a turn resumes and forks with it. `run`: never in a checkpoint; only what the last step
@@ -37,16 +37,6 @@ class Lifetime:
     """
 
     kind: Literal["thread", "turn", "run"]
-    owners: tuple[str, ...]
-
-
-# One after the other; each reads what the one before it wrote.
-_RANKINGS = (
-    *("merge_results", "join_neighbours", "process_results", "rerank_results", "rotate_results", "fit_budget"),
-    *("arrange_results", "backfill_facts"),
-)
-_INTENTS = ("rewrite_question", "resolve_intent", "route_categories", "judge_complexity", "decompose_question")
-_ANSWERS = ("answer_structured", "answer_conversational", "answer_hybrid", "report_absence")
 
 
 class TurnInput(TypedDict):
@@ -83,32 +73,26 @@ class TurnOutput(TypedDict, total=False):
 class TurnState(TypedDict, total=False):
     """Every channel of the turn graph."""
 
-    messages: Annotated[list[AnyMessage], Lifetime("thread", ("begin_turn", "record_turn")), messages_channel()]
-    metadata: Annotated[dict[str, Any], Lifetime("thread", ("record_turn",)), metadata_channel()]
+    messages: Annotated[list[AnyMessage], Lifetime("thread"), messages_channel()]
+    metadata: Annotated[dict[str, Any], Lifetime("thread"), metadata_channel()]
 
-    question: Annotated[str, Lifetime("run", ()), EphemeralValue]
-    task: Annotated[RetrievalTask, Lifetime("run", ()), EphemeralValue]
+    question: Annotated[str, Lifetime("run"), EphemeralValue]
+    task: Annotated[RetrievalTask, Lifetime("run"), EphemeralValue]
 
-    turn: Annotated[Turn, Lifetime("turn", ("begin_turn",))]
-    intent: Annotated[IntentState, Lifetime("turn", _INTENTS)]
-    retrievals: Annotated[dict[str, Retrieval], Lifetime("turn", ("retrieve_source", "resolve_intent")), merged]
-    bodies: Annotated[
-        dict[str, EvidenceRecord],
-        Lifetime("turn", ("begin_turn", "retrieve_source", "join_neighbours", "fit_budget")),
-        merged,
-    ]
-    ranking: Annotated[Ranking, Lifetime("turn", _RANKINGS)]
-    draft: Annotated[
-        Draft, Lifetime("turn", (*_ANSWERS, "begin_turn", "repair_answer", "refuse_answer", "review_answer"))
-    ]
-    check: Annotated[Check, Lifetime("turn", ("check_citations", "refuse_answer"))]
+    turn: Annotated[Turn, Lifetime("turn")]
+    intent: Annotated[IntentState, Lifetime("turn")]
+    retrievals: Annotated[dict[str, Retrieval], Lifetime("turn"), merged]
+    bodies: Annotated[dict[str, EvidenceRecord], Lifetime("turn"), merged]
+    ranking: Annotated[Ranking, Lifetime("turn")]
+    draft: Annotated[Draft, Lifetime("turn")]
+    check: Annotated[Check, Lifetime("turn")]
 
-    answer: Annotated[str, Lifetime("run", ("record_turn",)), UntrackedValue]
-    outcome: Annotated[Outcome, Lifetime("run", ("record_turn",)), UntrackedValue]
-    notes: Annotated[list[str], Lifetime("run", ("record_turn",)), UntrackedValue]
-    citations: Annotated[list[Citation], Lifetime("run", ("record_turn",)), UntrackedValue]
-    support: Annotated[Support, Lifetime("run", ("record_turn",)), UntrackedValue]
-    provenance: Annotated[dict[str, Any], Lifetime("run", ("record_turn",)), UntrackedValue]
+    answer: Annotated[str, Lifetime("run"), UntrackedValue]
+    outcome: Annotated[Outcome, Lifetime("run"), UntrackedValue]
+    notes: Annotated[list[str], Lifetime("run"), UntrackedValue]
+    citations: Annotated[list[Citation], Lifetime("run"), UntrackedValue]
+    support: Annotated[Support, Lifetime("run"), UntrackedValue]
+    provenance: Annotated[dict[str, Any], Lifetime("run"), UntrackedValue]
 
 
 def lifetimes() -> dict[str, Lifetime]:

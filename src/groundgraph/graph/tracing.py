@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from groundgraph.core.chain import QueryChains
     from groundgraph.core.embedder import Embedder
     from groundgraph.core.evidence_store import EvidenceStore
+    from groundgraph.nodes.works.work import Work
 
 
 @contextmanager
@@ -71,6 +72,16 @@ def state_graph(
     from groundgraph.graph.tracing_spans import tracing_of
 
     return partial(TracedStateGraph, tracing_of(settings), evidence)
+
+
+def traced_work(name: str, work: Work, settings: TracingSettings) -> Work:
+    """`work`, which has a span called `name` below that of its step when `settings` turn tracing on."""
+    if not settings.enabled:
+        return work
+    from groundgraph.graph.tracing_nodes import with_work_span
+    from groundgraph.graph.tracing_spans import tracing_of
+
+    return with_work_span(name, work, tracing_of(settings))
 
 
 def traced_embedder(embedder: Embedder | None, settings: TracingSettings) -> Embedder | None:

@@ -15,7 +15,8 @@ from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.graph.span import Span, current_run
 from groundgraph.graph.tracing_models import model_call_spans
 from groundgraph.graph.tracing_spans import OtelTracing
-from groundgraph.graph.tracing_steps import STEPS, Done, Step
+from groundgraph.graph.tracing_steps import STEPS, WORK, WORKS, Done, Step
+from groundgraph.nodes.works.work import Change, View, Work
 
 _log = logging.getLogger(__name__)
 _PLAIN = Step()
@@ -46,23 +47,38 @@ def traced_step(
     name: str, step: Callable[..., Awaitable[Any]], tracing: OtelTracing, evidence: EvidenceStore | None
 ) -> Callable[..., Awaitable[Any]]:
     """`step` in a span called `name`, with the same signature."""
-    kind = STEPS.get(name, _PLAIN).kind
+    told = STEPS.get(name, _PLAIN)
 
     @functools.wraps(step)
     async def traced(state: Any, *args: Any, **kwargs: Any) -> Any:
-        with tracing.span(name, kind) as span, model_call_spans(tracing):
+        with tracing.span(name, told.kind) as span, model_call_spans(tracing):
             update = await step(state, *args, **kwargs)
-            await _describe(name, span, state, update, kwargs.get("runtime"), evidence)
+            await _describe(name, told, span, state, update, kwargs.get("runtime"), evidence)
             return update
 
     return traced
 
 
+def with_work_span(name: str, work: Work, tracing: OtelTracing) -> Work:
+    """`work` in a span called `name`."""
+    step = WORKS.get(name, WORK)
+
+    async def traced(view: View) -> Change:
+        with tracing.span(name, step.kind) as span:
+            change = await work(view)
+            known = {**view.state.get("bodies", {}), **view.known, **change.records}
+            state = {**view.state, "ranking": {"refs": view.refs}, "bodies": known}
+            update = {"ranking": {"refs": change.refs, "strategies": change.ran}}
+            await _describe(name, step, span, state, update, view.runtime, view.parts.evidence)
+            return change
+
+    return traced
+
+
 async def _describe(
-    name: str, span: Span, state: Any, update: Any, runtime: Any, evidence: EvidenceStore | None
+    name: str, step: Step, span: Span, state: Any, update: Any, runtime: Any, evidence: EvidenceStore | None
 ) -> None:
     """Say on `span` what came of the step. A slip here must not cost a turn."""
-    step = STEPS.get(name, _PLAIN)
     if step.describe is None or not isinstance(update, Mapping):
         return
     try:

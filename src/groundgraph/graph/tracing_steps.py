@@ -99,7 +99,7 @@ def retrieve_source(span: Span, done: Done) -> None:
         span.content(own(error=retrieval["error"]))
 
 
-def ranking_step(span: Span, done: Done) -> None:
+def ranked(span: Span, done: Done) -> None:
     """How many results went in and how many came out."""
     before = done.state.get("ranking", {}).get("refs")
     span.set(own(results_before=None if before is None else len(before), results=len(done.update["ranking"]["refs"])))
@@ -118,7 +118,7 @@ def rerank_results(span: Span, done: Done) -> None:
     elif before:
         span.failed("RerankerFailed")
     span.content({RerankerAttributes.RERANKER_QUERY: done.state["turn"]["question"]})
-    ranking_step(span, done)
+    ranked(span, done)
 
 
 def answer(span: Span, done: Done) -> None:
@@ -240,23 +240,11 @@ STEPS: dict[str, Step] = {
     "begin_turn": Step(describe=begin_turn),
     "resolve_intent": Step(describe=resolve_intent),
     "retrieve_source": Step("RETRIEVER", retrieve_source, _retrieved),
-    "rerank_results": Step("RERANKER", rerank_results, _reranked),
+    "process_results": Step(describe=ranked),
     "check_citations": Step("GUARDRAIL", check_citations),
     "refuse_answer": Step("GUARDRAIL", answer),
     "record_turn": Step(describe=record_turn),
     "give_context": Step(describe=give_context),
-    **{
-        name: Step(describe=ranking_step)
-        for name in (
-            "merge_results",
-            "join_neighbours",
-            "process_results",
-            "rotate_results",
-            "fit_budget",
-            "arrange_results",
-            "backfill_facts",
-        )
-    },
     **{
         name: Step(describe=answer)
         for name in (
@@ -282,3 +270,7 @@ STEPS: dict[str, Step] = {
     "finish_ingest": Step(describe=finish_ingest),
 }
 """By the name of the step; any other step has a span of kind CHAIN that says nothing more."""
+
+WORK = Step(describe=ranked)
+WORKS = {"rerank_results": Step("RERANKER", rerank_results, _reranked)}
+"""By the name of the work of `process_results`; any other is told about as `WORK`."""

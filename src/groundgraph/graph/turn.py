@@ -135,7 +135,7 @@ def _builder(resources: Resources) -> StateGraph[Any, Any, Any, Any]:
         TurnState, context_schema=Context, input_schema=TurnInput, output_schema=TurnOutput
     )
     builder.add_node("begin_turn", begin_turn(settings, prompts, evidence, list(resources.sources)))
-    ranked = add_retrieval(builder, resources, reply="record_turn")
+    add_retrieval(builder, resources, reply="record_turn")
     builder.add_node("answer_structured", answer_structured(settings, templates, evidence))
     builder.add_node("answer_conversational", answer_conversational(settings, templates, evidence, model))
     builder.add_node("answer_hybrid", answer_hybrid(settings, templates, evidence, model))
@@ -144,7 +144,7 @@ def _builder(resources: Resources) -> StateGraph[Any, Any, Any, Any]:
     builder.add_node("record_turn", record_turn(settings, prompts, evidence))
 
     builder.add_edge(START, "begin_turn")
-    builder.add_conditional_edges(ranked, choose_answer, ANSWERS)
+    builder.add_conditional_edges("process_results", choose_answer, ANSWERS)
     for name in ANSWERS.values():
         builder.add_edge(name, "check_citations")
     _add_policies(builder, resources)
@@ -195,7 +195,7 @@ async def decision(state: RefuseAnswerInput) -> str:
 
 
 async def choose_answer(state: AnswerInput) -> str:
-    """The style that writes the answer, as the last step of the retrieval decided.
+    """The style that writes the answer, as `process_results` decided.
 
     A branch reads decisions from the state and makes none: when a state is edited, LangGraph runs it without a context.
     """

@@ -36,6 +36,7 @@ from groundgraph.core.turn_work import TurnWork
 from groundgraph.core.turn_work import current as current_work
 from groundgraph.graph.background_loop import iterate_in_background, run_in_background, running_loop
 from groundgraph.graph.damaged_rows import damaged
+from groundgraph.graph.gone_steps import lead_on, refuse_gone_step
 from groundgraph.graph.kept_shapes import begins_turn, check_update, with_kept_shapes
 from groundgraph.graph.lost_outputs import lacks_outputs, with_outputs
 from groundgraph.graph.own_checkpoints import own_checkpoints
@@ -77,6 +78,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         runner.retrieval = cache(retrieval)
         runner.config = {"recursion_limit": RECURSION_LIMIT}
         runner.channels = with_kept_shapes(compiled.channels, compiled.builder.channels)
+        lead_on(runner)
         return runner
 
     def copy(self, update: dict[str, Any] | None = None) -> Any:
@@ -96,6 +98,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             StorageDamaged: what is kept of the thread cannot be read.
             ConfigurationError: the checkpointer of the parent graph has no asynchronous methods.
             InputInvalid: the input, or the id of the thread, is nothing that a turn can take.
+            NothingToResume: the turn waits at a step that this graph does not have.
             ReviewImpossible: people are to review answers, and the graph has no checkpointer.
         """
         settings = self.resources.settings
@@ -123,6 +126,8 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
                 last: Any = None
                 own = foreign.own if foreign else None
                 anew = _begins_turn(given, full)
+                if foreign is not None and not anew:
+                    await refuse_gone_step(self, given, self._configurable(full))
                 while (item := await _next(items, ends_at, backpressure, allowance, work, own, anew)) is not _END:
                     last = item
                     yield item

@@ -1,77 +1,81 @@
-"""Relevances on one scale, the user's own words in them, and the weak results dropped (P1 to P3)."""
+"""The results of all sources become one ranking: merging first, then the works that are configured, in their order."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import NotRequired
 
 from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
 
-from groundgraph.chains.merge import Hit
-from groundgraph.chains.normalize import normalize
-from groundgraph.chains.query_overlap import blend_query_overlap
-from groundgraph.chains.relative_threshold import relative_threshold
-from groundgraph.chains.strategy_chain import Ran, Strategy, first_available
-from groundgraph.core.context import Context
-from groundgraph.core.evidence_store import EvidenceStore
-from groundgraph.core.settings import Settings
+from groundgraph.core.context import Context, options_in_force
+from groundgraph.core.evidence import EvidenceRecord
+from groundgraph.core.turn_values import Ranking, RetrievalPath, Turn, WorkReport
 from groundgraph.nodes.enforced import evidence_scope
 from groundgraph.nodes.node import Node
-from groundgraph.nodes.ranking_step import (
-    Ending,
-    RankingInput,
-    RankingUpdate,
-    changed,
-    ended,
-    hits_of,
-    ref_of,
-    with_issue,
-)
-from groundgraph.prompts import Prompts
+from groundgraph.nodes.works.work import Change, RankingInput, View, Work, WorkParts
+
+
+class ProcessResultsUpdate(TypedDict):
+    """What the step writes: the ranking, and new evidence where there is no store for it."""
+
+    ranking: Ranking
+    bodies: NotRequired[dict[str, EvidenceRecord]]
 
 
 def process_results(
-    settings: Settings, evidence: EvidenceStore, prompts: Prompts, *, ending: Ending | None = None
-) -> Node[RankingInput, RankingUpdate]:
-    """The node; each part of it runs only when it is configured."""
-    wanted = settings.result_processing
-    weights = {entry.name: entry.weight for entry in settings.sources}
+    parts: WorkParts, works: Mapping[RetrievalPath, Mapping[str, Work]]
+) -> Node[RankingInput, ProcessResultsUpdate]:
+    """The node.
 
-    async def process_results(state: RankingInput, runtime: Runtime[Context]) -> RankingUpdate:
-        started, ranking, turn = time.perf_counter(), state["ranking"], state["turn"]
+    Nothing of an earlier ranking enters: a turn that stopped between two steps of a version in which each work was one
+    begins with merging again.
+
+    Args:
+        parts: what the graph has.
+        works: those of each path of retrieval, in their order, by name.
+    """
+    settings, evidence = parts.settings, parts.evidence
+
+    async def process_results(state: RankingInput, runtime: Runtime[Context]) -> ProcessResultsUpdate:
+        options = options_in_force(settings, state["turn"]["options"], runtime.context)
         scope = evidence_scope(settings, runtime, state["turn"]["options"])
-        records = await evidence.load(
-            runtime.store, [ref[0] for ref in ranking["refs"]], state.get("bodies"), scope=scope
-        )
-        hits = hits_of(ranking["refs"], records)
-        strategies: dict[str, object] = {}
-        if wanted.normalize_steps:
-            ran = await _normalized(hits, [step.method for step in wanted.normalize_steps], weights)
-            strategies["normalize"] = ran.record()
-            hits = hits if ran.value is None else ran.value
-            if ran.value is None:
-                note = prompts.note("step_failed", turn["language"], step="normalize_strategy", reason=ran.classes)
-                ranking = with_issue(ranking, note)
-        if wanted.query_rerank_weight is not None:
-            hits = blend_query_overlap(hits, records, turn["question"], wanted.query_rerank_weight)
-            strategies["query_rerank"] = {"weight": wanted.query_rerank_weight}
-        if wanted.relative_threshold is not None:
-            kept = relative_threshold(hits, wanted.relative_threshold, wanted.min_results)
-            dropped, hits = len(hits) - len(kept), kept
-            strategies["relative_threshold"] = {"threshold": wanted.relative_threshold, "dropped": dropped}
-        refs = [ref_of(hit) for hit in hits]
-        ranking = changed(ranking, "process_results", started, refs, **strategies)
-        runtime.stream_writer({"stage": "process_results", "results": len(refs)})
-        return {"ranking": await ended(state, runtime, ranking, ending)}
+        view, made = View(parts, state, runtime, options, scope), dict[str, EvidenceRecord]()
+        for name, work in _of_path(works, state["turn"]).items():
+            started = time.perf_counter()
+            change = await work(view)
+            report = _report(name, view, change, started)
+            view = view.after(change)
+            view.ranking["works"] = [*view.ranking.get("works", []), report]
+            made.update(change.records)
+            runtime.stream_writer({"stage": name, "results": len(change.refs), **change.told})
+        update: ProcessResultsUpdate = {"ranking": view.ranking}
+        if made:
+            update["bodies"] = await evidence.save(runtime.store, made)
+        return update
 
     return process_results
 
 
-async def _normalized(hits: Sequence[Hit], methods: Sequence[str], weights: Mapping[str, int]) -> Ran[list[Hit]]:
-    def strategy(method: str) -> Strategy[list[Hit]]:
-        async def run() -> list[Hit]:
-            return normalize(hits, method, weights)
+def _of_path(works: Mapping[RetrievalPath, Mapping[str, Work]], turn: Turn) -> Mapping[str, Work]:
+    """The works for the path of `turn`; those of the plain one for a turn that began before there were paths, or under
+    a configuration that had others."""
+    return works.get(turn.get("path", "cascade"), works["cascade"])
 
-        return method, run
 
-    return await first_available([strategy(method) for method in methods])
+def _report(name: str, view: View, change: Change, started: float) -> WorkReport:
+    """What the record says of a work that began at `started` of the performance counter."""
+    stay = {ref[0] for ref in change.refs}
+    left_out: dict[str, list[str]] = {}
+    for ref in view.refs:
+        if ref[0] not in stay:
+            reason = change.why if isinstance(change.why, str) else change.why.get(ref[0], "")
+            left_out.setdefault(reason, []).append(ref[0])
+    return {
+        "step": name,
+        "came_in": len(view.refs) if change.came_in is None else change.came_in,
+        "went_out": len(change.refs),
+        "left_out": left_out,
+        "elapsed_ms": round((time.perf_counter() - started) * 1000, 3),
+    }

@@ -43,7 +43,6 @@ from groundgraph.core.turn_values import (
 )
 from groundgraph.nodes.enforced import evidence_scope
 from groundgraph.nodes.node import Node
-from groundgraph.nodes.ranking_step import of_path
 from groundgraph.nodes.turn_lineage import Lineage, lineage_of
 from groundgraph.prompts import Prompts
 
@@ -90,7 +89,6 @@ def record_turn(
     settings: Settings, prompts: Prompts, evidence: EvidenceStore
 ) -> Node[RecordTurnInput, RecordTurnUpdate]:
     """The node. Running it twice, after a crash in the middle, writes the same message and the same record once."""
-    rotates = {path: wanted.rotation for path, wanted in settings.paths.items()}
 
     async def record_turn(state: RecordTurnInput, runtime: Runtime[Context]) -> RecordTurnUpdate:
         state = _small_talk_is_chat(state)
@@ -117,7 +115,7 @@ def record_turn(
             "retrievals": Overwrite({}),
             "bodies": Overwrite({}),
         }
-        if of_path(rotates, turn) and state["ranking"]:
+        if "rotation" in state["ranking"].get("strategies", {}):
             update["metadata"] = {RECENTLY_USED: _shown_lately(state, settings.result_processing.rotation_turns)}
         if settings.store_provenance:
             update["metadata"] = {**update.get("metadata", {}), **_metadata(state, record)}

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# The order of the graph; steps that the record gives no time for did not run.
+# Behind the search.
+_FIRST_WORK = "merge_results"
+# The order of the steps in records of version 0.1, which do not tell it; others stood before the answer.
 _BEFORE = ("rewrite_question", "resolve_intent", "route_categories", "judge_complexity", "decompose_question")
-_BEHIND = ("merge_results", "join_neighbours", "process_results", "rerank_results", "rotate_results", "fit_budget",
+_BEHIND = (_FIRST_WORK, "join_neighbours", "process_results", "rerank_results", "rotate_results", "fit_budget",
            "arrange_results", "backfill_facts")  # fmt: skip
 _LAST = ("answer", "check_citations")
 _STYLES = ("conversational", "structured", "hybrid")
@@ -16,10 +18,10 @@ _STYLES = ("conversational", "structured", "hybrid")
 
 @dataclass(frozen=True)
 class Step:
-    """One node of the graph in this turn.
+    """One node of the graph in this turn, or one work of `process_results`.
 
     Attributes:
-        node: its name in the graph.
+        node: its name.
         start: milliseconds from the first step that was timed to its beginning.
         elapsed: how long it took, in milliseconds; None where the record holds no time.
         source: for `retrieve_source`, which one was asked.
@@ -38,27 +40,35 @@ def path_of(record: Mapping[str, Any]) -> list[Step]:
 
     Sources are asked at once, so their steps begin together and the next one begins when the slowest has ended.
     """
-    timings = record.get("timings_ms", {})
+    names = _names(record)
     if "mode" not in record["intent"]:
         # A fixed reply: nothing was searched for.
-        return [
-            Step("begin_turn"),
-            *_timed(record, [name for name in _LAST if name in timings], 0.0),
-            Step("record_turn"),
-        ]
-    before = _timed(record, [name for name in _BEFORE if name in timings], 0.0)
+        last = [name for name in _LAST if name in names]
+        return [Step("begin_turn"), *_timed(record, last, 0.0), Step("record_turn")]
+    at_search = names.index(_FIRST_WORK) if _FIRST_WORK in names else len(names)
+    before = _timed(record, names[:at_search], 0.0)
     at = _end(before)
     asked = [
         Step("retrieve_source", at, report.get("elapsed_ms", 0.0), name, report["status"])
         for name, report in record["sources"].items()
     ]
-    others = [name for name in timings if name not in (*_BEFORE, *_BEHIND, *_LAST)]
-    behind = [name for name in (*_BEHIND, *others, *_LAST) if name in timings or name == "answer"]
-    steps = [Step("begin_turn"), *before, *asked, *_timed(record, behind, max(at, _end(asked)))]
+    steps = [Step("begin_turn"), *before, *asked, *_timed(record, names[at_search:], max(at, _end(asked)))]
     end = duration_of(steps)
     steps += [Step("repair_answer", end)] if record.get("repaired") else []
     steps += [Step("refuse_answer", end)] if record["finish"] == "withheld" else []
     return [*steps, Step("record_turn", end)]
+
+
+def _names(record: Mapping[str, Any]) -> list[str]:
+    """The steps of a record in their order; an answer whose time is not known stands before what follows it."""
+    timings = record.get("timings_ms", {})
+    known = [step["step"] for step in record.get("steps", [])]
+    if not known:
+        others = [name for name in timings if name not in (*_BEFORE, *_BEHIND, *_LAST)]
+        known = [name for name in (*_BEFORE, *_BEHIND, *others, *_LAST) if name in timings]
+    if "answer" not in known:
+        known.insert(known.index("check_citations") if "check_citations" in known else len(known), "answer")
+    return known
 
 
 def _timed(record: Mapping[str, Any], names: Sequence[str], at: float) -> list[Step]:

@@ -1,22 +1,17 @@
-"""Which style answers a turn, and whether there is anything to answer from."""
+"""Whether the evidence can answer the question, and which style answers it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from langgraph.runtime import Runtime
-
 from groundgraph.chains.answerable import answerable, missing_words
-from groundgraph.core.context import Context, Options, options_in_force
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.follow_up import own_words
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_outcome import absence_outcome, asked_style
 from groundgraph.core.turn_values import Needs, Ranking, Ref
-from groundgraph.nodes.enforced import evidence_scope
-from groundgraph.nodes.ranking_step import RankingInput
+from groundgraph.nodes.works.work import Change, RankingInput, View, Work, WorkParts
 
 # The kind of source whose evidence can be judged: it is text, and was found by its words or with a known cosine. What
 # a table computes, or a retriever finds by means of its own, may share no word with the question and be right.
@@ -27,29 +22,32 @@ NEEDS = "needs_computation"
 STATED = 0.5
 
 
+def judge_evidence(parts: WorkParts) -> Work:
+    """The work: all evidence stays, or none."""
+    return Judge(parts.settings, has_model=parts.chat_model is not None)
+
+
 @dataclass(frozen=True)
-class AnswerChoice:
-    """What the last step of the retrieval does at its end; see `Ending`.
+class Judge:
+    """See `judge_evidence`.
 
     Attributes:
         settings: what the graph was built with.
-        evidence: where the texts are.
         has_model: whether a model could answer from general knowledge.
     """
 
     settings: Settings
-    evidence: EvidenceStore
     has_model: bool
 
-    async def __call__(self, state: RankingInput, runtime: Runtime[Context], ranking: Ranking) -> Ranking:
-        """`ranking` with the style that writes the answer, and without evidence when that is not good enough."""
-        options = options_in_force(self.settings, state["turn"]["options"], runtime.context)
-        scope = evidence_scope(self.settings, runtime, state["turn"]["options"])
-        found = await self.evidence.results(runtime.store, ranking["refs"], state.get("bodies"), scope=scope)
-        known = _with_cosines(found, ranking, state)
-        ranking, needs = _without_needs(ranking, found)
-        results = [result for result in known if not result.metadata.get(NEEDS)]
-        asked, leans = _judged_questions(state)
+    async def __call__(self, view: View) -> Change:
+        """The style that writes the answer, and no evidence when that is not good enough."""
+        found = await view.results()
+        told = [bool(result.metadata.get(NEEDS)) for result in found]
+        needs = [_needs(result) for result, needed in zip(found, told, strict=True) if needed]
+        known = _with_cosines(found, view.ranking, view.state)
+        results = [result for result, needed in zip(known, told, strict=True) if not needed]
+        refs = [ref for ref, needed in zip(view.refs, told, strict=True) if not needed]
+        asked, leans = _judged_questions(view.state)
         if leans:
             # How relevant they are to words of the conversation is no sign of an answer.
             results = [replace(result, relevance=0.0) for result in results]
@@ -57,32 +55,34 @@ class AnswerChoice:
         best = max(chances, key=lambda question: chances[question])
         chance = chances[best]
         judged = _judged(results) or (leans and not any(result.metadata.get("computed") for result in results))
-        refs = ranking["refs"] if not judged or self._good_enough(chance) else []
-        style = self._style(state, options, found=bool(refs))
-        chosen: Ranking = {**ranking, "refs": refs, "answerable": round(chance, 4), "style": style}
+        stay = refs if not judged or self._good_enough(chance) else []
+        values: Ranking = {"answerable": round(chance, 4), "style": self._style(view, found=bool(stay))}
         if needs and chance < STATED:
             # A model could only make the number up.
-            chosen |= {"needs": needs, "style": "structured" if refs else None}
-        if not refs:
-            return {**chosen, "clusters": []}
-        if judged and chance < self.settings.retrieval.doubt_threshold:
-            chosen["doubt"] = missing_words(best, results)
-        return chosen
+            values |= {"needs": needs, "style": "structured" if stay else None}
+        if not stay:
+            values["clusters"] = []
+        elif judged and chance < self.settings.retrieval.doubt_threshold:
+            values["doubt"] = missing_words(best, results)
+        why = {ref[0]: "needs_computation" for ref, needed in zip(view.refs, told, strict=True) if needed}
+        return Change(stay, values=values, why={**{ref[0]: "answerable" for ref in refs}, **why})
 
     def _good_enough(self, chance: float) -> bool:
         least = self.settings.retrieval.answerable_threshold
         return least is None or chance >= least
 
-    def _style(self, state: RankingInput, options: Options, *, found: bool) -> str | None:
+    def _style(self, view: View, *, found: bool) -> str | None:
         """The style; None when there is nothing to write from.
 
         Without evidence nothing is written, unless a model may answer from general knowledge and it is certain that the
-        sources do not cover the question.
+        sources do not cover the question. None is asked to greet from it.
         """
         if found:
-            return asked_style(state["intent"], state.get("metadata", {}), options)
-        may_invent = self.has_model and options.allow_parametric is True
-        uncovered = absence_outcome(state["retrievals"].values()) == "insufficient"
+            return asked_style(view.state["intent"], view.state.get("metadata", {}), view.options)
+        if "small_talk" in view.turn:
+            return None
+        may_invent = self.has_model and view.options.allow_parametric is True
+        uncovered = absence_outcome(view.state["retrievals"].values()) == "insufficient"
         return "conversational" if may_invent and uncovered else None
 
 
@@ -102,17 +102,9 @@ def _judged_questions(state: RankingInput) -> tuple[list[str], bool]:
     return list(dict.fromkeys([question, *queries])), False
 
 
-def _without_needs(ranking: Ranking, found: Sequence[SourceResult]) -> tuple[Ranking, list[Needs]]:
-    """The ranking without what only says that something would have to be computed, and what that is."""
-    told = zip(ranking["refs"], found, strict=True)
-    needs: list[Needs] = []
-    refs: list[Ref] = []
-    for ref, result in told:
-        if result.metadata.get(NEEDS):
-            needs.append({"function": str(result.metadata["needs"]), "tables": list(result.metadata["tables"])})
-        else:
-            refs.append(ref)
-    return ({**ranking, "refs": refs} if needs else ranking), needs
+def _needs(result: SourceResult) -> Needs:
+    """What a result says would have to be computed."""
+    return {"function": str(result.metadata["needs"]), "tables": list(result.metadata["tables"])}
 
 
 def _judged(results: Sequence[SourceResult]) -> bool:

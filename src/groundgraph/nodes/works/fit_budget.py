@@ -2,80 +2,40 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
-
-from langgraph.runtime import Runtime
 
 from groundgraph.chains.budget import Budget, cut_to, fit
-from groundgraph.chains.budgets_of import budgets_of
-from groundgraph.chains.count_tokens import TokenCounter
 from groundgraph.chains.result_rows import CONTEXT_SEPARATOR, context_piece
-from groundgraph.core.context import Context, options_in_force
 from groundgraph.core.evidence import EvidenceRecord, SourceResult, evidence_key, to_record
-from groundgraph.core.evidence_store import EvidenceStore
-from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Ref
 from groundgraph.nodes.counted import counted
-from groundgraph.nodes.enforced import evidence_scope
-from groundgraph.nodes.node import Node
-from groundgraph.nodes.ranking_step import (
-    Ending,
-    RankingInput,
-    RankingUpdate,
-    changed,
-    ended,
-    of_path,
-    parts_of,
-    with_issue,
-)
-from groundgraph.prompts import Prompts
-
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
+from groundgraph.nodes.works.work import Change, View, Work, WorkParts, parts_of
 
 
-def fit_budget(
-    settings: Settings,
-    model: BaseChatModel | None,
-    evidence: EvidenceStore,
-    prompts: Prompts,
-    *,
-    ending: Ending | None = None,
-) -> Node[RankingInput, RankingUpdate]:
-    """The node.
+def fit_budget(parts: WorkParts) -> Work:
+    """The work.
 
     Where even the best piece is larger than the budget, its beginning is shown: cut between words, or with the stages
     of autonomous retrieval between the facts that it consists of.
     """
-    counter = TokenCounter(model)
-    by_path = {path: budgets_of(settings, wanted, counter, model) for path, wanted in settings.paths.items()}
-    whole = "budget" in settings.stages
+    counter, budgets = parts.counter, parts.budgets
+    whole_facts = "budget" in parts.settings.stages and parts.path != "cascade"
 
-    async def fit_budget(state: RankingInput, runtime: Runtime[Context]) -> RankingUpdate:
-        started, ranking = time.perf_counter(), state["ranking"]
-        options = options_in_force(settings, state["turn"]["options"], runtime.context)
-        path, refs = state["turn"].get("path", "cascade"), ranking["refs"]
-        ran: dict[str, object] = {}
-        chosen, scope = Chosen(refs), evidence_scope(settings, runtime, state["turn"]["options"])
-        if budgets := of_path(by_path, state["turn"]):
-            results = await evidence.results(runtime.store, refs, state.get("bodies"), scope=scope)
-            form = Form(options.citation_format, whole_facts=whole and path != "cascade", scope=scope)
-            chosen = await counted(counter, partial(choose, refs, results, budgets, form))
-            told = {"tokens_by": counter.method} if any(one.size is counter for one in budgets) else {}
-            ran["budget"] = {"left_out": len(refs) - len(chosen.refs), "shortened": len(chosen.cut), **told}
-        ranking = changed(ranking, "fit_budget", started, chosen.refs, **ran)
-        lost = len(refs) - len(chosen.refs) + len(chosen.cut)
-        if lost:
-            ranking = with_issue(ranking, prompts.note("budget_cut", state["turn"]["language"], count=lost))
+    async def fit_budget(view: View) -> Change:
+        refs, results = view.refs, await view.results()
+        form = Form(view.options.citation_format, whole_facts=whole_facts, scope=view.scope)
+        chosen = await counted(counter, partial(choose, refs, results, budgets, form))
+        left_out = len(refs) - len(chosen.refs)
+        told = {"tokens_by": counter.method} if any(one.size is counter for one in budgets) else {}
+        ran = {"budget": {"left_out": left_out, "shortened": len(chosen.cut), **told}}
+        change = Change(chosen.refs, ran, records=chosen.cut, why="budget")
+        if lost := left_out + len(chosen.cut):
+            change.notes = [view.note("budget_cut", count=lost)]
         for key in chosen.cut:
-            ranking["joined"] = {**ranking.get("joined", {}), key: parts_of(ranking, refs[0][0])}
-        bodies = await evidence.save(runtime.store, chosen.cut)
-        runtime.stream_writer({"stage": "fit_budget", "results": len(chosen.refs)})
-        return {"ranking": await ended(state, runtime, ranking, ending), "bodies": bodies}
+            change.values["joined"] = {**view.ranking.get("joined", {}), key: parts_of(view.ranking, refs[0][0])}
+        return change
 
     return fit_budget
 

@@ -1,0 +1,25 @@
+"""A call that costs money or time is made once in a turn, also when something behind it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+
+async def paid_call(work: str, call: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    """What `call` gives: in a step that runs again, what it gave the first time.
+
+    LangGraph keeps it as a task of the running step, in the order in which the tasks of a step are called; so a work
+    calls in a fixed order.
+
+    Args:
+        work: the name of the work, which the task has in what is streamed.
+        call: gives a mapping of plain values, since it stands in a checkpoint.
+    """
+    # Not loaded by those who pay for nothing (L10).
+    from langgraph.func import task
+
+    async def paid() -> dict[str, Any]:
+        return await call()
+
+    return await task(paid, name=work)()  # type: ignore[call-overload, no-any-return]
