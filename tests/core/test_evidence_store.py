@@ -103,7 +103,7 @@ async def test_t3_only_the_latest_records_are_held():
     assert store.operations(GetOp) == [b]
 
 
-@given(st.lists(st.sampled_from("abcdefgh"), max_size=30), st.integers(0, 4))
+@given(st.lists(st.sampled_from("abcdefgh"), max_size=30), st.integers(1, 4))
 async def test_t3_whatever_is_held_every_record_can_be_read(contents, capacity):
     store, evidence = InMemoryStore(), EvidenceStore(capacity=capacity)
     for content in contents:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from groundgraph.core.latest import Latest
 
 # Of so many scopes the failures are kept; a scope beyond begins anew.
 _MOST_SCOPES = 1000
@@ -64,15 +65,12 @@ class ScopedBreaker:
         self._failures = failures
         self._pause = pause
         self._for_all = CircuitBreaker(failures, pause)
-        self._own: OrderedDict[str, CircuitBreaker] = OrderedDict()
+        self._own: Latest[str, CircuitBreaker] = Latest(_MOST_SCOPES)
 
     def of(self, scope: Mapping[str, Any]) -> BreakerOfScope:
         """The breaker as the runs of `scope` meet it."""
         key = json.dumps(scope, sort_keys=True, default=str) if scope else ""
-        own = self._own.pop(key, None) or CircuitBreaker(self._failures, self._pause)
-        self._own[key] = own
-        if len(self._own) > _MOST_SCOPES:
-            self._own.popitem(last=False)
+        own = self._own.get_or_make(key, lambda: CircuitBreaker(self._failures, self._pause))
         return BreakerOfScope(self._for_all, own)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +12,7 @@ from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp
 
 from groundgraph.core.errors import EvidenceMissing, StorageDamaged
 from groundgraph.core.evidence import EvidenceRecord, SourceResult, evidence_key, from_record, to_record
+from groundgraph.core.latest import Latest
 from groundgraph.core.stored_values import lacks
 from groundgraph.core.turn_values import Ref
 
@@ -40,9 +40,9 @@ class EvidenceStore:
     def __init__(self, own: BaseStore | None = None, *, capacity: int = 4096) -> None:
         self.own = own
         self._capacity = capacity
-        self._recent: OrderedDict[str, EvidenceRecord] = OrderedDict()
-        self._named: OrderedDict[tuple[str, str, str], tuple[str, EvidenceRecord]] = OrderedDict()
-        self._written: WeakKeyDictionary[BaseStore, OrderedDict[str, float]] = WeakKeyDictionary()
+        self._recent: Latest[str, EvidenceRecord] = Latest(capacity)
+        self._named: Latest[tuple[str, str, str], tuple[str, EvidenceRecord]] = Latest(capacity)
+        self._written: WeakKeyDictionary[BaseStore, Latest[str, float]] = WeakKeyDictionary()
         self._watching: list[set[str]] = []
 
     def store_of(self, running: BaseStore | None) -> BaseStore | None:
@@ -59,10 +59,9 @@ class EvidenceStore:
         if known and _same(known[1], result):
             return known
         record = to_record(result, scope)
-        self._named[identity] = (evidence_key(record), record)
-        if len(self._named) > self._capacity:
-            self._named.popitem(last=False)
-        return self._named[identity]
+        known = (evidence_key(record), record)
+        self._named.put(identity, known)
+        return known
 
     async def save(self, running: BaseStore | None, records: Mapping[str, EvidenceRecord]) -> dict[str, EvidenceRecord]:
         """Write what the store does not hold yet, or was not told of for a while, in one batch.
@@ -73,22 +72,18 @@ class EvidenceStore:
         for seen in self._watching:
             seen.update(records)
         for key, record in records.items():
-            self._remember(key, record)
+            self._recent.put(key, record)
         store = self.store_of(running)
         if store is None:
             return dict(records)
-        written = self._written.setdefault(store, OrderedDict())
+        written = self._written.setdefault(store, Latest(self._capacity))
         now = time.time()
         # A clock that was set back makes a time in the future.
-        new = [key for key in records if not 0 <= now - written.get(key, 0.0) <= WRITTEN_AGAIN_AFTER]
+        new = [key for key in records if not 0 <= now - (written.get(key) or 0.0) <= WRITTEN_AGAIN_AFTER]
         if new:
             await store.abatch([PutOp(NAMESPACE, key, dict(records[key]), index=False) for key in new])
-        written.update(dict.fromkeys(new, now))
-        for key in records:
-            # What another turn removed meanwhile is written again.
-            if key in written:
-                written.move_to_end(key)
-        _shrink(written, self._capacity)
+        for key in new:
+            written.put(key, now)
         return {}
 
     async def load(
@@ -159,11 +154,12 @@ class EvidenceStore:
         """
         wanted = dict.fromkeys(keys)
         store = self.store_of(running)
-        self._named = OrderedDict((name, known) for name, known in self._named.items() if known[0] not in wanted)
+        # Of what is named anew, the key is the same.
+        self._named.clear()
         for key in wanted:
-            self._recent.pop(key, None)
+            self._recent.drop(key)
             for written in self._written.values():
-                written.pop(key, None)
+                written.drop(key)
         if store is None or not wanted:
             return 0
         names, removed = list(wanted), 0
@@ -192,13 +188,8 @@ class EvidenceStore:
                     row=f"the evidence {key} in the store",
                 )
             fetched[key] = item.value  # type: ignore[assignment]
-            self._remember(key, fetched[key])
+            self._recent.put(key, fetched[key])
         return fetched
-
-    def _remember(self, key: str, record: EvidenceRecord) -> None:
-        self._recent[key] = record
-        self._recent.move_to_end(key)
-        _shrink(self._recent, self._capacity)
 
 
 async def _remove_from(store: BaseStore, keys: Sequence[str], kept: set[str]) -> int:
@@ -209,11 +200,6 @@ async def _remove_from(store: BaseStore, keys: Sequence[str], kept: set[str]) ->
     if removals:
         await store.abatch(removals)
     return len(held)
-
-
-def _shrink(held: OrderedDict[str, EvidenceRecord] | OrderedDict[str, float], capacity: int) -> None:
-    while len(held) > capacity:
-        held.popitem(last=False)
 
 
 def _readable(record: Mapping[str, Any], scope: str | None) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Self
 from uuid import uuid4
 
 from langgraph.channels import UntrackedValue
 from langgraph.channels.base import Value
+
+from groundgraph.core.latest import Latest
 
 # Of two threads that are stepped through at once.
 HELD_VALUES = 2
@@ -22,12 +23,11 @@ class HeldValue(UntrackedValue[Value]):
     """
 
     __slots__ = ("_held", "_name")
-    _nothing = object()
 
-    def __init__(self, typ: type[Value], guard: bool = True, held: OrderedDict[str, Any] | None = None) -> None:
+    def __init__(self, typ: type[Value], guard: bool = True, held: Latest[str, Value] | None = None) -> None:
         super().__init__(typ, guard)
         self._name: str | None = None
-        self._held: OrderedDict[str, Any] = OrderedDict() if held is None else held
+        self._held: Latest[str, Value] = Latest(HELD_VALUES) if held is None else held
 
     def copy(self) -> Self:
         """As LangGraph's."""
@@ -47,18 +47,14 @@ class HeldValue(UntrackedValue[Value]):
         if not self.is_available():
             return super().checkpoint()
         self._name = self._name or uuid4().hex
-        # Graphs may run on several event loops at once, so nothing here assumes that a name is still there.
-        self._held.pop(self._name, None)
-        self._held[self._name] = self.value
-        while len(self._held) > HELD_VALUES:
-            self._held.popitem(last=False)
+        self._held.put(self._name, self.value)
         return self._name
 
     def from_checkpoint(self, checkpoint: Any) -> Self:
         """The channel with the value of that name, empty when it is not held any more."""
         restored = self._empty()
-        held = self._held.get(checkpoint, self._nothing) if isinstance(checkpoint, str) else self._nothing
-        if held is not self._nothing:
+        held = self._held.get(checkpoint) if isinstance(checkpoint, str) else None
+        if held is not None:
             restored.value, restored._name = held, checkpoint
         return restored
 

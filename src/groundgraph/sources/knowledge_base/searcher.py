@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from groundgraph.core.blocking import run_blocking
 from groundgraph.core.chain import Match
 from groundgraph.core.knowledge_store import BaseIdentity
-from groundgraph.search.recent import Recent
+from groundgraph.core.latest import Latest
 from groundgraph.sources.knowledge_base import results
 from groundgraph.sources.knowledge_base.allowed import AllowedChunks, allowed_chunks
 from groundgraph.sources.knowledge_base.base_searcher import Search
@@ -27,6 +27,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 _ATTEMPTS = 3
+_KEPT_FILTERS = 32
 
 
 class _InOneState(Protocol[T_co]):
@@ -47,7 +48,7 @@ class Searcher:
         self._source_name = source_name
         self._connections = ReadConnections(path, lock_timeout)
         self._vectors = VectorCache()
-        self._allowed: Recent[AllowedChunks] = Recent()
+        self._allowed: Latest[tuple[str, Revision], AllowedChunks] = Latest(_KEPT_FILTERS)
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """What `work` returns, in one state of the base; see `ReadConnections.run` for what is raised."""
@@ -156,7 +157,7 @@ class Searcher:
         self, connection: sqlite3.Connection, revision: Revision, filters: Mapping[str, Any]
     ) -> AllowedChunks:
         key = (json.dumps(filters, sort_keys=True), revision)
-        return self._allowed.value(key, lambda: allowed_chunks(connection, filters))
+        return self._allowed.get_or_make(key, lambda: allowed_chunks(connection, filters))
 
 
 class FileSearcher:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.evidence import SourceResult, jsonable
+from groundgraph.core.latest import Latest
 from groundgraph.core.registry import nearest
 from groundgraph.core.text import stem, stems, words
 from groundgraph.sources.sql.any_database import ComputingDatabase
@@ -46,8 +45,7 @@ class Computer:
         self._enums = enums
         self._database = database
         self._named = named
-        self._vocabularies: OrderedDict[tuple[Any, ...], Vocabulary] = OrderedDict()
-        self._guard = threading.Lock()
+        self._vocabularies: Latest[tuple[Any, ...], Vocabulary] = Latest(_KEPT)
 
     def explicit(
         self, wanted: Mapping[str, Any], shapes: Sequence[TableShape], filters: Mapping[str, Any]
@@ -129,10 +127,11 @@ class Computer:
         self, database: ComputingDatabase, shape: TableShape, filters: Mapping[str, Any], version: Version
     ) -> Vocabulary:
         key = (shape.name, repr(sorted(filters.items())), version)
-        with self._guard:
-            if key in self._vocabularies:
-                self._vocabularies.move_to_end(key)
-                return self._vocabularies[key]
+        return self._vocabularies.get_or_make(key, lambda: self._read_vocabulary(database, shape, filters))
+
+    def _read_vocabulary(
+        self, database: ComputingDatabase, shape: TableShape, filters: Mapping[str, Any]
+    ) -> Vocabulary:
         # Only values that the filters let see: a tenant must not learn another's names from how they are spelt.
         found: dict[tuple[str, ...], dict[str, list[Any]]] = {}
         for column in shape.columns:
@@ -142,10 +141,6 @@ class Computer:
                     name = tuple(stems(str(value)))
                     if name and len(name) <= LONGEST_VALUE:
                         found.setdefault(name, {}).setdefault(column.name, []).append(value)
-        with self._guard:
-            self._vocabularies[key] = found
-            while len(self._vocabularies) > _KEPT:
-                self._vocabularies.popitem(last=False)
         return found
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.evidence import SourceResult
+from groundgraph.core.latest import Latest
 from groundgraph.search.rank import RankedPassage
-from groundgraph.search.recent import Recent
 from groundgraph.sources.sql.any_database import AnyDatabase
 from groundgraph.sources.sql.database import SqliteDatabase
 from groundgraph.sources.sql.engine import Asked, Filters, SqlEngine, Tables
@@ -27,6 +27,7 @@ from groundgraph.sources.sql.version import Version
 
 # How often a query looks for its index when another source takes the same file.
 _TRIES = 5
+_KEPT_FILTERS = 32
 
 
 class IndexedEngine(SqlEngine):
@@ -60,7 +61,7 @@ class IndexedEngine(SqlEngine):
         self._fts = fts
         self._records = records
         self._advice = advice
-        self._allowed: Recent[Allowed] = Recent()
+        self._allowed: Latest[tuple[str, Version, int], Allowed] = Latest(_KEPT_FILTERS)
 
     def refresh(self) -> None:
         """Bring the index up to date."""
@@ -154,7 +155,7 @@ class IndexedEngine(SqlEngine):
             joined = ",".join(part for part in numbers if part)
             return Allowed(f"[{joined}]", joined.count(",") + 1 if joined else 0)
 
-        return self._allowed.value(key, made)
+        return self._allowed.get_or_make(key, made)
 
     def close(self) -> None:
         """Close the database and its index."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,6 +11,7 @@ from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import RetrievalIntent
+from groundgraph.core.latest import Latest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.topic_settings import HEADING_TREE, TopicIndexOptions, TopicIndexSettings
 from groundgraph.core.topic_store import PartedTopicStore, TopicStore
@@ -63,7 +63,7 @@ class TopicIndexSource(GroundedSource):
         self._settings = settings
         self._choose = choose
         self._index = self._index_over(store)
-        self._parts: OrderedDict[TopicStore, TopicIndex] = OrderedDict()
+        self._parts: Latest[TopicStore, TopicIndex] = Latest(_KEPT_PARTS)
 
     @property
     def name(self) -> str:
@@ -160,11 +160,7 @@ class TopicIndexSource(GroundedSource):
         if not isinstance(self._store, PartedTopicStore):
             return self._store, self._index
         store = self._store.part(filters)
-        index = self._parts.pop(store, None) or self._index_over(store)
-        self._parts[store] = index
-        if len(self._parts) > _KEPT_PARTS:
-            self._parts.popitem(last=False)
-        return store, index
+        return store, self._parts.get_or_make(store, lambda: self._index_over(store))
 
     def _results(
         self, topics: Sequence[Topic], passages: Mapping[str, SourceResult], asked: Asked

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from groundgraph.core.latest import Latest
 from groundgraph.sources.weaviate.filters import FilteredProperty
 from groundgraph.sources.weaviate.search import CollectionSearch, VectorIndex
 from groundgraph.sources.weaviate.shape import CollectionShape, Wanted, check_shape, shape_of
@@ -62,7 +63,7 @@ class CollectionReader:
         self._per_document = per_document
         self._consistency = consistency
         self._checked: Checked | None = None
-        self._statistics: dict[str | None, Statistics] = {}
+        self._statistics: Latest[str | None, Statistics] = Latest(_KEPT_TENANTS)
 
     def collection(self, client: WeaviateAsyncClient, tenant: str | None) -> Any:
         """The client's handle, for one tenant where there are tenants."""
@@ -99,10 +100,7 @@ class CollectionReader:
         if found is None or not found.is_current:
             index = checked.search.index
             found = Statistics(checked.text_index, index.name if index and not index.by_server else "")
-            self._statistics.pop(tenant, None)
-            self._statistics[tenant] = found
-            if len(self._statistics) > _KEPT_TENANTS:
-                del self._statistics[next(iter(self._statistics))]
+            self._statistics.put(tenant, found)
         return found
 
     def _filtered(self, shape: CollectionShape) -> dict[str, FilteredProperty]:

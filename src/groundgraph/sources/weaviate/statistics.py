@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from groundgraph.core.latest import Latest
 from groundgraph.core.text import WORD
 from groundgraph.search.frequency import frequency_of
 from groundgraph.sources.weaviate.client_library import queries
@@ -58,7 +58,7 @@ class Statistics:
     def __init__(self, index: TextIndex, vector: str) -> None:
         self._index = index
         self._vector = vector
-        self._best: OrderedDict[str, _Best | None] = OrderedDict()
+        self._best: Latest[str, _Best | None] = Latest(_KEPT_TERMS)
         self._objects: int | None = None
         self._average_length = 0.0
         self._sample: _Rows | None = None
@@ -106,9 +106,7 @@ class Statistics:
             return_properties=False,
             return_metadata=queries().MetadataQuery(score=True, explain_score=True),
         )
-        self._best[term] = _best(found.objects[0].metadata) if found.objects else None
-        while len(self._best) > _KEPT_TERMS:
-            self._best.popitem(last=False)
+        self._best.put(term, _best(found.objects[0].metadata) if found.objects else None)
 
     async def read_sample(self, collection: Any) -> None:
         """Read some objects; UUIDs are in no order that matters, so the first will do."""

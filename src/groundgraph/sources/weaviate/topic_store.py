@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,6 +18,7 @@ from groundgraph.core.blocking import run_blocking
 from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.filters import matches
+from groundgraph.core.latest import Latest
 from groundgraph.core.query_vector import query_vector, wants_vector
 from groundgraph.core.topic_store import Outline, PassageVectors, Place
 from groundgraph.search.rank import RankedPassage
@@ -82,7 +82,7 @@ class WeaviateTopicStore:
     def __init__(self, source: SearchedCollection, tenant: str | None = None) -> None:
         self._source = source
         self._tenant = tenant
-        self._parts: OrderedDict[str, WeaviateTopicStore] = OrderedDict()
+        self._parts: Latest[str, WeaviateTopicStore] = Latest(_KEPT_TENANTS)
         self._readings = SharedReadings()
         self._numbers = itertools.count(1)
         self._state: _State | None = None
@@ -101,12 +101,9 @@ class WeaviateTopicStore:
         tenant = self._source.tenant_of(filters)
         if tenant is None:
             return self
-        found = self._parts.pop(tenant, None) or WeaviateTopicStore(self._source, tenant)
+        found = self._parts.get_or_make(tenant, lambda: WeaviateTopicStore(self._source, tenant))
         # Numbers are shared as well: a store that is made anew must not wait for what its predecessor reads.
         found._readings, found._numbers = self._readings, self._numbers
-        self._parts[tenant] = found
-        if len(self._parts) > _KEPT_TENANTS:
-            self._parts.popitem(last=False)
         return found
 
     async def revision(self) -> int:

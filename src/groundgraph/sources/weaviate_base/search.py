@@ -7,12 +7,12 @@ document counts; chunks of another one are left out.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from groundgraph.core.filters import matches
+from groundgraph.core.latest import Latest
 from groundgraph.core.text import query_stems
 from groundgraph.search.passage import Pool
 from groundgraph.search.question import MAX_STEMS
@@ -73,7 +73,7 @@ class ChunkSearch:
 
     def __init__(self, server: BaseServer) -> None:
         self._server = server
-        self._counted: OrderedDict[tuple[int, str], Counted] = OrderedDict()
+        self._counted: Latest[tuple[int, str], Counted] = Latest(_KEPT)
 
     async def find(self, client: WeaviateAsyncClient, part: Part, search: Search) -> list[RankedPassage]:
         """The best chunks with relevance `search.score_threshold` or more, at most `search.top_k`, the best first; the
@@ -131,10 +131,8 @@ class ChunkSearch:
 
     def _counted_of(self, part: Part) -> Counted:
         key = (part.state.number, part.tenant)
-        known = (self._counted.pop(key, None) or Counted()).at(part.state.changes)
-        self._counted[key] = known
-        while len(self._counted) > _KEPT:
-            self._counted.popitem(last=False)
+        known = (self._counted.get(key) or Counted()).at(part.state.changes)
+        self._counted.put(key, known)
         return known
 
 

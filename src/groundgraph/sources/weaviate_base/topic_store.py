@@ -7,7 +7,6 @@ version of a document that the ledger names counts, and what a user sees is fetc
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from groundgraph.core.blocking import run_blocking
 from groundgraph.core.errors import SchemaChanged, SourceUnavailable, TenantUnknown
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.filters import matches
+from groundgraph.core.latest import Latest
 from groundgraph.core.topic_store import Outline, PassageVectors, Place
 from groundgraph.sources.knowledge_base.chained_topic_store import ChainedTopicStore
 from groundgraph.sources.knowledge_base.identity import check_model
@@ -61,7 +61,7 @@ class BaseTopicStore(ChainedTopicStore):
         self._searcher = searcher
         self._server = searcher.server
         self._tenant = tenant
-        self._parts: OrderedDict[str, BaseTopicStore] = OrderedDict()
+        self._parts: Latest[str, BaseTopicStore] = Latest(_KEPT_TENANTS)
         self._readings = SharedReadings()
         self._chunks: _Chunks | None = None
         self._vectors: PassageVectors | None = None
@@ -75,11 +75,7 @@ class BaseTopicStore(ChainedTopicStore):
         tenant = part_of(BaseState(tenant_from=self._server.place.tenant_from), filters).tenant
         if tenant == self._tenant:
             return self
-        found = self._parts.pop(tenant, None) or BaseTopicStore(self._source, self._searcher, tenant)
-        self._parts[tenant] = found
-        if len(self._parts) > _KEPT_TENANTS:
-            self._parts.popitem(last=False)
-        return found
+        return self._parts.get_or_make(tenant, lambda: BaseTopicStore(self._source, self._searcher, tenant))
 
     async def revision(self) -> Hashable:
         """See `TopicStore.revision`."""

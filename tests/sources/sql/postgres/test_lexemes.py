@@ -2,42 +2,42 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from types import SimpleNamespace
 
+from groundgraph.core.latest import Latest
 from groundgraph.sources.sql.postgres.lexemes import Lexemes, spellings
 
 
-class Emptied(OrderedDict):
-    """Another thread empties it as soon as nobody keeps it from that."""
+class Emptied(Latest):
+    """Another thread empties it as soon as it was asked."""
 
-    def __init__(self, values, guard):
-        super().__init__(values)
-        self.guard = guard
+    def __init__(self, **values):
+        super().__init__(9)
+        for key, value in values.items():
+            self.put(key, value)
 
-    def __contains__(self, key):
-        found = super().__contains__(key)
-        if not self.guard.locked():
-            self.clear()
+    def get(self, key):
+        found = super().get(key)
+        self.clear()
         return found
 
 
 def test_r3_counts_that_another_thread_forgets_meanwhile_are_no_error():
     lexemes = Lexemes("english")
     lexemes._common = {}
-    lexemes._counted = Emptied({"'pump'": 3}, lexemes._guard)
-    assert lexemes._frequencies(None, None, ["'pump'"], 10) == {"'pump'": 3}
+    lexemes._counted = Emptied(pump=3)
+    assert lexemes._frequencies(None, None, ["pump"], 10) == {"pump": 3}
 
 
 def test_r3_queries_that_another_thread_forgets_meanwhile_are_no_error():
     lexemes = Lexemes("english")
-    lexemes._queries = Emptied({"pumps": "'pump'"}, lexemes._guard)
+    lexemes._queries = Emptied(pumps="'pump'")
     assert lexemes._looked_up(connection("utf-8"), ["pumps"]) == {"pumps": "'pump'"}
 
 
 def test_r3_a_word_that_the_encoding_of_the_database_lacks_is_in_no_row():
     lexemes = Lexemes("simple")
-    lexemes._queries = OrderedDict({"café": "'café'"})
+    lexemes._queries = Emptied(café="'café'")
     assert lexemes._looked_up(connection("iso8859-1"), ["насос", "café"]) == {"насос": None, "café": "'café'"}
 
 

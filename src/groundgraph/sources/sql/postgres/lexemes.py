@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import unicodedata
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -12,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, literal_column, select, text
 
+from groundgraph.core.latest import Latest
 from groundgraph.core.text import WORD, stem, stop_words, words
 from groundgraph.sources.sql.from_clause import from_clause
 from groundgraph.sources.sql.postgres.search_statement import tsquery
@@ -75,8 +75,8 @@ class Lexemes:
 
     def __init__(self, config: str) -> None:
         self._config = config
-        self._queries: OrderedDict[str, str] = OrderedDict()
-        self._counted: OrderedDict[str, int] = OrderedDict()
+        self._queries: Latest[str, str] = Latest(_KEPT)
+        self._counted: Latest[str, int] = Latest(_KEPT)
         self._common: Mapping[str, float] | None = None
         self._version: Any = None
         self._guard = threading.Lock()
@@ -109,28 +109,23 @@ class Lexemes:
     def _looked_up(self, connection: Connection, forms: Sequence[str]) -> dict[str, str | None]:
         """By word its query, empty for one that the rules leave out; None for one that no row can hold."""
         known: dict[str, str | None] = {form: None for form in forms if not _fits(form, connection)}
-        with self._guard:
-            known |= {form: self._queries[form] for form in forms if form in self._queries}
+        kept = {form: self._queries.get(form) for form in forms if form not in known}
+        known |= {form: query for form, query in kept.items() if query is not None}
         unknown = [form for form in dict.fromkeys(forms) if form not in known]
         if unknown:
             config = self._config or connection.execute(text("SHOW default_text_search_config")).scalar_one()
             for word, query in connection.execute(_TO_LEXEMES, {"config": config, "words": unknown}):
                 known[word] = query
-        with self._guard:
-            for form, query in known.items():
-                if query is not None:
-                    self._queries[form] = query
-                    self._queries.move_to_end(form)
-            while len(self._queries) > _KEPT:
-                self._queries.popitem(last=False)
+        for form in unknown:
+            if (query := known.get(form)) is not None:
+                self._queries.put(form, query)
         return known
 
     def _frequencies(
         self, connection: Connection, shape: TableShape, queries: Sequence[str], rows: int
     ) -> dict[str, int]:
         common = self._common_words(connection, shape)
-        with self._guard:
-            found = {query: self._counted[query] for query in queries if query in self._counted}
+        found = {query: count for query in queries if (count := self._counted.get(query))}
         for query in queries:
             if query not in found and query.strip("'") in common:
                 found[query] = max(1, round(common[query.strip("'")] * rows))
@@ -138,13 +133,10 @@ class Lexemes:
         if unknown:
             counts = connection.execute(_counts(shape, unknown)).one()
             found |= dict(zip(unknown, counts, strict=True))
-        with self._guard:
-            for query in unknown:
-                # A word that no row has yet may come any time, and would never be searched for.
-                if found[query]:
-                    self._counted[query] = found[query]
-            while len(self._counted) > _KEPT:
-                self._counted.popitem(last=False)
+        for query in unknown:
+            # A word that no row has yet may come any time, and would never be searched for.
+            if found[query]:
+                self._counted.put(query, found[query])
         return found
 
     def _common_words(self, connection: Connection, shape: TableShape) -> Mapping[str, float]:

@@ -12,12 +12,12 @@ from typing import Any
 from sqlalchemy import Connection, func, literal_column, select
 
 from groundgraph.core.evidence import SourceResult
+from groundgraph.core.latest import Latest
 from groundgraph.core.lexical import idf
 from groundgraph.core.text import stems
 from groundgraph.search.passage import Passage, Pool
 from groundgraph.search.question import Question
 from groundgraph.search.rank import rank
-from groundgraph.search.recent import Recent
 from groundgraph.search.scorer import Scorer
 from groundgraph.search.seeds import by_seeds, seeds_of
 from groundgraph.sources.sql.engine import Asked, EngineUnfit, SqlEngine, Tables
@@ -93,7 +93,7 @@ class NativeEngine(SqlEngine):
         self._options = options
         self._lexemes: dict[str, Lexemes] = {}
         self._lengths: dict[tuple[str, Version | None], float] = {}
-        self._counts: Recent[int] = Recent(_KEPT_COUNTS)
+        self._counts: Latest[Any, int] = Latest(_KEPT_COUNTS)
         self._state = threading.Lock()
 
     def refresh(self) -> None:
@@ -223,7 +223,7 @@ class NativeEngine(SqlEngine):
             return int(connection.execute(select(func.count()).select_from(inner.subquery())).scalar_one())
 
         # Where there is none the first row may come any time, and would not be searched for.
-        return self._counts.value(key, counted, keep=bool)
+        return self._counts.get_or_make(key, counted, keep=bool)
 
     def _length(self, connection: Connection, shape: TableShape, tables: Tables) -> float:
         """The mean number of stems of a row, from a sample; that of a table with fewer rows counts for one version."""
