@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Annotated, Any, Self, get_args, get_origin
 
@@ -57,9 +56,10 @@ class _ChecksKind(_Base):
         Raises:
             StorageDamaged: as for `from_checkpoint`.
         """
-        with self._told():
-            changed: bool = super().update(values)  # type: ignore[safe-super]
-        self._checked("what was written to")
+        if not values:
+            # Most channels in most steps.
+            return super().update(values)  # type: ignore[safe-super]
+        changed: bool = self._take(super().update, values, "what was written to")  # type: ignore[safe-super]
         return changed
 
     def replay_writes(self, writes: Sequence[Any]) -> None:
@@ -68,19 +68,18 @@ class _ChecksKind(_Base):
         Raises:
             StorageDamaged: as for `from_checkpoint`.
         """
-        with self._told():
-            super().replay_writes(writes)  # type: ignore[misc]
-        self._checked("the value of")
+        self._take(super().replay_writes, writes, "the value of")  # type: ignore[misc]
 
-    @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _take(self, take: Callable[[Sequence[Any]], Any], values: Sequence[Any], row: str) -> Any:
         try:
-            yield
+            result = take(values)
         except InvalidUpdateError:
             # A rule of the channel, such as one value a step, and none about what the value is.
             raise
         except Exception as error:
             raise _damaged(f"what was written to '{self.key}' ({type(error).__name__})") from error
+        self._checked(row)
+        return result
 
     def _checked(self, row: str) -> Self:
         if fault := self._fault():
