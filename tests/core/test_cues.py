@@ -75,7 +75,9 @@ def test_i5_a_third_language_is_a_file(tmp_path):
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     german = (copy / "core" / "languages" / "en.yaml").read_text("utf-8").split("\nscope:")[0]
     (copy / "core" / "languages" / "de.yaml").write_text(
-        german.replace("name: English", "name: Deutsch").replace("vague: [", "vague: [beispiel, davon, ")
+        german.replace("name: English", "name: Deutsch").replace(
+            "empty: [", "empty: [zeig, mir, bitte, dazu, gleich, ein, beispiel, "
+        )
         + "\nscope:\n  broad: [überblick, alles über]\n"
         + "dates: {days: {gestern: -1}, units: {day: [tage]}, last: [letzten], this: [diese], ago: []}\n",
         "utf-8",
@@ -83,12 +85,12 @@ def test_i5_a_third_language_is_a_file(tmp_path):
     code = (
         "from datetime import date\n"
         "from groundgraph.chains.dates_said import periods\n"
-        "from groundgraph.chains.expand_ambiguous import is_ambiguous\n"
+        "from groundgraph.core.follow_up import is_follow_up\n"
         "from groundgraph.core.cues import cue_phrases, says, spoken_stems\n"
-        "assert is_ambiguous('Zeig mir bitte dazu gleich ein Beispiel')\n"
+        "assert is_follow_up('Zeig mir bitte dazu gleich ein Beispiel')\n"
         "assert says(spoken_stems('Gib mir einen Überblick'), cue_phrases('scope', 'broad'))\n"
         "assert str(periods('was war gestern', date(2026, 3, 5))[0].first) == '2026-03-04'\n"
-        "assert not is_ambiguous('Welche Abläufe kennt OAuth heute')\n"
+        "assert not is_follow_up('Welche Abläufe kennt OAuth heute')\n"
     )
     run = subprocess.run(
         [sys.executable, "-c", code], env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False

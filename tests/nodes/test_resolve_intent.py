@@ -20,7 +20,7 @@ TALK = [
     ("user", "How often do valves leak?"),
     ("assistant", "Every year, mostly."),
 ]
-LONG = [("user", f"Question {number} about topic{number}?") for number in range(1, 6)]
+LONG = [("user", f"What is said about topic{number}?") for number in range(1, 6)]
 
 
 async def resolved(
@@ -125,7 +125,7 @@ async def test_key_expand_ambiguous_queries():
     plain = (await resolved("Tell me more about this", before=TALK, follow_ups=False))["text_queries"]
     assert plain == ["Tell me more about this"]
     intent = await resolved("Tell me more about this", before=TALK, expand_ambiguous_queries=True, follow_ups=False)
-    assert intent["text_queries"] == ["often valves leak pump seals Tell me more about this"]
+    assert intent["text_queries"] == ["valves leak pump seals Tell me more about this"]
     assert intent["mode"] == "message"
 
 
@@ -133,7 +133,7 @@ async def test_key_expand_ambiguous_queries():
 async def test_i5_a_model_is_asked_about_the_enriched_message(role, reply):
     model = scripted(reply)
     await resolved("Show me an example", before=TALK, expand_ambiguous_queries=True, **{role: model})
-    assert model.calls[0].messages[-1].text == "often valves leak pump seals Show me an example"
+    assert model.calls[0].messages[-1].text == "valves leak pump seals Show me an example"
     assert len(model.calls) == 1, "the keywords cost no call"
 
 
@@ -160,20 +160,22 @@ async def test_key_include_assistant_context(included):
 @pytest.mark.parametrize(
     ("message", "expand", "follow_ups", "queries"),
     [
-        # Vague: keywords, and with follow-ups the plain message beside it, because fusing both is the safe form.
-        ("Tell me more", True, True, ["often valves leak pump seals Tell me more", "Tell me more"]),
-        ("Tell me more", True, False, ["often valves leak pump seals Tell me more"]),
+        # Keywords, and with follow-ups the plain message beside it, because fusing both is the safe form.
+        ("Tell me more", True, True, ["valves leak pump seals Tell me more", "Tell me more"]),
+        ("Tell me more", True, False, ["valves leak pump seals Tell me more"]),
         ("Tell me more", False, True, ["How often do valves leak? Tell me more", "Tell me more"]),
         ("Tell me more", False, False, ["Tell me more"]),
-        # Not vague, yet it leans on the question before it: the rule of follow-ups alone.
+        # The same rule says what leans, whatever is done about it.
         ("And which pumps need new seals first", True, True,
+         ["valves leak And which pumps need new seals first", "And which pumps need new seals first"]),
+        ("And which pumps need new seals first", False, True,
          ["How often do valves leak? And which pumps need new seals first", "And which pumps need new seals first"]),
-        ("And which pumps need new seals first", True, False, ["And which pumps need new seals first"]),
-        # Neither.
+        # It leans on nothing, though it is short.
+        ("pump seals", True, True, ["pump seals"]),
         ("Which pumps need new oil seals first", True, True, ["Which pumps need new oil seals first"]),
     ],
 )  # fmt: skip
-async def test_i5_i11_vague_messages_and_follow_ups_cell_by_cell(message, expand, follow_ups, queries):
+async def test_i5_i11_messages_that_lean_on_the_conversation_cell_by_cell(message, expand, follow_ups, queries):
     intent = await resolved(message, before=TALK, expand_ambiguous_queries=expand, follow_ups=follow_ups)
     assert intent["text_queries"] == queries
 

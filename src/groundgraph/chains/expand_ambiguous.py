@@ -1,4 +1,4 @@
-"""Words of the conversation for a message that says too little by itself, without a model (I5)."""
+"""Words of the conversation for a message that leans on it, without a model (I5)."""
 
 from __future__ import annotations
 
@@ -8,22 +8,14 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from groundgraph.chains.answer_prompt import as_said
-from groundgraph.core.cues import cue_phrases, says, spoken_stems
-from groundgraph.core.text import stem, stop_words, words
+from groundgraph.chains.check_names import names_in
+from groundgraph.core.cues import spoken_stems
+from groundgraph.core.follow_up import subjectless_stems
+from groundgraph.core.text import sentences, stem, stop_words, words
 
-# A message of fewer words is vague.
-FEW_WORDS = 4
 MAX_KEYWORDS = 5
+# Of a word; a number may have any.
 MIN_LETTERS = 3
-
-
-def is_ambiguous(message: str) -> bool:
-    """Whether `message` has fewer than four words, or holds a word such as "this", "example" or "more".
-
-    The words stand in the data files of the languages, under `vague`.
-    """
-    spoken = spoken_stems(message)
-    return 0 < len(spoken) < FEW_WORDS or says(spoken, cue_phrases("vague"))
 
 
 def expanded(message: str, conversation: Sequence[BaseMessage], *, include_assistant: bool) -> str:
@@ -39,19 +31,28 @@ def expanded(message: str, conversation: Sequence[BaseMessage], *, include_assis
 
 
 def keywords(texts: Sequence[str], *, without: str) -> list[str]:
-    """At most five keywords of `texts`: the most frequent, and of those the ones said last.
+    """At most five keywords of `texts`: numbers and names first, of these and of the others the most frequent, and
+    among equals the ones said last.
 
-    Stop words, vague words, words of fewer than three letters and whatever `without` says already are none. Forms of
-    one word count as one; the form that was used last stands for it.
+    Stop words, words that name no subject, words of fewer than three letters and whatever `without` says already are
+    none. Forms of one word count as one; the form that was used last stands for it.
     """
-    known = set(spoken_stems(without)) | {phrase[0] for phrase in cue_phrases("vague") if len(phrase) == 1}
+    known = {*spoken_stems(without), *subjectless_stems()}
     counts: Counter[str] = Counter()
     form: dict[str, str] = {}
+    first: set[str] = set()
     # The last text first: among equals a counter keeps the order in which it met them.
     for text in reversed(texts):
+        named = {
+            stem(word) for start, end in sentences(text) for name in names_in(text[start:end]) for word in words(name)
+        }
         for word in words(text):
-            stemmed = stem(word)
-            if len(word) >= MIN_LETTERS and word not in stop_words() and stemmed not in known:
-                counts[stemmed] += 1
-                form.setdefault(stemmed, word)
-    return [form[stemmed] for stemmed, _ in counts.most_common(MAX_KEYWORDS)]
+            stemmed, is_number = stem(word), any(character.isdigit() for character in word)
+            if stemmed in known or word in stop_words() or (len(word) < MIN_LETTERS and not is_number):
+                continue
+            counts[stemmed] += 1
+            form.setdefault(stemmed, word)
+            if is_number or stemmed in named:
+                first.add(stemmed)
+    ranked = sorted((stemmed for stemmed, _ in counts.most_common()), key=lambda stemmed: stemmed not in first)
+    return [form[stemmed] for stemmed in ranked[:MAX_KEYWORDS]]

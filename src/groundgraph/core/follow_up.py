@@ -20,12 +20,14 @@ def is_follow_up(message: str) -> bool:
         return False
     pronouns, connectives = _cues()
     begins = any(tuple(spoken[: len(phrase)]) == phrase for phrase in connectives)
-    return begins or any(word in pronouns for word in spoken) or not own_words(message)
+    # What is part of a compound, as in "one-time password", points at nothing.
+    alone = words(" ".join(part for part in message.split() if "-" not in part.strip("-")))
+    return begins or any(word in pronouns for word in alone) or not own_words(message)
 
 
 def own_words(message: str) -> list[str]:
     """The stems of what `message` itself asks about: its content words without those that only say how it asks."""
-    return [stemmed for stemmed in _content(message) if stemmed not in _asking_stems()]
+    return [stemmed for stemmed in _content(message) if stemmed not in subjectless_stems()]
 
 
 def standing_question(question: str, intent: Mapping[str, Any]) -> str:
@@ -56,12 +58,13 @@ def _content(text: str) -> list[str]:
 
 
 @cache
-def _asking_stems() -> frozenset[str]:
-    """The stems of phrases such as "how often", and of words such as "more", which name no subject."""
+def subjectless_stems() -> frozenset[str]:
+    """The stems of phrases such as "how often", and of words such as "it" and "more", which name no subject."""
     phrases: set[str] = set()
     for language in LANGUAGES:
         data = language_data(language)
-        phrases |= {*data["asks_for"]["number"], *data["asks_for"]["name"], *data["vague"]}
+        cues = data["follow_up"]
+        phrases |= {*data["asks_for"]["number"], *data["asks_for"]["name"], *cues["pronouns"], *cues["empty"]}
     return frozenset(stemmed for phrase in phrases for stemmed in _content(phrase))
 
 

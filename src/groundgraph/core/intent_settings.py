@@ -27,7 +27,9 @@ class IntentSettings(Section):
     x_extraction: dict[Literal["scope", "output_style"], ExtractionAnnotation] = Field(
         {}, description="how much of the user's own words a choice of that model needs"
     )
-    expand_ambiguous_queries: bool = Field(False, description="put keywords of the conversation before a vague message")
+    expand_ambiguous_queries: bool = Field(
+        False, description="put keywords of the conversation before a message that leans on it"
+    )
     include_assistant_context: bool = Field(False, description="look for them in the assistant's messages too")
     text_queries: list[str] = Field([])
     filters: Filters = Field({})

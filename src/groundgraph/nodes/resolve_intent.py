@@ -146,7 +146,7 @@ def _without_model(state: ResolveIntentInput, settings: Settings, template: Temp
 def _message_queries(state: ResolveIntentInput, settings: Settings) -> list[str]:
     """The message, and for one that leans on the conversation also the message with what it leans on (I5, I11).
 
-    A vague message stands behind keywords, when that is configured, else a follow-up behind the question before it.
+    It stands behind keywords when that is configured, else behind the question before it.
     What asks in a long message is asked beside it.
     """
     message = _question(state)
@@ -181,14 +181,14 @@ def _in_context(message: str, state: ResolveIntentInput, settings: Settings) -> 
 
 
 def _enriched(state: ResolveIntentInput, settings: Settings) -> str:
-    """The message, behind keywords of the conversation when it is vague and the settings ask for that (I5)."""
+    """The message, behind keywords of the conversation when it leans on that and the settings ask for that (I5)."""
     message, intent = _question(state), settings.intent
     if not intent.expand_ambiguous_queries or message != state["turn"]["question"]:
         return message
-    from groundgraph.chains.expand_ambiguous import expanded, is_ambiguous
-
-    if not is_ambiguous(message):
+    if not is_follow_up(question_of(message)):
         return message
+    from groundgraph.chains.expand_ambiguous import expanded
+
     earlier = recent_conversation(state.get("messages", []), state["turn"], intent.max_context_turns)
     return expanded(message, earlier, include_assistant=intent.include_assistant_context)
 

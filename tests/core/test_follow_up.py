@@ -1,0 +1,51 @@
+"""One rule says which message leans on the conversation."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundgraph.core.follow_up import is_follow_up, own_words
+
+
+@pytest.mark.covers("I5", "I11", "A1")
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Tell me more",
+        "Show me an example",
+        "Give me details",
+        "Explain further",
+        "And in winter?",
+        "How long are they valid for in practice?",
+        "Which one?",
+        "Почему?",
+        "Покажи ещё примеры",
+        "А какие примеры есть у такой схемы входа?",
+    ],
+)
+def test_a_message_leans_by_a_pronoun_a_connective_or_for_want_of_a_subject(message: str) -> None:
+    assert is_follow_up(message)
+
+
+@pytest.mark.covers("I5", "I11", "A1")
+@pytest.mark.parametrize(
+    "message",
+    [
+        "grant types",
+        "Who is Putin?",
+        "What is OAuth?",
+        "Show me an example of a grant",
+        "Which one-time password length does the bank require?",
+        "Расскажи подробнее про насосы",
+        "Какие бывают потоки авторизации OAuth",
+        "",
+        "?!",
+    ],
+)
+def test_a_message_with_a_subject_of_its_own_stands_alone_however_short(message: str) -> None:
+    assert not is_follow_up(message)
+
+
+def test_what_only_says_how_a_message_asks_is_no_subject() -> None:
+    assert own_words("Could you give me another example of that?") == []
+    assert own_words("How often is pump 17 serviced?") == ["pump", "17", "servic"]
