@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from typing_extensions import override
+
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.filters import check_filters
@@ -209,8 +211,8 @@ class CascadeRetriever(GroundedSource):
         """`cascade`."""
         return self._source.source_type
 
+    @override
     def get_schema(self) -> SourceSchema:
-        """See `CascadeSource.get_schema`."""
         return self._source.get_schema()
 
     async def query(
@@ -221,8 +223,8 @@ class CascadeRetriever(GroundedSource):
         filtered = RetrievalIntent(**{**vars(intent), "filters": {**intent.filters, self.name: own}})
         return await self._source.query(filtered, top_k=top_k, score_threshold=score_threshold)
 
+    @override
     async def metadata_fields(self) -> set[str]:
-        """See `CascadeSource.metadata_fields`."""
         return await self._source.metadata_fields()
 
     async def categories(self, filters: Mapping[str, Any] | None = None) -> dict[str, str]:
@@ -233,8 +235,8 @@ class CascadeRetriever(GroundedSource):
         """See `CascadeSource.counts`."""
         return await self._source.counts()
 
+    @override
     async def close(self) -> None:
-        """See `CascadeSource.close`."""
         await self._source.close()
 
 

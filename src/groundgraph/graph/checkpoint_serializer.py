@@ -18,6 +18,7 @@ from langgraph.checkpoint.serde.jsonplus import (
     EXT_NUMPY_ARRAY,
     JsonPlusSerializer,
 )
+from typing_extensions import override
 
 CHECKPOINT_TYPES: tuple[tuple[str, str], ...] = ()
 """Module and name of every type that a checkpoint of ours may hold beside those that LangGraph always reads.
@@ -48,8 +49,8 @@ class CheckpointSerializer(JsonPlusSerializer):
             pickle_fallback=False, allowed_json_modules=None, allowed_msgpack_modules=CHECKPOINT_TYPES or None
         )
 
+    @override
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """As LangGraph's."""
         kind, blob = super().dumps_typed(obj)
         if kind == "msgpack" and (reason := _fault(blob)):
             logger.warning("A checkpoint keeps a value as plain data, since what it holds %s.", reason)

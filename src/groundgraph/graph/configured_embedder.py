@@ -9,6 +9,7 @@ from typing import Any
 
 from langchain_core.embeddings import Embeddings
 from pydantic import ValidationError
+from typing_extensions import override
 
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, Problem
@@ -129,12 +130,12 @@ class _ReadOnFirstUse(Embeddings):
     _model: Embeddings | None = None
     _building: Any = field(default_factory=threading.Lock)
 
+    @override
     def embed_query(self, text: str) -> list[float]:
-        """See `Embeddings.embed_query`."""
         return self._ready().embed_query(text)
 
+    @override
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """See `Embeddings.embed_documents`."""
         return self._ready().embed_documents(texts)
 
     def _ready(self) -> Embeddings:

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from langgraph.channels import UntrackedValue
 from langgraph.channels.base import Value
+from typing_extensions import override
 
 from groundgraph.core.latest import Latest
 
@@ -29,14 +30,14 @@ class HeldValue(UntrackedValue[Value]):
         self._name: str | None = None
         self._held: Latest[str, Value] = Latest(HELD_VALUES) if held is None else held
 
+    @override
     def copy(self) -> Self:
-        """As LangGraph's."""
         copied = self._empty()
         copied.value, copied._name = self.value, self._name
         return copied
 
+    @override
     def update(self, values: Sequence[Value]) -> bool:
-        """As LangGraph's."""
         changed = super().update(values)
         if changed:
             self._name = None

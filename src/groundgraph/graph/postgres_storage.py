@@ -18,6 +18,7 @@ from langgraph.store.base import Op, Result
 from langgraph.store.postgres.aio import AsyncPostgresStore
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
+from typing_extensions import override
 
 from groundgraph.core.errors import GroundGraphError
 from groundgraph.core.stored_values import readable_value
@@ -97,8 +98,8 @@ class PooledPostgresSaver(TellsDamage, AsyncPostgresSaver):
         with _told_as_ours():
             await super().adelete_thread(thread_id)
 
+    @override
     async def storage_error(self, error: Exception) -> GroundGraphError | None:
-        """See `server_error`."""
         return server_error(error)
 
     async def kept_rows(self, thread_id: str | None) -> AsyncGenerator[KeptRow, None]:

@@ -10,6 +10,7 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables.config import ensure_config
+from typing_extensions import override
 
 from groundgraph.chains.answer_prompt import answer_messages
 from groundgraph.core.clean_text import clean_text
@@ -38,16 +39,16 @@ class ShownMessages(BaseCallbackHandler):
     def __init__(self) -> None:
         self.messages: list[BaseMessage] | None = None
 
+    @override
     def on_chat_model_start(
         self,
-        serialized: dict[str, Any],  # noqa: ARG002 - the signature of the base class
+        serialized: dict[str, Any],
         messages: list[list[BaseMessage]],
         *,
-        run_id: UUID,  # noqa: ARG002
+        run_id: UUID,
         metadata: dict[str, Any] | None = None,
         **_: Any,
     ) -> None:
-        """See `BaseCallbackHandler`."""
         if messages and (metadata or {}).get("langgraph_node") in _WRITERS:
             self.messages = list(messages[0])
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.graph.tracing import on_run, span
@@ -73,8 +75,8 @@ class BotSource(DelegatingSource):
 class JoiningBotSource(BotSource):
     """A `BotSource` over one that can tell what stands between two neighbours, as a knowledge base can."""
 
+    @override
     async def texts_between(self, pairs: Sequence[tuple[str, str]]) -> list[str | None]:
-        """See `GroundedSource.texts_between`."""
         return await self.between_inner(pairs)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from langchain_core.embeddings import Embeddings
 from openinference.semconv.trace import EmbeddingAttributes, RerankerAttributes, SpanAttributes
+from typing_extensions import override
 
 from groundgraph.core.call_chain import call_chain
 from groundgraph.core.chain import QueryChains, Reranker
@@ -26,23 +27,23 @@ class TracedEmbeddings(Embeddings):
     name: str
     tracing: OtelTracing
 
+    @override
     def embed_query(self, text: str) -> list[float]:
-        """See `Embeddings.embed_query`."""
         with self._span([text]):
             return self.model.embed_query(text)
 
+    @override
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """See `Embeddings.embed_documents`."""
         with self._span(texts):
             return self.model.embed_documents(texts)
 
+    @override
     async def aembed_query(self, text: str) -> list[float]:
-        """See `Embeddings.aembed_query`."""
         with self._span([text]):
             return await self.model.aembed_query(text)
 
+    @override
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
-        """See `Embeddings.aembed_documents`."""
         with self._span(texts):
             return await self.model.aembed_documents(texts)
 

@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.tracers.context import register_configure_hook
 from openinference.semconv.trace import MessageAttributes, SpanAttributes
+from typing_extensions import override
 
 from groundgraph.chains.gated_model import GATED
 from groundgraph.graph.span import Attribute
@@ -43,43 +44,43 @@ class ModelCallSpans(BaseCallbackHandler):
         self._tracing = tracing
         self._open: dict[UUID, OtelSpan] = {}
 
+    @override
     def on_chat_model_start(
         self,
-        serialized: Any,  # noqa: ARG002 - the signatures are LangChain's
+        serialized: Any,
         messages: list[list[BaseMessage]],
         *,
         run_id: UUID,
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """See `BaseCallbackHandler`."""
         span = self._start(run_id, metadata or {}, kwargs.get("invocation_params") or {}, kwargs.get("name"))
         if span is not None:
             span.content(_messages(SpanAttributes.LLM_INPUT_MESSAGES, messages[0] if messages else []))
 
+    @override
     def on_llm_start(
         self,
-        serialized: Any,  # noqa: ARG002
+        serialized: Any,
         prompts: list[str],
         *,
         run_id: UUID,
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """See `BaseCallbackHandler`."""
         span = self._start(run_id, metadata or {}, kwargs.get("invocation_params") or {}, kwargs.get("name"))
         if span is not None:
             span.content({SpanAttributes.INPUT_VALUE: prompts[0] if prompts else ""})
 
+    @override
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **_: Any) -> None:
-        """See `BaseCallbackHandler`."""
         span = self._open.pop(run_id, None)
         if span is not None:
             _finish(span, response)
             span.raw.end()
 
+    @override
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
-        """See `BaseCallbackHandler`."""
         span = self._open.pop(run_id, None)
         if span is not None:
             span.raised(error)

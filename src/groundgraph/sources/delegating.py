@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from typing_extensions import override
+
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
@@ -33,46 +35,46 @@ class DelegatingSource(GroundedSource):
         return self.inner.source_type
 
     @property
+    @override
     def whole_topics(self) -> bool:
-        """See `GroundedSource.whole_topics`."""
         return self.inner.whole_topics
 
+    @override
     def get_schema(self) -> SourceSchema | None:
-        """See `GroundedSource.get_schema`."""
         return self.inner.get_schema()
 
+    @override
     async def query(
         self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
     ) -> list[SourceResult]:
-        """See `GroundedSource.query`."""
         return await ask(self.inner, intent, top_k=top_k, score_threshold=score_threshold)
 
+    @override
     async def metadata_fields(self) -> set[str]:
-        """See `GroundedSource.metadata_fields`."""
         return await self.inner.metadata_fields()
 
+    @override
     async def categories(self, filters: Mapping[str, Any] | None = None) -> dict[str, str]:
-        """See `GroundedSource.categories`."""
         return await self.inner.categories(filters)
 
+    @override
     async def recovered(self) -> bool:
-        """See `GroundedSource.recovered`."""
         return await self.inner.recovered()
 
+    @override
     def topic_store(self) -> TopicStore | None:
-        """See `GroundedSource.topic_store`."""
         return self.inner.topic_store()
 
+    @override
     def topic_refusal(self, *, headings: bool, vectors: bool) -> str:
-        """See `GroundedSource.topic_refusal`."""
         return self.inner.topic_refusal(headings=headings, vectors=vectors)
 
+    @override
     async def advice(self) -> list[str]:
-        """See `GroundedSource.advice`."""
         return await self.inner.advice()
 
+    @override
     async def close(self) -> None:
-        """See `GroundedSource.close`."""
         await self.inner.close()
 
     async def between_inner(self, pairs: Sequence[tuple[str, str]]) -> list[str | None]:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from groundgraph.core.chain import IDENTITY, Match, QueryChains
 from groundgraph.core.degraded import degraded
 from groundgraph.core.errors import ConfigurationError, Problem
@@ -182,8 +184,8 @@ class ChainedSource(GroundedSource):
         [found] = await self._matches([query], call)
         return found[:top_k]
 
+    @override
     async def texts_between(self, pairs: Sequence[tuple[str, str]]) -> list[str | None]:
-        """See `GroundedSource.texts_between`."""
         return await self._searcher.texts_between(pairs)
 
     async def close(self) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, and_, collate, column, func, or_
 from sqlalchemy.types import Integer
+from typing_extensions import override
 
 from groundgraph.core.filters import condition_of, matches
 from groundgraph.core.time_operand import TimeOperand
@@ -59,12 +60,12 @@ def _read(kind: str, condition: str) -> Any:
 class SqliteDialect(SqlDialect):
     """SQLite, which can call `matches` for what it cannot decide, so that everything is exact."""
 
+    @override
     def times(self, field: Column) -> Times:
-        """See `Dialect.times`."""
         return Times.TEXT if field.kind in _TEXTS and _is_native(field) else Times.NONE
 
+    @override
     def equal(self, field: Column, values: Sequence[Any]) -> Pushed[Condition]:
-        """See `Dialect.equal`."""
         if not _is_native(field) or len(values) > LONGEST_LIST or not all(map(_is_bindable, values)):
             return _checked(field, values)
         here: ColumnElement[Any] = column(field.name)
@@ -77,8 +78,8 @@ class SqliteDialect(SqlDialect):
         # Columns declared NOCASE would let the tenant 'ACME' see the rows of 'acme'.
         return _exact(collate(here, "BINARY").in_([str(value) for value in values]))
 
+    @override
     def compared(self, field: Column, operator: str, operand: Any) -> Pushed[Condition]:
-        """See `Dialect.compared`."""
         if field.kind == "boolean" or not _is_native(field) or not _is_bindable(operand):
             return _checked(field, {operator: operand})
         here: ColumnElement[Any] = column(field.name)
@@ -87,12 +88,12 @@ class SqliteDialect(SqlDialect):
         is_text = func.typeof(here) == "text"
         return _exact(and_(ordered(collate(here, "BINARY"), operator, str(operand)), is_text))
 
+    @override
     def contains(self, field: Column, operand: Any) -> Pushed[Condition]:
-        """See `Dialect.contains`."""
         return _checked(field, {"contains": operand})
 
+    @override
     def decided(self, field: Column, operator: str, times: Sequence[TimeOperand]) -> Pushed[Condition]:
-        """See `Dialect.decided`."""
         return _checked(field, times if operator == "equal" else {operator: times[0]})
 
 

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from typing_extensions import override
+
 from groundgraph.core.blocking import run_blocking
 from groundgraph.core.errors import ConfigurationError, Problem, SourceUnavailable
 from groundgraph.core.evidence import SourceResult
@@ -215,8 +217,8 @@ class SqlSource(GroundedSource):
         """The headings of the table; None without `topic_columns`."""
         return self._topics
 
-    def topic_refusal(self, *, headings: bool, vectors: bool) -> str:  # noqa: ARG002 - of the contract
-        """See `GroundedSource.topic_refusal`."""
+    @override
+    def topic_refusal(self, *, headings: bool, vectors: bool) -> str:
         if self._topics is None:
             return "the source does not say which columns hold headings; set `topic_columns`"
         return "works with vectors, which a topic index does not read of a SQL source" if vectors else ""

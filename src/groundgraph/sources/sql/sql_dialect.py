@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, column, false, func, not_, or_, true
+from typing_extensions import override
 
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.filters import condition_of, matches
@@ -22,20 +23,20 @@ class SqlDialect(Dialect[Column, Condition]):
     """A dialect over the columns of a table."""
 
     @property
+    @override
     def never(self) -> Condition:
-        """See `Dialect.never`."""
         return false()
 
+    @override
     def all_of(self, conditions: Sequence[Condition]) -> Condition:
-        """See `Dialect.all_of`."""
         return and_(*conditions)
 
+    @override
     def any_of(self, conditions: Sequence[Condition]) -> Condition:
-        """See `Dialect.any_of`."""
         return or_(*conditions)
 
+    @override
     def negated(self, field: Column, condition: Condition) -> Condition:
-        """See `Dialect.negated`."""
         return or_(column(field.name).is_(None), not_(func.coalesce(condition, false())))
 
 

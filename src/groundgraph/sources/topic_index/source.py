@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from typing_extensions import override
+
 from groundgraph.core.degraded import degraded
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.evidence import SourceResult
@@ -81,8 +83,8 @@ class TopicIndexSource(GroundedSource):
         return self._inner
 
     @property
+    @override
     def whole_topics(self) -> bool:
-        """See `GroundedSource.whole_topics`."""
         return True
 
     def get_schema(self) -> SourceSchema | None:
@@ -118,12 +120,12 @@ class TopicIndexSource(GroundedSource):
         """Those of the source inside, and `found_under`."""
         return {*await self._inner.metadata_fields(), FOUND_UNDER}
 
+    @override
     async def texts_between(self, pairs: Sequence[tuple[str, str]]) -> list[str | None]:
-        """See `GroundedSource.texts_between`."""
         return await self._inner.texts_between(pairs)
 
+    @override
     async def recovered(self) -> bool:
-        """See `GroundedSource.recovered`."""
         return await self._inner.recovered()
 
     async def close(self) -> None:

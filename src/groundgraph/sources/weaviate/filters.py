@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, TypeVar
 
+from typing_extensions import override
+
 from groundgraph.core.clean_text import clean_text
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.search.push_down import Dialect, Pushed, Times, moment_bound, push_down
@@ -67,20 +69,20 @@ class FilterDialect(Dialect[F, Any], ABC):
     """How Weaviate's filters are put together."""
 
     @property
+    @override
     def never(self) -> Any:
-        """See `Dialect.never`."""
         return queries().Filter.by_id().equal(_NO_OBJECT)
 
+    @override
     def all_of(self, conditions: Sequence[Any]) -> Any:
-        """See `Dialect.all_of`."""
         return queries().Filter.all_of(list(conditions))
 
+    @override
     def any_of(self, conditions: Sequence[Any]) -> Any:
-        """See `Dialect.any_of`."""
         return queries().Filter.any_of(list(conditions))
 
+    @override
     def negated(self, _field: F, condition: Any) -> Any:
-        """See `Dialect.negated`."""
         return queries().Filter.not_(condition)
 
 
@@ -123,8 +125,8 @@ class PropertyDialect(FilterDialect[FilteredProperty]):
             operand = float(max(-sys.float_info.max, min(sys.float_info.max, operand)))
         return compared(field.name, operator, operand)
 
+    @override
     def contains(self, field: FilteredProperty, operand: Any) -> Pushed[Any]:
-        """See `Dialect.contains`."""
         if field.type.endswith("[]"):
             return self.equal(field, [operand])
         if field.type != "text":

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from typing_extensions import override
+
 from groundgraph.core.clean_text import clean_text
 from groundgraph.core.errors import ConfigurationError, FilterInvalid, Problem, SchemaChanged, ScopeMissing
 from groundgraph.core.evidence import SourceResult
@@ -252,8 +254,8 @@ class WeaviateSource(GroundedSource):
         """The model that the vectors are from; None where the server makes those of questions."""
         return self._embedder
 
+    @override
     def topic_store(self) -> WeaviateTopicStore:
-        """See `GroundedSource.topic_store`."""
         return self._topics
 
     def topic_refusal(self, *, headings: bool, vectors: bool) -> str:

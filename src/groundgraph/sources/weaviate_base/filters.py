@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from typing_extensions import override
+
 from groundgraph.core.errors import SchemaChanged
 from groundgraph.search.push_down import Pushed, Times, push_down
 from groundgraph.sources.weaviate.client_library import queries
@@ -33,23 +35,23 @@ def as_filter(conditions: Mapping[str, Any], fields: Mapping[str, int]) -> Any:
 class FieldDialect(FilterDialect[int]):
     """Weaviate's filters on the numbered fields of a base, each of which has a property for each way to ask."""
 
+    @override
     def times(self, _field: int) -> Times:
-        """See `Dialect.times`."""
         return Times.TEXT
 
+    @override
     def equal(self, field: int, values: Sequence[Any]) -> Pushed[Any]:
-        """See `Dialect.equal`."""
         return Pushed(_by(field, "equal").contains_any(sorted(set(map(wanted_form, values)))), exact=True)
 
+    @override
     def compared(self, field: int, operator: str, operand: Any) -> Pushed[Any]:
-        """See `Dialect.compared`."""
         if isinstance(operand, str):
             return compared(field_property(field, "text"), operator, operand)
         # Whatever is stored is less, and a larger whole number is no floating-point number.
         return compared(field_property(field, "number"), operator, float(max(-LARGEST, min(LARGEST, operand))))
 
+    @override
     def contains(self, field: int, operand: Any) -> Pushed[Any]:
-        """See `Dialect.contains`."""
         # A question mark stands for any one character; there is no way to ask for the marks themselves.
         folded = str(operand).casefold().replace("*", "?")
         inside = _by(field, "folded").like(f"*{folded}*")

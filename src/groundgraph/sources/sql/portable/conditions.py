@@ -11,6 +11,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Date, DateTime, and_, column, true
+from typing_extensions import override
 
 from groundgraph.search.push_down import Pushed
 from groundgraph.sources.sql.shape import Column, TableShape
@@ -32,8 +33,8 @@ def narrowed(shape: TableShape, filters: Mapping[str, Any]) -> Condition:
 class PortableDialect(SqlDialect):
     """Any database; nothing is exact."""
 
+    @override
     def equal(self, field: Column, values: Sequence[Any]) -> Pushed[Condition]:
-        """See `Dialect.equal`."""
         if len(values) > LONGEST_LIST or field.kind != field.stored_as:
             return _UNDECIDED
         if field.stored_as in ("string", "integer"):
@@ -60,8 +61,8 @@ class PortableDialect(SqlDialect):
                 limit, here = datetime.combine(limit, time()), column(field.name, DateTime())
         return _UNDECIDED if limit is None else Pushed(ordered(here, "gte" if lower else "lte", limit), exact=False)
 
-    def contains(self, field: Column, operand: Any) -> Pushed[Condition]:  # noqa: ARG002 - whatever it is
-        """See `Dialect.contains`."""
+    @override
+    def contains(self, field: Column, operand: Any) -> Pushed[Condition]:
         return _UNDECIDED
 
 

@@ -37,6 +37,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.types import UserDefinedType
+from typing_extensions import override
 
 from groundgraph.core.time_operand import TimeOperand
 from groundgraph.search.push_down import Pushed, Times
@@ -74,21 +75,21 @@ def where(shape: TableShape, filters: Mapping[str, Any]) -> Condition:
 class PostgresDialect(SqlDialect):
     """PostgreSQL, whose columns hold values of one type each, so that everything is exact."""
 
+    @override
     def times(self, field: Column) -> Times:
-        """See `Dialect.times`."""
         if field.stored_as == "string":
             return Times.NONE if field.kind in (*_NUMBERS, "boolean") else Times.TEXT
         return {"date": Times.DAYS, "datetime": Times.MOMENTS}.get(field.stored_as, Times.NONE)
 
+    @override
     def equal(self, field: Column, values: Sequence[Any]) -> Pushed[Condition]:
-        """See `Dialect.equal`."""
         values = [value for value in values if not _has_nul(value)]
         if field.stored_as == "array":
             return _exact(or_(false(), *(_in_list(field, value) for value in values)))
         return _exact(_EQUAL.get(field.stored_as, _nothing)(field, values))
 
+    @override
     def compared(self, field: Column, operator: str, operand: Any) -> Pushed[Condition]:
-        """See `Dialect.compared`."""
         here: ColumnElement[Any] = column(field.name)
         is_text, reads_as_number = field.stored_as == "string", field.kind in _NUMBERS
         if isinstance(operand, datetime):
@@ -106,8 +107,8 @@ class PostgresDialect(SqlDialect):
         is_number = number != literal(nan, Float(53)) if field.type in _WITH_NAN else true()
         return _exact(and_(ordered(number, operator, _bound(operand)), is_number))
 
+    @override
     def contains(self, field: Column, operand: Any) -> Pushed[Condition]:
-        """See `Dialect.contains`."""
         if field.stored_as == "array" and field.type not in ("json", "jsonb"):
             return _exact(_in_array(field, operand))
         text = str(operand)
@@ -121,8 +122,8 @@ class PostgresDialect(SqlDialect):
         is_list = func.jsonb_typeof(cast(column(field.name), JSONB)) == "array"
         return _exact(case((is_list, _in_json(field, operand)), else_=inside))
 
+    @override
     def decided(self, field: Column, operator: str, times: Sequence[TimeOperand]) -> Pushed[Condition]:
-        """See `Dialect.decided`."""
         spaced = field.kind == "datetime"
         return _exact(or_(*(time_holds(_plain(field), operator, time, spaced=spaced) for time in times)))
 
