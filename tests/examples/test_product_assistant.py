@@ -209,7 +209,7 @@ async def test_c1_done_1_the_picture_shows_every_stage(assistant):
     graph = turn_graph(assistant.settings(), chat_model=ScriptedChatModel(rules=RULES))
     nodes = set(graph.get_graph().nodes)
     await graph.resources.close()
-    before = {"rewrite_question", "route_categories", "judge_complexity", "decompose_question"}
+    before = {"rewrite_question", "route_categories", "decompose_question"}
     assert before | {"begin_turn", "resolve_intent", "retrieve_source", "process_results"} <= nodes
     assert works_of(graph) >= {"rotate_results", "fit_budget", "arrange_results", "backfill_facts"}
 

@@ -121,7 +121,7 @@ async def test_T3_a_fork_behind_the_search_shows_the_same_evidence_without_askin
 
 STEPS = {
     "begin_turn": (3, 4), "rewrite_question": (3, 4), "resolve_intent": (2, 4), "route_categories": (2, 4),
-    "judge_complexity": (1, 4), "decompose_question": (1, 4), "retrieve_source": (0, 4), "process_results": (0, 0),
+    "decompose_question": (1, 4), "retrieve_source": (0, 4), "process_results": (0, 0),
     "answer_structured": (0, 0), "check_citations": (0, 0), "record_turn": (0, 0),
 }  # fmt: skip
 

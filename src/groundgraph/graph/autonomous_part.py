@@ -24,7 +24,7 @@ FanOut = Callable[[FanOutInput], Awaitable[list[Send] | str]]
 # Facts that one source gives for the categories of a state; the budget cuts them further.
 STATE_FACTS = 100
 # What leads to a step, as the picture of the graph shows it.
-LABELS = {"route_categories": "route", "judge_complexity": "judge", "decompose_question": "divide"}
+LABELS = {"route_categories": "route", "decompose_question": "divide"}
 
 
 def add_stages(builder: StateGraph[Any, Any, Any, Any], resources: Resources, fan_out: FanOut, *, reply: str) -> None:
@@ -95,10 +95,6 @@ def steps_before_search(resources: Resources) -> dict[str, Node[StageInput, Stag
         from groundgraph.nodes.route_categories import route_categories
 
         steps["route_categories"] = route_categories(settings, resources.sources, model, prompts)
-    if "complexity" in settings.stages:
-        from groundgraph.nodes.judge_complexity import judge_complexity
-
-        steps["judge_complexity"] = judge_complexity(settings)
     if "decomposition" in settings.stages and model is not None:
         from groundgraph.nodes.decompose_question import decompose_question
 
@@ -131,7 +127,7 @@ def _applies(step: str, state: FanOutInput) -> bool:
     if step == "route_categories":
         return path != "state_facts"
     # Without the stage of complexity every question is divided.
-    return path == "enhanced" and (step != "decompose_question" or state["intent"].get("complex", True))
+    return path == "enhanced" and state["intent"].get("complex", True)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ _RANKING_STEPS = (
     *("merge_results", "join_neighbours", "rerank_results", "rotate_results", "fit_budget", "arrange_results"),
     "backfill_facts",
 )
-SUCCESSORS = dict.fromkeys(_RANKING_STEPS, "process_results")
+SUCCESSORS = {**dict.fromkeys(_RANKING_STEPS, "process_results"), "judge_complexity": "resolve_intent"}
 """The steps that version 0.1 had beside the present ones, and where a turn that waits at one of them goes on: each
 does its own work anew, from what the steps before it left in the state."""
 

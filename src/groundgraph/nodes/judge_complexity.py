@@ -1,23 +1,27 @@
-"""Whether a question is made of several, by rule (C5)."""
+"""Whether a question is made of several, by rule (C5): what the edge to `decompose_question` goes by."""
 
 from __future__ import annotations
 
-from langgraph.runtime import Runtime
+import time
+from collections.abc import Callable
 
 from groundgraph.chains.complexity import complexity_signs
-from groundgraph.core.context import Context
+from groundgraph.core.intent import IntentState, StageReport
 from groundgraph.core.settings import Settings
-from groundgraph.nodes.model_stage import StageInput, StageRun, StageUpdate
-from groundgraph.nodes.node import Node
+
+JudgeComplexity = Callable[[IntentState, str], IntentState]
 
 
-def judge_complexity(settings: Settings) -> Node[StageInput, StageUpdate]:
-    """The node; no model is called."""
+def judge_complexity(settings: Settings) -> JudgeComplexity:
+    """What adds to an intent the judgement of its question, and the stage's report; no model is called."""
     least = settings.enhanced_retrieval.min_complexity_length
 
-    async def judge_complexity(state: StageInput, runtime: Runtime[Context]) -> StageUpdate:
-        run = StageRun("judge_complexity", state, runtime)
-        signs = complexity_signs(run.question, least)
-        return run.ran({"complex": bool(signs), "signs": list(signs)}, {"complex": bool(signs)})
+    def judged(intent: IntentState, question: str) -> IntentState:
+        started = time.perf_counter()
+        signs = complexity_signs(question, least)
+        report: StageReport = {"status": "ran", "complex": bool(signs), "signs": list(signs)}
+        report["elapsed_ms"] = round((time.perf_counter() - started) * 1000, 3)
+        stages = {**intent.get("stages", {}), "judge_complexity": report}
+        return {**intent, "complex": bool(signs), "stages": stages}
 
-    return judge_complexity
+    return judged

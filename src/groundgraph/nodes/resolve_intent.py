@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from groundgraph.chains.ask_extractor import AskExtractor
     from groundgraph.chains.extract_intent import ExtractIntent
+    from groundgraph.nodes.judge_complexity import JudgeComplexity
 
 
 class ResolveIntentInput(TypedDict, total=False):
@@ -69,6 +70,7 @@ def resolve_intent(
     """
     template = _template(settings)
     extract = _extracting(settings, prompts, extractor) if extractor else None
+    judge = _judging(settings)
 
     async def resolve_intent(state: ResolveIntentInput, runtime: Runtime[Context]) -> ResolveIntentUpdate:
         started = time.perf_counter()
@@ -88,6 +90,9 @@ def resolve_intent(
         checked, skipped = enforce_filters(_after(earlier, intent), asked, enforced)
         if state["turn"].get("path") == "state_facts":
             skipped[DIALOGUE_STATE] = _state_entry(state["turn"])
+        if judge is not None and state["turn"].get("path") == "enhanced":
+            checked = judge(checked, _question(state))
+            runtime.stream_writer({"stage": "judge_complexity", **checked["stages"]["judge_complexity"]})
         elapsed = (time.perf_counter() - started) * 1000
         runtime.stream_writer({"stage": "resolve_intent", "text_queries": checked["text_queries"]})
         return {
@@ -96,6 +101,14 @@ def resolve_intent(
         }
 
     return resolve_intent
+
+
+def _judging(settings: Settings) -> JudgeComplexity | None:
+    if "complexity" not in settings.stages:
+        return None
+    from groundgraph.nodes.judge_complexity import judge_complexity
+
+    return judge_complexity(settings)
 
 
 def _after(earlier: IntentState, intent: IntentState) -> IntentState:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from groundgraph.chains.rerank import Judged, reranked
+from groundgraph.chains.rerank import Judged, identity, reranked
 from groundgraph.chains.strategy_chain import Strategy, first_available
 from groundgraph.core.chain_calls import collect_chain_calls
 from groundgraph.core.deadline import within_turn
@@ -23,6 +23,7 @@ def rerank_results(parts: WorkParts) -> Work:
     about an empty ranking.
     """
     wanted, limit = parts.settings.reranker, parts.settings.deadlines.model
+    pays = any(rerank is not identity for rerank in parts.rerankers.values())
 
     async def rerank_results(view: View) -> Change:
         if not view.refs:
@@ -34,7 +35,8 @@ def rerank_results(parts: WorkParts) -> Work:
         chain = [
             (name, _call(partial(rerank, question, candidates), limit)) for name, rerank in parts.rerankers.items()
         ]
-        ran = await paid_call("rerank_results", partial(_judgement, chain))
+        judge = partial(_judgement, chain)
+        ran = await (paid_call("rerank_results", judge) if pays else judge())
         entry, calls = ran["entry"], Ranking(calls=ran["calls"])
         if ran["judged"] is None:
             note = view.note("rerank_failed", reason=ran["failures"])
