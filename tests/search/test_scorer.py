@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,12 +73,14 @@ def test_side_by_side_is_better_than_near_and_near_better_than_far():
 @pytest.mark.covers("K10")
 def test_a_passage_is_as_good_as_the_best_of_its_texts():
     scorer = Scorer(Question(["apple", "pear"], {"apple": 2, "pear": 2}, 10, 3.0))
-    best = scorer.best_texts([("a", "apple apple", ""), ("b", "pear", "fruit"), ("a", "apple pear", "")])
-    assert list(best) == ["a", "b"]
-    one, other = (scorer.passage("a", text.split(), []) for text in ("apple apple", "apple pear"))
-    assert best["a"].lexical == max(one.lexical, other.lexical)
-    assert best["a"].share == other.share == 1.0
-    assert best["b"].share == 0.5
+    texts = ["apple apple", "apple pear", "pear other other"]
+    one, both, other = (scorer.passage("a", text.split(), []) for text in texts)
+    assert both.lexical > max(one.lexical, other.lexical)
+    assert both.share > one.share
+    for order in permutations(texts):
+        best = scorer.best_texts([("b", "pear", "fruit"), *(("a", text, "") for text in order)])
+        assert best["a"] == both
+        assert best["b"].share == 0.5
 
 
 def test_a_question_without_words_is_held_by_nothing():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -47,3 +48,22 @@ def best_rows(
         f"WHERE {' AND '.join(holding)} ORDER BY score, id LIMIT :limit"
     )
     return statement, values
+
+
+def add_frequencies(connection: sqlite3.Connection, key: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Add to `df` of the table `terms`; what is in no text any more is taken out.
+
+    Args:
+        connection: within a transaction.
+        key: the columns of its primary key.
+        rows: values of `key`, each with how many texts more hold it, less when negative.
+    """
+    columns, places = ", ".join(key), ", ".join("?" * len(key))
+    connection.executemany(
+        f"INSERT INTO terms ({columns}, df) VALUES ({places}, ?) "
+        f"ON CONFLICT ({columns}) DO UPDATE SET df = df + excluded.df",
+        rows,
+    )
+    same = " AND ".join(f"{column} = ?" for column in key)
+    gone = [row[:-1] for row in rows if row[-1] < 0]
+    connection.executemany(f"DELETE FROM terms WHERE {same} AND df <= 0", gone)

@@ -14,7 +14,7 @@ import pytest
 from plant_database import change, fill
 
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.sources.sql import SqlSource, keep_index, update_index
+from groundgraph.sources.sql import SqlSource, keep_index, shape
 
 
 async def ids(source, question):
@@ -29,8 +29,8 @@ def index_files(folder):
 def stemmed(monkeypatch):
     """The texts that were stemmed for an index."""
     seen = []
-    plain = update_index.stems
-    monkeypatch.setattr(update_index, "stems", lambda text: seen.append(text) or plain(text))
+    plain = shape.stems
+    monkeypatch.setattr(shape, "stems", lambda text: seen.append(text) or plain(text))
     return seen
 
 

@@ -160,7 +160,7 @@ async def test_R4_the_frequency_of_a_word_is_known_without_counting(server: Weav
     )
     source = articles_closed(server, "Counted", embedder=None)
     await source.query(asked(" ".join([*counts, "never"])))
-    statistics = source._reader._statistics[None]
+    statistics = source._reader._statistics.get(None)
     assert statistics.objects == 100
     assert statistics.frequency("never") == 0
     for word, count in counts.items():

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from groundgraph.core.knowledge_store import BaseIdentity
+from groundgraph.search.full_text import add_frequencies
 from groundgraph.sources.knowledge_base.identity import check_dimension, forget_vectors, settle_identity
 from groundgraph.sources.knowledge_base.rows import CHUNK_COLUMNS, DOCUMENT_COLUMNS, DocumentRows
 from groundgraph.sources.knowledge_base.schema import (
@@ -179,12 +180,7 @@ class KnowledgeBaseWriter:
     def _count(self, df: Counter[str], chunks: int, texts: int, stems: int) -> None:
         """Add to the counts; negative numbers take away, `df` then too."""
         sign = -1 if texts < 0 else 1
-        self._connection.executemany(
-            "INSERT INTO terms VALUES (?, ?) ON CONFLICT (term) DO UPDATE SET df = df + excluded.df",
-            [(term, sign * count) for term, count in df.items()],
-        )
-        if sign < 0:
-            self._connection.executemany("DELETE FROM terms WHERE term = ? AND df <= 0", [(term,) for term in df])
+        add_frequencies(self._connection, ("term",), [(term, sign * count) for term, count in df.items()])
         self._connection.execute(
             "UPDATE state SET chunks = chunks + ?, texts = texts + ?, stems = stems + ?", (chunks, texts, stems)
         )

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from groundgraph.core.errors import SourceUnavailable
@@ -18,7 +19,7 @@ from groundgraph.sources.sql.engine import Asked, Filters, SqlEngine, Tables
 from groundgraph.sources.sql.introspect import ROWID_BITS, Wanted
 from groundgraph.sources.sql.keep_index import IndexKeeper
 from groundgraph.sources.sql.records import MemoryTable
-from groundgraph.sources.sql.route_tables import route_tables
+from groundgraph.sources.sql.route_tables import routed_slots
 from groundgraph.sources.sql.search_rows import Allowed, read_question, search_rows
 from groundgraph.sources.sql.search_user_fts import search_user_fts
 from groundgraph.sources.sql.shape import TableShape
@@ -78,7 +79,7 @@ class IndexedEngine(SqlEngine):
             return [shape.name for shape in tables.shapes][:limit]
         with self._ready_index(tables) as (index, _):
             names = dict(index.execute("SELECT slot, name FROM tables"))
-            return [names[slot] for slot in route_tables(index, read_question(index, question), limit)]
+            return [names[slot] for slot in routed_slots(index, read_question(index, question))[:limit]]
 
     def _search(self, tables: Tables, asked: Asked) -> tuple[list[TableShape], list[SourceResult]]:
         if self._fts is not None and isinstance(self._database, SqliteDatabase):
@@ -94,8 +95,8 @@ class IndexedEngine(SqlEngine):
             question = read_question(index, asked.text)
             searched = list(slots)
             if len(slots) > 1:
-                searched = route_tables(index, question, len(slots))
-                searched = [slot for slot in searched if may_match(slots[slot], asked.filters)][: self._max_tables]
+                fitting = (slot for slot in routed_slots(index, question) if may_match(slots[slot], asked.filters))
+                searched = list(islice(fitting, self._max_tables))
             if not searched:
                 return [], []
             allowed = self._allowed_rows(index, {slot: slots[slot] for slot in searched}, asked.filters, tables.version)

@@ -4,37 +4,55 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
-from groundgraph.core.lexical import idf
+from groundgraph.core.lexical import bm25, idf
 from groundgraph.search.question import Question
 
-HEADER_WEIGHT = 4.0
-K1 = 1.2
-B = 0.75
+HEADER_WEIGHT = 4
+
+T = TypeVar("T")
 
 
-def route_tables(index: sqlite3.Connection, question: Question, limit: int) -> list[int]:
-    """The slots of the `limit` tables that fit `question` best, the best first; tables without a word of it are out."""
-    tables = index.execute("SELECT slot, header, rows, stems FROM tables").fetchall()
-    headers = {slot: header.split() for slot, header, _, _ in tables}
-    lengths = {slot: stems for slot, _, _, stems in tables}
-    average = sum(lengths.values()) / len(lengths) if lengths else 0.0
-    held: dict[str, dict[int, float]] = defaultdict(dict)
+@dataclass(frozen=True)
+class TableWords:
+    """The words of one table.
+
+    Attributes:
+        df: in how many rows each stem of the question is.
+        header: the stems of its name and columns.
+        length: how much there is of it: its stems or its rows, the same for all tables.
+    """
+
+    df: Mapping[str, int]
+    header: Sequence[str]
+    length: int
+
+
+def route_tables(tables: Mapping[T, TableWords], asked: Iterable[str]) -> list[T]:
+    """The tables with one of the stems `asked`, those that fit them best first."""
+    average = sum(one.length for one in tables.values()) / len(tables) if tables else 0.0
+    scores = dict.fromkeys(tables, 0.0)
+    for stem in asked:
+        counts = {name: one.df.get(stem, 0) + HEADER_WEIGHT * one.header.count(stem) for name, one in tables.items()}
+        weight = idf(len(tables), sum(map(bool, counts.values())))
+        for name, count in counts.items():
+            if count:
+                scores[name] += weight * bm25(count, tables[name].length, average)
+    return sorted((name for name in tables if scores[name]), key=lambda name: -scores[name])
+
+
+def routed_slots(index: sqlite3.Connection, question: Question) -> list[int]:
+    """The slots of the tables that fit `question`, the best first; see `route_tables`."""
+    df: dict[int, dict[str, int]] = {}
     cells = index.execute(
-        "SELECT term, slot, df FROM terms WHERE term IN (SELECT value FROM json_each(?))",
+        "SELECT slot, term, df FROM terms WHERE term IN (SELECT value FROM json_each(?))",
         (json.dumps(list(question.stems)),),
     )
-    for term, slot, df in cells:
-        held[term][slot] = float(df)
-    for slot, header in headers.items():
-        for stem in question.stems:
-            if stem in header:
-                held[stem][slot] = held[stem].get(slot, 0.0) + HEADER_WEIGHT * header.count(stem)
-    scores: dict[int, float] = defaultdict(float)
-    for found in held.values():
-        weight = idf(len(tables), len(found))
-        for slot, frequency in found.items():
-            norm = 1 - B + B * (lengths[slot] / average if average else 1.0)
-            scores[slot] += weight * frequency * (K1 + 1) / (frequency + K1 * norm)
-    return sorted(scores, key=lambda slot: (-scores[slot], slot))[:limit]
+    for slot, term, count in cells:
+        df.setdefault(slot, {})[term] = count
+    tables = index.execute("SELECT slot, header, stems FROM tables ORDER BY slot")
+    known = {slot: TableWords(df.get(slot, {}), header.split(), length) for slot, header, length in tables}
+    return route_tables(known, question.stems)

@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, column, literal_column, select, text
 from sqlalchemy import table as table_clause
 
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.core.text import query_stems, stems, stop_words, words
+from groundgraph.core.text import query_stems, stop_words, words
 from groundgraph.search.passage import Passage, Pool
 from groundgraph.search.question import Question
 from groundgraph.search.rank import RankedPassage, rank
@@ -18,7 +18,7 @@ from groundgraph.sources.sql.conditions import where
 from groundgraph.sources.sql.database import SqliteDatabase
 from groundgraph.sources.sql.engine import Asked
 from groundgraph.sources.sql.search_rows import CANDIDATES, ROWS
-from groundgraph.sources.sql.shape import TableShape
+from groundgraph.sources.sql.shape import TableShape, row_stems
 
 _MOST_WORDS = 64
 
@@ -67,13 +67,7 @@ def _passages(
 ) -> list[Passage]:
     # The order is the table's own, so that how common the stems are does not matter.
     scorer = Scorer(Question(query_stems(question), {}, 0, 0.0), ROWS)
-    passages = []
-    for key, values in rows.items():
-        content: set[str] = set()
-        other: set[str] = set()
-        for field in shape.search_fields:
-            value = values.get(field)
-            if value is not None:
-                (content if shape.holds_in_content(field) else other).update(stems(str(value)))
-        passages.append(Passage((0, str(key)), scores[key], scorer.relevance(content, other), payload=key))
-    return passages
+    return [
+        Passage((0, str(key)), scores[key], scorer.relevance(*row_stems(shape, values)), payload=key)
+        for key, values in rows.items()
+    ]

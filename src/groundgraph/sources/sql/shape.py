@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from groundgraph.core.evidence import jsonable
+from groundgraph.core.text import stems
 
 # Columns that are plainly the text of a document; any other table is shown as whole rows.
 CONTENT_NAMES = ("content", "text", "body")
@@ -141,6 +142,28 @@ def _array(value: str) -> Any:
     except ValueError:
         return value
     return read if isinstance(read, list) else value
+
+
+def row_stems(shape: TableShape, values: Mapping[str, Any], most: int | None = None) -> tuple[list[str], list[str]]:
+    """The stems of the content field of a row, and those of its other search fields.
+
+    Args:
+        shape: the table.
+        values: of the row.
+        most: how many characters of a field are read; None for all.
+    """
+    content: list[str] = []
+    other: list[str] = []
+    for field in shape.search_fields:
+        value = values.get(field)
+        if value is not None and not isinstance(value, bytes):
+            (content if shape.holds_in_content(field) else other).extend(stems(str(value)[:most]))
+    return content, other
+
+
+def header_stems(shape: TableShape) -> list[str]:
+    """The stems of the names of a table and of its columns."""
+    return stems(" ".join([shape.name, *(column.name for column in shape.columns)]).replace("_", " "))
 
 
 def row_content(shape: TableShape, values: Mapping[str, Any]) -> str:

@@ -11,11 +11,11 @@ from itertools import islice
 from typing import Any
 
 from groundgraph.core.errors import SourceUnavailable
-from groundgraph.core.text import stems
+from groundgraph.search.full_text import add_frequencies
 from groundgraph.sources.sql.any_database import AnyDatabase
 from groundgraph.sources.sql.index_file import LAYOUT
 from groundgraph.sources.sql.introspect import ROWID_BITS
-from groundgraph.sources.sql.shape import TableShape
+from groundgraph.sources.sql.shape import TableShape, header_stems, row_stems
 
 _BATCH = 500
 # An accumulated statement is flushed when it grows beyond this many different stems.
@@ -83,7 +83,8 @@ class _TableUpdate:
                     number, unused = (self._base + key, unused) if self._shape.rowid else (unused, unused + 1)
                 elif held is not None:
                     self._remove([number])
-                changed.append((number, key, digest, *self._stemmed(fields, values)))
+                content, other = row_stems(self._shape, dict(zip(fields, values, strict=True)))
+                changed.append((number, key, digest, " ".join(content), " ".join(other)))
             self._add(changed)
         self._remove([number for number, _ in known.values()])
         self._flush()
@@ -96,14 +97,6 @@ class _TableUpdate:
             "SELECT key, id, hash FROM rows WHERE id >= ? AND id < ?", (self._base, self._base + (1 << ROWID_BITS))
         )
         return {key: (number, digest) for key, number, digest in found}
-
-    def _stemmed(self, fields: Sequence[str], values: Sequence[Any]) -> tuple[str, str]:
-        content: list[str] = []
-        other: list[str] = []
-        for field, value in zip(fields, values, strict=True):
-            if value is not None and not isinstance(value, bytes):
-                (content if self._shape.holds_in_content(field) else other).extend(stems(str(value)))
-        return " ".join(content), " ".join(other)
 
     def _add(self, rows: Sequence[tuple[int, Any, bytes, str, str]]) -> None:
         self._index.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?)", rows)
@@ -137,21 +130,14 @@ class _TableUpdate:
 
     def _flush(self) -> None:
         changed = [(term, self._slot, count) for term, count in self._counts.items() if count]
-        self._index.executemany(
-            "INSERT INTO terms VALUES (?, ?, ?) ON CONFLICT (term, slot) DO UPDATE SET df = df + excluded.df", changed
-        )
-        self._index.executemany(
-            "DELETE FROM terms WHERE term = ? AND slot = ? AND df <= 0",
-            [(term, slot) for term, slot, count in changed if count < 0],
-        )
+        add_frequencies(self._index, ("term", "slot"), changed)
         self._counts.clear()
 
 
 def _add_table(index: sqlite3.Connection, shape: TableShape, made_for: str) -> None:
-    header = stems(" ".join([shape.name, *(column.name for column in shape.columns)]).replace("_", " "))
     index.execute(
         "INSERT INTO tables (name, signature, header, rows, stems) VALUES (?, ?, ?, 0, 0)",
-        (shape.name, made_for, " ".join(header)),
+        (shape.name, made_for, " ".join(header_stems(shape))),
     )
 
 

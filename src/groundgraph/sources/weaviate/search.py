@@ -19,7 +19,8 @@ from groundgraph.search.scorer import CHUNKS, Scorer
 from groundgraph.sources.weaviate.client_library import queries
 from groundgraph.sources.weaviate.mapping import PropertyMapping
 from groundgraph.sources.weaviate.question import Terms, terms_of
-from groundgraph.sources.weaviate.statistics import Statistics, cosines
+from groundgraph.sources.weaviate.statistics import Statistics
+from groundgraph.sources.weaviate.vector_rows import cosines
 
 if TYPE_CHECKING:
     from weaviate.collections import CollectionAsync

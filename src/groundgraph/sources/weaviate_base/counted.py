@@ -18,6 +18,7 @@ from groundgraph.search.question import Question
 from groundgraph.search.scorer import K1
 from groundgraph.sources.weaviate.client_library import queries
 from groundgraph.sources.weaviate.search import together
+from groundgraph.sources.weaviate.vector_rows import VectorRows
 from groundgraph.sources.weaviate_base.collections import VECTOR, B
 
 _KEPT_SECONDS = 600.0
@@ -39,7 +40,7 @@ class Counted:
         self._magnitude = -1
         self._average_length: float | None = None
         self._average_distinct = 0.0
-        self._sample: Any = None
+        self._sample: VectorRows | None = None
         self._ends_at = 0.0
 
     def at(self, changes: int) -> Counted:
@@ -79,12 +80,7 @@ class Counted:
 
     def average_cosine(self, query: Any) -> float:
         """The mean cosine of chunks with `query`, a unit vector; 0 without a sample."""
-        import numpy as np
-
-        if not self._sample:
-            return 0.0
-        rows, starts = self._sample
-        return float(np.maximum.reduceat(rows @ query, starts).mean())
+        return self._sample.average_cosine(query) if self._sample else 0.0
 
     def _frequency(self, stem: str) -> int:
         """How many chunks hold `stem`."""
@@ -117,15 +113,6 @@ class Counted:
         self._average_distinct = float(found["distinct"].mean or 0.0)
 
     async def _read_sample(self, collection: Any) -> None:
-        import numpy as np
-
         # Ids are in no order that matters, so the first will do.
         found = await collection.query.fetch_objects(limit=_SAMPLE, include_vector=[VECTOR], return_properties=[])
-        vectors = [one.vector[VECTOR] for one in found.objects if one.vector.get(VECTOR)]
-        if not vectors:
-            self._sample = ()
-            return
-        rows = np.asarray([row for vector in vectors for row in vector], dtype=np.float32)
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        starts = np.cumsum([0, *(len(vector) for vector in vectors[:-1])])
-        self._sample = rows / np.where(lengths > 0, lengths, 1), starts
+        self._sample = VectorRows([one.vector[VECTOR] for one in found.objects if one.vector.get(VECTOR)])

@@ -14,7 +14,6 @@ from sqlalchemy import Connection, func, literal_column, select
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.latest import Latest
 from groundgraph.core.lexical import idf
-from groundgraph.core.text import stems
 from groundgraph.search.passage import Passage, Pool
 from groundgraph.search.question import Question
 from groundgraph.search.rank import rank
@@ -28,7 +27,6 @@ from groundgraph.sources.sql.postgres.create_index import create_index
 from groundgraph.sources.sql.postgres.database import PostgresDatabase
 from groundgraph.sources.sql.postgres.lexemes import Lexemes, Term
 from groundgraph.sources.sql.postgres.options import PostgresOptions
-from groundgraph.sources.sql.postgres.route_natively import header_stems, route_natively
 from groundgraph.sources.sql.postgres.search_statement import (
     Near,
     Weighted,
@@ -37,9 +35,10 @@ from groundgraph.sources.sql.postgres.search_statement import (
     nearest_statement,
     some_rows,
 )
-from groundgraph.sources.sql.postgres.values import read_row, shown_values
+from groundgraph.sources.sql.postgres.values import read_row
+from groundgraph.sources.sql.route_tables import TableWords, route_tables
 from groundgraph.sources.sql.search_rows import ROWS
-from groundgraph.sources.sql.shape import TableShape, row_key
+from groundgraph.sources.sql.shape import TableShape, header_stems, row_key, row_stems
 from groundgraph.sources.sql.sql_dialect import may_match
 from groundgraph.sources.sql.version import Version
 
@@ -118,10 +117,9 @@ class NativeEngine(SqlEngine):
     def _routed_shapes(self, connection: Connection, tables: Tables, question: str) -> list[TableShape]:
         found = {}
         for shape in tables.shapes:
-            terms = self._terms(connection, shape, question, tables)
-            rows = self._rows(connection, shape, tables)
-            found[shape.name] = ({term.stem: term.df for term in terms}, rows, header_stems(shape))
-        order = route_natively(found)
+            df = {term.stem: term.df for term in self._terms(connection, shape, question, tables)}
+            found[shape.name] = TableWords(df, header_stems(shape), self._rows(connection, shape, tables))
+        order = route_tables(found, dict.fromkeys(stem for one in found.values() for stem in one.df))
         by_name = {shape.name: shape for shape in tables.shapes}
         return [by_name[name] for name in order]
 
@@ -233,7 +231,7 @@ class NativeEngine(SqlEngine):
         if known:
             return known
         sample = connection.execute(some_rows(shape, _SAMPLED_ROWS)).fetchall()
-        lengths = [sum(map(len, _stemmed(shape, _read(shape, row)))) for row in sample]
+        lengths = [sum(map(len, row_stems(shape, _read(shape, row), RANKED_CHARS))) for row in sample]
         found = sum(lengths) / len(lengths) if lengths else 0.0
         with self._state:
             for key in [key for key in self._lengths if key[0] == shape.name]:
@@ -256,17 +254,8 @@ def _read(shape: TableShape, row: Any) -> dict[str, Any]:
     return values
 
 
-def _stemmed(shape: TableShape, row: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """The stems of the content field and those of the other search fields."""
-    content: list[str] = []
-    other: list[str] = []
-    for name, value in shown_values(row, shape.search_fields):
-        (content if shape.holds_in_content(name) else other).extend(stems(value[:RANKED_CHARS]))
-    return content, other
-
-
 def _passage(scorer: Scorer, key: tuple[int, int], shape: TableShape, row: _Row) -> Passage:
-    return scorer.passage(key, *_stemmed(shape, row.values), row.cosine, (shape, row.values))
+    return scorer.passage(key, *row_stems(shape, row.values, RANKED_CHARS), row.cosine, (shape, row.values))
 
 
 def _read_near(shape: TableShape, row: Any, near: Near | None) -> _Row:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -74,8 +73,3 @@ def iso_moment(written: str) -> str:
 def read_row(shape: TableShape, values: Any) -> dict[str, Any]:
     """The decoded values of a row by column; `values` come in the order of `shape.columns`."""
     return {item.name: read_value(item, value) for item, value in zip(shape.columns, values, strict=True)}
-
-
-def shown_values(row: Mapping[str, Any], fields: Any) -> list[tuple[str, str]]:
-    """The fields of a row that hold words, as text."""
-    return [(name, str(row[name])) for name in fields if row.get(name) is not None]
