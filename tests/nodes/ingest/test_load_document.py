@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from groundgraph.core.document import MARKDOWN, PLAIN_TEXT, Document
 from groundgraph.core.errors import IngestError
+from groundgraph.core.original import ENCODING, FILE_TEXT
 from groundgraph.nodes.ingest.load_document import load_document
 from groundgraph.nodes.ingest.read_file import MAX_BYTES, read_file
 
@@ -108,3 +111,37 @@ def test_k2_a_file_beyond_the_size_that_memory_bears_is_refused(tmp_path):
     (tmp_path / "a.md").write_bytes(b"x" * (MAX_BYTES + 1))
     with pytest.raises(IngestError, match="larger than 32 MB; split it"):
         load_document(tmp_path / "a.md", "a.md")
+
+
+SAID = {
+    "ru": "Насос семнадцать обслуживается каждые девяносто дней, и результат записывают в журнал.\r\n",
+    "de": "Die Pumpe wird alle neunzig Tage gewartet. Übergröße und Prüfung stehen im Anhang, für Wärme gilt §5.\r\n",
+    "ja": "ポンプは九十日ごとに点検されます。弁は年に一度です。\r\n",
+}
+
+
+@pytest.mark.covers("K14")
+@pytest.mark.parametrize(
+    ("language", "encoding"),
+    [("ru", "windows-1251"), ("ru", "koi8-r"), ("ru", "utf-16-le"), ("de", "windows-1252"), ("ja", "shift-jis")],
+)
+def test_text_in_another_encoding_is_read_in_it_and_told_and_its_places_are_those_of_the_file(
+    tmp_path, language, encoding
+):
+    document = loaded(tmp_path, (SAID[language] * 5).encode(encoding))
+    assert document.text == (SAID[language] * 5).replace("\r\n", "\n")
+    [told] = document.warnings
+    assert (name := re.fullmatch("it was read as ([a-z0-9_]+), by what it holds", told)[1])
+    kept = document.metadata[FILE_TEXT]
+    assert kept[ENCODING] == name
+    assert (tmp_path / "a.md").read_bytes().decode(name) == SAID[language] * 5
+
+
+@pytest.mark.covers("K14")
+def test_text_in_utf8_that_was_damaged_is_taken_for_no_other_encoding(tmp_path):
+    damaged = SAID["ru"].encode() * 20 + b"\xff" * 20
+    document = loaded(tmp_path, damaged)
+    assert document.warnings == ("20 places that are not UTF-8 were replaced",)
+    assert document.text.startswith("Насос семнадцать")
+    few = loaded(tmp_path, SAID["de"].encode("windows-1252"))
+    assert few.warnings == ("7 places that are not UTF-8 were replaced",)
