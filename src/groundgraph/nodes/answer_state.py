@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from langchain_core.messages import AnyMessage
@@ -19,6 +21,7 @@ from groundgraph.core.settings import Settings
 from groundgraph.core.turn_outcome import asked_style
 from groundgraph.core.turn_values import Draft, Ranking, Retrieval, Turn
 from groundgraph.nodes.enforced import evidence_scope
+from groundgraph.nodes.node import Node
 
 
 class AnswerInput(TypedDict, total=False):
@@ -68,6 +71,26 @@ async def assignment(
         doubt=ranking.get("doubt"),
         needs=ranking.get("needs", []),
     )
+
+
+def answering(
+    style: str, write: Callable[[Assignment], Awaitable[Draft]], settings: Settings, evidence: EvidenceStore
+) -> Node[AnswerInput, AnswerUpdate]:
+    """The step `answer_STYLE`: what `write` makes of its assignment; the rest of the draft, its time and its event are
+    made here, for every style."""
+
+    async def answer(state: AnswerInput, runtime: Runtime[Context]) -> AnswerUpdate:
+        started = time.perf_counter()
+        task = await assignment(state, runtime, settings, evidence)
+        draft = await write(task)
+        draft.setdefault("style", style)
+        draft["asked_style"] = style_asked_for(state, task.options)
+        told = {"finish": draft["finish"], "characters": len(draft["text"])}
+        runtime.stream_writer({"stage": f"answer_{style}", **told})
+        draft["elapsed_ms"] = round((time.perf_counter() - started) * 1000, 3)
+        return {"draft": draft}
+
+    return answer
 
 
 def style_asked_for(state: AnswerInput, options: Options) -> str:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
-from langgraph.runtime import Runtime
-
+from groundgraph.chains.assignment import Assignment
 from groundgraph.chains.structured_answer import AnswerTemplates, structured_draft
-from groundgraph.core.context import Context
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.settings import Settings
-from groundgraph.nodes.answer_state import AnswerInput, AnswerUpdate, assignment, style_asked_for
+from groundgraph.core.turn_values import Draft
+from groundgraph.nodes.answer_state import AnswerInput, AnswerUpdate, answering
 from groundgraph.nodes.node import Node
 
 
@@ -19,15 +16,10 @@ def answer_structured(
 ) -> Node[AnswerInput, AnswerUpdate]:
     """The node."""
 
-    async def answer_structured(state: AnswerInput, runtime: Runtime[Context]) -> AnswerUpdate:
-        started = time.perf_counter()
-        task = await assignment(state, runtime, settings, evidence)
-        draft = structured_draft(
-            templates, task.variables, task.turn["language"], opening=task.opening, doubt=task.doubt, needs=task.needs
+    async def write(task: Assignment) -> Draft:
+        language = task.turn["language"]
+        return structured_draft(
+            templates, task.variables, language, opening=task.opening, doubt=task.doubt, needs=task.needs
         )
-        draft["asked_style"] = style_asked_for(state, task.options)
-        runtime.stream_writer({"stage": "answer_structured", "characters": len(draft["text"])})
-        draft["elapsed_ms"] = round((time.perf_counter() - started) * 1000, 3)
-        return {"draft": draft}
 
-    return answer_structured
+    return answering("structured", write, settings, evidence)
