@@ -114,6 +114,8 @@ def gated(text: str, parts: list[str] | None = None, targets: LinkTargets = TARG
         ("`![x](b.c)`, `List<T>` and `user.id` are code", "`![x](b.c)`, `List<T>` and `user.id` are code"),
         ("```py\n![x](y.z) <a> user.id\n```\nend", "```py\n![x](y.z) <a> user.id\n```\nend"),
         ("```text\n[x](y.z) <a>\n```", "```text\n[x](y.z) <a>\n```"),
+        ("```html\n<a onclick=x> evil.com\n```", "```html\n&lt;a onclick=x> evil[.]com\n```"),
+        ("```mermaid\nA[<img src=x>]\n```", "```mermaid\nA[&lt;img src=x>]\n```"),
         ("how what www ht https ://", "how what www ht https ://"),
     ],
 )

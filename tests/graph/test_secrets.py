@@ -14,7 +14,7 @@ from groundgraph.core import secret_mask
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
 from groundgraph.report.turn_page import turn_page
-from groundgraph.testing import FaultySource, InMemorySource, Reply, openai_stub
+from groundgraph.testing import FaultySource, InMemorySource, Reply, ScriptedChatModel, openai_stub
 
 KEY = "sk-CANARY7Q/+9xZ_pL3vR8mW2kd"
 # Any run of so many characters of the key would do to look it up.
@@ -135,6 +135,18 @@ async def test_an_outage_is_told_as_one_without_its_text_or_a_traceback(error, w
     assert "10.0.0.7" not in str(output["notes"])
     assert "10.0.0.7" in output["provenance"]["sources"]["docs"]["error"]
     assert "Traceback" not in caplog.text
+
+
+@pytest.mark.covers("F11")
+async def test_a_reply_that_the_models_client_cannot_decode_is_told_without_the_errors_text():
+    error = RecursionError("maximum recursion depth exceeded while decoding a JSON array from a unicode string")
+    graph = turn_graph(
+        load_settings({"intent": {"mode": "static"}}), sources=[docs()], chat_model=ScriptedChatModel(error)
+    )
+    output = await graph.ainvoke({"messages": [("user", QUESTION)]})
+    [note] = [note for note in output["notes"] if "RecursionError" in note]
+    assert "its answer cannot be read" in note
+    assert "recursion depth" not in str(output["notes"])
 
 
 @pytest.mark.covers("F20")
