@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from groundgraph.search.fuse import fused_scores
@@ -44,13 +45,14 @@ def rank(pools: Iterable[Pool], *, threshold: float = 0.0, top_k: int | None = N
         top_k: the most passages; None for all.
     """
     scored = [
-        (-score, -passage.share, passage, pool.average_cosine is not None)
+        (-score, -passage.share, passage.key, passage, pool.average_cosine is not None)
         for pool in pools
         for passage, score in zip(pool.passages, _scores(pool), strict=True)
-        if passage.relevance >= threshold
+        # No relevance is below 0, and a store in memory has thousands of candidates.
+        if threshold <= 0 or passage.relevance >= threshold
     ]
-    scored.sort(key=lambda one: (one[0], one[1], one[2].key))
-    for score, _, passage, fused in islice(scored, None if top_k is None else max(0, top_k)):
+    scored.sort(key=itemgetter(0, 1, 2))
+    for score, _, _, passage, fused in islice(scored, None if top_k is None else max(0, top_k)):
         yield _ranked(passage, -score, fused)
 
 
