@@ -29,7 +29,11 @@ class Latest(Generic[K, V]):
     def get(self, key: K) -> V | None:
         """The value of `key`, None when it is not kept."""
         with self._lock:
-            return self._values.get(key)
+            # Its own `get` looks for the key twice.
+            try:
+                return self._values[key]
+            except KeyError:
+                return None
 
     def put(self, key: K, value: V) -> None:
         """Keep `value`, in place of another of that key."""

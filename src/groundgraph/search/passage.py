@@ -32,7 +32,7 @@ class Passage(NamedTuple):
     @property
     def relevance(self) -> float:
         """The better of the share of words and the cosine: either is a reason to show a passage."""
-        return max(self.share, self.nearness or 0.0)
+        return self.share if self.cosine is None else max(self.share, self.nearness or 0.0)
 
 
 @dataclass(frozen=True)

@@ -98,8 +98,10 @@ class InMemorySource(GroundedSource):
             for number, part in postings:
                 scores[number] += weight * part
                 held[number] += 1
-        pool = Pool([Passage(number, score, held[number] / len(asked)) for number, score in scores.items()])
-        ranked = rank([pool], threshold=score_threshold)
+        shares = ((number, held[number] / len(asked)) for number in scores)
+        # Most records hold a word of the question, and few as many as count.
+        near = [Passage(number, scores[number], share) for number, share in shares if share >= score_threshold]
+        ranked = rank([Pool(near)], threshold=score_threshold)
         kept = (one for one in ranked if matches(filters, self._results[one.key].metadata))
         return [_scored(self._results[one.key], one) for one in islice(kept, max(0, top_k))]
 
