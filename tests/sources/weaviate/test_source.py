@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from weaviate.classes.config import Configure, DataType, Property, Tokenization
 from weaviate_collections import (
     ARTICLES,
@@ -307,33 +305,6 @@ async def test_white_space_around_a_value_is_not_the_same_value(source: Weaviate
 async def test_a_contains_on_a_number_is_refused(source: WeaviateSource) -> None:
     with pytest.raises(FilterInvalid, match="'contains' works on texts and lists only"):
         await ids(source, PUMP, year={"contains": 20})
-
-
-NEAR = {
-    "year": st.one_of(st.integers(2020, 2030), st.lists(st.integers(2022, 2026), min_size=1, max_size=3)),
-    "price": st.floats(202, 203, allow_nan=False).map(lambda value: {"gte": value}),
-    "day": st.sampled_from(["2023-03-31", "2024-03-31", "2024-04-01"]).flatmap(
-        lambda day: st.sampled_from(["gte", "gt", "lte", "lt", "not"]).map(lambda operator: {operator: day})
-    ),
-    "manual": st.sampled_from(["pumps", "belts", {"not": "belts"}, {"contains": "л"}, {"contains": "ELT"}, "p", "%"]),
-    "sizes": st.one_of(st.integers(0, 20), st.just("x"), st.floats(0, 3, allow_nan=False), st.booleans()),
-}
-
-
-async def test_R4_any_conditions_keep_what_they_would_keep_in_memory(source: WeaviateSource) -> None:
-    everything = await source.query(asked("pump belt seal насос"), top_k=10)
-    drawn: list[dict[str, Any]] = []
-
-    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None)
-    @given(st.fixed_dictionaries({}, optional=NEAR))
-    def draw(conditions: dict[str, Any]) -> None:
-        drawn.append(conditions)
-
-    draw()
-    for conditions in drawn:
-        checked = check_filters(source.get_schema(), conditions, source="manuals")
-        found = await ids(source, "pump belt seal насос", **conditions)
-        assert set(found) == {one.source_id for one in everything if matches(checked, one.metadata)}, conditions
 
 
 async def test_R4_named_vectors_of_different_sizes(server: WeaviateServer) -> None:

@@ -176,7 +176,7 @@ async def test_x1_turns_wait_for_one_reading_and_one_that_gives_up_loses_nothing
     outlines = await asyncio.gather(*(store.outline() for _ in range(4)))
     assert len({id(one) for one in outlines}) == len(read) == 1
     monkeypatch.setattr(topic_store, "MAX_CHUNKS", 2)
-    store._chunks = None
+    store._known.clear()
     with pytest.raises(SourceUnavailable, match="more than 2 chunks"):
         await store.outline()
     await source.close()

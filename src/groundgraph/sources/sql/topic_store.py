@@ -6,12 +6,12 @@ import json
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.topic_store import Outline, PassageVectors, Place
+from groundgraph.search.topics import Reading, Row, outline_reading, unusable
 from groundgraph.sources.sql.shape import TableShape, row_key
 from groundgraph.sources.sql.topic_columns import TopicColumns, heading_path
 from groundgraph.sources.sql.version import Version
@@ -25,15 +25,6 @@ MOST_ROWS = 100_000
 MOST_CHARS = 20_000_000
 # What the metadata of a passage hold beside its columns.
 PLACE_METADATA = ("document", "headings")
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """The rows of one version: their outline, by id their keys in the database, and by key their ids."""
-
-    outline: Outline
-    keys: Mapping[str, Any] = field(repr=False)
-    ids: Mapping[Any, str] = field(repr=False)
 
 
 class EngineOfSource(Protocol):
@@ -61,7 +52,7 @@ class SqlTopicStore:
     def __init__(self, source: EngineOfSource, columns: TopicColumns) -> None:
         self._source = source
         self._columns = columns
-        self._known: _Rows | None = None
+        self._known: Reading[Outline, Any] | None = None
         self._refused: tuple[Version, str] | None = None
         self._reading = threading.Lock()
 
@@ -81,15 +72,15 @@ class SqlTopicStore:
             SourceUnavailable: there are more than `MOST_ROWS` rows, or headings of more than `MOST_CHARS` characters.
             SchemaChanged: a column of `topic_columns` is not there.
         """
-        return await self._source.with_engine(lambda engine: self._rows(engine).outline)
+        return await self._source.with_engine(lambda engine: self._rows(engine).content)
 
     async def kept(self, filters: Mapping[str, Any]) -> frozenset[str]:
         """See `TopicStore.kept`."""
 
         def read(engine: SqlEngine) -> frozenset[str]:
             shape, conditions = self._conditions(engine, filters)
-            ids = self._rows(engine).ids
-            return frozenset(ids[key] for key in json.loads(engine.database.keys(shape, conditions, 0)) if key in ids)
+            kept = set(json.loads(engine.database.keys(shape, conditions, 0)))
+            return frozenset(one for one, key in self._rows(engine).keys.items() if key in kept)
 
         return await self._source.with_engine(read)
 
@@ -146,43 +137,37 @@ class SqlTopicStore:
         shapes = self._tables(engine).shapes
         return shapes[0], engine.checked_filters(filters, shapes)
 
-    def _rows(self, engine: SqlEngine) -> _Rows:
+    def _rows(self, engine: SqlEngine) -> Reading[Outline, Any]:
         """The rows as they are; read once for each version of the database."""
         tables = self._tables(engine)
         with self._reading:
             if self._refused and self._refused[0] == tables.version:
-                raise SourceUnavailable(self._refused[1])
-            if self._known is None or self._known.outline.revision != tables.version:
+                raise unusable(self._source.name, self._refused[1])
+            if self._known is None or self._known.content.revision != tables.version:
                 # What is written meanwhile belongs to another version, for which all is read again.
                 self._known = self._read(engine, tables)
             return self._known
 
-    def _read(self, engine: SqlEngine, tables: Tables) -> _Rows:
-        shape = tables.shapes[0]
-        found, chars = [], 0
+    def _read(self, engine: SqlEngine, tables: Tables) -> Reading[Outline, Any]:
+        shape, columns = tables.shapes[0], self._columns
+        rows: list[Row[Any]] = []
         paths: dict[tuple[str, ...], tuple[str, ...]] = {}
-        for values in _values(engine, shape, self._columns):
-            path = heading_path(values[self._columns.headings])
+        chars = 0
+        for values in _values(engine, shape, columns):
+            path = heading_path(values[columns.headings])
             chars += sum(map(len, path)) if path not in paths else 0
-            place = Place(f"{shape.name}/{row_key(shape, values)}", _text(values[self._columns.document]), path)
-            order = _order(values[self._columns.order])
-            found.append((place._replace(headings=paths.setdefault(path, path)), order, values["\0key"]))
-            if len(found) > MOST_ROWS or chars > MOST_CHARS:
-                self._refuse(tables.version, shape)
-        found.sort(key=lambda row: (row[0].document, row[1], row[0].id))
-        ids = {key: place.id for place, _, key in found}
-        keys = {one: key for key, one in ids.items()}
-        return _Rows(Outline(tables.version, [place for place, _, _ in found]), keys, ids)
-
-    def _refuse(self, version: Version, shape: TableShape) -> None:
-        told = (
-            f"The topic index of '{self._source.name}' cannot be used: '{shape.name}' has more than {MOST_ROWS} rows, "
-            f"or headings of more than {MOST_CHARS} characters. Give the source a view of fewer rows, or leave "
-            "`topic_index` out."
-        )
-        # So that the next turns do not read so many rows in vain.
-        self._refused = (version, told)
-        raise SourceUnavailable(told)
+            name = f"{shape.name}/{row_key(shape, values)}"
+            place = Place(name, _text(values[columns.document]), paths.setdefault(path, path))
+            rows.append(Row(place, (_order(values[columns.order]), name), values["\0key"]))
+            if len(rows) > MOST_ROWS or chars > MOST_CHARS:
+                told = (
+                    f"'{shape.name}' has more than {MOST_ROWS} rows, or headings of more than {MOST_CHARS} characters. "
+                    "Give the source a view of fewer rows, or leave `topic_index` out."
+                )
+                # So that the next turns do not read so many rows in vain.
+                self._refused = (tables.version, told)
+                raise unusable(self._source.name, told)
+        return outline_reading(tables.version, rows)
 
 
 def _values(engine: SqlEngine, shape: TableShape, columns: TopicColumns) -> Iterator[dict[str, Any]]:

@@ -145,9 +145,15 @@ class PropertyDialect(FilterDialect[FilteredProperty]):
 
 
 def compared(name: str, operator: str, bound: Any) -> Pushed[Any]:
-    """The property called `name` beside `bound`; texts lack the white space around them, so it is not exact."""
-    by = queries().Filter.by_property(name)
-    return Pushed(_COMPARED[operator](by, bound), exact=False)
+    """The property called `name` beside `bound`; not exact, as texts are kept there without white space at their ends.
+
+    So a text may be as far on as one that it is kept as, and nothing is asked where white space would decide.
+    """
+    if isinstance(bound, str):
+        if bound != bound.strip():
+            return Pushed(None, exact=False)
+        operator = "gte" if operator == "gt" else operator
+    return Pushed(_COMPARED[operator](queries().Filter.by_property(name), bound), exact=False)
 
 
 def _in_utc(moment: datetime) -> datetime:

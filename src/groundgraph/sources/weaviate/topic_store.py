@@ -10,18 +10,17 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
-from groundgraph.core.blocking import run_blocking
-from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.filters import matches
-from groundgraph.core.latest import Latest
 from groundgraph.core.query_vector import query_vector, wants_vector
-from groundgraph.core.topic_store import Outline, PassageVectors, Place
+from groundgraph.core.topic_store import Place
 from groundgraph.search.rank import RankedPassage
+from groundgraph.search.shared_readings import SharedReadings
+from groundgraph.search.topics import Row, Topics
 from groundgraph.sources.topic_index.leader_clusters import MAX_VECTORS
 from groundgraph.sources.weaviate.client_library import queries
 from groundgraph.sources.weaviate.filters import as_filter
@@ -29,7 +28,6 @@ from groundgraph.sources.weaviate.reader import Checked
 from groundgraph.sources.weaviate.results import heading_path, result_of
 from groundgraph.sources.weaviate.search import together
 from groundgraph.sources.weaviate.searched_collection import SearchedCollection
-from groundgraph.sources.weaviate.shared_readings import SharedReadings
 from groundgraph.sources.weaviate.statistics import KEPT_SECONDS
 
 MAX_OBJECTS = 200_000
@@ -41,13 +39,12 @@ _VECTOR_PAGE = 250
 _MOST = 10_000
 _NAMED = 5_000
 _AT_ONCE = 4
-_KEPT_TENANTS = 16
 _FIRST = "00000000-0000-0000-0000-000000000000"
 
 
 @dataclass
 class _State:
-    """What was read of a collection, or of one tenant.
+    """What is known of a collection, or of one tenant.
 
     Attributes:
         number: the revision.
@@ -55,9 +52,6 @@ class _State:
         ends_at: when it is read anew whatever the count is.
         looks_at: when the objects are counted again.
         settles_at: before this it is not read anew at all.
-        outline, vectors: None before they are read.
-        has_vectors: False when the collection turned out to have none.
-        uuids: by `source_id`.
     """
 
     number: int
@@ -65,26 +59,28 @@ class _State:
     ends_at: float
     looks_at: float = 0.0
     settles_at: float = 0.0
-    outline: Outline | None = None
-    vectors: PassageVectors | None = None
-    has_vectors: bool = True
-    uuids: dict[str, str] = field(default_factory=dict)
 
 
-class WeaviateTopicStore:
-    """A `TopicStore`; see there for the methods.
+class WeaviateTopicStore(Topics[str]):
+    """A `TopicStore`; see there for the methods. The keys are UUIDs.
 
     Args:
         source: reads and searches the collection.
         tenant: whose objects these are, where the collection keeps tenants apart.
+        readings, numbers: of all tenants.
     """
 
-    def __init__(self, source: SearchedCollection, tenant: str | None = None) -> None:
+    def __init__(
+        self,
+        source: SearchedCollection,
+        tenant: str | None = None,
+        readings: SharedReadings | None = None,
+        numbers: Iterator[int] | None = None,
+    ) -> None:
+        super().__init__(source.name, tenant, readings)
         self._source = source
-        self._tenant = tenant
-        self._parts: Latest[str, WeaviateTopicStore] = Latest(_KEPT_TENANTS)
-        self._readings = SharedReadings()
-        self._numbers = itertools.count(1)
+        # A store that is made anew must not wait for what its predecessor reads.
+        self._numbers = numbers or itertools.count(1)
         self._state: _State | None = None
 
     @property
@@ -92,7 +88,7 @@ class WeaviateTopicStore:
         """Whether the source has an embedding model for its vectors."""
         return self._source.embedder is not None and self._source.wanted.by_vector
 
-    def part(self, filters: Mapping[str, Any]) -> WeaviateTopicStore:
+    def part(self, filters: Mapping[str, Any]) -> Self:
         """See `PartedTopicStore.part`; the store itself where there are no tenants.
 
         Raises:
@@ -101,44 +97,25 @@ class WeaviateTopicStore:
         tenant = self._source.tenant_of(filters)
         if tenant is None:
             return self
-        found = self._parts.get_or_make(tenant, lambda: WeaviateTopicStore(self._source, tenant))
-        # Numbers are shared as well: a store that is made anew must not wait for what its predecessor reads.
-        found._readings, found._numbers = self._readings, self._numbers
-        return found
+        return self._parts.get_or_make(tenant, lambda: type(self)(self._source, tenant, self._readings, self._numbers))
 
     async def revision(self) -> int:
         """See `TopicStore.revision`."""
         return (await self._current()).number
 
-    async def outline(self) -> Outline:
-        """See `TopicStore.outline`.
+    async def present(self) -> int:
+        """See `Topics.present`: what was seen last, for each look is a request."""
+        return (self._state or await self._current()).number
 
-        Raises:
-            SourceUnavailable: there are more than `MAX_OBJECTS`.
-        """
-        state = self._state or await self._current()
-        if state.outline is None:
-            await self._once(state, "outline", self._read_outline)
-        assert state.outline is not None
-        return state.outline
-
-    async def vectors(self) -> PassageVectors | None:
-        """See `TopicStore.vectors`; that of an object with a multi-vector is the mean of its rows.
-
-        Raises:
-            SourceUnavailable: there are more than can be clustered.
-        """
-        state = self._state or await self._current()
-        if state.vectors is None and state.has_vectors:
-            await self._once(state, "vectors", self._read_vectors)
-        return state.vectors
+    async def has_vectors(self) -> bool:
+        """See `Topics.has_vectors`."""
+        return await self._source.read(self._tenant, _index) is not None
 
     async def kept(self, filters: Mapping[str, Any]) -> frozenset[str]:
         """See `TopicStore.kept`; the server filters, and what it gives is checked once more."""
         conditions = self._source.without_tenant(filters)
         if not conditions:
-            state = self._state or await self._current()
-            return frozenset(state.uuids or (place.id for place in (await self.outline()).places))
+            return frozenset(await self._uuids())
         wanted = self._source.wanted
         names = [*([wanted.mapping.id] if wanted.mapping.id else []), *(wanted.properties[one] for one in conditions)]
         results = map(self._result, await self._filtered(conditions, names))
@@ -161,26 +138,22 @@ class WeaviateTopicStore:
         if embedder is None or not wants_vector(embedder, question):
             return None
         vector = await query_vector(embedder, question, self._source.name)
-        stored = self._state.vectors if self._state else None
-        if vector is not None and stored is not None and len(stored.ids):
-            self._source.check_dimension(stored.rows.shape[1], len(vector))
+        known = self._known.get(True)
+        if vector is not None and known is not None and known.keys:
+            self._source.check_dimension(known.content.rows.shape[1], len(vector))
         return vector
 
     async def passages(self, ids: Sequence[str], filters: Mapping[str, Any]) -> dict[str, SourceResult]:
         """See `TopicStore.passages`."""
         state = self._state or await self._current()
-        conditions = self._source.without_tenant(filters)
-        asked = {one: state.uuids[one] for one in ids if one in state.uuids}
+        conditions, uuids = self._source.without_tenant(filters), self._read_uuids(state)
+        asked = {one: uuids[one] for one in ids if one in uuids}
         found = map(self._result, await self._named(list(asked.values()), conditions))
         results = {one.source_id: one for one in found if one.source_id in asked and matches(conditions, one.metadata)}
         if len(results) < len(ids):
             # Gone, or stored again under another UUID.
             state.ends_at = state.looks_at = 0.0
         return results
-
-    async def close(self) -> None:
-        """End what is being read on this event loop."""
-        await self._readings.close()
 
     async def _current(self) -> _State:
         state, started = self._state, time.monotonic()
@@ -195,54 +168,45 @@ class WeaviateTopicStore:
         state.looks_at = now + PAUSE * (now - started)
         return state
 
-    async def _once(self, state: _State, what: str, read: Callable[[_State], Awaitable[None]]) -> None:
-        await self._readings.once((self._tenant, state.number, what), lambda: _timed(state, read))
+    def too_many(self, count: int, *, vectors: bool) -> str:
+        """See `Topics.too_many`."""
+        most, what = (MAX_VECTORS, "clustered") if vectors else (MAX_OBJECTS, "read for headings")
+        if count <= most:
+            return ""
+        return (
+            f"the collection '{self._source.wanted.collection}' holds {count} objects, and at most {most} can be "
+            f"{what}. Keep its parts in collections or tenants of their own, or leave `topic_index` out."
+        )
 
-    async def _read_outline(self, state: _State) -> None:
-        self._check_count(state.count, MAX_OBJECTS, "read for headings")
-        mapping = self._source.wanted.mapping
-        names = [name for name in (mapping.id, mapping.document, mapping.order, mapping.headings) if name]
-        rows: list[tuple[str, float, str, Place]] = []
-        async for objects in self._pages(names):
-            rows += [self._row(one) for one in objects]
-            self._check_count(len(rows), MAX_OBJECTS, "read for headings")
-        state.outline, uuids = await run_blocking(_outline, state.number, rows)
-        state.uuids |= uuids
+    async def pages(self, *, vectors: bool) -> AsyncGenerator[list[Row[str]], None]:
+        """See `Topics.pages`; by UUID, and each page is a request with a time limit of its own."""
+        state, started = self._state or await self._current(), time.monotonic()
+        self.check_count(state.count, vectors=vectors)
+        index = (await self._source.read(self._tenant, _index)) if vectors else None
+        mapping, after, limit = self._source.wanted.mapping, _FIRST, _VECTOR_PAGE if vectors else _PAGE
+        named = (mapping.id,) if vectors else (mapping.id, mapping.document, mapping.order, mapping.headings)
+        names, vector = [name for name in named if name], index.name if index else ""
+        state.settles_at = math.inf
+        try:
+            while True:
+                page = await self._source.read(self._tenant, _page(after, limit, names, vector))
+                yield [self._row(one, vector) for one in page]
+                if len(page) < limit:
+                    return
+                after = str(page[-1].uuid)
+        finally:
+            now = time.monotonic()
+            state.settles_at = now + PAUSE * (now - started)
 
-    async def _read_vectors(self, state: _State) -> None:
-        index = await self._source.read(self._tenant, _index)
-        if index is None:
-            state.has_vectors = False
-            return
-        self._check_count(state.count, MAX_VECTORS, "clustered")
-        mapping, uuids, parts = self._source.wanted.mapping, dict[str, str](), list[Any]()
-        async for objects in self._pages([mapping.id] if mapping.id else [], index.name):
-            named = {self._result(one).source_id: one for one in objects if one.vector.get(index.name)}
-            fresh = {name: one for name, one in named.items() if name not in uuids}
-            uuids |= {name: str(one.uuid) for name, one in fresh.items()}
-            parts.append(await run_blocking(_unit_rows, [one.vector[index.name] for one in fresh.values()]))
-            self._check_count(len(uuids), MAX_VECTORS, "clustered")
-        state.vectors = PassageVectors(state.number, list(uuids), await run_blocking(_stacked, parts))
-        state.uuids |= uuids
+    def _read_uuids(self, state: _State) -> dict[str, str]:
+        """Those that were read in this state, by id."""
+        readings = [one for one in self._known.values() if one.content.revision == state.number]
+        return {name: uuid for one in readings for name, uuid in one.keys.items()}
 
-    def _check_count(self, count: int, most: int, what: str) -> None:
-        if count > most:
-            raise SourceUnavailable(
-                f"The topic index of '{self._source.name}' cannot be used: the collection "
-                f"'{self._source.wanted.collection}' holds {count} objects, and at most {most} can be {what}. Keep "
-                "its parts in collections or tenants of their own, or leave `topic_index` out."
-            )
-
-    async def _pages(self, names: Sequence[str], vector: str = "") -> AsyncIterator[Sequence[Any]]:
-        """All objects, by UUID. Each page is a request with a time limit of its own."""
-        after, limit = _FIRST, _VECTOR_PAGE if vector else _PAGE
-        while True:
-            given = await self._source.read(self._tenant, _page(after, limit, names, vector))
-            if given:
-                yield given
-            if len(given) < limit:
-                return
-            after = str(given[-1].uuid)
+    async def _uuids(self) -> Mapping[str, str]:
+        """By id; the outline is read where nothing is."""
+        state = self._state or await self._current()
+        return self._read_uuids(state) or (await self.reading(vectors=False)).keys
 
     async def _filtered(self, conditions: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
         """All objects that satisfy `conditions`, as far as the server can tell."""
@@ -250,10 +214,7 @@ class WeaviateTopicStore:
         if len(given) < _MOST:
             return given
         # It gives no more to one request and has no cursor with a filter, so they are asked for by name.
-        state = self._state or await self._current()
-        if not state.uuids:
-            await self.outline()
-        return await self._named(list(state.uuids.values()), conditions, names)
+        return await self._named(list((await self._uuids()).values()), conditions, names)
 
     async def _named(
         self, uuids: Sequence[str], conditions: Mapping[str, Any], names: Sequence[str] | None = None
@@ -271,51 +232,13 @@ class WeaviateTopicStore:
     def _result(self, found: Any) -> SourceResult:
         return result_of(RankedPassage(found.uuid, payload=found), self._source.wanted, self._tenant)
 
-    def _row(self, found: Any) -> tuple[str, float, str, Place]:
+    def _row(self, found: Any, vector: str) -> Row[str]:
         mapping, values, uuid = self._source.wanted.mapping, found.properties, str(found.uuid)
         own = values.get(mapping.id) if mapping.id else None
-        named = uuid if own in (None, "") else str(own)
         # An object without a document is one of its own, so that no heading of another holds it.
-        document = str(values.get(mapping.document) or uuid)
-        order = values.get(mapping.order)
-        place = Place(named, document, heading_path(values.get(mapping.headings)))
-        return document, math.inf if order is None else float(order), uuid, place
-
-
-async def _timed(state: _State, read: Callable[[_State], Awaitable[None]]) -> None:
-    started, state.settles_at = time.monotonic(), math.inf
-    try:
-        await read(state)
-    finally:
-        now = time.monotonic()
-        state.settles_at = now + PAUSE * (now - started)
-
-
-def _outline(number: int, rows: list[tuple[str, float, str, Place]]) -> tuple[Outline, dict[str, str]]:
-    places: dict[str, Place] = {}
-    uuids: dict[str, str] = {}
-    for _, _, uuid, place in sorted(rows, key=lambda row: row[:3]):
-        if place.id not in places:
-            places[place.id], uuids[place.id] = place, uuid
-    return Outline(number, list(places.values())), uuids
-
-
-def _unit_rows(vectors: Sequence[Any]) -> Any:
-    """The mean of each of `vectors`, or the vector itself, as unit rows of a float32 array."""
-    import numpy as np
-
-    if not vectors:
-        return None
-    rows = np.stack([np.atleast_2d(np.asarray(one, dtype=np.float32)).mean(axis=0) for one in vectors])
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths > 0, lengths, 1)
-
-
-def _stacked(parts: Sequence[Any]) -> Any:
-    import numpy as np
-
-    there = [part for part in parts if part is not None]
-    return np.concatenate(there) if there else np.zeros((0, 0), dtype=np.float32)
+        document, order = str(values.get(mapping.document) or uuid), values.get(mapping.order)
+        place = Place(uuid if own in (None, "") else str(own), document, heading_path(values.get(mapping.headings)))
+        return Row(place, (math.inf if order is None else float(order), uuid), uuid, found.vector.get(vector) or None)
 
 
 async def _count(collection: Any, _checked: Checked) -> int:
