@@ -185,6 +185,7 @@ FILTERS = [
     ({"manual": {"not": ["pumps", "belts"]}}, 1),
     ({"manual": {"contains": "UMP"}}, 3),
     ({"manual": {"gte": "насосы"}}, 1),
+    ({"manual": {"lt": "pumps "}}, 5),
     ({"year": 2025}, 3),
     ({"year": [2023, 2025]}, 4),
     ({"year": {"gte": 2024, "lt": 2025}}, 2),
