@@ -118,6 +118,51 @@ async def test_t3_what_was_paid_for_is_not_paid_again_when_the_turn_fails_behind
     assert result["provenance"]["clusters"]
 
 
+class Neighbours(RankedSource):
+    """Two chunks that follow each other and one apart, of a source that cannot tell the first time what is between."""
+
+    def __init__(self) -> None:
+        texts = [(0, "Access tokens are short."), (1, "Access tokens are opaque."), (4, TEXTS[0][1])]
+        places = [{"document": "guide", "position": at, "start": 100 * at} for at, _ in texts]
+        ends = [{"end": place["start"] + len(text)} for place, (_, text) in zip(places, texts, strict=True)]
+        super().__init__(
+            [
+                SourceResult(text, f"guide#{at}", "docs", "ranked", 0.9 - at / 10, metadata={**place, **end})
+                for (at, text), place, end in zip(texts, places, ends, strict=True)
+            ]
+        )
+        self.asked = 0
+
+    async def texts_between(self, pairs: Sequence[tuple[str, str]]) -> list[str | None]:
+        """The white space between the first two, once the source is there again."""
+        self.asked += 1
+        if self.asked == 1:
+            raise TimeoutError
+        return [" " * (100 - len("Access tokens are short.")) for _ in pairs]
+
+
+async def test_t3_what_was_paid_for_about_another_ranking_is_not_taken_for_what_is_said_about_this_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    home = import_module("groundgraph.nodes.works.judge_evidence")
+    monkeypatch.setattr(home, "judge_evidence", fails_once(home.judge_evidence))
+    judged: list[list[str]] = []
+
+    async def rerank(_: str, candidates: Sequence[Any]) -> list[float]:
+        judged.append([one.content for one in candidates])
+        return [1.0 if one.content == TEXTS[0][1] else 0.3 for one in candidates]
+
+    given = {"intent": {"mode": "static"}, "retrieval": {"score_threshold": 0.0}, "reranker": {"threshold": 0.2}}
+    stored = {"checkpointer": InMemorySaver(), "store": InMemoryStore()}
+    graph = turn_graph(load_settings(given), sources=[Neighbours()], reranker=rerank, **stored)
+    with pytest.raises(Once):
+        await graph.ainvoke(ask(QUESTION), thread())
+    result = await graph.ainvoke(None, thread())
+    assert [len(texts) for texts in judged] == [3, 2]
+    shown = [(row["text"][:24], row["relevance"]) for row in result["provenance"]["results"]]
+    assert shown == [(TEXTS[0][1][:24], 1.0), ("Access tokens are short.", 0.3)]
+
+
 async def test_a_work_that_pays_for_nothing_is_no_task_of_its_own() -> None:
     graph = build(Paid(), settings={"reranker": {"threshold": 0.75}, "result_processing": {"reorder": "zigzag"}})
     names = [name async for update in graph.astream(ask(QUESTION), stream_mode="updates") for name in update]

@@ -21,6 +21,7 @@ from langgraph.types import Command
 
 from groundgraph import Context, KnowledgeBase, load_provenance, load_settings, resume_turn, turn_graph
 from groundgraph.core.errors import EvidenceMissing, NothingToResume
+from groundgraph.testing import ScriptedChatModel
 
 FIXTURES = Path(__file__).parent.parent / "data" / "written_by"
 VERSIONS = sorted(folder.name for folder in FIXTURES.iterdir() if (folder / "threads.sqlite").is_file())
@@ -186,3 +187,20 @@ async def test_what_an_earlier_version_wrote_behind_its_last_checkpoint_leads_on
     await saver.aput_writes(saved.config, old, task.id)
     result = await graph.ainvoke(None, written.on("t"))
     assert "four grant types" in result["answer"]
+
+
+@pytest.mark.parametrize("behind", ["the checkpoint", "its writes"])
+async def test_with_any_saver_a_step_that_the_graph_lacks_is_named_also_by_what_was_written_last(behind: str) -> None:
+    saver, settings = InMemorySaver(), {"synthesis": {"style": "conversational"}}
+    parts = {"sources": [written.docs()], "chat_model": ScriptedChatModel(written.GOOD), "checkpointer": saver}
+    enhanced = turn_graph(load_settings({**settings, "enhanced_autonomous_retrieval": True}), **parts)
+    stop = "rewrite_question" if behind == "the checkpoint" else "begin_turn"
+    await enhanced.ainvoke(written.asked(written.QUESTION), written.on("t"), interrupt_before=[stop])
+    if behind == "its writes":
+        saved = await saver.aget_tuple(written.on("t"))
+        assert saved is not None
+        [task] = (await enhanced.aget_state(written.on("t"))).tasks
+        await saver.aput_writes(saved.config, [("branch:to:rewrite_question", None)], task.id)
+    graph = turn_graph(load_settings(settings), **parts)
+    with pytest.raises(NothingToResume, match="'t' waits at the step 'rewrite_question'"):
+        await graph.ainvoke(None, written.on("t"))

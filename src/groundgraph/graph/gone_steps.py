@@ -6,6 +6,7 @@ from typing import Any
 
 from langgraph._internal._constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.channels import EphemeralValue
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
 
@@ -49,10 +50,15 @@ async def refuse_gone_step(
     """
     if given is not None and not (isinstance(given, Command) and given.resume is not None):
         return
-    saver: Any = configurable.get(CONFIG_KEY_CHECKPOINTER, graph.checkpointer)
+    saver, thread = configurable.get(CONFIG_KEY_CHECKPOINTER, graph.checkpointer), configurable.get("thread_id")
+    if not isinstance(saver, BaseCheckpointSaver) or thread is None:
+        return
     saved = await saver.aget_tuple({"configurable": configurable})
-    thread = configurable.get("thread_id")
-    for channel in saved.checkpoint["channel_values"] if saved else ():
+    if saved is None:
+        return
+    # A process that dies between a step and the checkpoint behind it leaves the step's writes alone.
+    written = (channel for _, channel, _ in saved.pending_writes or ())
+    for channel in (*saved.checkpoint["channel_values"], *written):
         step = channel.removeprefix(_START_OF)
         if channel.startswith(_START_OF) and channel not in graph.channels:
             raise NothingToResume(

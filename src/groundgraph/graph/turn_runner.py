@@ -126,7 +126,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
                 last: Any = None
                 own = foreign.own if foreign else None
                 anew = _begins_turn(given, full)
-                if foreign is not None and not anew:
+                if not embedded and not anew:
                     await refuse_gone_step(self, given, self._configurable(full))
                 while (item := await _next(items, ends_at, backpressure, allowance, work, own, anew)) is not _END:
                     last = item

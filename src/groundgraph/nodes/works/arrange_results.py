@@ -35,7 +35,7 @@ def arrange_results(parts: WorkParts) -> Work:
             results = await view.results()
             texts = [result.content for result in results]
             group = partial(_clustered, methods, view.turn["question"], texts, limit)
-            grouped = await (paid_call("arrange_results", group) if pays else group())
+            grouped = await (paid_call("arrange_results", view.refs, group) if pays else group())
             change.ran["cluster"] = grouped["entry"]
             found = [_cluster(one) for one in grouped["clusters"] or []]
             if grouped["clusters"] is None:

@@ -36,7 +36,7 @@ def rerank_results(parts: WorkParts) -> Work:
             (name, _call(partial(rerank, question, candidates), limit)) for name, rerank in parts.rerankers.items()
         ]
         judge = partial(_judgement, chain)
-        ran = await (paid_call("rerank_results", judge) if pays else judge())
+        ran = await (paid_call("rerank_results", view.refs, judge) if pays else judge())
         entry, calls = ran["entry"], Ranking(calls=ran["calls"])
         if ran["judged"] is None:
             note = view.note("rerank_failed", reason=ran["failures"])
