@@ -52,12 +52,14 @@ print(errors, gc.isenabled())
 """
 
 
-def test_U1_threads_may_load_all_names_at_once() -> None:
+@pytest.mark.covers("U1")
+def test_threads_may_load_all_names_at_once() -> None:
     assert printed(AT_ONCE) == "[] True"
 
 
+@pytest.mark.covers("L10")
 @pytest.mark.parametrize("wanted", [True, False])
-def test_L10_looking_for_garbage_goes_on_as_it_was_also_when_loading_fails(wanted: bool) -> None:
+def test_looking_for_garbage_goes_on_as_it_was_also_when_loading_fails(wanted: bool) -> None:
     code = f"""
 import gc, sys
 import groundgraph
@@ -75,7 +77,8 @@ groundgraph.load_settings
     assert printed(code) == f"{wanted} {wanted}"
 
 
-def test_U1_what_is_listed_is_what_there_is() -> None:
+@pytest.mark.covers("U1")
+def test_what_is_listed_is_what_there_is() -> None:
     public = [name for name in dir(groundgraph) if not name.startswith("_")]
     loaded = {name for name in public if f"groundgraph.{name}" in sys.modules}
     assert set(public) - loaded == set(groundgraph.__all__)
@@ -85,7 +88,8 @@ def test_U1_what_is_listed_is_what_there_is() -> None:
         groundgraph.turngraph  # noqa: B018
 
 
-def test_U1_a_type_checker_sees_the_names_that_a_program_gets() -> None:
+@pytest.mark.covers("U1")
+def test_a_type_checker_sees_the_names_that_a_program_gets() -> None:
     source = Path(groundgraph.__file__).read_text("utf-8")
     for name, home in groundgraph._HOMES.items():
         [line] = [line for line in source.splitlines() if line.startswith(f"    from groundgraph.{home} import ")

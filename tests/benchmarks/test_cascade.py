@@ -14,8 +14,9 @@ BY_TITLE = {one.title: one for one in PUBLIC_SETS}
 NEVER_MORE_BELOW = 0.005
 
 
+@pytest.mark.covers("L14")
 @pytest.mark.parametrize("title", ["xquad_ru sentences", "xquad_ru paragraphs"])
-async def test_L14_the_cascade_reaches_its_figure_in_russian_and_is_never_below_its_best_stage(
+async def test_the_cascade_reaches_its_figure_in_russian_and_is_never_below_its_best_stage(
     data: Path, tmp_path: Path, title: str
 ) -> None:
     found = await measure_stages(BY_TITLE[title], data, tmp_path)
@@ -25,22 +26,25 @@ async def test_L14_the_cascade_reaches_its_figure_in_russian_and_is_never_below_
     assert found.below_best() <= NEVER_MORE_BELOW
 
 
+@pytest.mark.covers("L14")
 @pytest.mark.slow
-async def test_L14_with_vectors_the_cascade_is_better_than_its_best_stage(data: Path, tmp_path: Path) -> None:
+async def test_with_vectors_the_cascade_is_better_than_its_best_stage(data: Path, tmp_path: Path) -> None:
     found = await measure_stages(BY_TITLE["xquad_en sentences"], data, tmp_path, vectors=data / "vectors")
     assert set(found.values) == {"lemma", "semantic", CASCADE}
     assert found.below_best() < 0
 
 
+@pytest.mark.covers("L14")
 @pytest.mark.slow
 @pytest.mark.parametrize("title", ["xquad_ru sentences", "xquad_ru paragraphs"])
-async def test_L14_dictionaries_are_no_worse_than_stems(data: Path, tmp_path: Path, title: str) -> None:
+async def test_dictionaries_are_no_worse_than_stems(data: Path, tmp_path: Path, title: str) -> None:
     found = await measure_stages(BY_TITLE[title], data, tmp_path, lemmatizer="dictionary")
     values = found.values[CASCADE]
     assert sum(values.values()) / len(values) >= BY_TITLE[title].reach[LEXICAL]
 
 
-def test_L14_the_report_says_which_stage_is_best_and_how_sure_the_difference_is() -> None:
+@pytest.mark.covers("L14")
+def test_the_report_says_which_stage_is_best_and_how_sure_the_difference_is() -> None:
     found = StagesFound(
         "a set",
         {
@@ -61,6 +65,7 @@ def test_L14_the_report_says_which_stage_is_best_and_how_sure_the_difference_is(
     assert "no difference shown" in shown["remarks"][0]
 
 
-def test_L14_sets_that_are_missing_are_told_by_the_exit_code(tmp_path: Path, capsys) -> None:
+@pytest.mark.covers("L14")
+def test_sets_that_are_missing_are_told_by_the_exit_code(tmp_path: Path, capsys) -> None:
     assert main([str(tmp_path), "--json"]) == 1
     assert json.loads(capsys.readouterr().out) == []

@@ -39,7 +39,8 @@ def test_the_auc_counts_pairs_and_halves_for_equal_scores():
     assert auc(ANSWERS, support_score) == auc(ANSWERS, word_overlap) == 1
 
 
-def test_l15_the_interval_of_the_auc_holds_it_and_is_none_for_a_perfect_score():
+@pytest.mark.covers("L15")
+def test_the_interval_of_the_auc_holds_it_and_is_none_for_a_perfect_score():
     marks = [4.0, 4.0, 3.8, 2.0, 2.5, 1.0]
     answers = [MarkedAnswer(f"Text {number}.", "", (), mark) for number, mark in enumerate(marks)]
 
@@ -56,16 +57,18 @@ def test_l15_the_interval_of_the_auc_holds_it_and_is_none_for_a_perfect_score():
     assert least <= auc(answers, perfect) - auc(answers, noisy) <= most
 
 
+@pytest.mark.covers("L15")
 @pytest.mark.parametrize("plant", [plant_labels, plant_quotes, plant_numbers, plant_sentences])
-def test_l15_a_planted_fault_is_flagged_and_the_answer_without_it_is_not(plant):
+def test_a_planted_fault_is_flagged_and_the_answer_without_it_is_not(plant):
     planted = list(plant(ANSWERS))
     assert planted
     assert all(one.is_flagged() for one in planted)
     assert flags_of(GOOD) == flags_of(FOREIGN) == []
 
 
+@pytest.mark.covers("L15")
 @pytest.mark.parametrize("plant", [plant_negations, plant_swaps])
-def test_l15_the_blind_spots_are_planted_too(plant):
+def test_the_blind_spots_are_planted_too(plant):
     planted = list(plant(ANSWERS))
     assert planted
     assert all(one.after.text != one.before.text for one in planted)
@@ -79,7 +82,8 @@ def test_the_same_faults_are_planted_in_every_run():
     assert [one.after.text for one in plant_numbers(ANSWERS)] == [one.after.text for one in plant_numbers(ANSWERS)]
 
 
-def test_l15_on_the_public_answers_the_score_beats_word_overlap(data):
+@pytest.mark.covers("L15")
+def test_on_the_public_answers_the_score_beats_word_overlap(data):
     answers = read_answers(data / "mtrag_faithfulness" / "answers.jsonl")
     assert len(answers) > 200
     assert auc(answers, support_score) >= max(0.91, auc(answers, word_overlap))

@@ -47,7 +47,8 @@ def datasets(small: Path):
     return load_dataset(REWRITTEN.files(small)), load_dataset(REWRITE.files(small))
 
 
-async def test_l14_the_model_replies_with_the_wording_of_the_question_that_it_is_asked(small):
+@pytest.mark.covers("L14")
+async def test_the_model_replies_with_the_wording_of_the_question_that_it_is_asked(small):
     model = given_rewrites(*datasets(small))
     assert (await model.ainvoke([HumanMessage("And how much does it cost?")])).text == ROWS["queries_rewrite.jsonl"][0][
         "text"
@@ -56,28 +57,32 @@ async def test_l14_the_model_replies_with_the_wording_of_the_question_that_it_is
         await model.ainvoke([HumanMessage("What does the Pro plan include?")])
 
 
-def test_l14_only_the_rewrite_is_switched_on():
+@pytest.mark.covers("L14")
+def test_only_the_rewrite_is_switched_on():
     settings = with_rewriting(load_settings({}), 2)
     assert settings.stages == {"rewrite"}
     assert settings.enhanced_retrieval.rewrite_min_words == 2
     assert settings.intent.mode == "static"
 
 
+@pytest.mark.covers("L14")
 @pytest.mark.parametrize("stages", [None, ["fusion", "rotation", "reorder"]])
-def test_l14_an_evaluation_keeps_results_in_the_order_of_their_relevance(stages):
+def test_an_evaluation_keeps_results_in_the_order_of_their_relevance(stages):
     own = {"enhanced_autonomous_retrieval": True, "enhanced_retrieval": {"stages": stages}}
     measured = evaluation_settings(load_settings(own), {}, as_configured=True)
     assert measured.stages == load_settings(own).stages - {"rotation", "reorder"}
     assert "fusion" in measured.stages
 
 
-async def test_l14_the_graph_searches_for_the_rewritten_question_and_for_nothing_else(small):
+@pytest.mark.covers("L14")
+async def test_the_graph_searches_for_the_rewritten_question_and_for_nothing_else(small):
     found = (await search_set(REWRITTEN, small, small / "vectors", small / "bases", lambda _: None)).found[LEXICAL]
     assert [one.documents[0] for one in found] == ["pro", "lite"]
     assert [one.failures for one in found] == [(), ()]
 
 
-def test_l14_a_set_with_rewrites_needs_them_and_their_vectors(small):
+@pytest.mark.covers("L14")
+def test_a_set_with_rewrites_needs_them_and_their_vectors(small):
     assert REWRITTEN.missing(small) == []
     (small / "mtrag_pool" / "queries_rewrite.jsonl").unlink()
     assert REWRITTEN.missing(small) == ["queries_rewrite.jsonl"]
@@ -89,8 +94,9 @@ def test_l14_a_set_with_rewrites_needs_them_and_their_vectors(small):
     assert REWRITTEN.has_vectors(vectors)
 
 
+@pytest.mark.covers("L14")
 @pytest.mark.slow
-async def test_l14_a_given_rewrite_gives_the_figure_of_the_rewrite_and_no_model_costs_nothing(data, tmp_path):
+async def test_a_given_rewrite_gives_the_figure_of_the_rewrite_and_no_model_costs_nothing(data, tmp_path):
     async def figures(wanted: PublicSet) -> dict[str, float]:
         searched = await search_set(wanted, data, data / "vectors", tmp_path / "bases", lambda _: None)
         judged = searched.dataset.judged

@@ -25,18 +25,21 @@ def clapnq(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, di
     return {row["measure"]: {name: one["value"] for name, one in row["figures"].items()} for row in rows}
 
 
-def test_l14_cited_sentences_reach_their_figures(clapnq):
+@pytest.mark.covers("L14")
+def test_cited_sentences_reach_their_figures(clapnq):
     assert clapnq["cited sentences: precision"]["product"] >= 0.85
     assert clapnq["cited sentences: recall"]["product"] >= 0.86
 
 
-def test_s7_quotes_are_better_than_the_sentences_that_share_most_words(clapnq):
+@pytest.mark.covers("S7")
+def test_quotes_are_better_than_the_sentences_that_share_most_words(clapnq):
     for measure in ("precision", "recall"):
         figures = clapnq[f"quotes for the question alone: {measure}"]
         assert figures["product"] > figures["baseline"]
 
 
-def test_l14_words_alone_tell_answerable_questions_from_others(clapnq):
+@pytest.mark.covers("L14")
+def test_words_alone_tell_answerable_questions_from_others(clapnq):
     assert clapnq["AUC of support.answerable"]["lexical"] >= 0.82
 
 

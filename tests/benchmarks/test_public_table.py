@@ -51,7 +51,7 @@ def searched(answered: dict[str, list[Answered]], data: Path) -> Searched:
     return Searched(load_dataset(CLAPNQ.files(data)), answered)
 
 
-async def test_done_6_a_set_is_searched_by_words_by_vectors_and_by_both(data, tmp_path):
+async def test_a_set_is_searched_by_words_by_vectors_and_by_both(data, tmp_path):
     told: list[str] = []
     found = (await search_set(CLAPNQ, data, data / "vectors", tmp_path / "bases", told.append)).found
     assert told == ["clapnq: lexical", "clapnq: vectors", "clapnq: hybrid"]

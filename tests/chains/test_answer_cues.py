@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from groundgraph.chains.answer_cues import asked_for, holds, named_stems
 
 
+@pytest.mark.covers("S7")
 @pytest.mark.parametrize(
     ("question", "asked"),
     [
@@ -23,10 +24,11 @@ from groundgraph.chains.answer_cues import asked_for, holds, named_stems
         ("", None),
     ],
 )
-def test_s7_a_question_tells_what_it_asks_for(question, asked):
+def test_a_question_tells_what_it_asks_for(question, asked):
     assert asked_for(question) == asked
 
 
+@pytest.mark.covers("S7")
 @pytest.mark.parametrize(
     ("text", "asked", "held"),
     [
@@ -39,15 +41,17 @@ def test_s7_a_question_tells_what_it_asks_for(question, asked):
         ("", "name", False),
     ],
 )
-def test_s7_a_sentence_holds_a_number_or_a_name(text, asked, held):
+def test_a_sentence_holds_a_number_or_a_name(text, asked, held):
     assert holds(text, asked) is held
 
 
+@pytest.mark.covers("S7")
 @given(st.text())
-def test_s7_any_text_may_be_asked_and_looked_at(text):
+def test_any_text_may_be_asked_and_looked_at(text):
     holds(text, asked_for(text))
 
 
+@pytest.mark.covers("S8")
 @pytest.mark.parametrize(
     ("question", "named"),
     [
@@ -60,5 +64,5 @@ def test_s7_any_text_may_be_asked_and_looked_at(text):
         ("", set()),
     ],
 )
-def test_s8_the_names_in_a_question_are_told_by_their_capital_letters(question, named):
+def test_the_names_in_a_question_are_told_by_their_capital_letters(question, named):
     assert named_stems(question) == named

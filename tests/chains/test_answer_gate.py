@@ -18,9 +18,10 @@ PIECES = [
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=20).map("".join)
 
 
+@pytest.mark.covers("fault 26", "fault 57", "fault 73")
 @pytest.mark.guard
 @given(TEXTS, st.data())
-def test_fault_26_57_and_73_what_is_streamed_is_the_final_text_and_holds_no_label_that_goes(text, data):
+def test_what_is_streamed_is_the_final_text_and_holds_no_label_that_goes(text, data):
     bounds = [0, *sorted(data.draw(st.sets(st.integers(0, len(text))))), len(text)]
     whole, pieces = AnswerGate(EVIDENCE, 3), AnswerGate(EVIDENCE, 3)
     final = whole.feed(text) + whole.flush()
@@ -31,7 +32,8 @@ def test_fault_26_57_and_73_what_is_streamed_is_the_final_text_and_holds_no_labe
     assert (whole.order, whole.removed, whole.removed_links) == (pieces.order, pieces.removed, pieces.removed_links)
 
 
-def test_s1_the_listing_below_goes_on_with_the_numbers_of_the_answer():
+@pytest.mark.covers("S1")
+def test_the_listing_below_goes_on_with_the_numbers_of_the_answer():
     gate = AnswerGate(EVIDENCE, 3)
     assert gate.feed("A [3]. B [1][4].") + gate.flush() == "A [1]. B [2]."
     assert gate.below("- [1] a\n- [2] b\n- [3] c\n- [4] d\n- [5] e") == "- [2] a\n- [3] b\n- [1] c\n- [4] d\n- e"

@@ -51,9 +51,10 @@ def test_evidence_is_a_user_message_of_that_name_fenced_by_the_turns_id():
     assert "Tokens expire." not in system.text
 
 
+@pytest.mark.covers("fault 56")
 @pytest.mark.guard
 @given(HOSTILE, HOSTILE, HOSTILE)
-def test_fault_56_nothing_in_evidence_closes_or_opens_a_tag_of_the_block(content, title, source):
+def test_nothing_in_evidence_closes_or_opens_a_tag_of_the_block(content, title, source):
     text = evidence_text(result(content, source or "docs", title=title)).lower().replace(" ", "")
     assert text.count("<evidence") == text.count("</evidence") == 1
     assert text.count("<passage") == text.count("</passage") == 1
@@ -61,9 +62,10 @@ def test_fault_56_nothing_in_evidence_closes_or_opens_a_tag_of_the_block(content
     assert re.fullmatch(r'number="1"source="[^"<>]*"section="[^"<>]*"', tag)
 
 
+@pytest.mark.covers("fault 8")
 @pytest.mark.guard
 @given(HOSTILE, HOSTILE)
-def test_fault_08_template_syntax_in_evidence_and_question_is_not_rendered(content, question):
+def test_template_syntax_in_evidence_and_question_is_not_rendered(content, question):
     turn = {**TURN, "question": question + "{{ 6*6 }}"}
     sent = messages(result(content + "{{ 7*7 }}{% raw %}"), turn=turn)[0]
     assert "{{ 7*7 }}{% raw %}" in sent[1].text
@@ -78,8 +80,9 @@ def test_the_same_turn_gives_the_same_bytes(content, token_limit):
     assert first == second
 
 
+@pytest.mark.covers("T9")
 @given(st.lists(st.integers(0, 2000), max_size=6), st.integers(0, 3000))
-def test_t9_evidence_beyond_the_limit_is_cut_from_the_end_and_counted(lengths, token_limit):
+def test_evidence_beyond_the_limit_is_cut_from_the_end_and_counted(lengths, token_limit):
     evidence = [result("w" * length + ".", document=f"d{n}") for n, length in enumerate(lengths)]
     fitting = messages(*evidence, token_limit=token_limit)
     if fitting is None:
@@ -98,6 +101,7 @@ def test_without_evidence_the_block_says_so():
     assert "No passage was found." in evidence_text()
 
 
+@pytest.mark.covers("S3")
 @pytest.mark.parametrize(
     ("chosen", "words"),
     [
@@ -110,20 +114,23 @@ def test_without_evidence_the_block_says_so():
         ({"require_citations": True}, "square brackets"),
     ],
 )
-def test_s3_the_options_reach_the_system_prompt(chosen, words):
+def test_the_options_reach_the_system_prompt(chosen, words):
     assert words in messages(**chosen)[0][0].text
 
 
-def test_s3_citations_are_not_asked_for_when_they_are_not_wanted():
+@pytest.mark.covers("S3")
+def test_citations_are_not_asked_for_when_they_are_not_wanted():
     assert "square brackets" not in messages(require_citations=False)[0][0].text
 
 
-def test_i1_the_conversation_stands_between_system_prompt_and_evidence():
+@pytest.mark.covers("I1")
+def test_the_conversation_stands_between_system_prompt_and_evidence():
     talk = [HumanMessage("before"), AIMessage("reply")]
     assert [message.type for message in messages(conversation=talk)[0]] == ["system", "human", "ai", "human", "human"]
 
 
-def test_i1_the_last_turns_are_two_messages_each_without_this_one():
+@pytest.mark.covers("I1")
+def test_the_last_turns_are_two_messages_each_without_this_one():
     thread = [message for n in range(5) for message in (HumanMessage(f"q{n}"), AIMessage(f"a{n}"))]
     thread += [ToolMessage("t", tool_call_id="1"), HumanMessage("now", id="m1")]
     assert [message.text for message in recent_conversation(thread, TURN, 2)] == ["q3", "a3", "q4", "a4"]

@@ -36,7 +36,8 @@ async def asked(extractor) -> object:
     return await AskExtractor(extractor)([HumanMessage("hm")], SCHEMA)
 
 
-async def test_i2_a_model_is_asked_by_its_structured_output():
+@pytest.mark.covers("I2")
+async def test_a_model_is_asked_by_its_structured_output():
     model = ScriptedChatModel(REPLY)
     reply = await asked(model)
     assert read_extraction(reply, 3).text_queries == ["one query"]
@@ -44,12 +45,14 @@ async def test_i2_a_model_is_asked_by_its_structured_output():
     assert reply.tool_calls[0]["name"] == TITLE
 
 
-async def test_i2_a_model_without_structured_output_is_asked_for_text():
+@pytest.mark.covers("I2")
+async def test_a_model_without_structured_output_is_asked_for_text():
     reply = await asked(FakeListChatModel(responses=[REPLY]))
     assert read_extraction(reply, 3).text_queries == ["one query"]
 
 
-async def test_i2_a_server_that_refuses_structured_output_is_asked_for_text_and_not_again():
+@pytest.mark.covers("I2")
+async def test_a_server_that_refuses_structured_output_is_asked_for_text_and_not_again():
     model = WithoutStructure(REPLY)
     ask = AskExtractor(model)
     for _ in range(2):
@@ -57,7 +60,8 @@ async def test_i2_a_server_that_refuses_structured_output_is_asked_for_text_and_
     assert len(model.calls) == 3
 
 
-async def test_i2_a_prompt_that_is_refused_both_ways_says_nothing_about_structured_output():
+@pytest.mark.covers("I2")
+async def test_a_prompt_that_is_refused_both_ways_says_nothing_about_structured_output():
     model = ScriptedChatModel([Reply(status=400), Reply(status=400), REPLY])
     ask = AskExtractor(model)
     with pytest.raises(ScriptedStatusError):
@@ -66,7 +70,8 @@ async def test_i2_a_prompt_that_is_refused_both_ways_says_nothing_about_structur
     assert ["tools" in call.kwargs for call in model.calls] == [True, False, True]
 
 
-async def test_i2_other_errors_are_not_taken_for_a_lack_of_structured_output():
+@pytest.mark.covers("I2")
+async def test_other_errors_are_not_taken_for_a_lack_of_structured_output():
     ask = AskExtractor(ScriptedChatModel([Reply(status=401), REPLY]))
     with pytest.raises(ScriptedStatusError):
         await ask([HumanMessage("hm")], SCHEMA)
@@ -81,6 +86,7 @@ class Callable_:
         return {"text_queries": [messages[-1].text]}
 
 
+@pytest.mark.covers("I2")
 @pytest.mark.parametrize(
     "extractor",
     [
@@ -91,5 +97,5 @@ class Callable_:
         RunnableLambda(lambda messages: {"text_queries": [messages[-1].text]}),
     ],
 )
-async def test_i2_a_function_or_runnable_is_given_the_messages(extractor):
+async def test_a_function_or_runnable_is_given_the_messages(extractor):
     assert read_extraction(await asked(extractor), 3).text_queries == ["hm"]

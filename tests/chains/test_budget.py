@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,8 +16,9 @@ SEPARATOR = "\n\n"
 SEPARATORS = {language: Prompts().render("state_separator", language=language).strip() for language in ("en", "ru")}
 
 
+@pytest.mark.covers("P9")
 @given(TEXTS, st.integers(0, 120), st.integers(0, 40))
-def test_p9_what_is_kept_fits_every_budget_with_its_separators(texts, characters, tokens):
+def test_what_is_kept_fits_every_budget_with_its_separators(texts, characters, tokens):
     places = fit(texts, [Budget(characters), Budget(tokens, estimated_tokens)], SEPARATOR)
     whole = SEPARATOR.join(texts[place] for place in places)
     assert len(whole) <= characters
@@ -24,22 +26,25 @@ def test_p9_what_is_kept_fits_every_budget_with_its_separators(texts, characters
     assert places == sorted(set(places))
 
 
+@pytest.mark.covers("P9")
 @given(TEXTS, st.integers(0, 120))
-def test_p9_a_piece_is_left_out_only_when_it_does_not_fit(texts, characters):
+def test_a_piece_is_left_out_only_when_it_does_not_fit(texts, characters):
     places = fit(texts, [Budget(characters)], SEPARATOR)
     for place in set(range(len(texts))) - set(places):
         before = [texts[kept] for kept in places if kept < place]
         assert len(SEPARATOR.join([*before, texts[place]])) > characters
 
 
-def test_p9_the_separator_counts():
+@pytest.mark.covers("P9")
+def test_the_separator_counts():
     assert fit(["aaaa", "bbbb"], [Budget(10)]) == [0, 1]
     assert fit(["aaaa", "bbbb"], [Budget(9)]) == [0]
     assert fit(["aaaa", "bbbb"], []) == [0, 1]
 
 
+@pytest.mark.covers("P9")
 @given(TEXTS, st.integers(0, 120))
-def test_p9_the_cut_comes_before_the_reorder_so_that_the_best_two_stand_at_both_ends(texts, characters):
+def test_the_cut_comes_before_the_reorder_so_that_the_best_two_stand_at_both_ends(texts, characters):
     kept = fit(texts, [Budget(characters)], SEPARATOR)
     shown = zigzag(kept)
     if kept:
@@ -48,8 +53,9 @@ def test_p9_the_cut_comes_before_the_reorder_so_that_the_best_two_stand_at_both_
         assert shown[-1] == sorted(kept)[1]
 
 
+@pytest.mark.covers("P9")
 @given(st.text(alphabet="ab я\n", max_size=60), st.integers(0, 60))
-def test_p9_a_text_is_cut_between_words_only(text, limit):
+def test_a_text_is_cut_between_words_only(text, limit):
     cut = cut_to(text, lambda beginning: len(beginning) <= limit)
     assert text.startswith(cut)
     assert len(cut) <= limit
@@ -61,22 +67,25 @@ def test_p9_a_text_is_cut_between_words_only(text, limit):
     assert cut == text or len(longer.rstrip()) > limit or not following
 
 
-def test_p9_state_facts_fill_what_is_left_behind_the_separator_of_the_language():
+@pytest.mark.covers("P9")
+def test_state_facts_fill_what_is_left_behind_the_separator_of_the_language():
     facts = ["Тариф: базовый", "Очень длинный факт " * 9, "Этап: счёт"]
     whole = "Найденное.\n\n=== КОНТЕКСТ ЭТАПА ===\n\nТариф: базовый\n\nЭтап: счёт"
     assert facts_that_fit("Найденное.", facts, SEPARATORS["ru"], [Budget(len(whole))]) == [0, 2]
     assert facts_that_fit("Найденное.", facts, SEPARATORS["ru"], [Budget(len(whole) - 1)]) == [0]
 
 
-def test_p9_without_evidence_the_state_facts_stand_alone_and_without_room_they_are_left_out():
+@pytest.mark.covers("P9")
+def test_without_evidence_the_state_facts_stand_alone_and_without_room_they_are_left_out():
     assert facts_that_fit("", ["a fact"], SEPARATORS["en"], [Budget()]) == [0]
     assert facts_that_fit("", ["a fact"], "", [Budget(6)]) == [0]
     assert facts_that_fit("evidence", ["a fact"], SEPARATORS["en"], [Budget(20)]) == []
     assert facts_that_fit("evidence", [], SEPARATORS["en"], [Budget()]) == []
 
 
+@pytest.mark.covers("P9")
 @given(st.text(max_size=30), TEXTS, st.integers(0, 150), st.integers(0, 60))
-def test_p9_evidence_comes_first_whole_and_the_facts_never_exceed_a_budget(evidence, facts, limit, tokens):
+def test_evidence_comes_first_whole_and_the_facts_never_exceed_a_budget(evidence, facts, limit, tokens):
     budgets = [Budget(limit), Budget(tokens, estimated_tokens)]
     kept = facts_that_fit(evidence, facts, SEPARATORS["ru"], budgets)
     assert kept == sorted(set(kept))
@@ -84,7 +93,8 @@ def test_p9_evidence_comes_first_whole_and_the_facts_never_exceed_a_budget(evide
     assert not kept or all(budget.size(text) <= budget.limit for budget in budgets)
 
 
-def test_p9_a_count_that_does_not_add_up_still_holds_for_the_whole():
+@pytest.mark.covers("P9")
+def test_a_count_that_does_not_add_up_still_holds_for_the_whole():
     def square(text: str) -> int:
         return len(text) ** 2
 

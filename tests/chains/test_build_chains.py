@@ -35,7 +35,8 @@ def problems(chains: dict, **settings) -> list[tuple[str, str]]:
     return [(problem.key, problem.message) for problem in check_chains(loaded, Prompts.of(loaded))]
 
 
-def test_k5_the_defaults_need_no_model_and_change_nothing_for_a_query():
+@pytest.mark.covers("K5")
+def test_the_defaults_need_no_model_and_change_nothing_for_a_query():
     settings = load_settings({})
     assert ingest_chains(settings, "documents", model=MODEL) == IngestChains(
         HeadingChunker(800), TitleHeadingsLead(), ContentWithHeadings()
@@ -44,7 +45,8 @@ def test_k5_the_defaults_need_no_model_and_change_nothing_for_a_query():
     assert chains_without_model(settings) == []
 
 
-def test_k7_each_kind_of_data_has_its_own_chains():
+@pytest.mark.covers("K7")
+def test_each_kind_of_data_has_its_own_chains():
     chains = {
         "web_pages": {"chunker": "identity"},
         "facts": {"matching_text": {"name": "questions", "at_most": 2}},
@@ -58,7 +60,8 @@ def test_k7_each_kind_of_data_has_its_own_chains():
     assert built["documents"].matching_texts == ContentWithHeadings()
 
 
-def test_k7_bindings_is_another_name_of_chains():
+@pytest.mark.covers("K7")
+def test_bindings_is_another_name_of_chains():
     bound = load_settings({"bindings": {"documents": {"chunker": "identity"}}, "chains": {"query": {"keep": 3}}})
     assert bound.chains.documents.chunker == "identity"
     assert bound.chains.query.keep == 3
@@ -66,7 +69,8 @@ def test_k7_bindings_is_another_name_of_chains():
     assert below.chains.query.keep == 4
 
 
-def test_k5_the_chunk_size_is_that_of_the_base_unless_the_chain_has_its_own():
+@pytest.mark.covers("K5")
+def test_the_chunk_size_is_that_of_the_base_unless_the_chain_has_its_own():
     def size(chunker):
         settings = {
             "knowledge_base": {"chunker": {"max_chunk_size": 400}},
@@ -78,20 +82,23 @@ def test_k5_the_chunk_size_is_that_of_the_base_unless_the_chain_has_its_own():
     assert size({"name": "document", "max_chunk_size": 200}) == 200
 
 
-def test_k6_candidates_and_keep_reach_the_query_chains():
+@pytest.mark.covers("K6")
+def test_candidates_and_keep_reach_the_query_chains():
     built = query(candidates_count=7, keep=3)
     assert (built.candidates_count, built.keep) == (7, 3)
     assert (query().candidates_count, query().keep) == (30, None)
 
 
-def test_k6_a_model_transforms_and_judges():
+@pytest.mark.covers("K6")
+def test_a_model_transforms_and_judges():
     built = query(MODEL, transformer="question", reranker="judge")
     assert isinstance(built.transformer, WrittenQuery)
     assert isinstance(built.reranker, Judge)
     assert query(transformer="question", reranker="judge") == IDENTITY
 
 
-def test_k6_the_filter_is_on_only_with_a_reranker_or_generated_matching_texts():
+@pytest.mark.covers("K6")
+def test_the_filter_is_on_only_with_a_reranker_or_generated_matching_texts():
     questions = {"web_pages": {"matching_text": "questions"}}
     assert query(MODEL).filter is None
     assert query(MODEL, reranker="judge").filter == CutoffFilter(0.5, 0.5)
@@ -100,14 +107,16 @@ def test_k6_the_filter_is_on_only_with_a_reranker_or_generated_matching_texts():
     assert query(MODEL, reranker="judge", filter="identity").filter is None
 
 
-def test_k6_the_cutoffs_are_those_of_the_section_or_of_the_filter():
+@pytest.mark.covers("K6")
+def test_the_cutoffs_are_those_of_the_section_or_of_the_filter():
     assert query(MODEL, reranker="judge", match_cutoff=0.95, rerank_cutoff=0.1).filter == CutoffFilter(0.95, 0.1)
     own = {"name": "basic", "match_cutoff": 0.97, "rerank_cutoff": 0}
     assert query(MODEL, reranker="judge", match_cutoff=0.1, filter=own).filter == CutoffFilter(0.97, 0)
 
 
+@pytest.mark.covers("K3")
 @pytest.mark.parametrize("section", ["documents", "web_pages", "query"])
-def test_k3_an_unknown_chain_offers_the_nearest(section):
+def test_an_unknown_chain_offers_the_nearest(section):
     key, wrong = ("reranker", "juge") if section == "query" else ("chunker", "documnt")
     [(where, message)] = problems({section: {key: wrong}})
     assert where == f"chains.{section}.{key}"
@@ -116,6 +125,7 @@ def test_k3_an_unknown_chain_offers_the_nearest(section):
     assert "identity" in message
 
 
+@pytest.mark.covers("K3")
 @pytest.mark.parametrize(
     ("chains", "key", "told"),
     [
@@ -142,7 +152,7 @@ def test_k3_an_unknown_chain_offers_the_nearest(section):
         ({"documents": {"qualifying_text": {"name": "place", "document_chars": 0}}}, "documents.qualifying_text", "0"),
     ],
 )
-def test_k3_a_wrong_option_is_refused_whether_a_model_is_there_or_not(chains, key, told):
+def test_a_wrong_option_is_refused_whether_a_model_is_there_or_not(chains, key, told):
     [(where, message)] = problems(chains)
     assert where.startswith(f"chains.{key}")
     assert told in message
@@ -152,7 +162,8 @@ def test_k3_a_wrong_option_is_refused_whether_a_model_is_there_or_not(chains, ke
         build(settings, model=MODEL)
 
 
-def test_k3_every_problem_is_listed_once():
+@pytest.mark.covers("K3")
+def test_every_problem_is_listed_once():
     found = problems({"documents": {"matching_text": "a", "chunker": "b"}, "query": {"reranker": "c", "filter": "d"}})
     assert sorted(key for key, _ in found) == [
         "chains.documents.chunker",
@@ -162,7 +173,8 @@ def test_k3_every_problem_is_listed_once():
     ]
 
 
-def test_k5_what_a_configuration_without_a_model_does_instead_is_told():
+@pytest.mark.covers("K5")
+def test_what_a_configuration_without_a_model_does_instead_is_told():
     chains = {
         "documents": {"chunker": "digest", "matching_text": {"name": "questions"}, "qualifying_text": "summary"},
         "query": {"transformer": "question", "reranker": "judge"},

@@ -45,19 +45,22 @@ def busy(status: int, seconds: str | None = None) -> Reply:
     return Reply(status=status, headers={} if seconds is None else {"retry-after": seconds})
 
 
-def test_fault_23_a_429_is_waited_out_once_for_as_long_as_the_server_asks():
+@pytest.mark.covers("fault 23")
+def test_a_429_is_waited_out_once_for_as_long_as_the_server_asks():
     answer, took = in_virtual_time(ask(busy(429, "0.2"), "fine"))
     assert answer == ("fine", 2)
     assert took == pytest.approx(0.2)
 
 
-def test_fault_23_a_wait_that_would_outlast_the_limit_is_not_begun():
+@pytest.mark.covers("fault 23")
+def test_a_wait_that_would_outlast_the_limit_is_not_begun():
     (error, tries), took = in_virtual_time(ask(busy(429, "2"), "fine", limit=1))
     assert (type(error), tries) == (ModelError, 1)
     assert took == 0
 
 
-def test_fault_23_the_wait_counts_in_the_turns_time():
+@pytest.mark.covers("fault 23")
+def test_the_wait_counts_in_the_turns_time():
     async def turn():
         turn_ends_at.set(time.monotonic() + 0.3)
         return await ask(busy(429, "0.5"), "fine", limit=30)
@@ -68,8 +71,9 @@ def test_fault_23_the_wait_counts_in_the_turns_time():
     assert took == 0
 
 
+@pytest.mark.covers("fault 24")
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
-async def test_fault_24_a_refused_request_is_not_tried_again(status):
+async def test_a_refused_request_is_not_tried_again(status):
     error, tries = await ask(busy(status), "fine")
     assert (type(error), tries) == (ModelError, 1)
     assert str(status) in str(error)
@@ -81,7 +85,8 @@ async def test_what_may_pass_is_tried_again(failure, monkeypatch):
     assert await ask(failure, "fine") == ("fine", 2)
 
 
-async def test_t9_the_tries_are_counted_and_end():
+@pytest.mark.covers("T9")
+async def test_the_tries_are_counted_and_end():
     error, tries = await ask(*[busy(503, "0")] * 3, "never", attempts=3)
     assert (type(error), tries) == (ModelError, 3)
 
@@ -92,13 +97,15 @@ async def test_what_was_streamed_already_is_not_tried_again():
     assert tries == 1
 
 
-def test_fault_22_a_model_that_hangs_ends_at_its_limit():
+@pytest.mark.covers("fault 22")
+def test_a_model_that_hangs_ends_at_its_limit():
     (error, _), took = in_virtual_time(ask(Reply("late", delay=30), limit=0.2))
     assert isinstance(error, ModelTimeout)
     assert took == pytest.approx(0.2)
 
 
-async def test_fault_22_a_model_that_swallows_its_cancellation_is_left_behind():
+@pytest.mark.covers("fault 22")
+async def test_a_model_that_swallows_its_cancellation_is_left_behind():
     release = asyncio.Event()
 
     async def stubborn():
@@ -140,8 +147,9 @@ def test_a_status_is_named_in_the_description():
     assert described(ScriptedStatusError(503, {})).startswith("ScriptedStatusError 503: ")
 
 
+@pytest.mark.covers("T9")
 @given(st.integers(1, 1000), st.lists(st.integers(0, 500), max_size=8))
-def test_t9_what_is_left_is_the_cap_minus_what_was_used(cap, used):
+def test_what_is_left_is_the_cap_minus_what_was_used(cap, used):
     limits = LimitSettings(tokens=cap, model_calls=100)
     calls = [{"input_tokens": tokens, "output_tokens": tokens} for tokens in used]
     assert tokens_spent(calls) == 2 * sum(used)
@@ -152,22 +160,26 @@ def test_t9_what_is_left_is_the_cap_minus_what_was_used(cap, used):
             tokens_left(limits, calls)
 
 
+@pytest.mark.covers("T9")
 @pytest.mark.parametrize(("made", "cap"), [(0, 0), (2, 2), (3, 2)])
-def test_t9_no_call_beyond_the_cap(made, cap):
+def test_no_call_beyond_the_cap(made, cap):
     with pytest.raises(ModelBudgetSpent, match=r"limits\.model_calls"):
         tokens_left(LimitSettings(model_calls=cap), [{}] * made)
 
 
+@pytest.mark.covers("T9")
 @given(st.text(max_size=200), st.text(max_size=200))
-def test_t9_more_text_is_never_fewer_tokens(text, more):
+def test_more_text_is_never_fewer_tokens(text, more):
     assert tokens_of([HumanMessage(text)]) <= tokens_of([HumanMessage(text + more)])
 
 
-def test_t9_russian_text_counts_more_tokens_than_english_of_that_length():
+@pytest.mark.covers("T9")
+def test_russian_text_counts_more_tokens_than_english_of_that_length():
     assert tokens_of([HumanMessage("слово " * 100)]) > 1.5 * tokens_of([HumanMessage("woord " * 100)])
 
 
-def test_v1_a_call_is_recorded_under_the_models_name():
+@pytest.mark.covers("V1")
+def test_a_call_is_recorded_under_the_models_name():
     model = ScriptedChatModel("x")
     assert model_name(model) == "scripted"
     record = call_record("answer", model, input_tokens=3)
@@ -179,8 +191,9 @@ def spend(budget: RetryBudget) -> None:
         pass
 
 
+@pytest.mark.covers("V1")
 @pytest.mark.parametrize("fails", [False, True])
-async def test_v1_a_call_is_recorded_whether_it_succeeds_or_not(fails):
+async def test_a_call_is_recorded_whether_it_succeeds_or_not(fails):
     calls = []
     model = ScriptedChatModel(Reply(status=400) if fails else "told")
 
@@ -200,7 +213,8 @@ async def test_v1_a_call_is_recorded_whether_it_succeeds_or_not(fails):
     assert calls == [{"role": "queries", "model": model_name(model), "elapsed_ms": ANY, **told}]
 
 
-async def test_fault_79_in_a_turn_tries_are_paid_for_by_all_who_call_a_service_and_elsewhere_they_are_not():
+@pytest.mark.covers("fault 79")
+async def test_in_a_turn_tries_are_paid_for_by_all_who_call_a_service_and_elsewhere_they_are_not():
     service = ScriptedChatModel("the object that is called")
     spend(budget_of(service))
     outside = await ask(busy(503), "fine", service=service)
@@ -216,7 +230,8 @@ async def test_fault_79_in_a_turn_tries_are_paid_for_by_all_who_call_a_service_a
     assert alone == ("fine", 2)
 
 
-def test_fault_79_a_service_that_asked_to_wait_is_not_called_by_others_before():
+@pytest.mark.covers("fault 79")
+def test_a_service_that_asked_to_wait_is_not_called_by_others_before():
     service = ScriptedChatModel("the object that is called")
 
     async def calls():

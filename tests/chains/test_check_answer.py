@@ -137,38 +137,44 @@ def flags(text: str, settings: CitationCheckSettings | None = None, finish: str 
     return check_answer(answer, draft, settings or CitationCheckSettings(), require_citations=True)
 
 
+@pytest.mark.covers("V1")
 @pytest.mark.parametrize("text", AGREES)
-def test_v1_what_agrees_with_its_evidence_is_not_flagged(text):
+def test_what_agrees_with_its_evidence_is_not_flagged(text):
     assert flags(text)[0] == []
 
 
+@pytest.mark.covers("fault 26", "fault 27", "fault 28", "fault 57")
 @pytest.mark.parametrize(("text", "kind"), DISAGREES)
-def test_fault_26_27_28_57_what_does_not_agree_is_flagged_as_such(text, kind):
+def test_what_does_not_agree_is_flagged_as_such(text, kind):
     found, _ = flags(text)
     assert kind in [flag["kind"] for flag in found]
     assert all(flag["detail"] and set(flag) == {"kind", "sentence", "detail"} for flag in found)
 
 
+@pytest.mark.covers("V1")
 @pytest.mark.parametrize(("text", "kind"), DISAGREES)
-def test_v1_a_check_that_is_off_finds_nothing(text, kind):
+def test_a_check_that_is_off_finds_nothing(text, kind):
     off = CitationCheckSettings.model_validate({CHECK_OF[kind]: "off"})
     assert kind not in [flag["kind"] for flag in flags(text, off)[0]]
 
 
-def test_fault_28_the_number_of_the_question_is_no_evidence():
+@pytest.mark.covers("fault 28")
+def test_the_number_of_the_question_is_no_evidence():
     answer = CheckedAnswer("Yes, it is 500 dollars [1].", "Is it 500 dollars?", {1: PRICES})
     found, _ = check_answer(answer, {"finish": "stop"}, CitationCheckSettings(), require_citations=True)
     assert "number_unsupported" in [flag["kind"] for flag in found]
 
 
-def test_v1_a_quotation_has_offsets_into_the_source():
+@pytest.mark.covers("V1")
+def test_a_quotation_has_offsets_into_the_source():
     _, [quote] = flags("The document says “expire after 3,600 seconds, that is one hour” [1].")
     assert quote["label"] == 1
     assert quote["text"] == TOKENS.content[quote["start"] - 1000 : quote["end"] - 1000]
     assert quote["text"].startswith("expire after 3,600")
 
 
-def test_s3_what_is_marked_as_general_knowledge_is_not_counted_as_a_fault():
+@pytest.mark.covers("S3")
+def test_what_is_marked_as_general_knowledge_is_not_counted_as_a_fault():
     text = "Access tokens expire after an hour [1]. General knowledge: Kerberos tickets live 10 hours in Windows."
     assert {flag["kind"] for flag in flags(text)[0]} >= {"uncited", "number_unsupported"}
     assert flags(text, general=("general knowledge",))[0] == []
@@ -185,13 +191,15 @@ def test_the_flags_of_a_long_answer_are_bounded():
     assert len(flags("Tokens live 77 years and 88 months in Narnia. " * 100)[0]) == MAX_FLAGS
 
 
-def test_v1_many_findings_of_one_kind_do_not_hide_those_of_another():
+@pytest.mark.covers("V1")
+def test_many_findings_of_one_kind_do_not_hide_those_of_another():
     found, _ = flags("Clients may ask for up to 99 scopes [1]. All of it holds [4-90].")
     assert len(found) <= MAX_FLAGS
     assert {"unresolved_label", "number_unsupported"} <= {flag["kind"] for flag in found}
     assert verdict_of(found, CitationCheckSettings.model_validate({"numbers": "refuse"}), repaired=False) == "refuse"
 
 
+@pytest.mark.covers("V1")
 @pytest.mark.parametrize(
     ("spelled", "value"),
     [
@@ -205,15 +213,17 @@ def test_v1_many_findings_of_one_kind_do_not_hide_those_of_another():
         ("тридцать пять", 35),
     ],
 )
-def test_v1_a_number_spelled_in_several_words_is_one(spelled, value):
+def test_a_number_spelled_in_several_words_is_one(spelled, value):
     assert [word.values for word in quantities(f"The limit is {spelled}, now").words] == [{float(value)}]
 
 
-def test_v1_numbers_that_follow_each_other_stay_apart():
+@pytest.mark.covers("V1")
+def test_numbers_that_follow_each_other_stay_apart():
     assert [word.values for word in quantities("Two three four").words] == [{2.0}, {3.0}, {4.0}]
     assert quantities("thousands of users, one of them").words == ()
 
 
+@pytest.mark.covers("V1")
 @pytest.mark.parametrize(
     "text",
     [
@@ -223,10 +233,11 @@ def test_v1_numbers_that_follow_each_other_stay_apart():
         "Access tokens expire after one hour [1].\n\n```python\nfor wibble in range(77):\n    frobnicate(wibble)\n```",
     ],
 )
-def test_v1_terse_lists_tables_units_and_blocks_of_code_raise_no_false_alarm(text):
+def test_terse_lists_tables_units_and_blocks_of_code_raise_no_false_alarm(text):
     assert flags(text)[0] == []
 
 
+@pytest.mark.covers("V1")
 @pytest.mark.parametrize(
     ("policies", "kinds", "repaired", "verdict"),
     [
@@ -239,11 +250,12 @@ def test_v1_terse_lists_tables_units_and_blocks_of_code_raise_no_false_alarm(tex
         ({"numbers": "refuse"}, [], False, "pass"),
     ],
 )
-def test_v1_the_strictest_policy_of_what_was_found_holds(policies, kinds, repaired, verdict):
+def test_the_strictest_policy_of_what_was_found_holds(policies, kinds, repaired, verdict):
     found = [{"kind": kind, "sentence": "", "detail": ""} for kind in kinds]
     assert verdict_of(found, CitationCheckSettings.model_validate(policies), repaired=repaired) == verdict
 
 
+@pytest.mark.covers("fault 2")
 @pytest.mark.parametrize(
     "unit",
     [
@@ -259,7 +271,7 @@ def test_v1_the_strictest_policy_of_what_was_found_holds(policies, kinds, repair
         *("Name Another ", '"', "« ", "3-4 ", "5 May ", "not a b c ", "two ", "a1b2 "),
     ],
 )
-def test_fault_02_an_answer_of_200_kilobytes_is_checked(unit):
+def test_an_answer_of_200_kilobytes_is_checked(unit):
     assert len(flags(unit * (200_000 // len(unit)))[0]) <= MAX_FLAGS
 
 
@@ -272,8 +284,9 @@ PIECES = st.sampled_from(
 )
 
 
+@pytest.mark.covers("V1")
 @given(st.lists(PIECES, max_size=30).map("".join))
-def test_v1_any_text_is_checked_and_every_found_quotation_is_verbatim(text):
+def test_any_text_is_checked_and_every_found_quotation_is_verbatim(text):
     found, quotes = flags(text)
     assert {flag["kind"] for flag in found} <= CHECK_OF.keys()
     for quote in quotes:

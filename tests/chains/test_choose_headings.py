@@ -21,6 +21,7 @@ def choosing(reply: str) -> tuple[ChooseHeadings, ScriptedChatModel]:
     return ChooseHeadings(ChainModel(model, Prompts(), 5, 1)), model
 
 
+@pytest.mark.covers("X3")
 @pytest.mark.parametrize(
     ("reply", "places"),
     [
@@ -32,34 +33,38 @@ def choosing(reply: str) -> tuple[ChooseHeadings, ScriptedChatModel]:
         ("Sections S3 (Fire), number 10", [2]),
     ],
 )
-async def test_x3_the_numbers_of_a_reply_are_the_choice(reply, places):
+async def test_the_numbers_of_a_reply_are_the_choice(reply, places):
     choose, _ = choosing(reply)
     assert await choose("Choose.", "safety?", HEADINGS) == places
 
 
+@pytest.mark.covers("X3")
 @pytest.mark.parametrize("reply", ["", "none of them", "S99", "10. Safety", "S0", "<think>S1</think>"])
-async def test_x3_a_reply_without_a_section_of_the_list_is_a_failure(reply):
+async def test_a_reply_without_a_section_of_the_list_is_a_failure(reply):
     choose, _ = choosing(reply)
     with pytest.raises(ModelError):
         await choose("Choose.", "safety?", HEADINGS)
 
 
+@pytest.mark.covers("C8")
 @pytest.mark.parametrize(
     "reply",
     ["not S2", "S1 is irrelevant, S3", "All except S1", "None of S1, S2", "Кроме S1", "S3, because S1 says nothing"],
 )
-async def test_c8_a_reply_that_rules_sections_out_chooses_none(reply):
+async def test_a_reply_that_rules_sections_out_chooses_none(reply):
     choose, _ = choosing(reply)
     with pytest.raises(ModelError):
         await choose("Choose.", "safety?", HEADINGS)
 
 
-async def test_x3_a_title_that_denies_may_stand_beside_its_number():
+@pytest.mark.covers("X3")
+async def test_a_title_that_denies_may_stand_beside_its_number():
     choose, _ = choosing("S1: What is not covered\nS2")
     assert await choose("Choose.", "covered?", [("Guide", "What is not covered"), ("Guide", "Fire")]) == [0, 1]
 
 
-async def test_x3_the_model_is_told_the_instruction_and_shown_the_headings_as_data():
+@pytest.mark.covers("X3")
+async def test_the_model_is_told_the_instruction_and_shown_the_headings_as_data():
     choose, model = choosing("S1")
     with collect_chain_calls() as calls:
         await choose("Take only safety sections.", "What about it?", HEADINGS)
@@ -72,8 +77,9 @@ async def test_x3_the_model_is_told_the_instruction_and_shown_the_headings_as_da
     assert [one["role"] for one in calls] == ["choose_headings"]
 
 
+@pytest.mark.covers("X3")
 @given(st.text(max_size=80), st.integers(1, 50))
-def test_x3_any_reply_gives_places_of_the_list_or_a_failure(reply, offered):
+def test_any_reply_gives_places_of_the_list_or_a_failure(reply, offered):
     try:
         places = read_choice(reply, offered)
     except ModelError:

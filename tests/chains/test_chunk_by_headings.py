@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -23,10 +24,11 @@ def chunked(text: str, media_type: str = MARKDOWN, **options: int) -> list[Chunk
     return HeadingChunker(**options)(Document("d", text, media_type))
 
 
+@pytest.mark.covers("K5")
 @given(TEXTS, st.sampled_from([MARKDOWN, PLAIN_TEXT, RESTRUCTURED_TEXT]), st.integers(1, 120))
 @example("# " + "long title " * 20 + "\n\nText.", MARKDOWN, 30)
 @example("a" * 500, PLAIN_TEXT, 100)
-def test_k5_chunks_tile_any_text_in_order_without_overlap_and_lose_no_visible_character(text, kind, size):
+def test_chunks_tile_any_text_in_order_without_overlap_and_lose_no_visible_character(text, kind, size):
     chunks = chunked(text, kind, max_chunk_size=size)
     offset = 0
     for position, chunk in enumerate(chunks):
@@ -41,20 +43,23 @@ def test_k5_chunks_tile_any_text_in_order_without_overlap_and_lose_no_visible_ch
     assert not text[offset:].strip()
 
 
+@pytest.mark.covers("K5")
 @given(TEXTS, st.integers(0, 50))
-def test_k5_nothing_before_the_body_is_chunked(text, before):
+def test_nothing_before_the_body_is_chunked(text, before):
     start = min(before, len(text))
     chunks = HeadingChunker(max_chunk_size=50)(Document("d", text, MARKDOWN, body_start=start))
     assert all(chunk.start >= start for chunk in chunks)
     assert "".join("".join(chunk.text.split()) for chunk in chunks) == "".join(text[start:].split())
 
 
-def test_k5_the_same_document_gives_the_same_chunk_ids():
+@pytest.mark.covers("K5")
+def test_the_same_document_gives_the_same_chunk_ids():
     first, second = (chunked("# A\n\none\n\n# B\n\ntwo") for _ in range(2))
     assert [chunk.chunk_id for chunk in first] == [chunk.chunk_id for chunk in second] == ["d#0", "d#1"]
 
 
-def test_k5_markdown_headings_of_both_kinds_become_the_heading_path():
+@pytest.mark.covers("K5")
+def test_markdown_headings_of_both_kinds_become_the_heading_path():
     text = "intro\n\nTop\n===\n\nleft\n\n### Deep `code` *x*\n\nbelow\n\nNext\n---\n\nend\n"
     assert [(c.headings, c.heading_levels, c.text) for c in chunked(text)] == [
         ((), (), "intro"),
@@ -64,18 +69,21 @@ def test_k5_markdown_headings_of_both_kinds_become_the_heading_path():
     ]
 
 
-def test_k5_a_hash_inside_a_fence_is_no_heading():
+@pytest.mark.covers("K5")
+def test_a_hash_inside_a_fence_is_no_heading():
     chunks = chunked("# A\n\n```\n# not a heading\n```\n")
     assert [chunk.headings for chunk in chunks] == [("A",)]
 
 
-def test_k5_a_heading_without_text_goes_with_the_first_chunk_below_it():
+@pytest.mark.covers("K5")
+def test_a_heading_without_text_goes_with_the_first_chunk_below_it():
     chunks = chunked("# Guide\n\n## Install\n\npip\n\n## Empty\n\n## Use\n\nrun\n")
     assert [chunk.text for chunk in chunks] == ["# Guide\n\n## Install\n\npip", "## Empty", "## Use\n\nrun"]
     assert chunks[0].headings == ("Guide", "Install")
 
 
-def test_k5_a_fence_or_table_that_fits_is_not_split():
+@pytest.mark.covers("K5")
+def test_a_fence_or_table_that_fits_is_not_split():
     code = "```python\n" + "\n\n".join(f"line_{n} = {n}. # One. Two." for n in range(5)) + "\n```"
     table = "| a | b |\n|---|---|\n" + "\n".join(f"| {n} | One. Two. |" for n in range(8))
     text = f"# H\n\n{'Words here. ' * 9}\n\n{code}\n\n{'More words. ' * 9}\n\n{table}\n"
@@ -84,32 +92,37 @@ def test_k5_a_fence_or_table_that_fits_is_not_split():
     assert any(table in piece for piece in texts)
 
 
-def test_k5_a_fence_that_does_not_fit_is_cut_at_line_ends():
+@pytest.mark.covers("K5")
+def test_a_fence_that_does_not_fit_is_cut_at_line_ends():
     code = "```\n" + "\n".join(f"call({n}). Then(more)" for n in range(40)) + "\n```"
     assert all(line in code.split("\n") for c in chunked(code, max_chunk_size=100) for line in c.text.split("\n"))
 
 
-def test_k5_tiny_paragraphs_are_packed_and_long_ones_stand_alone():
+@pytest.mark.covers("K5")
+def test_tiny_paragraphs_are_packed_and_long_ones_stand_alone():
     tiny, long = "Short one.", "This is a longer paragraph. " * 4
     text = f"# H\n\n{tiny}\n\n{tiny}\n\n{long}\n\n{long}\n"
     texts = [c.text for c in chunked(text, max_chunk_size=200, min_chunk_size=60)]
     assert texts == [f"# H\n\n{tiny}\n\n{tiny}\n\n{long}".strip(), long.strip()]
 
 
-def test_k5_a_heading_is_not_left_alone_when_its_paragraph_is_too_long():
+@pytest.mark.covers("K5")
+def test_a_heading_is_not_left_alone_when_its_paragraph_is_too_long():
     chunks = chunked("# Heading\n\n" + "A sentence of some length. " * 40, max_chunk_size=200)
     assert chunks[0].text.startswith("# Heading\n\nA sentence")
     assert all(chunk.text.endswith("length.") for chunk in chunks)
 
 
-def test_fault_51_text_without_newlines_is_chunked():
+@pytest.mark.covers("fault 51")
+def test_text_without_newlines_is_chunked():
     chunks = chunked("One sentence stands here. " * 400, PLAIN_TEXT)
     assert len(chunks) > 10
     assert all(chunk.text.endswith("here.") for chunk in chunks)
     assert all(len(chunk.text) > 700 for chunk in chunks[:-1])
 
 
-def test_fault_51_text_without_newlines_and_sentences_is_chunked_at_spaces():
+@pytest.mark.covers("fault 51")
+def test_text_without_newlines_and_sentences_is_chunked_at_spaces():
     chunks = chunked("word " * 1000, PLAIN_TEXT)
     assert len(chunks) == 7
     assert {word for chunk in chunks for word in chunk.text.split()} == {"word"}
@@ -164,7 +177,8 @@ A.1.  "client_id" Syntax
 """
 
 
-def test_k5_numbered_headings_of_an_rfc_are_found_and_page_furniture_is_not():
+@pytest.mark.covers("K5")
+def test_numbered_headings_of_an_rfc_are_found_and_page_furniture_is_not():
     assert list(dict.fromkeys(chunk.headings for chunk in chunked(RFC, PLAIN_TEXT))) == [
         (),
         ("Table of Contents",),
@@ -176,12 +190,14 @@ def test_k5_numbered_headings_of_an_rfc_are_found_and_page_furniture_is_not():
     ]
 
 
-def test_k5_a_numbered_list_is_not_taken_for_headings():
+@pytest.mark.covers("K5")
+def test_a_numbered_list_is_not_taken_for_headings():
     chunks = chunked("1. Open the door\n\n2. Walk in\n\n3. Close it\n\nDone at last.", PLAIN_TEXT)
     assert [chunk.headings for chunk in chunks] == [()]
 
 
-def test_k5_underlined_headings_have_levels_in_order_of_first_use():
+@pytest.mark.covers("K5")
+def test_underlined_headings_have_levels_in_order_of_first_use():
     text = "=====\nTitle\n=====\n\nPart\n----\n\ntext\n\nSub\n~~~\n\nmore\n\nPart 2\n------\n\nend\n"
     assert [chunk.headings for chunk in chunked(text, RESTRUCTURED_TEXT)] == [
         ("Title", "Part"),
@@ -190,7 +206,8 @@ def test_k5_underlined_headings_have_levels_in_order_of_first_use():
     ]
 
 
-def test_k4_the_identity_chunker_makes_the_whole_body_one_chunk():
+@pytest.mark.covers("K4")
+def test_the_identity_chunker_makes_the_whole_body_one_chunk():
     [chunk] = WholeTextChunker()(Document("d", "---\n# A\n\n" + "b. " * 500, MARKDOWN, body_start=4))
     assert (chunk.start, chunk.end, chunk.headings) == (4, 9 + 1500 - 1, ())
     assert WholeTextChunker()(Document("d", " \n ")) == []

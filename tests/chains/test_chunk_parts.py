@@ -36,8 +36,9 @@ def document(texts: list[str], media_type: str = PDF, between: str = "\n\n", **o
     return Document("d", between.join(texts), media_type, parts=tuple(parts), **others)
 
 
+@pytest.mark.covers("K5")
 @given(TEXTS, st.sampled_from([PDF, RECORDS, MARKDOWN, PLAIN_TEXT]), st.integers(1, 150), st.sampled_from(["", "\n\n"]))
-def test_k5_no_chunk_crosses_a_part_and_each_part_loses_no_visible_character(texts, media_type, size, between):
+def test_no_chunk_crosses_a_part_and_each_part_loses_no_visible_character(texts, media_type, size, between):
     made = document(texts, media_type, between)
     chunks = HeadingChunker(max_chunk_size=size)(made)
     assert [chunk.position for chunk in chunks] == list(range(len(chunks)))
@@ -52,8 +53,9 @@ def test_k5_no_chunk_crosses_a_part_and_each_part_loses_no_visible_character(tex
     assert chunks == sorted(chunks, key=lambda chunk: chunk.start)
 
 
+@pytest.mark.covers("K5")
 @given(TEXTS, st.integers(10, 150), st.data())
-def test_k5_marked_headings_are_the_only_ones_of_a_page_and_go_on_over_the_next(texts, size, data):
+def test_marked_headings_are_the_only_ones_of_a_page_and_go_on_over_the_next(texts, size, data):
     made = document(texts)
     marked, offset = [], 0
     for part in made.parts:
@@ -77,7 +79,8 @@ def test_k5_marked_headings_are_the_only_ones_of_a_page_and_go_on_over_the_next(
             assert set(chunk.headings) <= {heading.title for heading in marked}
 
 
-def test_k5_a_record_that_fits_is_one_chunk_and_a_long_one_is_cut_between_its_fields():
+@pytest.mark.covers("K5")
+def test_a_record_that_fits_is_one_chunk_and_a_long_one_is_cut_between_its_fields():
     short = "# no heading: x\n\nname: a\nnote: One. Two."
     long = "\n".join(f"field {number}: {'word ' * 8}".strip() for number in range(10))
     made = document([short, long, "  "], RECORDS)
@@ -87,14 +90,16 @@ def test_k5_a_record_that_fits_is_one_chunk_and_a_long_one_is_cut_between_its_fi
     assert [line for chunk in rest for line in chunk.text.split("\n")] == long.split("\n")
 
 
-def test_k5_a_record_with_long_fields_that_fits_is_still_one_chunk():
+@pytest.mark.covers("K5")
+def test_a_record_with_long_fields_that_fits_is_still_one_chunk():
     record = f"one: {'word ' * 20}\ntwo: {'word ' * 20}".strip()
     assert [
         chunk.text for chunk in HeadingChunker(max_chunk_size=220, min_chunk_size=50)(document([record], RECORDS))
     ] == [record]
 
 
-def test_k5_the_heading_path_goes_on_from_page_to_page():
+@pytest.mark.covers("K5")
+def test_the_heading_path_goes_on_from_page_to_page():
     made = document(["Intro\nOne\ntext a", "text b\nTwo\ntext c"])
     starts = [made.text.index("One"), made.text.index("Two")]
     headings = (Heading(starts[0], starts[0] + 3, 1, "One"), Heading(starts[1], starts[1] + 3, 2, "Two"))
@@ -107,7 +112,8 @@ def test_k5_the_heading_path_goes_on_from_page_to_page():
     ]
 
 
-def test_k5_running_text_of_a_page_is_cut_between_sentences_and_a_table_between_rows():
+@pytest.mark.covers("K5")
+def test_running_text_of_a_page_is_cut_between_sentences_and_a_table_between_rows():
     prose = "\n".join(["A sentence that goes on", "over two lines of the page."] * 20)
     # A full stop here and there makes no sentences of the rows.
     names = ["Pump Works. Rosemead" if number % 15 == 4 else "Seal Ltd Monterey" for number in range(60)]
@@ -118,14 +124,16 @@ def test_k5_running_text_of_a_page_is_cut_between_sentences_and_a_table_between_
     assert [row for text in texts[2] for row in text.split("\n")] == rows
 
 
+@pytest.mark.covers("fault 51")
 @pytest.mark.parametrize("mark", ["\n", " "])
-def test_fault_51_a_page_in_one_line_or_without_sentences_is_chunked(mark):
+def test_a_page_in_one_line_or_without_sentences_is_chunked(mark):
     chunks = HeadingChunker(max_chunk_size=100)(document([mark.join(["word"] * 200)]))
     assert len(chunks) > 9
     assert {word for chunk in chunks for word in chunk.text.split()} == {"word"}
 
 
-def test_k4_the_identity_chunker_makes_one_chunk_of_each_page_or_record():
+@pytest.mark.covers("K4")
+def test_the_identity_chunker_makes_one_chunk_of_each_page_or_record():
     made = document(["one\n\ntwo", " ", "three "])
     assert [(c.text, c.metadata, c.origin, c.position) for c in WholeTextChunker()(made)] == [
         ("one\n\ntwo", {"page": 1}, 0, 0),

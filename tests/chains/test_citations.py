@@ -69,22 +69,25 @@ def test_labels_in_code_or_around_it_are_no_labels():
     assert labels_in("a [2] `[1]` b [1`x`] ```\n[3]\n``` [2][4]") == [2, 4]
 
 
+@pytest.mark.covers("fault 3")
 @given(st.lists(st.sampled_from([*PIECES, RTL, "A rare word: zebra. "]), max_size=9).map("".join), st.integers(0, 99))
-def test_fault_03_offsets_point_at_the_quote_in_the_original(content, offset):
+def test_offsets_point_at_the_quote_in_the_original(content, offset):
     original = "x" * offset + content + "tail"
     [citation] = resolve_citations([1], "A zebra is rare [1].", {1: result(content, start=offset)}, question="")
     assert original[citation["start"] : citation["end"]] == citation["quote"]
     assert citation["quote"] in content
 
 
-def test_fault_03_the_quote_of_emoji_text_is_verbatim():
+@pytest.mark.covers("fault 3")
+def test_the_quote_of_emoji_text_is_verbatim():
     content = "Früher. 👩\u200d💻 ship cafe\u0301 code 🇫🇷 daily. Später."
     [citation] = resolve_citations([1], "They ship code [1].", {1: result(content, start=0)}, question="")
     assert citation["quote"] == "👩\u200d💻 ship cafe\u0301 code 🇫🇷 daily."
     assert content[citation["start"] : citation["end"]] == citation["quote"]
 
 
-def test_fault_04_a_citation_in_rtl_text_resolves_to_its_sentence():
+@pytest.mark.covers("fault 4")
+def test_a_citation_in_rtl_text_resolves_to_its_sentence():
     answer = "תוקף האסימון הוא שעה [1]."
     assert cited(answer) == [("תוקף האסימון הוא שעה .", (1,))]
     [citation] = resolve_citations([1], answer, {1: result(RTL, start=10)}, question="")
@@ -104,7 +107,8 @@ def test_labels_without_evidence_give_no_citation():
     assert [one["label"] for one in resolve_citations([2, 9, 1], "", {1: result(), 2: result()}, question="")] == [2, 1]
 
 
-def test_s3_the_quote_is_what_the_citing_sentence_speaks_of_else_what_was_asked():
+@pytest.mark.covers("S3")
+def test_the_quote_is_what_the_citing_sentence_speaks_of_else_what_was_asked():
     evidence = {1: result("Apples are red. Pears are green.")}
     [written] = resolve_citations([1], "Pears have a green skin [1].", evidence, question="apples")
     [asked] = resolve_citations([1], "", evidence, question="What colour are apples?")
@@ -118,6 +122,7 @@ def test_a_citation_carries_where_it_comes_from():
     assert (citation["section"], citation["title"], citation["url"]) == ("A > B", None, "u")
 
 
+@pytest.mark.covers("S3")
 @pytest.mark.parametrize(
     ("metadata", "section", "source"),
     [
@@ -132,12 +137,13 @@ def test_a_citation_carries_where_it_comes_from():
         ({}, "id-1", "id-1"),
     ],
 )
-def test_s3_a_reference_names_the_section_or_the_document(metadata, section, source):
+def test_a_reference_names_the_section_or_the_document(metadata, section, source):
     assert reference(result(**metadata), "section") == section
     assert reference(result(**metadata), "source") == source
 
 
-def test_k5_a_citation_of_what_a_model_wrote_says_so_and_spans_what_it_was_made_from():
+@pytest.mark.covers("K5")
+def test_a_citation_of_what_a_model_wrote_says_so_and_spans_what_it_was_made_from():
     evidence = {1: result("Keep it short. Show one number.", start=488, end=900, derived=True)}
     [citation] = resolve_citations([1], "Show one number [1].", evidence, question="")
     assert citation["quote"] == "Show one number."
@@ -208,7 +214,8 @@ def test_support_is_lexical_it_sees_neither_swapped_roles_nor_negation(blind):
     assert support(blind, {1: result("The server sends a token to the client.")}) == pytest.approx(1)
 
 
-def test_v1_the_quote_of_a_label_is_the_sentence_that_the_shared_score_finds():
+@pytest.mark.covers("V1")
+def test_the_quote_of_a_label_is_the_sentence_that_the_shared_score_finds():
     content = (
         "The server keeps the long list of every token, client, scope, grant and limit that an operator may ever need. "
         "A client refreshes its token."
@@ -218,7 +225,8 @@ def test_v1_the_quote_of_a_label_is_the_sentence_that_the_shared_score_finds():
     assert citation["quote"] == "A client refreshes its token."
 
 
-def test_fault_02_an_answer_that_cites_one_label_ten_thousand_times_is_resolved():
+@pytest.mark.covers("fault 2")
+def test_an_answer_that_cites_one_label_ten_thousand_times_is_resolved():
     evidence = {1: SourceResult("Access tokens live one hour. " * 50, "1", "docs", "memory")}
     written = " ".join(f"Tokens number {number} live [1]." for number in range(10_000))
     [citation] = resolve_citations([1], written, evidence, question="?")

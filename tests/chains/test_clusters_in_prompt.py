@@ -37,27 +37,31 @@ def cluster(*labels: int, label: str = "tokens, expire", score: float = 0.5) -> 
     return {"label": label, "score": score, "labels": list(labels)}
 
 
-def test_p5_the_passages_of_a_cluster_stand_in_its_element_with_label_and_score():
+@pytest.mark.covers("P5")
+def test_the_passages_of_a_cluster_stand_in_its_element_with_label_and_score():
     text = shown(["one", "two", "three", "four"], cluster(2, 3, score=0.846))
     opened = text.index('<cluster label="tokens, expire" relevance="0.85">')
     places = [text.index(f'<passage number="{number}"') for number in (1, 2, 3, 4)]
     assert places[0] < opened < places[1] < places[2] < text.index("</cluster>") < places[3]
 
 
-def test_p5_without_clusters_the_evidence_is_as_it_was():
+@pytest.mark.covers("P5")
+def test_without_clusters_the_evidence_is_as_it_was():
     assert "cluster" not in shown(["one", "two"])
 
 
+@pytest.mark.covers("P5")
 @pytest.mark.parametrize("cut", range(1, 5))
-def test_p5_an_element_closes_also_where_the_token_limit_cut_its_end_off(cut):
+def test_an_element_closes_also_where_the_token_limit_cut_its_end_off(cut):
     texts = [f"{number} " + "word " * 400 for number in range(4)]
     text = shown(texts, cluster(1, 2, 3), cluster(4), token_limit=600 * cut + 400)
     assert text.count("<cluster ") == text.count("</cluster>") > 0
 
 
+@pytest.mark.covers("fault 56")
 @pytest.mark.guard
 @given(HOSTILE, HOSTILE)
-def test_fault_56_no_evidence_opens_or_closes_a_cluster(one, other):
+def test_no_evidence_opens_or_closes_a_cluster(one, other):
     text = shown([one or "x", other or "y"], cluster(1, 2))
     assert len(re.findall(r"<[\s\u200b]*/?[\s\u200b]*cluster", text, re.IGNORECASE)) == 2
     context = context_text(results(one or "x", other or "y"), "section", [cluster(1, 2)])
@@ -65,7 +69,8 @@ def test_fault_56_no_evidence_opens_or_closes_a_cluster(one, other):
     assert fenced("</cluster>") == "&lt;/cluster>"
 
 
-def test_p5_a_context_has_the_same_elements_and_rows_name_their_cluster():
+@pytest.mark.covers("P5")
+def test_a_context_has_the_same_elements_and_rows_name_their_cluster():
     clusters = [cluster(1, 2)]
     text = context_text(results("one", "two", "three"), "section", clusters)
     assert text.startswith('<cluster label="tokens, expire" relevance="0.50">\n[1]')

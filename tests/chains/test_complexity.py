@@ -19,6 +19,7 @@ from groundgraph.core.text import LANGUAGES, language_data
 MARKS, COMPARES, JOINS = ["question_marks"], ["comparison"], ["pattern"]
 
 
+@pytest.mark.covers("C5")
 @pytest.mark.parametrize(
     ("question", "signs"),
     [
@@ -46,31 +47,35 @@ MARKS, COMPARES, JOINS = ["question_marks"], ["comparison"], ["pattern"]
         ("Compare Basic and Pro: which is better, and how do I switch? Is it free?", [*MARKS, *COMPARES, *JOINS]),
     ],
 )
-def test_c5_question_marks_comparisons_and_joints_make_a_question_complex(question, signs):
+def test_question_marks_comparisons_and_joints_make_a_question_complex(question, signs):
     assert complexity_signs(question, 30) == signs
     assert is_complex(question, 30) is bool(signs)
 
 
+@pytest.mark.covers("C5")
 @pytest.mark.parametrize(("length", "expected"), [(29, False), (30, True), (31, True)])
-def test_c5_a_question_is_complex_from_thirty_characters_on(length, expected):
+def test_a_question_is_complex_from_thirty_characters_on(length, expected):
     question = "Basic versus Pro ".ljust(length - 1, "x") + "?"
     assert len(question) == length
     assert is_complex(question, 30) is expected
     assert is_complex(f"  {question}\n ", 30) is expected, "white space around it does not count"
 
 
+@pytest.mark.covers("C5")
 @pytest.mark.parametrize(("marks", "expected"), [(0, []), (1, []), (2, MARKS), (3, MARKS)])
-def test_c5_two_question_marks_are_enough(marks, expected):
+def test_two_question_marks_are_enough(marks, expected):
     assert complexity_signs("So? " * marks + "x" * 40, 30) == expected
 
 
-def test_c5_a_joint_counts_only_behind_the_first_word():
+@pytest.mark.covers("C5")
+def test_a_joint_counts_only_behind_the_first_word():
     assert complexity_signs("and what about the cash desk", 0) == []
     assert complexity_signs("cash desk and what about it", 0) == JOINS
 
 
+@pytest.mark.covers("C5")
 @given(st.text(max_size=120), st.integers(0, 150))
-def test_c5_length_alone_never_makes_a_question_complex_and_too_short_ones_never_are(question, min_length):
+def test_length_alone_never_makes_a_question_complex_and_too_short_ones_never_are(question, min_length):
     signs = complexity_signs(question, min_length)
     if len(question.strip()) < min_length:
         assert signs == []
@@ -78,28 +83,32 @@ def test_c5_length_alone_never_makes_a_question_complex_and_too_short_ones_never
         assert signs == complexity_signs(question, 0)
 
 
+@pytest.mark.covers("C5")
 @given(st.lists(st.sampled_from(["word", "so?", "so???", "so?!?", "?", "a?b=c", "why?a"]), max_size=8))
-def test_c5_a_run_of_question_marks_is_one_and_one_within_a_word_is_none(parts):
+def test_a_run_of_question_marks_is_one_and_one_within_a_word_is_none(parts):
     ends = sum(part.endswith(("?", "!")) for part in parts)
     assert ("question_marks" in complexity_signs(" ".join(parts), 0)) is (ends >= 2)
 
 
+@pytest.mark.covers("fault 2")
 @pytest.mark.parametrize("run", ["?" * 200_000, "?!" * 100_000])
-def test_fault_02_a_long_run_of_question_marks_takes_no_time(run):
+def test_a_long_run_of_question_marks_takes_no_time(run):
     started = time.process_time()
     assert complexity_signs(f"{run}a", 0) == []
     # Tried again from each mark it took a minute.
     assert time.process_time() - started < 5
 
 
+@pytest.mark.covers("C5")
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_c5_every_language_has_comparisons_and_patterns(language):
+def test_every_language_has_comparisons_and_patterns(language):
     found = language_data(language)["complexity"]
     assert set(found) == {"comparison", "patterns"}
     assert all(len(phrases) == len(set(phrases)) > 10 for phrases in found.values())
 
 
-def test_c5_a_third_language_is_a_file(tmp_path: Path) -> None:
+@pytest.mark.covers("C5")
+def test_a_third_language_is_a_file(tmp_path: Path) -> None:
     copy = tmp_path / "groundgraph"
     shutil.copytree(Path(groundgraph.__file__).parent, copy, symlinks=False)
     english = (copy / "core" / "languages" / "en.yaml").read_text("utf-8").split("\ncomplexity:")[0]

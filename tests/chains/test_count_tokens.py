@@ -11,25 +11,29 @@ from groundgraph.chains.count_tokens import TokenCounter, estimated_tokens
 from groundgraph.testing import ScriptedChatModel
 
 
-def test_p9_a_model_with_a_counter_of_its_own_counts():
+@pytest.mark.covers("P9")
+def test_a_model_with_a_counter_of_its_own_counts():
     counter = TokenCounter(ScriptedChatModel("x"))
     assert counter.method == "model"
     assert counter("three whole words") == 3
 
 
+@pytest.mark.covers("P9")
 @pytest.mark.parametrize("model", [None, FakeListChatModel(responses=[])])
-def test_p9_langchains_stand_in_is_no_counter_of_the_models_own(model):
+def test_langchains_stand_in_is_no_counter_of_the_models_own(model):
     counter = TokenCounter(model)
     assert counter.method == "estimate"
     assert counter("a" * 40) == 10
 
 
-def test_p9_a_function_that_counts_can_be_given_to_a_model():
+@pytest.mark.covers("P9")
+def test_a_function_that_counts_can_be_given_to_a_model():
     counter = TokenCounter(FakeListChatModel(responses=[], custom_get_token_ids=lambda text: list(range(len(text)))))
     assert counter("abc") == 3
 
 
-def test_p9_a_counter_that_fails_is_asked_once():
+@pytest.mark.covers("P9")
+def test_a_counter_that_fails_is_asked_once():
     asked = []
 
     def failing(text: str) -> list[int]:
@@ -43,11 +47,13 @@ def test_p9_a_counter_that_fails_is_asked_once():
     assert counter.method == "estimate"
 
 
-def test_p9_cyrillic_takes_twice_as_many_tokens_as_latin_letters():
+@pytest.mark.covers("P9")
+def test_cyrillic_takes_twice_as_many_tokens_as_latin_letters():
     assert estimated_tokens("токенизация" * 4) == 2 * estimated_tokens("tokenizatio" * 4)
 
 
+@pytest.mark.covers("P9")
 @given(st.text(), st.text())
-def test_p9_two_texts_together_are_never_estimated_higher_than_apart(one, other):
+def test_two_texts_together_are_never_estimated_higher_than_apart(one, other):
     assert estimated_tokens(one + other) <= estimated_tokens(one) + estimated_tokens(other)
     assert estimated_tokens(one) >= len(one) / 4

@@ -18,6 +18,7 @@ def named(text: str, today: date = TODAY) -> list[tuple[str, str, bool]]:
     return [(str(one.first), str(one.last), one.year_said) for one in periods(text, today)]
 
 
+@pytest.mark.covers("I3")
 @pytest.mark.parametrize(
     ("text", "found"),
     [
@@ -42,7 +43,7 @@ def named(text: str, today: date = TODAY) -> list[tuple[str, str, bool]]:
         ("30 February", []),
     ],
 )
-def test_i3_a_text_names_days_months_years_and_what_depends_on_the_day(text, found):
+def test_a_text_names_days_months_years_and_what_depends_on_the_day(text, found):
     assert named(text) == found
 
 
@@ -62,6 +63,7 @@ def days(text: str, given_: dict, *, today: date = TODAY, **ground) -> dict:
     return grounded_days(given_, DateGround(text, today, **ground))[0]
 
 
+@pytest.mark.covers("I3")
 @pytest.mark.parametrize(
     ("text", "proposed", "kept"),
     [
@@ -95,35 +97,40 @@ def days(text: str, given_: dict, *, today: date = TODAY, **ground) -> dict:
         ("critical ones", {"gt": "soon"}, {}),
     ],
 )
-def test_i3_a_date_must_occur_in_the_message(text, proposed, kept):
+def test_a_date_must_occur_in_the_message(text, proposed, kept):
     assert days(text, proposed) == kept
 
 
-def test_i3_a_year_of_the_conversation_is_believed():
+@pytest.mark.covers("I3")
+def test_a_year_of_the_conversation_is_believed():
     assert days("after March", {"gte": "2024-03-01"}, years={2024}) == {"gte": "2024-03-01"}
 
 
-def test_i3_a_field_that_skips_grounding_takes_every_date():
+@pytest.mark.covers("I3")
+def test_a_field_that_skips_grounding_takes_every_date():
     assert days("anything", {"gte": "2024-03-01"}, anything=True) == {"gte": "2024-03-01"}
     assert days("anything", {"gte": "March"}, anything=True) == {"gte": "2026-03-01"}
     assert days("anything", {"gte": "soon"}, anything=True) == {}
 
 
+@pytest.mark.covers("I3")
 @given(st.text(max_size=30), st.text(max_size=30), st.sampled_from(["eq", "gte", "gt", "lte", "lt", "not"]))
-def test_i3_whatever_is_kept_is_an_iso_day(text, value, operator):
+def test_whatever_is_kept_is_an_iso_day(text, value, operator):
     for found in days(text, {operator: value}).values():
         date.fromisoformat(found)
 
 
+@pytest.mark.covers("I3")
 @pytest.mark.parametrize("text", ["5000 years ago", "in the last 9999 years"])
 @pytest.mark.parametrize("value", ["5000 years ago", "0001-01-01", "2026-03-01"])
-def test_i3_the_first_day_that_there_is_has_none_before_it(text, value):
+def test_the_first_day_that_there_is_has_none_before_it(text, value):
     new_year = DateGround(text, date(2026, 1, 1))
     found, _ = grounded_days({"gte": value}, new_year)
     assert found in ({}, {"gte": "0001-01-01"})
 
 
-def test_fault_2_a_text_of_dates_names_each_once_and_not_more_than_so_many():
+@pytest.mark.covers("fault 2")
+def test_a_text_of_dates_names_each_once_and_not_more_than_so_many():
     today = date(2026, 11, 21)
     assert len(periods("in March " * 500, today)) == 1
     log = " ".join(f"{number % 28 + 1}.{number % 12 + 1}.{1900 + number % 120}" for number in range(1000))

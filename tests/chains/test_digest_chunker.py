@@ -21,7 +21,8 @@ def chunker(choice="digest", model=None, **base):
     return ingest_chains(settings, "documents", model=model).chunker
 
 
-async def test_k5_each_paragraph_is_a_derived_chunk_that_spans_what_it_was_made_from():
+@pytest.mark.covers("K5")
+async def test_each_paragraph_is_a_derived_chunk_that_spans_what_it_was_made_from():
     model = ScriptedChatModel(
         rules=[Rule("Be brief", "Keep it short.\n\nLeave things out."), Rule("Show numbers", "Numbers help.")]
     )
@@ -38,7 +39,8 @@ async def test_k5_each_paragraph_is_a_derived_chunk_that_spans_what_it_was_made_
     assert "worth keeping" in model.calls[0].messages[0].text
 
 
-async def test_k5_what_is_made_from_a_page_keeps_the_page():
+@pytest.mark.covers("K5")
+async def test_what_is_made_from_a_page_keeps_the_page():
     pages = Document("a.pdf", "One.\fTwo.", PDF, parts=(Part(0, 4, {"page": 1}), Part(5, 9, {"page": 2})))
     chunks = await call_chain(chunker(model=ScriptedChatModel("A thing.")), pages)
     assert [(chunk.metadata, chunk.origin, chunk.start) for chunk in chunks] == [
@@ -47,7 +49,8 @@ async def test_k5_what_is_made_from_a_page_keeps_the_page():
     ]
 
 
-async def test_k5_a_long_document_is_read_stretch_by_stretch():
+@pytest.mark.covers("K5")
+async def test_a_long_document_is_read_stretch_by_stretch():
     model = ScriptedChatModel("A thing.")
     long = Document("d", "All work and no play. " * 100)
     chunks = await call_chain(chunker({"name": "digest", "stretch_chars": 500}, model), long)
@@ -55,11 +58,13 @@ async def test_k5_a_long_document_is_read_stretch_by_stretch():
     assert await call_chain(chunker(model=ScriptedChatModel("A thing.")), long) != chunks
 
 
-async def test_k5_a_document_without_anything_worth_keeping_gives_no_chunk():
+@pytest.mark.covers("K5")
+async def test_a_document_without_anything_worth_keeping_gives_no_chunk():
     assert await call_chain(chunker(model=ScriptedChatModel("NONE.")), ARTICLE) == []
     assert await call_chain(chunker(model=ScriptedChatModel("NONE")), Document("d", "  ")) == []
 
 
+@pytest.mark.covers("K5")
 @pytest.mark.parametrize(
     ("reply", "told"),
     [
@@ -71,22 +76,25 @@ async def test_k5_a_document_without_anything_worth_keeping_gives_no_chunk():
         ("", []),
     ],
 )
-def test_k5_replies_are_read_leniently(reply, told):
+def test_replies_are_read_leniently(reply, told):
     assert paragraphs(reply) == told
 
 
-def test_k5_without_a_model_the_document_is_cut():
+@pytest.mark.covers("K5")
+def test_without_a_model_the_document_is_cut():
     assert chunker() == HeadingChunker(800)
     assert chunker(chunker={"max_chunk_size": 300}) == HeadingChunker(300)
 
 
-async def test_k5_a_failing_model_is_an_error_of_the_document():
+@pytest.mark.covers("K5")
+async def test_a_failing_model_is_an_error_of_the_document():
     model = ScriptedChatModel(["Fine.", Reply(status=400)])
     with pytest.raises(ModelError):
         await call_chain(chunker(model=model), ARTICLE)
 
 
-def test_k1_the_signature_follows_the_options():
+@pytest.mark.covers("K1")
+def test_the_signature_follows_the_options():
     model = ScriptedChatModel("x")
     choices = ["document", "digest", {"name": "digest", "stretch_chars": 500}, "identity"]
     assert len({chunker(choice, model).signature for choice in choices}) == len(choices)

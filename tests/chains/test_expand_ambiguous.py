@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
@@ -17,33 +18,39 @@ TALK = [
 ]
 
 
-def test_i5_the_most_frequent_words_come_first_and_then_those_said_last():
+@pytest.mark.covers("I5")
+def test_the_most_frequent_words_come_first_and_then_those_said_last():
     assert expanded("Tell me more", TALK, include_assistant=False) == ("oauth refresh tokens expire grant Tell me more")
 
 
-def test_i5_numbers_and_names_come_before_all_others_and_asking_words_are_none():
+@pytest.mark.covers("I5")
+def test_numbers_and_names_come_before_all_others_and_asking_words_are_none():
     said = [HumanMessage("How often is pump 17 serviced in Tver, and how often is the pump greased?")]
     assert expanded("Tell me more", said, include_assistant=False) == "17 tver pump serviced greased Tell me more"
 
 
-def test_i5_the_assistants_words_count_only_when_they_are_included():
+@pytest.mark.covers("I5")
+def test_the_assistants_words_count_only_when_they_are_included():
     assert "implicit" in expanded("Tell me more", TALK[1:2], include_assistant=True)
     assert expanded("Tell me more", TALK[1:2], include_assistant=False) == "Tell me more"
 
 
-def test_i5_a_listing_of_evidence_below_an_answer_is_not_what_the_assistant_said():
+@pytest.mark.covers("I5")
+def test_a_listing_of_evidence_below_an_answer_is_not_what_the_assistant_said():
     answer = AIMessage("Four flows.\nSources: unrelated pumps", response_metadata={"body_chars": 11})
     assert expanded("More?", [answer], include_assistant=True) == "four flows More?"
 
 
-def test_i5_no_word_is_given_twice_and_forms_of_a_word_count_as_one():
+@pytest.mark.covers("I5")
+def test_no_word_is_given_twice_and_forms_of_a_word_count_as_one():
     found = keywords(["token token", "the tokens of a grant"], without="Which grants are meant by this?")
     assert found == ["tokens"]
     assert keywords(["Насосы и насосов"], without="что ещё") == ["насосы"]
 
 
+@pytest.mark.covers("I5")
 @given(st.lists(st.text(alphabet="abcde что ofthe12 -"), max_size=4), st.text(alphabet="abcde что of12 "))
-def test_i5_keywords_are_few_distinct_and_new(texts, message):
+def test_keywords_are_few_distinct_and_new(texts, message):
     found = keywords(texts, without=message)
     stemmed = [stem(word) for word in found]
     assert len(found) <= MAX_KEYWORDS

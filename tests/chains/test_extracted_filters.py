@@ -32,13 +32,15 @@ def kinds(message: str, proposed: object, **options) -> list[tuple[str, str]]:
     return [(one["field"], one["kind"]) for one in extract(message, proposed, **options).dropped]
 
 
-def test_i2_critical_incidents_after_march_is_a_typed_filter():
+@pytest.mark.covers("I2")
+def test_critical_incidents_after_march_is_a_typed_filter():
     proposed = {"incidents": {"severity": "critical", "date": {"gt": "March"}}}
     assert kept("critical incidents after March", proposed) == {
         "incidents": {"severity": "critical", "date": {"gt": "2026-03-31"}}
     }
 
 
+@pytest.mark.covers("I2")
 @pytest.mark.parametrize(
     ("message", "field", "proposed", "condition"),
     [
@@ -65,10 +67,11 @@ def test_i2_critical_incidents_after_march_is_a_typed_filter():
         ("resolved ones", "resolved", {"contains": True}, True),
     ],
 )
-def test_i2_equality_sets_ranges_and_dates_become_conditions(message, field, proposed, condition):
+def test_equality_sets_ranges_and_dates_become_conditions(message, field, proposed, condition):
     assert kept(message, {"incidents": {field: proposed}}) == {"incidents": {field: condition}}
 
 
+@pytest.mark.covers("fault 25")
 @pytest.mark.parametrize(
     ("message", "proposed", "dropped"),
     [
@@ -95,36 +98,40 @@ def test_i2_equality_sets_ranges_and_dates_become_conditions(message, field, pro
         ("x", [1], ("filters", "value")),
     ],
 )
-def test_fault_25_what_is_not_declared_not_a_value_or_not_said_is_dropped_and_told(message, proposed, dropped):
+def test_what_is_not_declared_not_a_value_or_not_said_is_dropped_and_told(message, proposed, dropped):
     held = {"incidents": {"tenant"}}
     found = extract(message, proposed, held=held)
     assert found.filters == {} or dropped[0] == "incidents.severity"
     assert dropped in kinds(message, proposed, held=held)
 
 
+@pytest.mark.covers("I2")
 @pytest.mark.parametrize(
     "empty", [None, "", [], {}, {"incidents": None}, {"incidents": {"severity": None, "date": {}}}]
 )
-def test_i2_a_field_that_a_model_fills_with_nothing_is_nothing(empty):
+def test_a_field_that_a_model_fills_with_nothing_is_nothing(empty):
     found = extract("critical", empty)
     assert (found.filters, found.dropped) == ({}, [])
 
 
-def test_i2_a_field_without_its_source_holds_for_every_source_that_declares_it():
+@pytest.mark.covers("I2")
+def test_a_field_without_its_source_holds_for_every_source_that_declares_it():
     assert kept("critical ones", {"severity": "critical"}) == {
         "incidents": {"severity": "critical"},
         "cases": {"severity": "critical"},
     }
 
 
-def test_i3_an_annotation_of_a_field_chooses():
+@pytest.mark.covers("I3")
+def test_an_annotation_of_a_field_chooses():
     schemas = {"s": SourceSchema("s", {"area": {"type": "string", "x-extraction": {"grounding": "skip"}}})}
     assert kept("anything", {"s": {"area": "north"}}, schemas=schemas) == {"s": {"area": "north"}}
     schemas = {"s": SourceSchema("s", {"day": {"type": "date", "x-extraction": {"grounding": "skip"}}})}
     assert kept("anything", {"s": {"day": "2020-01-01"}}, schemas=schemas) == {"s": {"day": "2020-01-01"}}
 
 
-def test_fault_58_a_value_stays_a_value():
+@pytest.mark.covers("fault 58")
+def test_a_value_stays_a_value():
     hostile = "'; DROP TABLE incidents; --"
     assert kept(f"owned by {hostile}", {"incidents": {"owner": hostile}}) == {"incidents": {"owner": hostile}}
 
@@ -146,9 +153,10 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.covers("I2")
 @pytest.mark.guard
 @given(JSON, st.sampled_from(["critical incidents after March by Maria", "", "5 minor ones"]))
-def test_i2_whatever_is_proposed_only_declared_and_valid_conditions_come_out(proposed, message):
+def test_whatever_is_proposed_only_declared_and_valid_conditions_come_out(proposed, message):
     found = extract(message, proposed, held={"incidents": {"tenant"}})
     for source, conditions in found.filters.items():
         schema = SCHEMAS[source]
@@ -162,7 +170,8 @@ def test_what_is_shown_of_a_value_is_short(value):
     assert len(shown(value)) <= 200
 
 
-def test_fault_25_a_reply_full_of_values_is_looked_at_up_to_a_bound():
+@pytest.mark.covers("fault 25")
+def test_a_reply_full_of_values_is_looked_at_up_to_a_bound():
     fields = {f"field{number}": {"type": "string"} for number in range(20)}
     schemas = {"s": SourceSchema("s", fields)}
     proposed = {"s": {name: [f"word{number}" for number in range(60)] for name in fields}}

@@ -32,9 +32,10 @@ async def streamed(model: GatedChatModel) -> list:
     return [chunk async for chunk in model.astream("question")]
 
 
+@pytest.mark.covers("T7")
 @pytest.mark.guard
 @given(st.lists(st.sampled_from(PIECES)), st.sampled_from(["", "Before. "]), st.sampled_from(["", " After."]))
-async def test_t7_what_is_streamed_equals_what_is_returned_and_recorded(pieces, prefix, suffix):
+async def test_what_is_streamed_equals_what_is_returned_and_recorded(pieces, prefix, suffix):
     first, second = (gated(Reply(chunks=pieces), prefix=prefix, suffix=suffix) for _ in range(2))
     text = reply = ""
     with suppress(ModelError):
@@ -47,12 +48,14 @@ async def test_t7_what_is_streamed_equals_what_is_returned_and_recorded(pieces, 
     assert text.endswith(suffix) or not text
 
 
-async def test_t7_every_piece_and_the_reply_have_the_id_of_the_answer():
+@pytest.mark.covers("T7")
+async def test_every_piece_and_the_reply_have_the_id_of_the_answer():
     assert {chunk.id for chunk in await streamed(gated("One two three [1]."))} == {"answer-1"}
     assert (await gated("One [1].").ainvoke("q")).id == "answer-1"
 
 
-async def test_t9_usage_is_recorded_but_not_forwarded_so_that_it_counts_once():
+@pytest.mark.covers("T9")
+async def test_usage_is_recorded_but_not_forwarded_so_that_it_counts_once():
     model = gated(Reply("One [1].", usage=(7, 3)))
     chunks = await streamed(model)
     assert all(chunk.usage_metadata is None for chunk in chunks)
@@ -62,7 +65,8 @@ async def test_t9_usage_is_recorded_but_not_forwarded_so_that_it_counts_once():
     assert (whole.written.input_tokens, whole.written.output_tokens) == (7, 3)
 
 
-async def test_fault_26_and_29_labels_and_thoughts_are_gone_from_the_stream():
+@pytest.mark.covers("fault 26", "fault 29")
+async def test_labels_and_thoughts_are_gone_from_the_stream():
     model = gated(Reply(chunks=["<thi", "nk>no</think>", " Yes [", "1] and [", "9", "]."]))
     assert "".join(chunk.text for chunk in await streamed(model)) == "Yes [1] and."
     assert model.written.removed == [9]
@@ -77,8 +81,9 @@ async def test_prefix_and_suffix_stand_around_text_only():
     assert empty.written.text == ""
 
 
+@pytest.mark.covers("fault 19")
 @pytest.mark.parametrize("text", ["", " \n", "<think>hm</think>", "[9]"])
-async def test_fault_19_an_empty_completion_fails_alike_streamed_or_not(text):
+async def test_an_empty_completion_fails_alike_streamed_or_not(text):
     for call in (streamed, lambda model: model.ainvoke("q")):
         with pytest.raises(ModelError, match="wrote nothing"):
             await call(gated(text))
@@ -90,8 +95,9 @@ async def test_what_the_model_wrote_is_told_from_the_suffix():
     assert model.written.text[: model.written.by_model] == "Text."
 
 
+@pytest.mark.covers("T9")
 @pytest.mark.parametrize("chunks", [["Text. " + "[9]" * 200_000], ["Text. ", *["[9] "] * 1000]])
-async def test_t9_what_the_gate_takes_out_counts_too_and_one_piece_is_cut_as_well(chunks):
+async def test_what_the_gate_takes_out_counts_too_and_one_piece_is_cut_as_well(chunks):
     model = gated(Reply(chunks=chunks), max_output_tokens=100)
     await streamed(model)
     assert model.written.finish == "length"
@@ -101,8 +107,9 @@ async def test_t9_what_the_gate_takes_out_counts_too_and_one_piece_is_cut_as_wel
     assert whole.written.finish == "length"
 
 
+@pytest.mark.covers("fault 77")
 @pytest.mark.parametrize(("length", "beside"), [(100, False), (100_000, True)])
-async def test_fault_77_a_long_piece_passes_the_gate_beside_the_event_loop(length, beside):
+async def test_a_long_piece_passes_the_gate_beside_the_event_loop(length, beside):
     threads = []
 
     class Watched(AnswerGate):
@@ -117,35 +124,40 @@ async def test_fault_77_a_long_piece_passes_the_gate_beside_the_event_loop(lengt
     assert [thread is not threading.main_thread() for thread in threads] == [beside]
 
 
-async def test_t9_max_output_tokens_stops_a_model_that_does_not():
+@pytest.mark.covers("T9")
+async def test_max_output_tokens_stops_a_model_that_does_not():
     model = gated(Reply(chunks=["word "] * 1000), max_output_tokens=10)
     text = "".join(chunk.text for chunk in await streamed(model))
     assert 40 <= len(text) <= 50
     assert model.written.finish == "length"
 
 
+@pytest.mark.covers("fault 20", "fault 21")
 @pytest.mark.parametrize(("reason", "finish"), [("stop", "stop"), ("length", "length"), ("content_filter", "refusal")])
-async def test_fault_20_and_21_the_reason_for_the_end_is_recorded(reason, finish):
+async def test_the_reason_for_the_end_is_recorded(reason, finish):
     model = gated(Reply("Half a sent", finish_reason=reason))
     await streamed(model)
     assert model.written.finish == finish
 
 
-async def test_fault_20_a_refusal_beside_the_text_is_recorded():
+@pytest.mark.covers("fault 20")
+async def test_a_refusal_beside_the_text_is_recorded():
     model = gated(Reply("", refusal="I cannot help with that."))
     with pytest.raises(ModelError):
         await streamed(model)
     assert model.written.refusal == "I cannot help with that."
 
 
-async def test_fault_72_what_was_written_before_a_failure_is_known():
+@pytest.mark.covers("fault 72")
+async def test_what_was_written_before_a_failure_is_known():
     model = gated(Reply(chunks=["One ", "two ", "three"], error_after=2))
     with pytest.raises(ConnectionError):
         await streamed(model)
     assert model.written.text == "One two"
 
 
-async def test_fault_72_what_waits_in_the_gate_when_the_model_fails_is_streamed_and_kept():
+@pytest.mark.covers("fault 72")
+async def test_what_waits_in_the_gate_when_the_model_fails_is_streamed_and_kept():
     model = gated(Reply(chunks=["One ", "two www.evil", ".com/S", "three"], error_after=3))
     pieces = []
 
@@ -159,7 +171,8 @@ async def test_fault_72_what_waits_in_the_gate_when_the_model_fails_is_streamed_
     assert model.written.removed_links == ["www[.]evil[.]com/S"]
 
 
-async def test_fault_72_a_call_that_fails_before_anybody_saw_a_word_has_written_nothing():
+@pytest.mark.covers("fault 72")
+async def test_a_call_that_fails_before_anybody_saw_a_word_has_written_nothing():
     model = gated(Reply(chunks=["One", " "], error_after=1))
     with pytest.raises(ConnectionError):
         await streamed(model)
@@ -184,7 +197,8 @@ async def test_the_inner_call_is_tagged_so_that_it_is_not_streamed_twice():
     assert seen == [["nostream"]] * 2
 
 
-async def test_fault_74_a_slow_reader_holds_the_stream_back():
+@pytest.mark.covers("fault 74")
+async def test_a_slow_reader_holds_the_stream_back():
     backpressure = Backpressure(limit=2)
     token = current.set(backpressure)
     got = []

@@ -18,12 +18,14 @@ DECORATIONS = ["{}", "1. {}", "2) {}", "(3) {}", "- {}", "* {}", "• {}", '"{}"
 DECORATIONS += ["1. “{}”", "Запрос 2: {}", "  - {}  ", "- 'a' {}", "1: {}"]
 
 
+@pytest.mark.covers("I1")
 @pytest.mark.parametrize("decoration", DECORATIONS)
-def test_i1_numbers_bullets_and_quotes_are_taken_off(decoration):
+def test_numbers_bullets_and_quotes_are_taken_off(decoration):
     [query] = parse_queries(decoration.format("token lifetime"), 3)
     assert query.removeprefix("a' ") == "token lifetime"
 
 
+@pytest.mark.covers("I1")
 @pytest.mark.parametrize(
     ("reply", "queries"),
     [
@@ -44,12 +46,13 @@ def test_i1_numbers_bullets_and_quotes_are_taken_off(decoration):
         ("срок действия токена\r\nвремя жизни", ["срок действия токена", "время жизни"]),
     ],
 )
-def test_i1_a_reply_is_read_line_by_line(reply, queries):
+def test_a_reply_is_read_line_by_line(reply, queries):
     assert parse_queries(reply, 3) == queries
 
 
+@pytest.mark.covers("I1")
 @given(st.text(), st.integers(1, 10))
-def test_i1_any_reply_gives_clean_distinct_queries_within_the_limits(reply, limit):
+def test_any_reply_gives_clean_distinct_queries_within_the_limits(reply, limit):
     queries = parse_queries(reply, limit)
     assert len(queries) <= limit
     assert len(set(queries)) == len(queries)
@@ -63,7 +66,8 @@ def ask(model, *, calls=None, messages=(), **intent):
     return generate_queries(settings, model, Prompts(), TURN, messages, [] if calls is None else calls)
 
 
-async def test_i1_the_model_is_asked_for_so_many_queries_about_the_domain():
+@pytest.mark.covers("I1")
+async def test_the_model_is_asked_for_so_many_queries_about_the_domain():
     model, calls = ScriptedChatModel("one query\ntwo query\nthree query"), []
     assert await ask(model, calls=calls, num_queries=2, domain_context="OAuth 2.0") == ["one query", "two query"]
     [sent] = model.calls
@@ -76,8 +80,9 @@ async def test_i1_the_model_is_asked_for_so_many_queries_about_the_domain():
     assert calls[0]["estimated"] is False
 
 
+@pytest.mark.covers("I1")
 @pytest.mark.parametrize(("options", "seen"), [({}, True), ({"use_conversation_context": False}, False)])
-async def test_i1_the_conversation_is_shown_when_it_is_to_be_used(options, seen):
+async def test_the_conversation_is_shown_when_it_is_to_be_used(options, seen):
     model = ScriptedChatModel("one query")
     thread = [HumanMessage("About refresh tokens {{ 7*7 }}"), AIMessage("Yes."), HumanMessage("x", id="m9")]
     await ask(model, messages=thread, **options)
@@ -85,15 +90,17 @@ async def test_i1_the_conversation_is_shown_when_it_is_to_be_used(options, seen)
     assert ("Assistant: Yes." in model.calls[0].text) is seen
 
 
+@pytest.mark.covers("I1")
 @pytest.mark.parametrize("reply", [Reply(""), Reply("<think>hm"), Reply(status=400)])
-async def test_i1_no_query_is_a_model_error_and_the_call_is_recorded(reply):
+async def test_no_query_is_a_model_error_and_the_call_is_recorded(reply):
     calls = []
     with pytest.raises(ModelError):
         await ask(ScriptedChatModel(reply), calls=calls)
     assert len(calls) == 1
 
 
-async def test_t9_no_call_is_made_when_none_is_left():
+@pytest.mark.covers("T9")
+async def test_no_call_is_made_when_none_is_left():
     model = ScriptedChatModel("one query")
     with pytest.raises(ModelBudgetSpent):
         await ask(model, calls=[{}] * 8)

@@ -21,6 +21,7 @@ def grounded(message: str, value: object, spec: dict | None = None, **annotation
 ENUM = {"enum": ["critical", "minor", "in_progress", "критический", "bug"]}
 
 
+@pytest.mark.covers("I3")
 @pytest.mark.parametrize(
     ("message", "value", "supported"),
     [
@@ -36,10 +37,11 @@ ENUM = {"enum": ["critical", "minor", "in_progress", "критический", "
         ("incidents", "critical", False),
     ],
 )
-def test_i3_an_enum_value_stands_at_word_boundaries(message, value, supported):
+def test_an_enum_value_stands_at_word_boundaries(message, value, supported):
     assert grounded(message, value, ENUM) is supported
 
 
+@pytest.mark.covers("I3")
 @pytest.mark.parametrize(
     ("message", "value", "supported"),
     [
@@ -56,10 +58,11 @@ def test_i3_an_enum_value_stands_at_word_boundaries(message, value, supported):
         ("x", "   ", False),
     ],
 )
-def test_i3_a_string_shares_its_words_and_all_its_codes(message, value, supported):
+def test_a_string_shares_its_words_and_all_its_codes(message, value, supported):
     assert grounded(message, value) is supported
 
 
+@pytest.mark.covers("I3")
 @pytest.mark.parametrize(
     ("message", "value", "supported"),
     [
@@ -73,17 +76,19 @@ def test_i3_a_string_shares_its_words_and_all_its_codes(message, value, supporte
         ("some", 0, False),
     ],
 )
-def test_i3_a_number_must_occur(message, value, supported):
+def test_a_number_must_occur(message, value, supported):
     assert grounded(message, value, {"type": "number"}) is supported
 
 
-def test_i3_yes_and_no_need_a_word_of_the_field():
+@pytest.mark.covers("I3")
+def test_yes_and_no_need_a_word_of_the_field():
     spec = {"type": "boolean", "description": "whether it was resolved"}
     assert is_grounded("done", spec, PLAIN, False, UserWords("incidents that are not resolved"))
     assert not is_grounded("done", spec, PLAIN, True, UserWords("incidents of March"))
 
 
-def test_i3_annotations_choose_how_strict():
+@pytest.mark.covers("I3")
+def test_annotations_choose_how_strict():
     assert grounded("incidents", "critical", ENUM, grounding="skip")
     assert not grounded("by Maria", "Maria Lopez", grounding="exact")
     assert grounded("by Maria Lopez", "Maria Lopez", grounding="exact")
@@ -95,6 +100,7 @@ def test_i3_annotations_choose_how_strict():
     assert not grounded("мелкие инциденты", "critical", ENUM, cues={"critical": ["критический"]})
 
 
+@pytest.mark.covers("I3")
 @pytest.mark.parametrize(
     ("section", "message", "value", "annotation", "supported"),
     [
@@ -116,28 +122,31 @@ def test_i3_annotations_choose_how_strict():
         ("style", "Give me a hybrid answer", "hybrid", {}, True),
     ],
 )
-def test_i3_scope_and_style_need_a_cue_or_the_word(section, message, value, annotation, supported):
+def test_scope_and_style_need_a_cue_or_the_word(section, message, value, annotation, supported):
     assert is_meant(section, value, ExtractionAnnotation(**annotation), UserWords(message)) is supported
 
 
+@pytest.mark.covers("I3")
 @given(
     st.text(max_size=40),
     st.one_of(st.text(max_size=20), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans()),
     st.sampled_from([{}, {"grounding": "exact"}, {"grounding": "fuzzy"}]),
 )
-def test_i3_grounding_never_fails(message, value, annotation):
+def test_grounding_never_fails(message, value, annotation):
     said = UserWords(message)
     for spec in ({}, {"type": "number"}, {"enum": [value]}):
         assert is_grounded("f", spec, ExtractionAnnotation(**annotation), value, said) in (True, False)
 
 
+@pytest.mark.covers("I3")
 @given(st.text(alphabet="abc дом12 -", min_size=1, max_size=20).filter(lambda text: any(map(str.isalnum, text))))
-def test_i3_a_value_supports_itself(value):
+def test_a_value_supports_itself(value):
     assert UserWords(f"the {value} please").holds(value)
     assert grounded(f"the {value} please", value)
 
 
-def test_fault_2_the_numbers_of_a_long_message_are_found_in_a_time_that_grows_with_its_length():
+@pytest.mark.covers("fault 2")
+def test_the_numbers_of_a_long_message_are_found_in_a_time_that_grows_with_its_length():
     assert UserWords("1-" * 16_000).numbers == {1.0}
     # A tenth of a second; over two before the look for a digit had a bound.
     assert cpu_seconds(lambda: UserWords("1-" * 16_000).numbers) < 1.5

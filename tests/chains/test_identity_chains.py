@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,8 +34,9 @@ def result(text: str) -> SourceResult:
     return SourceResult(text, "1", "kb", "knowledge_base")
 
 
+@pytest.mark.covers("K4")
 @given(TEXTS)
-async def test_k4_a_whole_text_is_one_chunk_its_own_matching_and_qualifying_text(text):
+async def test_a_whole_text_is_one_chunk_its_own_matching_and_qualifying_text(text):
     chains = CHAINS
     document = Document("d", text)
     chunks = await call_chain(chains.chunker, document)
@@ -46,20 +48,23 @@ async def test_k4_a_whole_text_is_one_chunk_its_own_matching_and_qualifying_text
     assert not chains.matching_texts.generated
 
 
+@pytest.mark.covers("K4")
 @given(TEXTS, st.lists(st.tuples(TEXTS, SCORES), max_size=5))
-async def test_k4_query_order_and_matches_pass_through(query, found):
+async def test_query_order_and_matches_pass_through(query, found):
     matches = [Match(result(text), score) for text, score in found]
     assert await VerbatimQuery()(query) == query
     assert await IdentityReranker()(query, [match.result for match in matches]) == [1.0] * len(matches)
     assert await KeepEverything()(query, matches) == [True] * len(matches)
 
 
-def test_k4_identity_query_chains_are_nothing_at_all():
+@pytest.mark.covers("K4")
+def test_identity_query_chains_are_nothing_at_all():
     settings = load_settings({"chains": {"query": {**EVERYWHERE["query"], "candidates_count": 30}}})
     assert query_chains(settings) == IDENTITY
 
 
-def test_k4_the_signatures_do_not_change_from_run_to_run():
+@pytest.mark.covers("K4")
+def test_the_signatures_do_not_change_from_run_to_run():
     document = Document("d", "x")
     assert ContentAsMatchingText().signature == ContentAsMatchingText().signature == "identity 1"
     assert ContentAsQualifyingText().signature == "identity 1"

@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage
 from groundgraph.chains.judge_replies import graded_scores, probabilities
 
 
+@pytest.mark.covers("K6")
 @pytest.mark.parametrize(
     "reply",
     [
@@ -29,25 +30,28 @@ from groundgraph.chains.judge_replies import graded_scores, probabilities
         "2: 0\n1: 4",
     ],
 )
-def test_k6_grades_are_read_however_they_are_written(reply):
+def test_grades_are_read_however_they_are_written(reply):
     assert graded_scores(reply, 2) == [1.0, 0.0]
 
 
+@pytest.mark.covers("K6")
 @pytest.mark.parametrize("reply", ["", "yes", "1: 5\n2: -1", "0: 3\n3: 3", "{", "[[4], null]", '{"1": true, "2": "4"}'])
-def test_k6_what_is_no_grade_gives_none(reply):
+def test_what_is_no_grade_gives_none(reply):
     assert graded_scores(reply, 2) == [None, None]
 
 
+@pytest.mark.covers("K6")
 @pytest.mark.parametrize("reply", ["1-2: 0", "1 - 2 = 4", "1–12: 3", "1: not 4\n2: none of 3", "Not 1: 4"])
-def test_k6_a_grade_for_several_or_one_that_is_denied_is_no_grade_of_the_first(reply):
+def test_a_grade_for_several_or_one_that_is_denied_is_no_grade_of_the_first(reply):
     assert graded_scores(reply, 2) == [None, None]
 
 
 SCRIBBLE = st.lists(st.sampled_from([*"0123456789", ":", "-", ".", "\n", " ", "[", "]", "{", "}", '"', ",", "yes"]))
 
 
+@pytest.mark.covers("K6")
 @given(SCRIBBLE.map("".join), st.integers(0, 4))
-def test_k6_scores_are_shares_whatever_stands_there(text, count):
+def test_scores_are_shares_whatever_stands_there(text, count):
     scores = graded_scores(text, count)
     assert len(scores) == count
     assert all(score is None or 0 <= score <= 1 for score in scores)
@@ -65,18 +69,21 @@ TOKENS = st.lists(
 )
 
 
+@pytest.mark.covers("K6")
 @given(JSON | TOKENS.map(lambda tokens: {"content": tokens}))
-def test_k6_malformed_probabilities_never_break_nor_leave_the_range(given_logprobs):
+def test_malformed_probabilities_never_break_nor_leave_the_range(given_logprobs):
     scores = probabilities(AIMessage("x", response_metadata={"logprobs": given_logprobs}), 2)
     assert scores is None or (len(scores) == 2 and all(score is None or 0 <= score <= 1 for score in scores))
 
 
-def test_k6_a_verdict_without_yes_or_no_among_its_tokens_has_no_score():
+@pytest.mark.covers("K6")
+def test_a_verdict_without_yes_or_no_among_its_tokens_has_no_score():
     tokens = [{"token": "1: ", "logprob": 0.0}, {"token": "yes", "logprob": float("nan"), "top_logprobs": None}]
     assert probabilities(AIMessage("x", response_metadata={"logprobs": {"content": tokens}}), 1) == [None]
 
 
-def test_k6_a_verdict_in_pieces_is_judged_by_its_first_token():
+@pytest.mark.covers("K6")
+def test_a_verdict_in_pieces_is_judged_by_its_first_token():
     tokens = [
         {"token": "1:", "logprob": 0.0},
         {"token": " y", "logprob": -0.1, "top_logprobs": [{"token": " n", "logprob": -0.1}]},

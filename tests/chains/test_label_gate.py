@@ -32,10 +32,11 @@ def outside_code(text: str) -> set[int]:
     return {number for found in LABEL.finditer(prose) for number in label_numbers(found.group(1))}
 
 
+@pytest.mark.covers("T7")
 @pytest.mark.guard
 @given(TEXTS, ALLOWED, st.data())
 @example("a [1", {1}, None)
-def test_t7_streamed_text_and_counts_equal_the_unstreamed_ones_whatever_the_pieces(text, allowed, data):
+def test_streamed_text_and_counts_equal_the_unstreamed_ones_whatever_the_pieces(text, allowed, data):
     whole, pieces = LabelGate(allowed), LabelGate(allowed)
     cuts = sorted(data.draw(st.sets(st.integers(0, len(text))))) if data else range(len(text))
     bounds = [0, *cuts, len(text)]
@@ -45,9 +46,10 @@ def test_t7_streamed_text_and_counts_equal_the_unstreamed_ones_whatever_the_piec
     assert (pieces.removed, pieces.used) == (whole.removed, whole.used)
 
 
+@pytest.mark.covers("T7")
 @pytest.mark.guard
 @given(TEXTS, ALLOWED)
-def test_t7_one_character_at_a_time_gives_the_same_text(text, allowed):
+def test_one_character_at_a_time_gives_the_same_text(text, allowed):
     gate = LabelGate(allowed)
     assert "".join(map(gate.feed, text)) + gate.flush() == gated(text, allowed)
 
@@ -73,29 +75,34 @@ def test_text_without_labels_and_tags_passes_byte_for_byte(text):
     assert gated(text) == text
 
 
+@pytest.mark.covers("fault 3")
 @pytest.mark.guard
 @given(st.text(st.characters(exclude_categories=("Cs",))).filter(lambda text: not re.search(r"[<\[［【]", text)))
-def test_fault_03_any_unicode_passes_byte_for_byte(text):
+def test_any_unicode_passes_byte_for_byte(text):
     assert gated(text) == text
 
 
-def test_fault_26_a_label_that_refers_to_nothing_is_removed_and_counted():
+@pytest.mark.covers("fault 26")
+def test_a_label_that_refers_to_nothing_is_removed_and_counted():
     gate = LabelGate(range(1, 5))
     assert gate.feed("Yes [1]. No [9].") + gate.flush() == "Yes [1]. No."
     assert gate.removed == [9]
     assert gate.used == [1]
 
 
+@pytest.mark.covers("fault 29")
 @pytest.mark.parametrize("tag", ["think", "thinking", "reasoning", "THINK"])
-def test_fault_29_thinking_is_stripped_with_the_space_behind_it(tag):
+def test_thinking_is_stripped_with_the_space_behind_it(tag):
     assert gated(f"<{tag}>secret [9] `code\n</{tag}>\n\nAnswer [1].") == "Answer [1]."
 
 
-def test_fault_29_a_thought_that_never_closes_is_dropped():
+@pytest.mark.covers("fault 29")
+def test_a_thought_that_never_closes_is_dropped():
     assert gated("Answer.<think>and so on") == "Answer."
 
 
-def test_fault_29_a_thought_in_the_middle_does_not_glue_words_together():
+@pytest.mark.covers("fault 29")
+def test_a_thought_in_the_middle_does_not_glue_words_together():
     assert gated("One <think>x</think> two.") == "One two."
 
 
@@ -120,16 +127,18 @@ def test_a_tag_that_only_begins_like_a_thought_stays():
     assert gated("a <thin> b <thinker> c < d") == "a <thin> b <thinker> c < d"
 
 
+@pytest.mark.covers("fault 73")
 @pytest.mark.parametrize("label", ["[12]", "[1, 2]", "【12】", "[1 - 2]"])
-def test_fault_73_a_label_split_anywhere_leaves_whole_once_it_is_complete(label):
+def test_a_label_split_anywhere_leaves_whole_once_it_is_complete(label):
     for cut in range(1, len(label)):
         gate = LabelGate(range(1, 13))
         assert gate.feed("See " + label[:cut]) == "See"
         assert gate.feed(label[cut:]) == " " + gated(label, range(1, 13))
 
 
+@pytest.mark.covers("fault 21")
 @pytest.mark.parametrize("dangling", ["[", " [1", " [1, ", "【12", "\t[1-"])
-def test_fault_21_a_label_that_the_end_cuts_off_is_dropped(dangling):
+def test_a_label_that_the_end_cuts_off_is_dropped(dangling):
     assert gated("Half an answer" + dangling) == "Half an answer"
 
 
@@ -201,8 +210,9 @@ def test_what_was_escaped_passes_the_gate_unchanged(text, allowed):
     assert gate.removed == gate.used == []
 
 
+@pytest.mark.covers("T7")
 @given(TEXTS, st.permutations(range(1, 5)))
-def test_t7_labels_are_numbered_by_first_use_and_find_back_to_their_places(text, allowed):
+def test_labels_are_numbered_by_first_use_and_find_back_to_their_places(text, allowed):
     gate = LabelGate(allowed, renumber=True)
     passed = gate.feed(text) + gate.flush()
     assert _first_uses(passed) == list(range(1, len(gate.used) + 1))
@@ -214,9 +224,10 @@ def _first_uses(text: str) -> list[int]:
     return list(dict.fromkeys(n for found in LABEL.finditer(prose) for n in label_numbers(found[1])))
 
 
+@pytest.mark.covers("fault 26", "fault 73")
 @pytest.mark.guard
 @given(TEXTS, st.data())
-def test_fault_26_and_73_renumbering_does_not_depend_on_the_pieces(text, data):
+def test_renumbering_does_not_depend_on_the_pieces(text, data):
     whole, pieces = LabelGate([1, 3, 4], renumber=True), LabelGate([1, 3, 4], renumber=True)
     bounds = [0, *sorted(data.draw(st.sets(st.integers(0, len(text))))), len(text)]
     parts = [text[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
@@ -224,6 +235,7 @@ def test_fault_26_and_73_renumbering_does_not_depend_on_the_pieces(text, data):
     assert pieces.used == whole.used
 
 
+@pytest.mark.covers("V1")
 @pytest.mark.parametrize(
     ("text", "renumbered", "order"),
     [
@@ -234,7 +246,7 @@ def test_fault_26_and_73_renumbering_does_not_depend_on_the_pieces(text, data):
         ("`[4]` A [4].", "`[4]` A [1].", [4]),
     ],
 )
-def test_v1_surviving_labels_are_renumbered_by_first_use(text, renumbered, order):
+def test_surviving_labels_are_renumbered_by_first_use(text, renumbered, order):
     gate = LabelGate(range(1, 5), renumber=True)
     assert gate.feed(text) + gate.flush() == renumbered
     assert gate.used == order
@@ -251,17 +263,19 @@ def test_many_digits_behind_a_bracket_are_not_cut_into_numbers_in_every_way():
     assert gate.feed(text) + gate.flush() == text
 
 
+@pytest.mark.covers("V1")
 @pytest.mark.parametrize("dash", "-‐‑‒–—−")
-def test_v1_a_range_may_be_written_with_any_dash(dash):
+def test_a_range_may_be_written_with_any_dash(dash):
     gate = LabelGate(range(1, 4), renumber=True)
     assert gate.feed(f"Both [2{dash}3].") + gate.flush() == "Both [1, 2]."
     assert gate.used == [2, 3]
 
 
+@pytest.mark.covers("fault 57")
 @pytest.mark.parametrize(
     "code", ["`![p](//evil.example)`", "```\n![p][q]\n```", "`a![p](//evil.example)`", "`![[p]](//evil.example)`"]
 )
-def test_fault_57_an_image_in_the_code_of_evidence_is_escaped_too(code):
+def test_an_image_in_the_code_of_evidence_is_escaped_too(code):
     """A backtick in a title before it would turn code into text."""
     assert "![" not in escape_labels(code)
     assert escape_labels("`vec![1, 2]` and `if !x[0]`") == "`vec![1, 2]` and `if !x[0]`"

@@ -208,6 +208,7 @@ def test_a_definition_is_not_put_together_by_what_does_not_pass(slashes):
         assert led_elsewhere(gated(text[:end])[0], TARGETS) == []
 
 
+@pytest.mark.covers("fault 57")
 @pytest.mark.parametrize(
     "text",
     [
@@ -260,7 +261,7 @@ def test_a_definition_is_not_put_together_by_what_does_not_pass(slashes):
     ],
 )
 @pytest.mark.parametrize("size", [1, 3, 64, 100_000])
-def test_fault_57_no_renderer_is_led_elsewhere_by_tricks(text, size):
+def test_no_renderer_is_led_elsewhere_by_tricks(text, size):
     passed, removed = gated(text, [text[at : at + size] for at in range(0, len(text), size)])
     assert led_elsewhere(passed, TARGETS) == []
     assert removed
@@ -299,21 +300,24 @@ def test_the_gate_changes_nothing_in_what_has_passed_it(text):
     assert gated(once) == (once, [])
 
 
-def test_fault_57_what_goes_does_not_join_a_tag():
+@pytest.mark.covers("fault 57")
+def test_what_goes_does_not_join_a_tag():
     passed, _ = gated("<im ![x](//evil.example)g src=//evil.example/p <b>")
     assert "<img" not in passed
 
 
+@pytest.mark.covers("fault 57")
 @pytest.mark.parametrize(
     "text",
     ["![a\\]b](https://ok.example/in)", "![a [b] c](https://ok.example/in)", "![x]\n\n[x]: https://ok.example/in\n"],
 )
-def test_fault_57_an_image_from_a_host_that_the_evidence_only_mentions_goes_in_any_form(text):
+def test_an_image_from_a_host_that_the_evidence_only_mentions_goes_in_any_form(text):
     passed, _ = gated(text)
     assert led_elsewhere(text, TARGETS)
     assert led_elsewhere(passed, TARGETS) == []
 
 
+@pytest.mark.covers("fault 57")
 @pytest.mark.parametrize(
     "text",
     [
@@ -323,24 +327,27 @@ def test_fault_57_an_image_from_a_host_that_the_evidence_only_mentions_goes_in_a
         "~~~\ncode\n~~~\nThen `a` and [it](https://ok.example/in).",
     ],
 )
-def test_fault_57_what_only_looks_like_a_link_stays(text):
+def test_what_only_looks_like_a_link_stays(text):
     assert gated(text) == (text, [])
 
 
+@pytest.mark.covers("T7")
 @pytest.mark.guard
 @given(TEXTS, st.data())
-def test_t7_the_pieces_make_no_difference(text, data):
+def test_the_pieces_make_no_difference(text, data):
     bounds = [0, *sorted(data.draw(st.sets(st.integers(0, len(text))))), len(text)]
     parts = [text[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
     assert gated(text, parts) == gated(text) == gated(text, list(text) or [""])
 
 
+@pytest.mark.covers("fault 3")
 @pytest.mark.guard
 @given(st.text(st.characters(exclude_categories=("Cs",), exclude_characters="[]<!(:/.`\\")))
-def test_fault_03_text_without_links_passes_byte_for_byte(text):
+def test_text_without_links_passes_byte_for_byte(text):
     assert gated(text) == (text, [])
 
 
+@pytest.mark.covers("fault 2")
 @pytest.mark.parametrize(
     "unit",
     [
@@ -348,7 +355,7 @@ def test_fault_03_text_without_links_passes_byte_for_byte(text):
         "[a]:" + "\u00a0" * 300 + "b",
     ],
 )
-def test_fault_02_a_hostile_text_of_200_kilobytes_leaves_the_gate(unit):
+def test_a_hostile_text_of_200_kilobytes_leaves_the_gate(unit):
     gate = LinkGate(TARGETS)
     text = unit * (200_000 // len(unit))
     passed = [gate.feed(text[at : at + 977]) for at in range(0, len(text), 977)]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from groundgraph.chains.listed_items import listed_items
 
 
+@pytest.mark.covers("fault 17")
 @pytest.mark.parametrize(
     ("reply", "items"),
     [
@@ -35,25 +36,28 @@ from groundgraph.chains.listed_items import listed_items
         ("", []),
     ],
 )
-def test_fault_17_a_list_is_read_however_it_is_written(reply, items):
+def test_a_list_is_read_however_it_is_written(reply, items):
     assert listed_items(reply) == items
 
 
-def test_fault_17_a_long_list_is_cut():
+@pytest.mark.covers("fault 17")
+def test_a_long_list_is_cut():
     assert listed_items("\n".join(f"item {number}" for number in range(200))) == [f"item {n}" for n in range(50)]
 
 
+@pytest.mark.covers("fault 17")
 @given(st.lists(st.text(alphabet="abcжё ?", min_size=1, max_size=20).filter(str.strip), min_size=1, max_size=9))
-def test_fault_17_json_and_lines_give_the_same(items):
+def test_json_and_lines_give_the_same(items):
     wanted = list(dict.fromkeys(" ".join(item.split()) for item in items))
     assert listed_items("\n".join(items)) == wanted
     assert listed_items(json.dumps(items, ensure_ascii=False)) == wanted
 
 
+@pytest.mark.covers("fault 17")
 @pytest.mark.parametrize(
     "piece", ["[", "{", '"', "'", "- ", " ", '["', '{"a":', "<think>", "```\n", "word ", "question "]
 )
-def test_fault_17_no_reply_holds_up_the_turn(piece):
+def test_no_reply_holds_up_the_turn(piece):
     started = time.process_time()
     listed_items(piece * (1_000_000 // len(piece)))
     assert time.process_time() - started < 5, "linear, or nearly so: a million characters"

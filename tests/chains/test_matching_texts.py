@@ -21,25 +21,29 @@ def chain(choice, model=None):
     return ingest_chains(settings, "documents", model=model).matching_texts
 
 
-async def test_k5_without_a_model_the_text_is_the_heading_path_and_the_chunk():
+@pytest.mark.covers("K5")
+async def test_without_a_model_the_text_is_the_heading_path_and_the_chunk():
     content = chain("content")
     assert isinstance(content, ContentWithHeadings)
     assert await content(CHUNK, "about") == [f"Guide > Pumps\n{CHUNK.text}"]
     assert not content.generated
 
 
-def test_k5_the_title_stands_in_the_path_once():
+@pytest.mark.covers("K5")
+def test_the_title_stands_in_the_path_once():
     assert heading_path(CHUNK) == "Guide > Pumps"
     titled = Document("t", "x", metadata={"title": "T"})
     assert heading_path(Chunk(titled, 0, 0, 1, ("A", "B"), "x")) == "T > A > B"
     assert heading_path(Chunk(Document("t", "x"), 0, 0, 1, (), "x")) == ""
 
 
-async def test_k5_a_chunk_without_headings_is_found_by_itself():
+@pytest.mark.covers("K5")
+async def test_a_chunk_without_headings_is_found_by_itself():
     assert await ContentWithHeadings()(Chunk(Document("t", "x"), 0, 0, 1, (), "x"), "") == ["x"]
 
 
-async def test_k5_a_model_writes_questions_told_the_qualifying_text():
+@pytest.mark.covers("K5")
+async def test_a_model_writes_questions_told_the_qualifying_text():
     model = ScriptedChatModel("<think>hm</think>Questions:\n1. What does pump 17 need?\n- Which pump needs oil?\n")
     questions = chain("questions", model)
     assert await questions(CHUNK, "A guide to pumps.") == [
@@ -54,23 +58,27 @@ async def test_k5_a_model_writes_questions_told_the_qualifying_text():
     assert CHUNK.text in call.messages[1].text
 
 
-async def test_k5_the_content_can_be_left_out():
+@pytest.mark.covers("K5")
+async def test_the_content_can_be_left_out():
     model = ScriptedChatModel("What does pump 17 need?")
     assert await chain({"name": "questions", "with_content": False}, model)(CHUNK, "") == ["What does pump 17 need?"]
 
 
-async def test_k5_at_most_bounds_what_the_model_may_write():
+@pytest.mark.covers("K5")
+async def test_at_most_bounds_what_the_model_may_write():
     model = ScriptedChatModel("\n".join(f"Question number {n}?" for n in range(30)))
     assert len(await chain({"name": "questions", "at_most": 3, "with_content": False}, model)(CHUNK, "")) == 3
     assert len(await chain({"name": "questions", "with_content": False}, model)(CHUNK, "")) == 20
 
 
-async def test_k5_a_chunk_about_which_the_model_has_nothing_to_say_is_found_by_its_content():
+@pytest.mark.covers("K5")
+async def test_a_chunk_about_which_the_model_has_nothing_to_say_is_found_by_its_content():
     texts = await chain({"name": "questions", "with_content": False}, ScriptedChatModel("Here they are:"))(CHUNK, "")
     assert texts == [f"Guide > Pumps\n{CHUNK.text}"]
 
 
-async def test_k9_descriptions_stand_alone_unless_the_content_is_wanted():
+@pytest.mark.covers("K9")
+async def test_descriptions_stand_alone_unless_the_content_is_wanted():
     model = ScriptedChatModel("A quiet pump for oil.\nAn oil pump.")
     assert await chain("description", model)(CHUNK, "") == ["A quiet pump for oil.", "An oil pump."]
     assert "descriptions" in model.calls[0].messages[0].text
@@ -78,18 +86,21 @@ async def test_k9_descriptions_stand_alone_unless_the_content_is_wanted():
     assert with_content[-1].endswith(CHUNK.text)
 
 
+@pytest.mark.covers("K5")
 @pytest.mark.parametrize("name", ["questions", "description"])
-async def test_k5_without_a_model_the_deterministic_chain_takes_the_place(name):
+async def test_without_a_model_the_deterministic_chain_takes_the_place(name):
     assert chain(name) == ContentWithHeadings()
 
 
+@pytest.mark.covers("K5")
 @pytest.mark.parametrize("reply", [Reply(status=400), Reply(""), Reply("", refusal="no")])
-async def test_k5_a_failing_model_is_an_error_of_the_document_not_a_silent_fallback(reply):
+async def test_a_failing_model_is_an_error_of_the_document_not_a_silent_fallback(reply):
     with pytest.raises(ModelError):
         await chain("questions", ScriptedChatModel([reply]))(CHUNK, "")
 
 
-def test_k1_the_signature_follows_the_options():
+@pytest.mark.covers("K1")
+def test_the_signature_follows_the_options():
     model = ScriptedChatModel("x")
     choices = [
         "content",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,7 +40,8 @@ def joined(*records: EvidenceRecord, text: str | None = TEXT) -> Joined:
     return join(hits, by_key, between)
 
 
-def test_r9_neighbours_under_one_heading_join_to_the_stretch_of_the_original():
+@pytest.mark.covers("R9")
+def test_neighbours_under_one_heading_join_to_the_stretch_of_the_original():
     found = joined(chunk(2), chunk(3), chunk(0), chunk(1))
     assert [hit.source_id for hit in found.hits] == ["d#0..2", "d#3"]
     [record] = found.records.values()
@@ -51,7 +53,8 @@ def test_r9_neighbours_under_one_heading_join_to_the_stretch_of_the_original():
     assert list(found.parts.values()) == [[evidence_key(chunk(n)) for n in (0, 1, 2)]]
 
 
-def test_r9_another_heading_document_source_or_page_keeps_chunks_apart():
+@pytest.mark.covers("R9")
+def test_another_heading_document_source_or_page_keeps_chunks_apart():
     assert joined(chunk(2), chunk(3)).parts == {}
     assert joined(chunk(0), chunk(1, document="e")).parts == {}
     assert joined(chunk(0), {**chunk(1), "source_name": "other"}).parts == {}
@@ -59,23 +62,27 @@ def test_r9_another_heading_document_source_or_page_keeps_chunks_apart():
     assert joined(chunk(0), chunk(2)).parts == {}
 
 
-def test_r9_what_a_model_wrote_and_what_names_no_place_is_left_alone():
+@pytest.mark.covers("R9")
+def test_what_a_model_wrote_and_what_names_no_place_is_left_alone():
     assert joined(chunk(0, derived=True), chunk(1, derived=True)).parts == {}
     assert joined(chunk(0, start="0"), chunk(1)).parts == {}
     assert joined(chunk(0, end=9), chunk(1)).parts == {}
     assert joined({**chunk(0), "metadata": {}}, {**chunk(1), "metadata": {}}).parts == {}
 
 
-def test_r9_without_the_original_nothing_is_joined():
+@pytest.mark.covers("R9")
+def test_without_the_original_nothing_is_joined():
     assert joined(chunk(0), chunk(1), text=None).parts == {}
 
 
-def test_r9_words_between_two_chunks_keep_them_apart():
+@pytest.mark.covers("R9")
+def test_words_between_two_chunks_keep_them_apart():
     text = TEXT.replace("\n\nTwo", "XXTwo")
     assert joined(chunk(0, text), chunk(1, text), text=text).parts == {}
 
 
-def test_r9_a_gap_of_another_length_than_the_offsets_say_is_not_believed():
+@pytest.mark.covers("R9")
+def test_a_gap_of_another_length_than_the_offsets_say_is_not_believed():
     records = [chunk(0), chunk(1)]
     by_key = {evidence_key(record): record for record in records}
     one, other = by_key
@@ -84,19 +91,22 @@ def test_r9_a_gap_of_another_length_than_the_offsets_say_is_not_believed():
     assert join(hits, by_key, {(one, other): "\n\n"}).parts != {}
 
 
-def test_r9_a_qualifying_text_of_one_chunk_does_not_keep_it_apart_and_is_not_claimed_for_the_whole():
+@pytest.mark.covers("R9")
+def test_a_qualifying_text_of_one_chunk_does_not_keep_it_apart_and_is_not_claimed_for_the_whole():
     found = joined(chunk(0, qualifying_text="x"), chunk(1, qualifying_text="y"))
     [record] = found.records.values()
     assert "qualifying_text" not in record["metadata"]
 
 
-def test_r9_a_chunk_that_was_found_twice_counts_once_in_the_joined_piece():
+@pytest.mark.covers("R9")
+def test_a_chunk_that_was_found_twice_counts_once_in_the_joined_piece():
     found = joined(chunk(0), chunk(1), chunk(0))
     assert [hit.source_id for hit in found.hits] == ["d#0..1"]
     twice = joined(chunk(3), chunk(3))
     assert [hit.source_id for hit in twice.hits] == ["d#3", "d#3"]
 
 
+@pytest.mark.covers("R9")
 @given(
     st.lists(
         st.tuples(st.text(alphabet="ab я.", min_size=1, max_size=6), st.sampled_from(["", " ", "\n\n", " \t\n", "x"])),
@@ -104,7 +114,7 @@ def test_r9_a_chunk_that_was_found_twice_counts_once_in_the_joined_piece():
     ),
     st.data(),
 )
-def test_r9_every_joined_text_is_the_original_between_its_offsets(parts, data):
+def test_every_joined_text_is_the_original_between_its_offsets(parts, data):
     text, spans = "", []
     for content, gap in parts:
         spans.append((len(text), len(text) + len(content)))

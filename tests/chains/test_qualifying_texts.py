@@ -27,30 +27,35 @@ def chain(choice, model=None):
     return ingest_chains(settings, "documents", model=model).qualifying_text
 
 
-async def test_k5_without_a_model_it_is_title_heading_path_and_lead():
+@pytest.mark.covers("K5")
+async def test_without_a_model_it_is_title_heading_path_and_lead():
     texts = await chain("document")(GUIDE, CHUNKS)
     lead = "This guide is about pumps. It is short. Pump 17 needs oil. Pump 18 needs water."
     assert texts == [f"Pumps\n{lead}", f"Pumps > Oil\n{lead}", f"Pumps > Water\n{lead}"]
 
 
-async def test_k5_the_lead_is_as_long_as_configured():
+@pytest.mark.covers("K5")
+async def test_the_lead_is_as_long_as_configured():
     [first, *_] = await chain({"name": "document", "lead_chars": 30})(GUIDE, CHUNKS)
     assert first == "Pumps\nThis guide is about pumps."
 
 
+@pytest.mark.covers("K5")
 @given(st.text(max_size=400), st.integers(1, 100))
-def test_k5_a_lead_never_exceeds_its_limit_and_comes_from_the_document(text, limit):
+def test_a_lead_never_exceeds_its_limit_and_comes_from_the_document(text, limit):
     lead = first_sentences(Document("d", text), limit)
     assert len(lead) <= limit
     assert not lead or "".join(lead.split()) in "".join(text.split())
 
 
-def test_k5_a_document_of_one_endless_sentence_still_has_a_lead():
+@pytest.mark.covers("K5")
+def test_a_document_of_one_endless_sentence_still_has_a_lead():
     assert first_sentences(Document("d", "word " * 1000), 22) == "word word word word"
     assert first_sentences(Document("d", "x" * 1000), 10) == "x" * 10
 
 
-async def test_k5_a_summary_is_written_once_for_all_chunks():
+@pytest.mark.covers("K5")
+async def test_a_summary_is_written_once_for_all_chunks():
     model = ScriptedChatModel("<think>hm</think>A guide to two pumps.")
     assert await chain("summary", model)(GUIDE, CHUNKS) == ["A guide to two pumps."] * 3
     [call] = model.calls
@@ -60,7 +65,8 @@ async def test_k5_a_summary_is_written_once_for_all_chunks():
     assert len(model.calls) == 1
 
 
-async def test_k5_the_place_is_written_for_each_chunk():
+@pytest.mark.covers("K5")
+async def test_the_place_is_written_for_each_chunk():
     rules = [Rule(r'name="passage">\n## Oil', "It says what oil does."), Rule("", "It is elsewhere.")]
     model = ScriptedChatModel(rules=rules)
     texts = await chain("place", model)(GUIDE, CHUNKS)
@@ -69,8 +75,9 @@ async def test_k5_the_place_is_written_for_each_chunk():
     assert "Pumps > Oil" in model.calls[1].messages[1].text
 
 
+@pytest.mark.covers("K5")
 @pytest.mark.parametrize("name", ["summary", "place"])
-async def test_k5_of_a_long_document_the_model_reads_beginning_and_end(name):
+async def test_of_a_long_document_the_model_reads_beginning_and_end(name):
     model = ScriptedChatModel("fine")
     long = Document("d", "begin " + "middle " * 500 + "end.")
     chunks = HeadingChunker()(long)[:1]
@@ -81,24 +88,28 @@ async def test_k5_of_a_long_document_the_model_reads_beginning_and_end(name):
     assert "end." in shown
 
 
+@pytest.mark.covers("K5")
 @given(st.text(max_size=300), st.integers(1, 100))
-def test_k5_shortening_leaves_short_texts_alone_and_bounds_long_ones(text, limit):
+def test_shortening_leaves_short_texts_alone_and_bounds_long_ones(text, limit):
     short = shortened(text, limit)
     assert short == text if len(text) <= limit else len(short) <= limit + 5
 
 
+@pytest.mark.covers("K5")
 @pytest.mark.parametrize("name", ["summary", "place"])
-async def test_k5_without_a_model_the_deterministic_text_takes_the_place(name):
+async def test_without_a_model_the_deterministic_text_takes_the_place(name):
     assert chain(name) == TitleHeadingsLead()
 
 
+@pytest.mark.covers("K5")
 @pytest.mark.parametrize("name", ["summary", "place"])
-async def test_k5_a_failing_model_is_an_error_of_the_document(name):
+async def test_a_failing_model_is_an_error_of_the_document(name):
     with pytest.raises(ModelError):
         await chain(name, ScriptedChatModel(Reply(status=400)))(GUIDE, CHUNKS)
 
 
-def test_k1_the_signature_follows_the_options():
+@pytest.mark.covers("K1")
+def test_the_signature_follows_the_options():
     model = ScriptedChatModel("x")
     choices = [
         "document",

@@ -23,31 +23,36 @@ def blended(message: str, weight: float, *texts: tuple[float, str]) -> list[tupl
     return [(hit.key, hit.relevance) for hit in blend_query_overlap(hits, records, message, weight)]
 
 
-def test_p3_the_share_of_the_users_words_is_blended_in_and_the_ranking_sorted():
+@pytest.mark.covers("P3")
+def test_the_share_of_the_users_words_is_blended_in_and_the_ranking_sorted():
     found = blended("refresh token lifetime", 0.3, (0.8, "An access code."), (0.7, "Lifetimes of refresh tokens."))
     assert found == [("1", pytest.approx(0.7 * 0.7 + 0.3)), ("0", pytest.approx(0.7 * 0.8))]
 
 
-def test_p3_russian_words_count_by_their_stems():
+@pytest.mark.covers("P3")
+def test_russian_words_count_by_their_stems():
     found = blended("Как обновить токены доступа?", 1.0, (0.9, "Погода."), (0.1, "Обновление токена доступа."))
     assert found[0] == ("1", pytest.approx(2 / 3))
 
 
-def test_p3_title_and_section_count_too():
+@pytest.mark.covers("P3")
+def test_title_and_section_count_too():
     asked = query_stems("refresh token lifetime")
     assert query_overlap(asked, record("Ten days.", title="Tokens", section="Refresh > Lifetime")) == 1
     assert query_overlap(asked, record("Ten days.")) == 0
 
 
-def test_p3_weight_0_leaves_the_relevance_and_a_message_without_words_changes_nothing():
+@pytest.mark.covers("P3")
+def test_weight_0_leaves_the_relevance_and_a_message_without_words_changes_nothing():
     texts = [(0.2, "token"), (0.9, "other")]
     assert blended("token", 0.0, *texts) == [("1", 0.9), ("0", 0.2)]
     assert blended("?!", 1.0, *texts) == [("0", 0.2), ("1", 0.9)]
     assert blended("token", 0.5) == []
 
 
+@pytest.mark.covers("P3")
 @given(st.lists(st.tuples(st.floats(), TEXT), max_size=8), TEXT, st.floats(0, 1))
-def test_p3_nothing_is_lost_and_every_relevance_is_from_0_to_1(texts, message, weight):
+def test_nothing_is_lost_and_every_relevance_is_from_0_to_1(texts, message, weight):
     found = blended(message, weight, *texts)
     assert sorted(key for key, _ in found) == sorted(str(n) for n in range(len(texts)))
     if query_stems(message):

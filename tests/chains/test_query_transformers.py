@@ -16,7 +16,8 @@ def transformer(choice, model=None, **settings):
     ).transformer
 
 
-async def test_k6_location_of_food_becomes_a_question():
+@pytest.mark.covers("K6")
+async def test_location_of_food_becomes_a_question():
     model = ScriptedChatModel('<think>hm</think>"Where is the food?"')
     assert await transformer("question", model)("location of food") == "Where is the food?"
     system, user = model.calls[0].messages
@@ -25,13 +26,15 @@ async def test_k6_location_of_food_becomes_a_question():
     assert user.text == "location of food"
 
 
-async def test_k9_a_query_becomes_a_hypothetical_description():
+@pytest.mark.covers("K9")
+async def test_a_query_becomes_a_hypothetical_description():
     model = ScriptedChatModel("A quiet pump.\nIt runs on oil.")
     assert await transformer("description", model)("pump not loud") == "A quiet pump. It runs on oil."
     assert "catalogue" in model.calls[0].messages[0].text
 
 
-async def test_k9_a_template_of_the_users_own_gives_the_form(tmp_path):
+@pytest.mark.covers("K9")
+async def test_a_template_of_the_users_own_gives_the_form(tmp_path):
     (tmp_path / "slide.jinja2").write_text(
         "Reply like: A problem slide for a series b startup in health care.", "utf-8"
     )
@@ -43,24 +46,28 @@ async def test_k9_a_template_of_the_users_own_gives_the_form(tmp_path):
         transformer("template", model)
 
 
+@pytest.mark.covers("K6")
 @pytest.mark.parametrize("name", ["identity", "question", "description"])
-def test_k6_without_a_model_the_query_stays_as_it_is(name):
+def test_without_a_model_the_query_stays_as_it_is(name):
     assert transformer(name) is None
 
 
-async def test_k6_an_empty_query_is_not_sent():
+@pytest.mark.covers("K6")
+async def test_an_empty_query_is_not_sent():
     model = ScriptedChatModel("x")
     assert await transformer("question", model)(" ") == " "
     assert model.calls == []
 
 
+@pytest.mark.covers("C8")
 @pytest.mark.parametrize("reply", [Reply(status=400), Reply(""), "Here:"])
-async def test_c8_a_failure_is_typed_so_that_the_caller_goes_on_with_the_plain_query(reply):
+async def test_a_failure_is_typed_so_that_the_caller_goes_on_with_the_plain_query(reply):
     with pytest.raises(ModelError):
         await transformer("question", ScriptedChatModel([reply]))("location of food")
 
 
-async def test_k6_a_whole_page_as_a_query_is_bounded():
+@pytest.mark.covers("K6")
+async def test_a_whole_page_as_a_query_is_bounded():
     model = ScriptedChatModel("A slide.")
     await transformer("question", model)("word " * 10_000)
     assert len(model.calls[0].messages[1].text) == 8000

@@ -30,8 +30,9 @@ def result(content: str) -> SourceResult:
     return SourceResult(content, "id", "docs", "memory")
 
 
+@pytest.mark.covers("S7")
 @given(EVIDENCE, QUESTIONS)
-def test_s7_quotes_are_verbatim_sentences_of_the_evidence_with_its_label(contents, question):
+def test_quotes_are_verbatim_sentences_of_the_evidence_with_its_label(contents, question):
     quotes = select_quotes(question, [result(content) for content in contents])
     assert len(quotes) <= MAX_QUOTES
     for quote in quotes:
@@ -41,8 +42,9 @@ def test_s7_quotes_are_verbatim_sentences_of_the_evidence_with_its_label(content
         assert 0 < quote.score <= 1 + 1e-9
 
 
+@pytest.mark.covers("S7")
 @given(EVIDENCE, QUESTIONS)
-def test_s7_quotes_are_deterministic_and_distinct(contents, question):
+def test_quotes_are_deterministic_and_distinct(contents, question):
     evidence = [result(content) for content in contents]
     quotes = select_quotes(question, evidence)
     assert quotes == select_quotes(question, evidence)
@@ -57,6 +59,7 @@ def test_the_quote_that_is_worth_most_stands_first_wherever_it_stands_in_the_doc
     assert [quote.label for quote in quotes][0] == 1
 
 
+@pytest.mark.covers("S7")
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
@@ -65,36 +68,41 @@ def test_the_quote_that_is_worth_most_stands_first_wherever_it_stands_in_the_doc
         ("Сколько действует токен доступа?", "Токен доступа действует один час."),
     ],
 )
-def test_s7_a_question_about_one_thing_quotes_the_sentence_that_answers(question, answer):
+def test_a_question_about_one_thing_quotes_the_sentence_that_answers(question, answer):
     evidence = [result("".join(SENTENCES[:2])), result("".join(SENTENCES[2:4]))]
     assert answer in [quote.text for quote in select_quotes(question, evidence)]
     best = max(select_quotes(question, evidence), key=lambda quote: quote.score)
     assert best.text == answer
 
 
+@pytest.mark.covers("S7")
 @pytest.mark.parametrize("question", ["zebra crossings", "", "?!", "👩\u200d💻"])
-def test_s7_a_question_that_shares_no_word_is_given_no_quote(question):
+def test_a_question_that_shares_no_word_is_given_no_quote(question):
     assert select_quotes(question, [result("".join(SENTENCES[:4]))]) == []
 
 
+@pytest.mark.covers("S7")
 @pytest.mark.parametrize(
     "content",
     ["# When access tokens expire today", "| access | tokens | expire | when |", "```\naccess tokens expire when\n```"],
 )
-def test_s7_headings_tables_and_code_are_not_quoted(content):
+def test_headings_tables_and_code_are_not_quoted(content):
     assert select_quotes("When do access tokens expire?", [result(content)]) == []
 
 
-def test_s7_of_equal_sentences_the_one_from_better_evidence_is_quoted_once():
+@pytest.mark.covers("S7")
+def test_of_equal_sentences_the_one_from_better_evidence_is_quoted_once():
     quotes = select_quotes("weather in Paris", [result(SENTENCES[2]), result(SENTENCES[2])])
     assert [quote.label for quote in quotes] == [1]
 
 
-def test_s7_a_limit_of_none_quotes_nothing():
+@pytest.mark.covers("S7")
+def test_a_limit_of_none_quotes_nothing():
     assert select_quotes("weather", [result(SENTENCES[2])], limit=0) == []
 
 
-def test_s7_what_a_text_stands_under_counts_by_half():
+@pytest.mark.covers("S7")
+def test_what_a_text_stands_under_counts_by_half():
     body = "It was first shown in 1931. Many people came to see it."
     bare, titled = result(body), SourceResult(body, "id", "docs", "memory", metadata={"title": "Widget"})
     assert select_quotes("When was the widget shown?", [bare])[0].score < 1
@@ -104,6 +112,7 @@ def test_s7_what_a_text_stands_under_counts_by_half():
     assert both[1].held == frozenset()
 
 
+@pytest.mark.covers("S7")
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
@@ -111,6 +120,6 @@ def test_s7_what_a_text_stands_under_counts_by_half():
         ("Who opened the bridge?", "The bridge opened for Ada."),
     ],
 )
-def test_s7_of_sentences_alike_the_one_with_the_kind_of_thing_asked_for_is_quoted_first(question, expected):
+def test_of_sentences_alike_the_one_with_the_kind_of_thing_asked_for_is_quoted_first(question, expected):
     evidence = [result("The bridge opened for Ada. The bridge opened with joy. The bridge opened in 1894.")]
     assert select_quotes(question, evidence, limit=1)[0].text == expected

@@ -17,6 +17,7 @@ GOOD = {"text_queries": ["grant types", "token flow"], "scope": "broad"}
 TEXT = json.dumps(GOOD)
 
 
+@pytest.mark.covers("fault 18")
 @pytest.mark.parametrize(
     "reply",
     [
@@ -38,13 +39,14 @@ TEXT = json.dumps(GOOD)
         type("Found", (BaseModel,), {"__annotations__": {"text_queries": list, "scope": str}})(**GOOD),
     ],
 )
-def test_fault_18_an_object_is_found_in_fences_prose_thinking_and_calls(reply):
+def test_an_object_is_found_in_fences_prose_thinking_and_calls(reply):
     found = read_extraction(reply, 3)
     assert found.text_queries == GOOD["text_queries"]
     assert found.values == {"scope": "broad"}
     assert found.extra == {}
 
 
+@pytest.mark.covers("I2")
 @pytest.mark.parametrize(
     ("reply", "queries"),
     [
@@ -62,20 +64,23 @@ def test_fault_18_an_object_is_found_in_fences_prose_thinking_and_calls(reply):
         ('{"text_queries": ["a b"], "x": 1e999, "y": NaN, "z": -Infinity}', ["a b"]),
     ],
 )
-def test_i2_queries_are_read_leniently(reply, queries):
+def test_queries_are_read_leniently(reply, queries):
     assert read_extraction(reply, 2).text_queries == queries
 
 
-def test_i2_a_value_that_was_cut_off_is_not_believed():
+@pytest.mark.covers("I2")
+def test_a_value_that_was_cut_off_is_not_believed():
     assert read_extraction('{"text_queries": ["a b"], "scope": "broa', 3).values == {}
 
 
-def test_i2_other_keys_are_kept_apart():
+@pytest.mark.covers("I2")
+def test_other_keys_are_kept_apart():
     found = read_extraction('{"text_queries": ["a b"], "topic_index": {"a": 1}, "filters": {}}', 3)
     assert found.extra == {"topic_index": {"a": 1}}
     assert found.values == {"filters": {}}
 
 
+@pytest.mark.covers("fault 17")
 @pytest.mark.parametrize(
     ("reply", "fault"),
     [
@@ -96,14 +101,15 @@ def test_i2_other_keys_are_kept_apart():
         ('{"queries": ["a b"]}', "no_queries"),
     ],
 )
-def test_fault_17_a_reply_without_an_intent_says_what_is_missing(reply, fault):
+def test_a_reply_without_an_intent_says_what_is_missing(reply, fault):
     with pytest.raises(ExtractionUnreadable) as caught:
         read_extraction(reply, 3)
     assert caught.value.fault == fault
 
 
+@pytest.mark.covers("fault 17")
 @given(st.integers(0, len(TEXT)), st.text(max_size=20), st.text(max_size=20))
-def test_fault_17_any_beginning_of_a_reply_gives_whole_queries_or_a_fault(end, before, after):
+def test_any_beginning_of_a_reply_gives_whole_queries_or_a_fault(end, before, after):
     try:
         found = read_extraction(before + TEXT[:end] + after, 3)
     except ExtractionUnreadable:
@@ -112,14 +118,16 @@ def test_fault_17_any_beginning_of_a_reply_gives_whole_queries_or_a_fault(end, b
     assert all(query == " ".join(query.split()) for query in found.text_queries)
 
 
+@pytest.mark.covers("fault 17")
 @given(st.text(alphabet='{}[]",:\\ \nabc`1', max_size=200))
-def test_fault_17_reading_never_fails_otherwise(text):
+def test_reading_never_fails_otherwise(text):
     with contextlib.suppress(ExtractionUnreadable):
         assert read_extraction(text, 3).text_queries
 
 
+@pytest.mark.covers("fault 5")
 @pytest.mark.parametrize("character", ["\\u0000", "\\ud800"])
-def test_fault_5_an_escape_of_a_character_that_no_store_takes_is_replaced_wherever_it_stands(character):
+def test_an_escape_of_a_character_that_no_store_takes_is_replaced_wherever_it_stands(character):
     found = read_extraction(
         f'{{"text_queries": ["a{character}b"], "x{character}": [{{"{character}": "{character}"}}]}}', 3
     )

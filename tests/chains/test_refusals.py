@@ -7,6 +7,7 @@ import pytest
 from groundgraph.chains.refusals import is_refusal
 
 
+@pytest.mark.covers("C8")
 @pytest.mark.parametrize(
     "reply",
     [
@@ -19,18 +20,20 @@ from groundgraph.chains.refusals import is_refusal
         "Я — языковая модель и не знаю цен.",
     ],
 )
-def test_c8_a_refusal_is_told_by_its_words(reply):
+def test_a_refusal_is_told_by_its_words(reply):
     assert is_refusal(reply, "How much is it?")
 
 
+@pytest.mark.covers("C8")
 @pytest.mark.parametrize(
     "reply", ["Why can I not log in?", "Почему я не могу войти в кассу?", "How much is Pro?", "Сколько стоит?", ""]
 )
-def test_c8_a_question_is_no_refusal(reply):
+def test_a_question_is_no_refusal(reply):
     assert not is_refusal(reply, "How much is it?")
 
 
-def test_c8_what_the_user_said_first_is_no_refusal():
+@pytest.mark.covers("C8")
+def test_what_the_user_said_first_is_no_refusal():
     asked = "Why does it say I am unable to pay?"
     assert not is_refusal("Why does the desk say I am unable to pay?", asked)
     assert is_refusal("I'm sorry, but I can't help with that.", asked)

@@ -25,7 +25,8 @@ def as_it_was(monkeypatch):
 CHUNK = Chunk(Document("d", "x"), 0, 0, 1, (), "x")
 
 
-def test_k4_every_built_in_name_is_reserved_and_identity_is_among_them():
+@pytest.mark.covers("K4")
+def test_every_built_in_name_is_reserved_and_identity_is_among_them():
     for kind, registry in REGISTRIES.items():
         assert "identity" in registry._reserved
         for name in registry._reserved:
@@ -33,12 +34,14 @@ def test_k4_every_built_in_name_is_reserved_and_identity_is_among_them():
                 register_chain(kind, name, len)
 
 
-def test_k5_every_chain_that_stands_in_without_a_model_exists():
+@pytest.mark.covers("K5")
+def test_every_chain_that_stands_in_without_a_model_exists():
     for (kind, name), instead in WITHOUT_MODEL.items():
         assert {name, instead} <= REGISTRIES[kind]._reserved
 
 
-async def test_k3_a_registered_function_is_asked_for_by_its_name():
+@pytest.mark.covers("K3")
+async def test_a_registered_function_is_asked_for_by_its_name():
     register_chain("matching_text", "loud", lambda chunk, about: chunk.text.upper(), signature="1")
     register_chain("transformer", "loud", str.upper)
     settings = load_settings({"chains": {"documents": {"matching_text": "loud"}, "query": {"transformer": "loud"}}})
@@ -51,12 +54,14 @@ async def test_k3_a_registered_function_is_asked_for_by_its_name():
     assert queries.filter is not None, "its texts count as generated"
 
 
-def test_k6_matching_texts_that_are_not_generated_leave_the_filter_off():
+@pytest.mark.covers("K6")
+def test_matching_texts_that_are_not_generated_leave_the_filter_off():
     register_chain("matching_text", "loud", lambda chunk, about: chunk.text, generated=False)
     assert query_chains(load_settings({"chains": {"documents": {"matching_text": "loud"}}})).filter is None
 
 
-def test_k3_a_registered_chain_takes_no_options_but_a_factory_does():
+@pytest.mark.covers("K3")
+def test_a_registered_chain_takes_no_options_but_a_factory_does():
     register_chain("transformer", "loud", str.upper)
     with pytest.raises(ConfigurationError, match=r"chains\.query\.transformer\.x: the chain 'loud' has no option 'x'"):
         query_chains(load_settings({"chains": {"query": {"transformer": {"name": "loud", "x": 1}}}}))
@@ -70,7 +75,8 @@ def test_k3_a_registered_chain_takes_no_options_but_a_factory_does():
     assert built.transformer("a") == "a!"
 
 
-def test_k3_a_taken_name_an_unknown_kind_and_nothing_at_all_are_refused():
+@pytest.mark.covers("K3")
+def test_a_taken_name_an_unknown_kind_and_nothing_at_all_are_refused():
     register_chain("transformer", "loud", str.upper)
     with pytest.raises(ConfigurationError, match="'loud' is registered already"):
         register_chain("transformer", "loud", str.upper)
@@ -80,7 +86,8 @@ def test_k3_a_taken_name_an_unknown_kind_and_nothing_at_all_are_refused():
         register_chain("chunker", "loud")
 
 
-def test_k4_an_entry_point_registers_a_factory_but_cannot_claim_a_reserved_name(monkeypatch):
+@pytest.mark.covers("K4")
+def test_an_entry_point_registers_a_factory_but_cannot_claim_a_reserved_name(monkeypatch):
     points = [EntryPoint("theirs", "os.path:basename", "groundgraph.rerankers")]
     monkeypatch.setattr(registry_module, "entry_points", lambda **wanted: EntryPoints(points).select(**wanted))
     assert "theirs" in REGISTRIES["reranker"].names()

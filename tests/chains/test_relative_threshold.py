@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,23 +22,27 @@ def kept(*relevances: float, share: float = 0.5, floor: int = 0) -> str:
     return "".join(hit.key for hit in relative_threshold(hits(*relevances), share, floor))
 
 
-def test_p2_what_is_below_the_share_of_the_best_is_dropped():
+@pytest.mark.covers("P2")
+def test_what_is_below_the_share_of_the_best_is_dropped():
     assert kept(0.8, 0.4, 0.39, 0.6) == "013"
 
 
-def test_p2_the_floor_keeps_the_best_in_their_order():
+@pytest.mark.covers("P2")
+def test_the_floor_keeps_the_best_in_their_order():
     assert kept(0.1, 0.9, 0.2, 0.3, floor=3) == "123"
     assert kept(0.1, 0.9, 0.2, 0.3, floor=9) == "0123"
 
 
-def test_p2_no_result_one_result_and_equal_results():
+@pytest.mark.covers("P2")
+def test_no_result_one_result_and_equal_results():
     assert kept() == ""
     assert kept(0.0, share=1) == "0"
     assert kept(0.2, 0.2, 0.2, share=1) == "012"
 
 
+@pytest.mark.covers("P2")
 @given(HITS, st.floats(0, 1), st.integers(0, 15))
-def test_p2_the_best_and_the_floor_always_stay_and_the_order_holds(found, share, floor):
+def test_the_best_and_the_floor_always_stay_and_the_order_holds(found, share, floor):
     left = relative_threshold(found, share, floor)
     assert len(left) >= min(len(found), max(1, floor))
     assert [hit.key for hit in left] == sorted((hit.key for hit in left), key=int)
@@ -46,7 +51,8 @@ def test_p2_the_best_and_the_floor_always_stay_and_the_order_holds(found, share,
         assert max(numbers) in [hit.relevance for hit in left]
 
 
+@pytest.mark.covers("P2")
 @given(HITS)
-def test_p2_a_share_of_0_drops_nothing_that_is_not_negative(found):
+def test_a_share_of_0_drops_nothing_that_is_not_negative(found):
     if all(hit.relevance >= 0 for hit in found):
         assert relative_threshold(found, 0, 0) == found

@@ -41,7 +41,8 @@ def chain_of(error: BaseException | None) -> list[str]:
     return names
 
 
-async def test_p4_the_request_is_cohere_s_and_each_candidate_gets_its_own_score():
+@pytest.mark.covers("P4")
+async def test_the_request_is_cohere_s_and_each_candidate_gets_its_own_score():
     with cohere_stub() as stub:
         scores = await reranker(stub.base_url, model="rerank-x", options={"max_tokens_per_doc": 99})(
             "When do tokens expire?", candidates()
@@ -53,7 +54,8 @@ async def test_p4_the_request_is_cohere_s_and_each_candidate_gets_its_own_score(
     assert stub.headers[0]["authorization"] == f"Bearer {API_KEY}"
 
 
-async def test_fault_39_nothing_is_sent_for_no_candidates():
+@pytest.mark.covers("fault 39")
+async def test_nothing_is_sent_for_no_candidates():
     with cohere_stub() as stub:
         assert await reranker(stub.base_url)("question", []) == []
     assert stub.requests == []
@@ -65,8 +67,9 @@ def test_every_error_class_of_the_sdk_is_in_the_table():
     assert set(errors.__all__) <= set(ERRORS.values())
 
 
+@pytest.mark.covers("fault 39")
 @pytest.mark.parametrize(("status", "kind"), ERRORS.items())
-async def test_fault_39_every_error_class_is_one_typed_error_and_the_sdk_does_not_retry(status, kind):
+async def test_every_error_class_is_one_typed_error_and_the_sdk_does_not_retry(status, kind):
     with cohere_stub(Fault(status)) as stub, pytest.raises(ModelError) as caught:
         await reranker(stub.base_url)("question", candidates())
     assert len(stub.requests) == 1
@@ -76,8 +79,9 @@ async def test_fault_39_every_error_class_is_one_typed_error_and_the_sdk_does_no
     assert API_KEY not in str(caught.value)
 
 
+@pytest.mark.covers("fault 23")
 @pytest.mark.parametrize("status", ERRORS)
-async def test_fault_23_what_may_pass_is_tried_again_by_this_layer_alone(status):
+async def test_what_may_pass_is_tried_again_by_this_layer_alone(status):
     with cohere_stub(Fault(status, headers={"Retry-After": "0"})) as stub:
         if status in RETRIED:
             assert await reranker(stub.base_url, attempts=3)("tokens expire", candidates()) == [0, 1, 0.5]
@@ -87,43 +91,49 @@ async def test_fault_23_what_may_pass_is_tried_again_by_this_layer_alone(status)
     assert len(stub.requests) == (2 if status in RETRIED else 1)
 
 
-async def test_fault_23_the_wait_that_the_service_asks_for_is_kept():
+@pytest.mark.covers("fault 23")
+async def test_the_wait_that_the_service_asks_for_is_kept():
     with cohere_stub(Fault(429, headers={"Retry-After": "0.3"})) as stub:
         started = time.monotonic()
         await reranker(stub.base_url, attempts=2)("tokens", candidates())
         assert time.monotonic() - started >= 0.3
 
 
-async def test_fault_39_a_time_out_is_a_typed_error():
+@pytest.mark.covers("fault 39")
+async def test_a_time_out_is_a_typed_error():
     with cohere_stub(Fault(wait=30)) as stub, pytest.raises(ModelTimeout):
         await reranker(stub.base_url, limit=0.4)("question", candidates())
 
 
-async def test_fault_39_a_broken_connection_is_tried_again_and_then_a_typed_error():
+@pytest.mark.covers("fault 39")
+async def test_a_broken_connection_is_tried_again_and_then_a_typed_error():
     unreachable = pytest.raises(ModelError, match="could not be reached")
     with cohere_stub(Fault(drop=True), Fault(drop=True)) as stub, unreachable:
         await reranker(stub.base_url, attempts=2)("question", candidates())
     assert len(stub.requests) == 2
 
 
-async def test_fault_39_a_refused_connection_is_a_typed_error():
+@pytest.mark.covers("fault 39")
+async def test_a_refused_connection_is_a_typed_error():
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         with pytest.raises(ModelError, match="could not be reached"):
             await reranker(f"http://127.0.0.1:{closed.getsockname()[1]}")("question", candidates())
 
 
+@pytest.mark.covers("fault 39")
 @pytest.mark.parametrize(
     "body",
     ["no json", {"results": "none"}, {"id": "x"}, {"results": [{"index": 7, "relevance_score": 0.5}], "id": "x"}],
 )
-async def test_fault_39_an_answer_of_another_form_is_a_typed_error(body):
+async def test_an_answer_of_another_form_is_a_typed_error(body):
     with cohere_stub(Fault(200, body)) as stub, pytest.raises(ModelError) as caught:
         await reranker(stub.base_url)("question", candidates())
     assert RerankerFailed.__name__ in chain_of(caught.value)
 
 
-async def test_p4_a_document_that_the_answer_leaves_out_scores_0():
+@pytest.mark.covers("P4")
+async def test_a_document_that_the_answer_leaves_out_scores_0():
     body = {"id": "x", "results": [{"index": 1, "relevance_score": 0.9}]}
     with cohere_stub(Fault(200, body)) as stub:
         assert await reranker(stub.base_url)("question", candidates()) == [0.0, 0.9, 0.0]

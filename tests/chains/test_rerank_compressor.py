@@ -26,7 +26,8 @@ async def judged(work) -> list[Judged]:
     return await by_compressor(Compressor(work=work))("question", found)
 
 
-async def test_p4_a_compressor_sees_texts_with_metadata_and_the_question():
+@pytest.mark.covers("P4")
+async def test_a_compressor_sees_texts_with_metadata_and_the_question():
     seen: list[Any] = []
 
     def work(documents, query):
@@ -37,7 +38,8 @@ async def test_p4_a_compressor_sees_texts_with_metadata_and_the_question():
     assert seen == ["question", ["alpha", "beta", "gamma"], 1]
 
 
-async def test_p4_its_order_its_selection_and_its_scores_count():
+@pytest.mark.covers("P4")
+async def test_its_order_its_selection_and_its_scores_count():
     def work(documents, query):
         for document, score in zip(documents, (0.2, 0.9), strict=False):
             document.metadata["relevance_score"] = score
@@ -46,8 +48,9 @@ async def test_p4_its_order_its_selection_and_its_scores_count():
     assert await judged(work) == [Judged(1, 0.9), Judged(0, 0.2)]
 
 
+@pytest.mark.covers("P4")
 @pytest.mark.parametrize("score", [7.3, -1.0, True, "0.5", None])
-async def test_p4_a_number_of_another_scale_is_no_score(score):
+async def test_a_number_of_another_scale_is_no_score(score):
     def work(documents, query):
         return [document.model_copy(update={"metadata": {**document.metadata, "relevance_score": score}})
                 for document in documents[:1]]  # fmt: skip
@@ -55,18 +58,21 @@ async def test_p4_a_number_of_another_scale_is_no_score(score):
     assert await judged(work) == [Judged(0, None)]
 
 
-async def test_p4_new_documents_are_recognised_by_their_text_and_repeated_ones_count_once():
+@pytest.mark.covers("P4")
+async def test_new_documents_are_recognised_by_their_text_and_repeated_ones_count_once():
     assert await judged(lambda documents, query: [Document("gamma"), Document("alpha"), Document("gamma")]) == [
         Judged(2, None), Judged(0, None),
     ]  # fmt: skip
 
 
-async def test_p4_a_document_that_was_not_given_is_refused():
+@pytest.mark.covers("P4")
+async def test_a_document_that_was_not_given_is_refused():
     with pytest.raises(RerankerFailed):
         await judged(lambda documents, query: [Document("made up")])
 
 
-async def test_p4_a_shortened_text_stands_for_the_candidate_it_came_from():
+@pytest.mark.covers("P4")
+async def test_a_shortened_text_stands_for_the_candidate_it_came_from():
     def work(documents, query):
         return [documents[2].model_copy(update={"page_content": "gam"})]
 

@@ -36,7 +36,8 @@ def result(content: str, source: str = "docs", **metadata) -> SourceResult:
     return SourceResult(content, "id", source, "memory", 0.75, metadata)
 
 
-def test_s4_the_variables_are_the_documented_ones():
+@pytest.mark.covers("S4")
+def test_the_variables_are_the_documented_ones():
     given_variables = variables(result("Tokens expire after one hour."))
     documented = {"results", "results_by_source", "context", "message", "metadata", "intent"}
     assert set(given_variables) == documented | {"quotes"}
@@ -44,7 +45,8 @@ def test_s4_the_variables_are_the_documented_ones():
     assert given_variables["intent"] == {"scope": "focused"}
 
 
-def test_s4_a_row_holds_the_result_with_its_label_and_reference():
+@pytest.mark.covers("S4")
+def test_a_row_holds_the_result_with_its_label_and_reference():
     [row] = variables(result("Tokens expire after one hour.", title="T", section="S"))["results"]
     assert row["label"] == 1
     assert row["content"] == row["text"] == row["snippet"] == "Tokens expire after one hour."
@@ -53,7 +55,8 @@ def test_s4_a_row_holds_the_result_with_its_label_and_reference():
     json.dumps(row)
 
 
-def test_s4_rows_are_numbered_across_sources_and_grouped_in_order():
+@pytest.mark.covers("S4")
+def test_rows_are_numbered_across_sources_and_grouped_in_order():
     rows = variables(result("a"), result("b", "cases"), result("c"))
     assert [row["label"] for row in rows["results"]] == [1, 2, 3]
     assert {name: [row["label"] for row in found] for name, found in rows["results_by_source"].items()} == {
@@ -64,15 +67,17 @@ def test_s4_rows_are_numbered_across_sources_and_grouped_in_order():
     assert rows["context"].startswith("[1] id\na\n\n[2] id\nb")
 
 
-def test_s7_quotes_are_on_one_line_with_their_labels():
+@pytest.mark.covers("S7")
+def test_quotes_are_on_one_line_with_their_labels():
     [quote] = variables(result("Nothing to see in here."), result("Tokens do expire\nafter one hour."))["quotes"]
     assert quote["label"] == 2
     assert quote["text"] == "Tokens do expire after one hour."
     assert 0 < quote["score"] <= 1
 
 
+@pytest.mark.covers("S4")
 @given(CONTENTS)
-def test_s4_a_snippet_shows_at_most_300_characters(contents):
+def test_a_snippet_shows_at_most_300_characters(contents):
     plain = [content.replace("[1]", "").replace("[2]", "") for content in contents]
     for row in variables(*map(result, plain))["results"]:
         assert len(row["snippet"]) <= SNIPPET_CHARS == 300
@@ -90,28 +95,32 @@ def test_numbers_in_brackets_of_the_evidence_and_the_message_are_no_labels(conte
         assert gate.used == gate.removed == []
 
 
+@pytest.mark.covers("fault 8")
 @pytest.mark.guard
 @given(st.sampled_from(["docs", "a.b", "{{ x }}", "[1]"]), st.text(max_size=5))
-def test_fault_08_template_syntax_in_values_stays_text(source, content):
+def test_template_syntax_in_values_stays_text(source, content):
     [row] = variables(result(content + "{{ 7 * 7 }}{% raw %}", source))["results"]
     assert row["text"].endswith("{{ 7 * 7 }}{% raw %}")
     assert row["source_name"] == source
 
 
-def test_s4_no_evidence_gives_empty_lists():
+@pytest.mark.covers("S4")
+def test_no_evidence_gives_empty_lists():
     seen = variables()
     assert (seen["results"], seen["quotes"], seen["results_by_source"], seen["context"]) == ([], [], {}, "")
 
 
-def test_s4_the_callers_metadata_cannot_be_changed_through_the_variables():
+@pytest.mark.covers("S4")
+def test_the_callers_metadata_cannot_be_changed_through_the_variables():
     metadata = {"user": "u"}
     seen = template_variables([], message="", metadata=metadata, intent={}, citation_format="source")
     seen["metadata"]["user"] = "other"
     assert metadata == {"user": "u"}
 
 
+@pytest.mark.covers("S3")
 @pytest.mark.parametrize(("citation_format", "named"), [("section", "T > S"), ("source", "d.md")])
-def test_s3_the_citation_format_decides_the_reference(citation_format, named):
+def test_the_citation_format_decides_the_reference(citation_format, named):
     evidence = [result("a", title="T", section="S", document="d.md")]
     seen = template_variables(evidence, message="", metadata={}, intent={}, citation_format=citation_format)
     assert seen["results"][0]["reference"] == named

@@ -32,6 +32,7 @@ async def routed(reply, top_k=3, categories=None):
     return await route_categories(ChainModel(model, Prompts(), 5, 1), "How much is it?", wanted, top_k), model
 
 
+@pytest.mark.covers("C3")
 @pytest.mark.parametrize(
     ("reply", "chosen"),
     [
@@ -57,18 +58,20 @@ async def routed(reply, top_k=3, categories=None):
         ("<think>not features</think>pricing", ["pricing"]),
     ],
 )
-async def test_c3_the_categories_of_a_reply_are_chosen_in_its_order(reply, chosen):
+async def test_the_categories_of_a_reply_are_chosen_in_its_order(reply, chosen):
     assert (await routed(reply))[0] == chosen
 
 
+@pytest.mark.covers("C3")
 @pytest.mark.parametrize(
     "reply", ["", "none", "weather", "This is not about pricing.", "all", "price", "[]", '{"categories": []}', "1, 2"]
 )
-def test_c3_a_reply_that_names_no_category_of_the_list_is_a_failure(reply):
+def test_a_reply_that_names_no_category_of_the_list_is_a_failure(reply):
     with pytest.raises(ModelError):
         read_categories(reply, CATEGORIES)
 
 
+@pytest.mark.covers("C8")
 @pytest.mark.parametrize(
     "reply",
     [
@@ -97,25 +100,28 @@ def test_c3_a_reply_that_names_no_category_of_the_list_is_a_failure(reply):
         "касса: нет, faq: да",
     ],
 )
-def test_c8_a_reply_that_rules_out_or_weighs_chooses_nothing(reply):
+def test_a_reply_that_rules_out_or_weighs_chooses_nothing(reply):
     with pytest.raises(ModelError):
         read_categories(reply, CATEGORIES)
 
 
+@pytest.mark.covers("C3")
 @pytest.mark.parametrize("name", ["No-code tools", "not for sale", "Без категории", "Rules: exceptions"])
-def test_c3_a_category_whose_name_denies_is_chosen_all_the_same(name):
+def test_a_category_whose_name_denies_is_chosen_all_the_same(name):
     assert read_categories(f"1. {name.upper()}\n2. faq", [name, "faq"]) == [name, "faq"]
     with pytest.raises(ModelError):
         read_categories(f"Not: {name}", [name, "faq"])
 
 
+@pytest.mark.covers("C3")
 @pytest.mark.parametrize("top_k", [1, 2, 3, 4])
-async def test_c3_at_most_top_k_categories_are_chosen(top_k):
+async def test_at_most_top_k_categories_are_chosen(top_k):
     chosen, _ = await routed("pricing, features, faq, hr", top_k)
     assert chosen == ["pricing", "features", "faq", "hr"][:top_k]
 
 
-async def test_c3_the_model_is_shown_names_and_descriptions_as_data():
+@pytest.mark.covers("C3")
+async def test_the_model_is_shown_names_and_descriptions_as_data():
     with collect_chain_calls() as calls:
         _, model = await routed("faq", 2)
     system, evidence, question = model.calls[0].messages
@@ -126,20 +132,23 @@ async def test_c3_the_model_is_shown_names_and_descriptions_as_data():
     assert [one["role"] for one in calls] == ["route_categories"]
 
 
-async def test_c3_a_description_cannot_close_the_fence_nor_fill_the_prompt():
+@pytest.mark.covers("C3")
+async def test_a_description_cannot_close_the_fence_nor_fill_the_prompt():
     _, model = await routed("faq", categories={"faq": "</passage>" + "x" * 5_000})
     shown = model.calls[0].messages[1].text
     assert shown.count("</passage>") == 1
     assert shown.count("x") < 300
 
 
+@pytest.mark.covers("fault 17")
 @pytest.mark.parametrize("failure", FAILURES)
-async def test_fault_17_every_failure_of_the_model_is_one_error(failure):
+async def test_every_failure_of_the_model_is_one_error(failure):
     with pytest.raises(ModelError):
         await routed(FAILURES[failure])
 
 
-def test_c8_a_thousand_garbage_replies_give_categories_of_the_list_or_the_error():
+@pytest.mark.covers("C8")
+def test_a_thousand_garbage_replies_give_categories_of_the_list_or_the_error():
     random, kept = Random(3), 0
     for _ in range(1_000):
         try:
@@ -151,8 +160,9 @@ def test_c8_a_thousand_garbage_replies_give_categories_of_the_list_or_the_error(
     assert 100 < kept < 900
 
 
+@pytest.mark.covers("C8")
 @given(st.text(max_size=200), st.lists(st.text(min_size=1, max_size=12), max_size=5))
-def test_c8_any_reply_gives_categories_of_the_list_or_the_error(reply, categories):
+def test_any_reply_gives_categories_of_the_list_or_the_error(reply, categories):
     try:
         chosen = read_categories(reply, categories)
     except ModelError:
@@ -168,6 +178,7 @@ def test_c8_any_reply_gives_categories_of_the_list_or_the_error(reply, categorie
 MAPPING = {"ask_price": ["pricing", "faq", "pricing"], "small_talk": []}
 
 
+@pytest.mark.covers("C3")
 @pytest.mark.parametrize(
     ("intent", "categories"),
     [
@@ -178,9 +189,10 @@ MAPPING = {"ask_price": ["pricing", "faq", "pricing"], "small_talk": []}
         ("", ["faq", "features"]),
     ],
 )
-def test_c3_an_intent_has_the_categories_of_the_configuration_and_an_unknown_one_the_fallback(intent, categories):
+def test_an_intent_has_the_categories_of_the_configuration_and_an_unknown_one_the_fallback(intent, categories):
     assert categories_of_intent(intent, MAPPING, ["faq", "features", "faq"]) == categories
 
 
-def test_c3_without_a_fallback_an_unknown_intent_searches_all_categories():
+@pytest.mark.covers("C3")
+def test_without_a_fallback_an_unknown_intent_searches_all_categories():
     assert categories_of_intent("unheard_of", MAPPING) == []

@@ -44,41 +44,48 @@ def equal_weights(stems) -> tuple[tuple[str, float], ...]:
     return tuple((stem, 1.0) for stem in sorted(stems))
 
 
-def test_s7_the_best_sentence_covers_most_of_the_question():
+@pytest.mark.covers("S7")
+def test_the_best_sentence_covers_most_of_the_question():
     best = best_sentence(TEXT, question_weights("When does the token expire?", [TEXT]))
     assert TEXT[best.start : best.end] == "The token expires after one hour."
 
 
-def test_s7_the_first_of_equal_sentences_is_the_best():
+@pytest.mark.covers("S7")
+def test_the_first_of_equal_sentences_is_the_best():
     assert best_sentence("Same words here. Same words here.", equal_weights(["same", "word"])).start == 0
 
 
-def test_s7_a_text_without_sentences_has_no_best_one():
+@pytest.mark.covers("S7")
+def test_a_text_without_sentences_has_no_best_one():
     assert best_sentence(" \n ", equal_weights(["word"])) is None
 
 
-def test_s7_a_word_of_every_sentence_weighs_less_than_a_rare_one():
+@pytest.mark.covers("S7")
+def test_a_word_of_every_sentence_weighs_less_than_a_rare_one():
     weights = dict(question_weights("token hour", ["A token is one. A token is two. The token lives an hour."]))
     assert weights["token"] == pytest.approx(idf(3, 3))
     assert weights["hour"] == pytest.approx(idf(3, 1))
     assert weights["hour"] > weights["token"] > 0
 
 
+@pytest.mark.covers("S7")
 @given(TEXTS, st.sets(st.sampled_from(["token", "expir", "час", "срок", "word"])))
-def test_s7_each_sentence_holds_the_sum_of_its_words_weights(text, words):
+def test_each_sentence_holds_the_sum_of_its_words_weights(text, words):
     held = weights_held(text, equal_weights(words))
     assert held == tuple(len(sentence.stems & words) for sentence in sentences_of(text))
 
 
-def test_s7_equal_words_weigh_the_same_to_the_last_digit_in_every_process():
+@pytest.mark.covers("S7")
+def test_equal_words_weigh_the_same_to_the_last_digit_in_every_process():
     weights = tuple((f"stem{number}", 1 / number) for number in range(1, 30))
     text = " ".join(stem for stem, _ in weights)
     # One after the other, as in the question; a set has another order in each process, and another last digit.
     assert weights_held(text, weights) == (reduce(add, (weight for _, weight in weights)),)
 
 
+@pytest.mark.covers("S7")
 @given(TEXTS)
-def test_s7_sentences_are_ordered_slices_and_hold_the_texts_stems(text):
+def test_sentences_are_ordered_slices_and_hold_the_texts_stems(text):
     found = sentences_of(text)
     assert all(one.end <= two.start for one, two in zip(found, found[1:], strict=False))
     assert joined_stems([text[one.start : one.end] for one in found]) == stems_of(text)
@@ -86,30 +93,35 @@ def test_s7_sentences_are_ordered_slices_and_hold_the_texts_stems(text):
     assert all(one.stems == frozenset(one.said) for one in found)
 
 
+@pytest.mark.covers("S7")
 @pytest.mark.parametrize(
     "text", ["# A heading of many words", "| a cell | of a | table |", "```one two three four", "Too short here"]
 )
-def test_s7_headings_tables_code_and_fragments_are_not_quotable(text):
+def test_headings_tables_code_and_fragments_are_not_quotable(text):
     assert not any(sentence.quotable for sentence in sentences_of(text))
 
 
-def test_s7_a_passage_beyond_any_sentence_is_not_quotable():
+@pytest.mark.covers("S7")
+def test_a_passage_beyond_any_sentence_is_not_quotable():
     assert not sentences_of("word " * 200)[0].quotable
     assert sentences_of("word " * 100)[0].quotable
 
 
+@pytest.mark.covers("S4")
 @given(TEXTS, st.integers(20, 300))
-def test_s4_a_snippet_is_one_line_within_its_limit(text, limit):
+def test_a_snippet_is_one_line_within_its_limit(text, limit):
     shown = snippet(text, question_weights("When do tokens expire? Какой срок?", [text]), limit)
     assert len(shown) <= limit
     assert shown == " ".join(shown.split())
 
 
-def test_s4_a_short_text_is_its_own_snippet():
+@pytest.mark.covers("S4")
+def test_a_short_text_is_its_own_snippet():
     assert snippet(TEXT, ()) == TEXT
 
 
-def test_s4_a_snippet_begins_at_the_best_sentence_and_ends_between_words():
+@pytest.mark.covers("S4")
+def test_a_snippet_begins_at_the_best_sentence_and_ends_between_words():
     text = "Filler words stand here. " * 30 + "The token expires after one hour. " + "More filler follows. " * 30
     shown = snippet(text, question_weights("When does the token expire?", [text]), 60)
     assert shown.startswith("…The token expires after one hour.")
@@ -129,8 +141,9 @@ LINES = [
 ]
 
 
+@pytest.mark.covers("S7")
 @given(st.lists(st.sampled_from(LINES), max_size=30).map("\n".join))
-def test_s7_a_running_line_belongs_to_no_sentence_and_all_else_to_the_same_ones(text):
+def test_a_running_line_belongs_to_no_sentence_and_all_else_to_the_same_ones(text):
     found = sentences_of(text, RUNNING)
     assert all(text[one.start : one.end] == text[one.start : one.end].strip() for one in found)
     lines = [line for one in found for line in text[one.start : one.end].split("\n")]
@@ -141,27 +154,31 @@ def test_s7_a_running_line_belongs_to_no_sentence_and_all_else_to_the_same_ones(
     assert len(weights_held(text, equal_weights(["token"]), RUNNING)) == len(found)
 
 
-def test_s7_a_sentence_that_a_running_line_is_glued_to_is_quoted_without_it():
+@pytest.mark.covers("S7")
+def test_a_sentence_that_a_running_line_is_glued_to_is_quoted_without_it():
     text = "This is a header. Page 2 of 4\nA wiki is a web site\nthat anyone may edit."
     best = best_sentence(text, equal_weights(["page", "wiki"]), ("This is a header. Page # of #",))
     assert text[best.start : best.end] == "A wiki is a web site\nthat anyone may edit."
 
 
-def test_s7_a_line_of_columns_without_an_end_is_no_sentence_to_quote():
+@pytest.mark.covers("S7")
+def test_a_line_of_columns_without_an_end_is_no_sentence_to_quote():
     text = "RFC 6749                        OAuth 2.0                   October 2012"
     assert [one.quotable for one in sentences_of(text)] == [False]
     assert [one.quotable for one in sentences_of("The token   expires after   one hour of use.")] == [True]
     assert [one.quotable for one in sentences_of("3.1.2.1.")] == [False]
 
 
-def test_s7_a_snippet_begins_at_a_sentence_and_not_at_the_head_of_a_page():
+@pytest.mark.covers("S7")
+def test_a_snippet_begins_at_a_sentence_and_not_at_the_head_of_a_page():
     text = "Filler stands here. " * 30 + "\nToken list of page 12\n" + "The token expires. " + "More filler. " * 30
     weights = question_weights("token list page", [text])
     assert snippet(text, weights, 80).startswith("…Token list of page 12")
     assert snippet(text, weights, 80, (masked_line("Token list of page 12"),)).startswith("…The token expires.")
 
 
+@pytest.mark.covers("S7")
 @pytest.mark.parametrize("given", [None, "text", 7, ["a", 1, "b"], []])
-def test_s7_running_lines_are_taken_from_metadata_whatever_stands_there(given):
+def test_running_lines_are_taken_from_metadata_whatever_stands_there(given):
     result = SourceResult("x", "1", "docs", "knowledge_base", metadata={RUNNING_LINES: given})
     assert running_lines(result) == (("a", "b") if isinstance(given, list) and given else ())

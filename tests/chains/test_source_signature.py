@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
@@ -20,7 +21,8 @@ def other(query):
     return query + " "
 
 
-def test_k1_other_code_has_another_signature():
+@pytest.mark.covers("K1")
+def test_other_code_has_another_signature():
     assert source_signature(one) == source_signature(one)
     assert source_signature(one) != source_signature(other)
     assert source_signature(RunnableLambda(one)) != source_signature(RunnableLambda(other))
@@ -28,21 +30,24 @@ def test_k1_other_code_has_another_signature():
     assert source_signature(ask) != source_signature(tell)
 
 
-def test_k1_an_object_is_known_by_its_class_and_its_fields():
+@pytest.mark.covers("K1")
+def test_an_object_is_known_by_its_class_and_its_fields():
     from groundgraph.chains.cutoff_filter import CutoffFilter
 
     assert source_signature(CutoffFilter(0.1)) == source_signature(CutoffFilter(0.1))
     assert source_signature(CutoffFilter(0.1)) != source_signature(CutoffFilter(0.2))
 
 
-def test_k1_code_that_was_never_in_a_file_is_told_apart():
+@pytest.mark.covers("K1")
+def test_code_that_was_never_in_a_file_is_told_apart():
     made: dict = {}
     exec("def f(x):\n    return x + 1\ndef g(x):\n    return x + 2", made)
     assert source_signature(made["f"]) != source_signature(made["g"])
     assert source_signature(len) != source_signature(sorted)
 
 
-def test_k1_every_process_gives_the_same_signature():
+@pytest.mark.covers("K1")
+def test_every_process_gives_the_same_signature():
     code = (
         "from groundgraph.chains.source_signature import source_signature as s\n"
         "from langchain_core.prompts import PromptTemplate\n"

@@ -28,7 +28,8 @@ def prompt(text: str, reply: str):
     return ChatPromptTemplate.from_template(text) | model, model
 
 
-async def test_k3_a_plain_function_stands_in_for_each_of_the_six():
+@pytest.mark.covers("K3")
+async def test_a_plain_function_stands_in_for_each_of_the_six():
     def run(kind, function, *arguments):
         return stand_in(kind, function, "own")(*arguments)
 
@@ -46,7 +47,8 @@ async def test_k3_a_plain_function_stands_in_for_each_of_the_six():
     assert decisions == [True, False]
 
 
-async def test_k3_a_coroutine_function_and_an_object_stand_in_too():
+@pytest.mark.covers("K3")
+async def test_a_coroutine_function_and_an_object_stand_in_too():
     async def shout(query: str) -> str:
         return query.upper()
 
@@ -62,13 +64,15 @@ async def test_k3_a_coroutine_function_and_an_object_stand_in_too():
     assert polite.signature == "own polite 2"
 
 
-async def test_fault_77_a_plain_function_runs_beside_the_event_loop():
+@pytest.mark.covers("fault 77")
+async def test_a_plain_function_runs_beside_the_event_loop():
     seen = []
     await stand_in("transformer", lambda query: seen.append(threading.current_thread()) or query, "own")("q")
     assert seen[0] is not threading.main_thread()
 
 
-async def test_k3_a_runnable_stands_in_for_each_of_the_six():
+@pytest.mark.covers("K3")
+async def test_a_runnable_stands_in_for_each_of_the_six():
     cut, model = prompt("Cut {title} {name} {kind}: {text}", "One.\n\nInvented.")
     chunks = await stand_in("chunker", cut, "own")(DOCUMENT)
     assert [(chunk.text, chunk.derived) for chunk in chunks] == [("One.", False), ("Invented.", True)]
@@ -93,6 +97,7 @@ async def test_k3_a_runnable_stands_in_for_each_of_the_six():
     assert await stand_in("filter", keep, "own")("q", MATCHES) == [True, False]
 
 
+@pytest.mark.covers("K3")
 @pytest.mark.parametrize(
     ("kind", "answer", "arguments", "told"),
     [
@@ -112,22 +117,25 @@ async def test_k3_a_runnable_stands_in_for_each_of_the_six():
         ("filter", [True], ("q", MATCHES), "2 decisions, not 1 of them"),
     ],
 )
-async def test_k3_what_the_protocol_does_not_allow_is_an_error_that_names_the_chain(kind, answer, arguments, told):
+async def test_what_the_protocol_does_not_allow_is_an_error_that_names_the_chain(kind, answer, arguments, told):
     with pytest.raises(ChainContractBroken, match=told) as caught:
         await stand_in(kind, lambda *_: answer, "own")(*arguments)
     assert "the chain 'own'" in str(caught.value)
 
 
-async def test_k3_one_text_is_one_matching_text_with_its_line_breaks():
+@pytest.mark.covers("K3")
+async def test_one_text_is_one_matching_text_with_its_line_breaks():
     assert await stand_in("matching_text", lambda chunk, about: "two\nlines", "own")(CHUNKS[0], "") == ["two\nlines"]
 
 
-def test_k3_what_can_not_be_called_is_refused():
+@pytest.mark.covers("K3")
+def test_what_can_not_be_called_is_refused():
     with pytest.raises(TypeError, match="'own' is neither a function nor a Runnable, but a str"):
         stand_in("transformer", "x", "own")
 
 
-def test_k6_texts_of_a_stand_in_count_as_generated_unless_it_says_otherwise():
+@pytest.mark.covers("K6")
+def test_texts_of_a_stand_in_count_as_generated_unless_it_says_otherwise():
     def same(chunk, about):
         return chunk.text
 

@@ -29,7 +29,8 @@ def variables(evidence=EVIDENCE, message: str = "When do tokens expire?"):
     )
 
 
-def test_s7_the_built_in_answer_quotes_first_and_then_lists_the_results_by_source():
+@pytest.mark.covers("S7")
+def test_the_built_in_answer_quotes_first_and_then_lists_the_results_by_source():
     text = compiled().structured(variables(), "en")
     assert text.startswith("From the evidence:\n\n> Tokens expire after one hour. [1]")
     assert text.index("> Tokens") < text.index("\n---\n") < text.index("## Sources") < text.index("**cases**")
@@ -67,18 +68,21 @@ def test_without_anything_that_is_not_quoted_there_is_no_listing():
     assert draft["body"] == len(draft["text"])
 
 
-def test_s7_the_built_in_answer_speaks_russian():
+@pytest.mark.covers("S7")
+def test_the_built_in_answer_speaks_russian():
     text = compiled().structured(variables(message="Сколько живёт token?"), "ru")
     assert "## Источники" in text
     assert "релевантность" in text
 
 
-def test_s4_without_quotes_only_the_results_are_listed():
+@pytest.mark.covers("S4")
+def test_without_quotes_only_the_results_are_listed():
     text = compiled().structured(variables(message="zebra"), "en")
     assert text.startswith("No single sentence of the evidence answers this.")
 
 
-def test_s4_template_wins_over_provenance_template_which_wins_over_the_built_in_one():
+@pytest.mark.covers("S4")
+def test_template_wins_over_provenance_template_which_wins_over_the_built_in_one():
     both = compiled(template="T", provenance_template="P")
     assert both.structured(variables(), "en") == "T"
     assert both.provenance(variables(), "en") == "P"
@@ -87,25 +91,29 @@ def test_s4_template_wins_over_provenance_template_which_wins_over_the_built_in_
     assert compiled(template="T").provenance(variables(), "en").startswith("## Sources")
 
 
+@pytest.mark.covers("S4")
 @pytest.mark.parametrize("key", ["template", "provenance_template"])
-def test_s4_a_template_has_the_documented_variables(key):
+def test_a_template_has_the_documented_variables(key):
     assert compiled(**{key: ALL}).structured(variables(), "en").startswith("2 2 ")
 
 
+@pytest.mark.covers("fault 12")
 @pytest.mark.parametrize("key", ["template", "provenance_template"])
 @pytest.mark.parametrize("template", ["{{ nothing_of_this_name }}", "{% if %}", "{{ results|no_such_filter }}"])
-def test_fault_12_a_template_that_cannot_work_is_refused_when_it_is_compiled(key, template):
+def test_a_template_that_cannot_work_is_refused_when_it_is_compiled(key, template):
     with pytest.raises(TemplateInvalid) as caught:
         compiled(**{key: template})
     assert caught.value.problems[0].key == f"synthesis.{key}"
 
 
-def test_fault_64_a_template_that_leaves_the_sandbox_is_refused_when_it_is_compiled():
+@pytest.mark.covers("fault 64")
+def test_a_template_that_leaves_the_sandbox_is_refused_when_it_is_compiled():
     with pytest.raises(TemplateInvalid, match="SecurityError"):
         compiled(template="{{ cycler.__init__.__globals__ }}")
 
 
-def test_s4_the_example_of_the_reference_document_renders():
+@pytest.mark.covers("S4")
+def test_the_example_of_the_reference_document_renders():
     template = (
         "## Results for: {{ message }}\n{% for result in results %}\n### {{ result.source_name }} "
         '({{ "%.0f"|format(result.relevance * 100) }}% match)\n{{ result.text }}\n{% endfor %}\n'
@@ -119,8 +127,9 @@ def test_s4_the_example_of_the_reference_document_renders():
 FAILS_ON_TWO = "{{ results[0].metadata.title + 1 if results|length == 2 else 'fine' }}"
 
 
+@pytest.mark.covers("S4")
 @pytest.mark.parametrize("key", ["template", "provenance_template"])
-def test_s4_a_template_that_fails_on_one_turn_gives_way_to_the_built_in_one_with_a_note(key):
+def test_a_template_that_fails_on_one_turn_gives_way_to_the_built_in_one_with_a_note(key):
     draft = structured_draft(compiled(**{key: FAILS_ON_TWO}), variables(), "en")
     assert "## Sources" in draft["text"]
     assert len(draft["notes"]) == 1
@@ -129,14 +138,16 @@ def test_s4_a_template_that_fails_on_one_turn_gives_way_to_the_built_in_one_with
     assert (fine["text"], fine["notes"]) == ("fine", [])
 
 
-def test_s4_an_unavailable_name_on_a_branch_of_one_turn_is_noted_too():
+@pytest.mark.covers("S4")
+def test_an_unavailable_name_on_a_branch_of_one_turn_is_noted_too():
     draft = structured_draft(
         compiled(template="{% if results|length == 2 %}{{ results[5].text }}{% endif %}x"), variables(), "en"
     )
     assert "results" in draft["notes"][0] or "5" in draft["notes"][0]
 
 
-def test_s7_the_structured_draft_says_that_no_model_wrote_it():
+@pytest.mark.covers("S7")
+def test_the_structured_draft_says_that_no_model_wrote_it():
     draft = structured_draft(compiled(), variables(), "en")
     assert draft["style"] == "structured"
     assert draft["written"] == 0
@@ -144,7 +155,8 @@ def test_s7_the_structured_draft_says_that_no_model_wrote_it():
     assert draft["notes"] == draft["removed"] == []
 
 
-def test_fault_26_a_label_that_a_template_makes_up_is_removed():
+@pytest.mark.covers("fault 26")
+def test_a_label_that_a_template_makes_up_is_removed():
     draft = structured_draft(compiled(template="Yes [1] no [9]."), variables(), "en")
     assert (draft["text"], draft["removed"]) == ("Yes [1] no.", [9])
 
@@ -156,7 +168,8 @@ def test_numbers_in_brackets_of_the_evidence_cite_nothing():
     assert draft["removed"] == []
 
 
-def test_fault_08_template_syntax_in_evidence_and_message_is_not_rendered():
+@pytest.mark.covers("fault 8")
+def test_template_syntax_in_evidence_and_message_is_not_rendered():
     evidence = [SourceResult("Tokens expire {{ 7 * 7 }} {% raw %} often.", "a", "docs", "memory")]
     for templates in (compiled(), compiled(template="{{ message }} {{ results[0].text }}")):
         draft = structured_draft(templates, variables(evidence, "tokens expire {{ 6 * 6 }}"), "en")
@@ -165,6 +178,7 @@ def test_fault_08_template_syntax_in_evidence_and_message_is_not_rendered():
         assert "36" not in draft["text"]
 
 
+@pytest.mark.covers("S8")
 @pytest.mark.parametrize(
     ("language", "opening", "note"),
     [
@@ -172,7 +186,7 @@ def test_fault_08_template_syntax_in_evidence_and_message_is_not_rendered():
         ("ru", "Возможно, в найденных материалах нет ответа на этот вопрос. Ближе всего:\n\n> Tokens", "Peru, moon."),
     ],
 )
-def test_s8_an_answer_that_may_be_none_says_so_in_its_text_and_in_a_note(language, opening, note):
+def test_an_answer_that_may_be_none_says_so_in_its_text_and_in_a_note(language, opening, note):
     draft = structured_draft(compiled(), variables(), language, doubt=["Peru", "moon"])
     assert draft["text"].startswith(opening)
     assert draft["outcome"] == "answered"
@@ -180,14 +194,16 @@ def test_s8_an_answer_that_may_be_none_says_so_in_its_text_and_in_a_note(languag
     assert told.endswith(note)
 
 
-def test_s8_a_doubt_without_missing_words_says_that_little_is_held_and_names_at_most_five_else():
+@pytest.mark.covers("S8")
+def test_a_doubt_without_missing_words_says_that_little_is_held_and_names_at_most_five_else():
     [plain] = structured_draft(compiled(), variables(), "en", doubt=[])["notes"]
     assert "holds much of what it asks" in plain
     [many] = structured_draft(compiled(), variables(), "en", doubt=list("abcdefg"))["notes"]
     assert many.endswith("mentions a, b, c, d, e.")
 
 
-def test_s8_a_template_of_the_users_is_left_as_it_is_and_the_note_tells_the_doubt():
+@pytest.mark.covers("S8")
+def test_a_template_of_the_users_is_left_as_it_is_and_the_note_tells_the_doubt():
     draft = structured_draft(compiled(template="T"), variables(), "en", doubt=["Peru"])
     assert draft["text"] == "T"
     assert "Peru" in draft["notes"][0]
@@ -198,7 +214,8 @@ def test_s8_a_template_of_the_users_is_left_as_it_is_and_the_note_tells_the_doub
     ]
 
 
-def test_t6_the_reply_to_small_talk_carries_no_doubt():
+@pytest.mark.covers("T6")
+def test_the_reply_to_small_talk_carries_no_doubt():
     draft = structured_draft(compiled(), variables(), "en", opening="Hello!", doubt=["Peru"])
     assert draft["text"].startswith("Hello!")
     assert draft["notes"] == []

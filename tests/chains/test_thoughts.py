@@ -9,6 +9,7 @@ from groundgraph.chains.generate_queries import parse_queries
 from groundgraph.chains.thoughts import strip_thoughts
 
 
+@pytest.mark.covers("I9")
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -21,10 +22,11 @@ from groundgraph.chains.thoughts import strip_thoughts
         ("one query", "one query"),
     ],
 )
-def test_i9_a_block_whose_beginning_is_not_in_the_reply_is_stripped(text, said):
+def test_a_block_whose_beginning_is_not_in_the_reply_is_stripped(text, said):
     assert without_thoughts(text) == said
 
 
-def test_i9_a_thought_without_its_beginning_is_no_query():
+@pytest.mark.covers("I9")
+def test_a_thought_without_its_beginning_is_no_query():
     assert parse_queries("let me think\nabout it</think>\none query", 3) == ["one query"]
     assert strip_thoughts("a <b> c") == "a <b> c"

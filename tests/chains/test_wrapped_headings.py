@@ -17,7 +17,8 @@ def paths(text: str) -> list[str]:
 LONG = "10.16.  Misuse of Access Token to Impersonate Resource Owner in Implicit\n        Flow\n"
 
 
-def test_k5_a_heading_may_go_on_below_the_beginning_of_its_words():
+@pytest.mark.covers("K5")
+def test_a_heading_may_go_on_below_the_beginning_of_its_words():
     text = f"10.15.  Open Redirectors\n\n   An open redirector is bad.\n\n{LONG}\n   For public clients it is.\n"
     assert paths(text) == [
         "10.15. Open Redirectors",
@@ -25,6 +26,7 @@ def test_k5_a_heading_may_go_on_below_the_beginning_of_its_words():
     ]
 
 
+@pytest.mark.covers("K5")
 @pytest.mark.parametrize(
     "text",
     [
@@ -38,11 +40,11 @@ def test_k5_a_heading_may_go_on_below_the_beginning_of_its_words():
         "1. Take the screwdriver that came\n   with the box and open\n   the lid\n\n   Then go on.\n",
     ],
 )
-def test_k5_a_wrapped_item_of_a_list_is_no_heading(text):
+def test_a_wrapped_item_of_a_list_is_no_heading(text):
     assert set(paths(text)) == {""}
 
 
-def test_done_2_rfc_6749_has_all_sixteen_sections_of_its_security_considerations(data: Path):
+def test_rfc_6749_has_all_sixteen_sections_of_its_security_considerations(data: Path):
     text = (data / "documents" / "text" / "rfc6749.txt").read_text("utf-8")
     found = dict.fromkeys(name for name in paths(text) if name.startswith("10."))
     assert [name.split(" ")[0] for name in found] == ["10.", *(f"10.{number}." for number in range(1, 17))]

@@ -57,26 +57,29 @@ async def test_the_models_text_is_the_draft_and_the_call_is_recorded():
     assert "error" not in call
 
 
-async def test_s6_without_a_model_the_structured_answer_stands_in_with_one_notice():
+@pytest.mark.covers("S6")
+async def test_without_a_model_the_structured_answer_stands_in_with_one_notice():
     draft, calls, _ = await write(None)
     assert_structured(draft, "No language model is configured")
     assert len(draft["notes"]) == 1
     assert calls == []
 
 
+@pytest.mark.covers("fault 19")
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("text", ["", " \n ", "<think>hm</think>", "[9]"])
-async def test_fault_19_an_empty_completion_gives_the_structured_answer_with_a_note(text, streamed):
+async def test_an_empty_completion_gives_the_structured_answer_with_a_note(text, streamed):
     draft, calls, _ = await write(text, streamed=streamed)
     assert_structured(draft, "it wrote nothing")
     assert len(calls) == 1
 
 
+@pytest.mark.covers("fault 20")
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize(
     "reply", [Reply("", refusal="I cannot help."), Reply("I cannot help.", finish_reason="refusal")]
 )
-async def test_fault_20_a_refusal_is_passed_on_and_marked(reply, streamed):
+async def test_a_refusal_is_passed_on_and_marked(reply, streamed):
     draft, [call], _ = await write(reply, streamed=streamed)
     assert "error" not in call
     assert draft["text"] == "I cannot help."
@@ -84,37 +87,43 @@ async def test_fault_20_a_refusal_is_passed_on_and_marked(reply, streamed):
     assert "declined" in draft["notes"][0]
 
 
-async def test_fault_21_a_truncated_answer_is_marked_and_ends_without_half_a_label():
+@pytest.mark.covers("fault 21")
+async def test_a_truncated_answer_is_marked_and_ends_without_half_a_label():
     draft, _, _ = await write(Reply("After an hour [1]. Or two [2", finish_reason="length"))
     assert draft["text"] == "After an hour [1]. Or two"
     assert draft["finish"] == "length"
     assert "cut off" in draft["notes"][0]
 
 
-async def test_fault_22_a_model_that_hangs_gives_way_to_the_structured_answer():
+@pytest.mark.covers("fault 22")
+async def test_a_model_that_hangs_gives_way_to_the_structured_answer():
     draft, [call], _ = await write(Reply("late", delay=30), deadlines={"model": 0.2})
     assert_structured(draft, "no answer within 0.2 seconds")
     assert "0.2 seconds" in call["error"]
 
 
-async def test_fault_23_a_busy_model_is_asked_again_and_the_tries_are_counted():
+@pytest.mark.covers("fault 23")
+async def test_a_busy_model_is_asked_again_and_the_tries_are_counted():
     replies = [Reply(status=429, headers={"retry-after": "0.1"}), Reply("Yes [1].")]
     draft, [call], _ = await write(replies)
     assert (draft["text"], call["attempts"]) == ("Yes [1].", 2)
 
 
-async def test_fault_24_a_refused_request_gives_way_after_one_try():
+@pytest.mark.covers("fault 24")
+async def test_a_refused_request_gives_way_after_one_try():
     draft, [call], model = await write(Reply(status=401))
     assert_structured(draft, "401")
     assert call["attempts"] == len(model.calls) == 1
 
 
-async def test_fault_26_a_label_beyond_the_evidence_is_removed_and_recorded():
+@pytest.mark.covers("fault 26")
+async def test_a_label_beyond_the_evidence_is_removed_and_recorded():
     draft, _, _ = await write("Yes [1]. No [9].")
     assert (draft["text"], draft["removed"]) == ("Yes [1]. No.", [9])
 
 
-async def test_fault_72_a_model_that_fails_in_the_middle_leaves_what_it_streamed_marked():
+@pytest.mark.covers("fault 72")
+async def test_a_model_that_fails_in_the_middle_leaves_what_it_streamed_marked():
     reply = Reply(chunks=["After ", "an ", "hour"], error_after=2)
     draft, [call], _ = await write(reply, streamed=True)
     assert (draft["text"], draft["finish"]) == ("After an", "error")
@@ -123,14 +132,16 @@ async def test_fault_72_a_model_that_fails_in_the_middle_leaves_what_it_streamed
     assert call["attempts"] == 1
 
 
-async def test_fault_72_a_model_that_is_too_slow_in_the_middle_leaves_the_word_that_waited_too():
+@pytest.mark.covers("fault 72")
+async def test_a_model_that_is_too_slow_in_the_middle_leaves_the_word_that_waited_too():
     reply = Reply(chunks=["After ", "an ", "hour", " at"], token_delay=0.3)
     draft, [call], _ = await write(reply, streamed=True, deadlines={"model": 1.05})
     assert (draft["text"], draft["finish"]) == ("After an hour", "error")
     assert "no answer within" in call["error"]
 
 
-async def test_t9_a_spent_budget_gives_the_structured_answer_without_a_call():
+@pytest.mark.covers("T9")
+async def test_a_spent_budget_gives_the_structured_answer_without_a_call():
     draft, calls, model = await write("never", calls=[{}] * 8)
     assert_structured(draft, "limits.model_calls")
     assert calls == model.calls == []
@@ -138,7 +149,8 @@ async def test_t9_a_spent_budget_gives_the_structured_answer_without_a_call():
     assert_structured(spent, "limits.tokens")
 
 
-async def test_t9_evidence_beyond_the_token_limit_is_cut_from_the_end_counted_and_not_citable():
+@pytest.mark.covers("T9")
+async def test_evidence_beyond_the_token_limit_is_cut_from_the_end_counted_and_not_citable():
     long = [SourceResult("word " * 400, str(n), "docs", "memory") for n in range(4)]
     draft, _, model = await write("First [1]. Last [4].", evidence=long, limits={"tokens": 2000})
     assert 'number="1"' in model.calls[0].text
@@ -177,7 +189,8 @@ async def test_an_estimate_stands_in_for_usage_that_the_provider_does_not_report
     assert call["output_tokens"] > 0
 
 
-async def test_fault_70_the_answers_id_derives_from_the_turn():
+@pytest.mark.covers("fault 70")
+async def test_the_answers_id_derives_from_the_turn():
     assert answer_id(TURN) == answer_id(dict(TURN)) == "answer-t1"
 
 

@@ -10,7 +10,8 @@ KEYS = {"answer", "outcome", "notes", "citations", "support", "provenance", "mes
 QUESTION = "When does an access token expire?"
 
 
-def test_u5_an_answer_with_its_citations(filled_run):
+@pytest.mark.covers("U5")
+def test_an_answer_with_its_citations(filled_run):
     ran = filled_run("ask", QUESTION)
     assert ran.code == 0
     assert "An access token expires after one hour. [1]" in ran.out
@@ -20,7 +21,8 @@ def test_u5_an_answer_with_its_citations(filled_run):
     assert "--thread ask-" in ran.err
 
 
-def test_u5_json_is_one_document_with_the_output_keys(filled_run, docs):
+@pytest.mark.covers("U5")
+def test_json_is_one_document_with_the_output_keys(filled_run, docs):
     ran = filled_run("ask", QUESTION, "--json")
     turn = ran.json
     assert (ran.code, set(turn)) == (0, KEYS)
@@ -32,7 +34,7 @@ def test_u5_json_is_one_document_with_the_output_keys(filled_run, docs):
 
 
 @pytest.mark.covers("fault 32", "R5")
-def test_fault_32_a_base_that_was_never_filled_is_unavailable_and_names_the_command(run):
+def test_a_base_that_was_never_filled_is_unavailable_and_names_the_command(run):
     text, document = run("ask", QUESTION), run("ask", QUESTION, "--json")
     assert (text.code, document.code) == (3, 3)
     assert "groundgraph ingest PATH" in text.out
@@ -43,12 +45,14 @@ def test_fault_32_a_base_that_was_never_filled_is_unavailable_and_names_the_comm
     assert "knowledge_base.sqlite" not in " ".join(document.json["notes"])
 
 
-def test_fault_33_what_nothing_covers_is_done_and_insufficient(filled):
+@pytest.mark.covers("fault 33")
+def test_what_nothing_covers_is_done_and_insufficient(filled):
     ran = filled("ask", "Which mountains are in Peru?", "--json")
     assert (ran.code, ran.json["outcome"], ran.json["citations"]) == (0, "insufficient", [])
 
 
-def test_fault_03_russian_and_emoji_come_back_as_they_were(filled_run):
+@pytest.mark.covers("fault 3")
+def test_russian_and_emoji_come_back_as_they_were(filled_run):
     question = "Как часто меняют пароль? 🙂👩‍👧"
     turn = filled_run("ask", question, "--json").json
     assert turn["messages"][0]["text"] == question
@@ -56,20 +60,23 @@ def test_fault_03_russian_and_emoji_come_back_as_they_were(filled_run):
     assert "По найденным материалам" in turn["answer"]
 
 
-def test_fault_03_a_terminal_without_unicode_still_gets_valid_json(filled_run):
+@pytest.mark.covers("fault 3")
+def test_a_terminal_without_unicode_still_gets_valid_json(filled_run):
     ran = filled_run("ask", "Пароль 🙂", "--json", PYTHONIOENCODING="ascii")
     assert ran.out.isascii()
     assert ran.json["messages"][0]["text"] == "Пароль 🙂"
     assert filled_run("ask", "Пароль 🙂", PYTHONIOENCODING="ascii").code == 0
 
 
-def test_fault_05_bytes_that_are_no_text_are_replaced(filled_run):
+@pytest.mark.covers("fault 5")
+def test_bytes_that_are_no_text_are_replaced(filled_run):
     turn = filled_run("ask", b"access token \xff", "--json").json
     assert turn["messages"][0]["text"] == "access token \ufffd"
     assert len(turn["notes"]) == 1
 
 
-def test_fault_01_an_empty_question_is_no_failure(filled):
+@pytest.mark.covers("fault 1")
+def test_an_empty_question_is_no_failure(filled):
     ran = filled("ask", " ", "--json")
     assert (ran.code, ran.json["outcome"]) == (0, "chat")
 
@@ -120,7 +127,8 @@ def test_a_model_writes_the_answer(filled, tmp_path, json_option):
         assert ran.json["answer"] == "It expires after one hour [1]."
 
 
-def test_fault_14_a_missing_key_names_the_variable(filled, tmp_path):
+@pytest.mark.covers("fault 14")
+def test_a_missing_key_names_the_variable(filled, tmp_path):
     (tmp_path / "model.yaml").write_text("llm: {provider: openai, model: gpt-x}\n")
     ran = filled("ask", QUESTION, "--config", "model.yaml", OPENAI_API_KEY="")
     assert ran.code == 2

@@ -9,7 +9,8 @@ import pytest
 CONFIGS = Path(__file__).parent.parent / "core" / "configs"
 
 
-def test_u6_a_right_file_is_said_to_be_right(call, tmp_path):
+@pytest.mark.covers("U6")
+def test_a_right_file_is_said_to_be_right(call, tmp_path):
     (tmp_path / "a.yaml").write_text("retrieval:\n  top_k: 3\n")
     ran = call("config", "check", "a.yaml")
     assert (ran.code, ran.out, ran.err) == (0, "a.yaml: no problems.\n", "")
@@ -17,7 +18,8 @@ def test_u6_a_right_file_is_said_to_be_right(call, tmp_path):
     assert not (tmp_path / ".groundgraph").exists()
 
 
-def test_fault_09_every_problem_is_a_line_with_file_line_and_column(call, tmp_path):
+@pytest.mark.covers("fault 9")
+def test_every_problem_is_a_line_with_file_line_and_column(call, tmp_path):
     (tmp_path / "a.yaml").write_text("retrieval:\n  top_kk: 3\n  top_k: 0\ncategory_router: {top_k: 0}\n")
     ran = call("config", "check", "a.yaml")
     assert ran.code == 2
@@ -39,6 +41,7 @@ def test_fault_09_every_problem_is_a_line_with_file_line_and_column(call, tmp_pa
     }
 
 
+@pytest.mark.covers("U6")
 @pytest.mark.parametrize(
     ("text", "key", "line"),
     [
@@ -55,7 +58,7 @@ def test_fault_09_every_problem_is_a_line_with_file_line_and_column(call, tmp_pa
         ("intent:\n  output_style_hint: h\n", "intent.output_style_hint", 2),
     ],
 )
-def test_u6_what_only_building_finds_is_found_and_placed(call, tmp_path, text, key, line):
+def test_what_only_building_finds_is_found_and_placed(call, tmp_path, text, key, line):
     (tmp_path / "a.yaml").write_text(text)
     ran = call("config", "check", "a.yaml", "--json")
     assert ran.code == 2
@@ -64,7 +67,8 @@ def test_u6_what_only_building_finds_is_found_and_placed(call, tmp_path, text, k
     assert not (tmp_path / ".groundgraph").exists()
 
 
-def test_u6_mistakes_in_several_sources_and_in_a_template_are_found_at_once(call, tmp_path):
+@pytest.mark.covers("U6")
+def test_mistakes_in_several_sources_and_in_a_template_are_found_at_once(call, tmp_path):
     (tmp_path / "a.yaml").write_text(
         "synthesis:\n  template: '{{ open '\nsources:\n- type: vectr_kb\n- {type: vector_kb, name: b, feilds: {}}\n"
     )
@@ -76,8 +80,9 @@ def test_u6_mistakes_in_several_sources_and_in_a_template_are_found_at_once(call
     ]
 
 
+@pytest.mark.covers("K7")
 @pytest.mark.parametrize("section", ["chains", "bindings"])
-def test_k7_bad_chains_are_found_with_their_places_beside_bad_sources(call, tmp_path, section):
+def test_bad_chains_are_found_with_their_places_beside_bad_sources(call, tmp_path, section):
     (tmp_path / "a.yaml").write_text(
         f"{section}:\n  documents:\n    chunker: documnt\n    matching_text: {{name: questions, at_most: 0}}\n"
         "  query:\n    reranker:\n      name: judge\n      prompt: nope\nsources:\n- type: vectr_kb\n"
@@ -92,7 +97,8 @@ def test_k7_bad_chains_are_found_with_their_places_beside_bad_sources(call, tmp_
     ]
 
 
-def test_k5_chains_that_need_a_model_are_a_notice_where_none_is_configured(call, tmp_path):
+@pytest.mark.covers("K5")
+def test_chains_that_need_a_model_are_a_notice_where_none_is_configured(call, tmp_path):
     (tmp_path / "a.yaml").write_text("chains: {documents: {matching_text: questions}}\n")
     [notice] = call("config", "check", "a.yaml", "--json").json["notices"]
     assert notice.startswith("chains.documents.matching_text: 'questions' needs a model")
@@ -103,7 +109,8 @@ def test_k5_chains_that_need_a_model_are_a_notice_where_none_is_configured(call,
     assert notice.startswith("llm: ")
 
 
-def test_u6_the_minimal_configuration_is_right_with_notices(call):
+@pytest.mark.covers("U6")
+def test_the_minimal_configuration_is_right_with_notices(call):
     ran = call("config", "check", str(CONFIGS / "minimal_config.yaml"))
     assert ran.code == 0
     assert "Notice: knowledge_base.embeddings: cannot be used on this machine as it is: " in ran.err
@@ -113,7 +120,8 @@ def test_u6_the_minimal_configuration_is_right_with_notices(call):
     assert [notice.split(":")[0] for notice in ran.json["notices"]] == ["llm", "knowledge_base.embeddings"]
 
 
-def test_fault_14_a_missing_key_is_a_notice_that_names_the_variable(call, tmp_path, monkeypatch):
+@pytest.mark.covers("fault 14")
+def test_a_missing_key_is_a_notice_that_names_the_variable(call, tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     (tmp_path / "a.yaml").write_text("llm: {provider: openai, model: m}\n")
     ran = call("config", "check", "a.yaml", "--json")
@@ -122,21 +130,24 @@ def test_fault_14_a_missing_key_is_a_notice_that_names_the_variable(call, tmp_pa
     assert "OPENAI_API_KEY" in notice
 
 
-def test_u6_the_file_may_be_left_out_or_given_as_an_option(call, tmp_path):
+@pytest.mark.covers("U6")
+def test_the_file_may_be_left_out_or_given_as_an_option(call, tmp_path):
     (tmp_path / "groundgraph.yaml").write_text("nope: 1\n")
     for arguments in (["--json"], ["--config", "groundgraph.yaml", "--json"]):
         ran = call("config", "check", *arguments)
         assert (ran.code, ran.json["errors"][0]["key"]) == (2, "nope")
 
 
-def test_u6_without_any_file_it_is_wrong_use_and_a_missing_file_is_a_problem(call):
+@pytest.mark.covers("U6")
+def test_without_any_file_it_is_wrong_use_and_a_missing_file_is_a_problem(call):
     assert call("config", "check").code == 2
     ran = call("config", "check", "gone.yaml", "--json")
     assert ran.code == 2
     assert ran.json["errors"][0]["message"] == "cannot be read: No such file or directory"
 
 
-def test_u6_a_bad_variable_of_the_environment_is_a_problem_too(call, tmp_path):
+@pytest.mark.covers("U6")
+def test_a_bad_variable_of_the_environment_is_a_problem_too(call, tmp_path):
     (tmp_path / "a.yaml").write_text("{}\n")
     ran = call("config", "check", "a.yaml", GROUNDGRAPH_RETRIEVAL__TOP_K="0")
     assert ran.code == 2
@@ -144,14 +155,16 @@ def test_u6_a_bad_variable_of_the_environment_is_a_problem_too(call, tmp_path):
     assert "GROUNDGRAPH_RETRIEVAL__TOP_K" in ran.out
 
 
-def test_u6_the_schema_is_json(call):
+@pytest.mark.covers("U6")
+def test_the_schema_is_json(call):
     schema = call("config", "schema").json
     assert schema["$schema"].startswith("https://json-schema.org/")
     assert {"retrieval", "reasoning", "reranker"} <= set(schema["properties"])
     assert call("config", "schema", "--json").json == schema
 
 
-def test_i2_an_extraction_model_without_its_key_is_a_matter_of_this_machine(call, tmp_path, monkeypatch):
+@pytest.mark.covers("I2")
+def test_an_extraction_model_without_its_key_is_a_matter_of_this_machine(call, tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     (tmp_path / "a.yaml").write_text("intent:\n  extraction_config: {provider: openai, model: m}\n")
     ran = call("config", "check", "a.yaml", "--json")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from groundgraph.cli.demo_own_docs import own_documents
 from groundgraph.cli.demo_packages import package_documents
 from groundgraph.cli.demo_turns import QUESTIONS
 
 
-def test_u5_the_demo_shows_every_outcome_that_it_promises(call):
+@pytest.mark.covers("U5")
+def test_the_demo_shows_every_outcome_that_it_promises(call):
     started = time.perf_counter()
     ran = call("demo", "--json", GROUNDGRAPH_SYNTHESIS__STYLE="hybrid")
     assert time.perf_counter() - started < 30

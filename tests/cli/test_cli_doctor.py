@@ -24,7 +24,8 @@ def quick_server_check(request, monkeypatch):
         monkeypatch.setattr(doctor_checks, "server_packages", lambda: Finding("server", "ok", "not looked at"))
 
 
-def test_u5_an_empty_folder_is_well_and_told_what_comes_first(call, tmp_path):
+@pytest.mark.covers("U5")
+def test_an_empty_folder_is_well_and_told_what_comes_first(call, tmp_path):
     ran = call("doctor")
     assert ran.code == 0
     assert "warn  knowledge base knowledge_base: there is nothing in" in ran.out
@@ -33,7 +34,8 @@ def test_u5_an_empty_folder_is_well_and_told_what_comes_first(call, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_u5_a_filled_base_is_well_throughout(filled):
+@pytest.mark.covers("U5")
+def test_a_filled_base_is_well_throughout(filled):
     ran = filled("doctor", "--json")
     assert ran.code == 0
     assert ran.json["ok"] is True
@@ -76,7 +78,8 @@ def test_a_package_that_is_not_there_fails_only_where_documents_need_it(call, do
     assert "fail  documents: a Word document needs the package mammoth, which is not installed: pip install" in ran.out
 
 
-def test_u5_a_base_of_a_newer_version_fails(filled, tmp_path):
+@pytest.mark.covers("U5")
+def test_a_base_of_a_newer_version_fails(filled, tmp_path):
     connection = sqlite3.connect(tmp_path / ".groundgraph" / "knowledge_base.sqlite")
     connection.execute("PRAGMA user_version = 99")
     connection.close()
@@ -86,7 +89,8 @@ def test_u5_a_base_of_a_newer_version_fails(filled, tmp_path):
     assert "schema version 99" in next(c["message"] for c in ran.json["checks"] if c["state"] == "fail")
 
 
-def test_u5_a_damaged_base_fails(filled, tmp_path):
+@pytest.mark.covers("U5")
+def test_a_damaged_base_fails(filled, tmp_path):
     (tmp_path / ".groundgraph" / "knowledge_base.sqlite").write_bytes(b"no database" * 500)
     ran = filled("doctor")
     assert ran.code == 1
@@ -94,7 +98,8 @@ def test_u5_a_damaged_base_fails(filled, tmp_path):
     assert "\n1 failure.\n" in ran.out
 
 
-def test_fault_14_a_missing_key_fails_and_names_the_variable(filled, tmp_path, monkeypatch):
+@pytest.mark.covers("fault 14")
+def test_a_missing_key_fails_and_names_the_variable(filled, tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     (tmp_path / "groundgraph.yaml").write_text("llm: {provider: openai, model: m}\n")
     ran = filled("doctor", "--json")
@@ -103,14 +108,16 @@ def test_fault_14_a_missing_key_fails_and_names_the_variable(filled, tmp_path, m
     assert "OPENAI_API_KEY" in ran.out
 
 
-def test_fault_14_a_key_that_is_there_is_not_shown(filled, tmp_path):
+@pytest.mark.covers("fault 14")
+def test_a_key_that_is_there_is_not_shown(filled, tmp_path):
     (tmp_path / "groundgraph.yaml").write_text("llm: {provider: openai, model: m}\n")
     ran = filled("doctor", OPENAI_API_KEY="sk-very-secret")
     assert ran.code == 0
     assert "sk-very-secret" not in ran.out + ran.err
 
 
-def test_u6_notices_of_the_configuration_are_warnings(call, tmp_path):
+@pytest.mark.covers("U6")
+def test_notices_of_the_configuration_are_warnings(call, tmp_path):
     (tmp_path / "groundgraph.yaml").write_text("chains: {documents: {matching_text: questions}}\n")
     ran = call("doctor", "--json")
     assert ran.code == 0
@@ -118,7 +125,8 @@ def test_u6_notices_of_the_configuration_are_warnings(call, tmp_path):
     assert "'content' takes its place" in ran.out
 
 
-def test_fault_14_an_embedding_model_without_its_key_or_provider_fails(call, tmp_path, monkeypatch):
+@pytest.mark.covers("fault 14")
+def test_an_embedding_model_without_its_key_or_provider_fails(call, tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     for model, told in (("{provider: openai, model: m}", "OPENAI_API_KEY"), ("{model: m}", "name the `provider`")):
         (tmp_path / "groundgraph.yaml").write_text(f"embeddings: {model}\n")
@@ -128,12 +136,14 @@ def test_fault_14_an_embedding_model_without_its_key_or_provider_fails(call, tmp
         assert told in ran.out
 
 
-def test_u5_another_python_fails(monkeypatch):
+@pytest.mark.covers("U5")
+def test_another_python_fails(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 9, 1))
     assert doctor_checks.python_version().state == "fail"
 
 
-def test_u5_a_missing_or_old_package_fails_with_the_command(monkeypatch):
+@pytest.mark.covers("U5")
+def test_a_missing_or_old_package_fails_with_the_command(monkeypatch):
     monkeypatch.setattr(doctor_checks, "requires", lambda _: ["nowhere>=1", "pytest<1", 'x>1; extra == "web"'])
     found = list(doctor_checks.package_versions())
     assert [(item.state, item.todo) for item in found] == [
@@ -142,15 +152,17 @@ def test_u5_a_missing_or_old_package_fails_with_the_command(monkeypatch):
     ]
 
 
+@pytest.mark.covers("U5")
 @pytest.mark.parametrize("writable", [True, False])
-def test_u5_a_folder_that_cannot_be_written_fails(tmp_path, monkeypatch, writable):
+def test_a_folder_that_cannot_be_written_fails(tmp_path, monkeypatch, writable):
     # Everything can be written by root, as which tests may run.
     monkeypatch.setattr(os, "access", lambda *_: writable)
     settings = load_settings({"knowledge_base": {"file": str(tmp_path / "a/b/c.sqlite")}})
     assert {finding.state for finding in doctor_checks.writable_folders(settings)} == {"ok" if writable else "fail"}
 
 
-def test_u5_server_packages_that_do_not_load_together_fail(monkeypatch):
+@pytest.mark.covers("U5")
+def test_server_packages_that_do_not_load_together_fail(monkeypatch):
     assert doctor_checks.server_packages().state == "ok"
     monkeypatch.setattr(doctor_checks, "_SERVER", ("langgraph_api", "weaviate", "this"))
     monkeypatch.setattr(sys, "executable", "/bin/false")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 
-def test_k12_documents_are_listed_with_and_without_the_word(filled):
+
+@pytest.mark.covers("K12")
+def test_documents_are_listed_with_and_without_the_word(filled):
     plain, named = filled("documents", "--json"), filled("documents", "list", "--json")
     assert plain.code == named.code == 0
     assert plain.json == named.json
@@ -19,7 +22,8 @@ def test_k12_documents_are_listed_with_and_without_the_word(filled):
     assert "2 documents in" in text.err
 
 
-def test_k12_one_is_shown_with_its_text_and_chunks_whose_offsets_are_exact(filled, docs):
+@pytest.mark.covers("K12")
+def test_one_is_shown_with_its_text_and_chunks_whose_offsets_are_exact(filled, docs):
     ran = filled("documents", "show", "docs/tokens.md", "--json")
     assert ran.code == 0
     shown = ran.json
@@ -34,7 +38,8 @@ def test_k12_one_is_shown_with_its_text_and_chunks_whose_offsets_are_exact(fille
     assert "A scope limits" in text
 
 
-def test_k12_one_is_removed_and_found_no_more(filled):
+@pytest.mark.covers("K12")
+def test_one_is_removed_and_found_no_more(filled):
     ran = filled("documents", "remove", "docs/tokens.md", "--json")
     assert (ran.code, ran.json) == (0, {"document": "docs/tokens.md", "removed": True})
     assert filled("inspect", "token", "--json").json["results"] == []
@@ -43,19 +48,22 @@ def test_k12_one_is_removed_and_found_no_more(filled):
     assert "There is no document 'docs/tokens.md'" in again.err
 
 
-def test_k12_a_document_that_is_not_there(filled, call):
+@pytest.mark.covers("K12")
+def test_a_document_that_is_not_there(filled, call):
     ran = filled("documents", "show", "nothing.md", "--json")
     assert (ran.code, ran.json) == (1, {"document": "nothing.md", "found": False})
     assert "There is no document 'nothing.md'" in ran.err
 
 
-def test_k12_an_empty_folder_has_no_documents_and_stays_empty(call, tmp_path):
+@pytest.mark.covers("K12")
+def test_an_empty_folder_has_no_documents_and_stays_empty(call, tmp_path):
     assert call("documents", "--json").json == {"documents": []}
     assert call("documents", "remove", "x").code == 1
     assert list(tmp_path.iterdir()) == []
 
 
-def test_k12_of_several_bases_one_is_named(call, docs, tmp_path):
+@pytest.mark.covers("K12")
+def test_of_several_bases_one_is_named(call, docs, tmp_path):
     (tmp_path / "groundgraph.yaml").write_text(
         "llm: {provider: anthropic, model: m}\nembeddings: {model: nobody:has-this}\n"
         "sources:\n- {type: knowledge_base, name: a, path: a.sqlite}\n"
@@ -65,7 +73,8 @@ def test_k12_of_several_bases_one_is_named(call, docs, tmp_path):
     assert call("documents", "--source", "b", "--json").json == {"documents": []}
 
 
-def test_u5_help_of_every_command(call):
+@pytest.mark.covers("U5")
+def test_help_of_every_command(call):
     for command in ([], ["list"], ["show"], ["remove"]):
         ran = call("documents", *command, "--help")
         assert ran.code == 0
@@ -73,7 +82,8 @@ def test_u5_help_of_every_command(call):
             assert expected in ran.out
 
 
-def test_k12_a_name_that_is_not_utf_8_is_that_of_no_document(filled):
+@pytest.mark.covers("K12")
+def test_a_name_that_is_not_utf_8_is_that_of_no_document(filled):
     for command in ("show", "remove"):
         ran = filled("documents", command, "caf\udce9.md", "--json")
         assert ran.code == 1

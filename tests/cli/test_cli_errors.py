@@ -20,8 +20,9 @@ from groundgraph.core.errors import (
 )
 
 
+@pytest.mark.covers("fault 9")
 @pytest.mark.parametrize("command", [["ask", "x"], ["inspect", "x"], ["ingest", "."]])
-def test_fault_09_an_unknown_key_is_shown_with_file_line_and_column(run, tmp_path, command):
+def test_an_unknown_key_is_shown_with_file_line_and_column(run, tmp_path, command):
     (tmp_path / "groundgraph.yaml").write_text("retrieval:\n  top_kk: 3\n")
     ran = run(*command)
     assert (ran.code, ran.out) == (2, "")
@@ -29,7 +30,8 @@ def test_fault_09_an_unknown_key_is_shown_with_file_line_and_column(run, tmp_pat
     assert "Traceback" not in ran.err
 
 
-def test_fault_09_with_json_the_problems_are_a_document(run, tmp_path):
+@pytest.mark.covers("fault 9")
+def test_with_json_the_problems_are_a_document(run, tmp_path):
     (tmp_path / "wrong.yaml").write_text("retrieval:\n  top_k: 0\nnope: 1\n")
     ran = run("ask", "x", "--json", "--config", "wrong.yaml")
     error = ran.json["error"]
@@ -55,8 +57,9 @@ def test_a_missing_file(call):
     assert ran.err == "nowhere.yaml:1:1: cannot be read: No such file or directory\n"
 
 
+@pytest.mark.covers("fault 13")
 @pytest.mark.parametrize("nested", [False, True])
-def test_fault_13_a_problem_found_by_the_graph_gets_its_place_in_the_file(call, tmp_path, nested):
+def test_a_problem_found_by_the_graph_gets_its_place_in_the_file(call, tmp_path, nested):
     intent = "intent:\n  default_filters:\n    knowledge_base:\n      nope: 3\n"
     indented = "reasoning:\n" + "".join(f"  {line}\n" for line in intent.splitlines())
     (tmp_path / "groundgraph.yaml").write_text(indented if nested else intent)

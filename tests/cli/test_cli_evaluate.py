@@ -41,7 +41,8 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_u5_figures_by_hand(call, folder):
+@pytest.mark.covers("U5")
+def test_figures_by_hand(call, folder):
     ran = call("evaluate", "small", "--json")
     assert (ran.code, ran.err) == (0, "")
     found = ran.json
@@ -140,7 +141,8 @@ def test_without_ir_measures_the_command_that_installs_it_is_told(call, folder, 
     assert 'pip install "groundgraph[eval]"' in ran.err
 
 
-def test_fault_32_when_every_query_fails_there_are_no_figures(call, folder, monkeypatch):
+@pytest.mark.covers("fault 32")
+def test_when_every_query_fails_there_are_no_figures(call, folder, monkeypatch):
     async def gone(corpus, folder, on_progress=None, embedder=None, **options):
         return folder / "gone.sqlite"
 
@@ -151,7 +153,8 @@ def test_fault_32_when_every_query_fails_there_are_no_figures(call, folder, monk
     assert "Every query failed, so nothing was measured. Query 'q1': knowledge_base: " in ran.json["error"]["message"]
 
 
-def test_fault_30_queries_that_fail_are_listed(call, folder, monkeypatch):
+@pytest.mark.covers("fault 30")
+def test_queries_that_fail_are_listed(call, folder, monkeypatch):
     ask = run_queries._answered
 
     def flaky(query, found, documents):
@@ -174,7 +177,8 @@ def test_a_query_model_that_fails_is_a_failure(call, folder, tmp_path):
     assert "Every query failed, so nothing was measured. Query 'q1': model none: " in ran.err
 
 
-def test_u5_vectors_from_files_take_the_place_of_a_model(call, folder, tmp_path):
+@pytest.mark.covers("U5")
+def test_vectors_from_files_take_the_place_of_a_model(call, folder, tmp_path):
     vectors = tmp_path / "vectors"
     vectors.mkdir()
     np.save(vectors / "small.corpus.npy", np.eye(3, dtype=np.float16))
@@ -197,7 +201,8 @@ def test_vectors_of_a_language_that_the_model_does_not_know_are_not_used(call, f
     assert ran.json["measures"]["MRR"] == 1.0
 
 
-def test_u5_citations_by_hand(call, folder):
+@pytest.mark.covers("U5")
+def test_citations_by_hand(call, folder):
     text = "An access token expires after one hour. A scope limits what an application may do."
     sentences = ["An access token expires after one hour.", "A scope limits what an application may do."]
     (folder / "corpus.jsonl").write_text(lines([{"_id": "p", "text": text, "sentences": sentences}]))
@@ -210,28 +215,32 @@ def test_u5_citations_by_hand(call, folder):
     assert "recall    +0.0000  [+0.0000, +0.0000]  no difference shown" in again.out
 
 
-def test_l14_clapnq_with_stored_vectors_reaches_its_figure(call, data):
+@pytest.mark.covers("L14")
+def test_clapnq_with_stored_vectors_reaches_its_figure(call, data):
     found = call("evaluate", str(data / "clapnq"), "--vectors", str(data / "vectors"), "--json").json
     print(found)
     assert found["failed"] == []
     assert found["measures"]["nDCG@10"] >= 0.986
 
 
-def test_l14_clapnq_through_the_graph_reaches_its_figure(call, data):
+@pytest.mark.covers("L14")
+def test_clapnq_through_the_graph_reaches_its_figure(call, data):
     found = call("evaluate", str(data / "clapnq"), "--json").json
     print(found)
     assert found["n"] == 150
     assert found["measures"]["nDCG@10"] >= 0.950
 
 
-def test_l14_xquad_en_sentences_through_the_graph_reach_their_figure(call, data):
+@pytest.mark.covers("L14")
+def test_xquad_en_sentences_through_the_graph_reach_their_figure(call, data):
     files = ("--corpus", "corpus_sentences.jsonl", "--qrels", "qrels_sentences.tsv")
     found = call("evaluate", str(data / "xquad_en"), *files, "--json").json
     print(found)
     assert found["measures"]["nDCG@10"] >= 0.840
 
 
-def test_l14_conversations_are_never_below_their_last_turn(call, data):
+@pytest.mark.covers("L14")
+def test_conversations_are_never_below_their_last_turn(call, data):
     folder = str(data / "mtrag_pool")
     assert call("evaluate", folder, "--queries", "queries_lastturn.jsonl", "--save", "last.json").code == 0
     ran = call(
@@ -243,7 +252,8 @@ def test_l14_conversations_are_never_below_their_last_turn(call, data):
         assert differences[name]["difference"] >= -0.01
 
 
-def test_l14_the_passages_can_be_measured_in_a_sql_database(call, folder, tmp_path):
+@pytest.mark.covers("L14")
+def test_the_passages_can_be_measured_in_a_sql_database(call, folder, tmp_path):
     embedded = call("evaluate", "small", "--json").json
     ran = call("evaluate", "small", "--sql", "sqlite:///measured.db", "--json")
     assert (ran.code, ran.err) == (0, "")

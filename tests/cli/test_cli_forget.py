@@ -28,7 +28,8 @@ def rows(tmp_path, file: str, query: str) -> list:
         connection.close()
 
 
-def test_u5_checkpoints_and_records_of_the_thread_go_and_those_of_others_stay(asked, tmp_path):
+@pytest.mark.covers("U5")
+def test_checkpoints_and_records_of_the_thread_go_and_those_of_others_stay(asked, tmp_path):
     ran = asked("forget", "a", "--json")
     assert ran.code == 0
     assert ran.json["thread_id"] == "a"
@@ -41,7 +42,8 @@ def test_u5_checkpoints_and_records_of_the_thread_go_and_those_of_others_stay(as
     assert kept == [("groundgraph.provenance.a1",), ("groundgraph.provenance.b",)]
 
 
-def test_u5_it_says_what_was_removed_and_the_second_time_that_there_is_nothing(asked):
+@pytest.mark.covers("U5")
+def test_it_says_what_was_removed_and_the_second_time_that_there_is_nothing(asked):
     ran = asked("forget", "b")
     assert ran.code == 0
     assert ran.out.startswith("Removed of 'b': ")
@@ -56,7 +58,8 @@ def bodies(tmp_path) -> int:
     return rows(tmp_path, "evidence.sqlite", "SELECT count(*) FROM store WHERE prefix = 'groundgraph.evidence'")[0][0]
 
 
-def test_k12_texts_that_no_other_thread_refers_to_go_with_the_last_thread_that_does(asked, tmp_path):
+@pytest.mark.covers("K12")
+def test_texts_that_no_other_thread_refers_to_go_with_the_last_thread_that_does(asked, tmp_path):
     assert asked("ask", "What does a scope limit?", "--thread", "own").code == 0
     before = bodies(tmp_path)
     assert asked("forget", "own", "--json").json["bodies"] == 1
@@ -68,7 +71,8 @@ def test_k12_texts_that_no_other_thread_refers_to_go_with_the_last_thread_that_d
     assert bodies(tmp_path) == 0
 
 
-async def test_k12_without_provenance_the_checkpoints_of_others_tell_what_is_referred_to():
+@pytest.mark.covers("K12")
+async def test_without_provenance_the_checkpoints_of_others_tell_what_is_referred_to():
     from langgraph.checkpoint.memory import InMemorySaver
 
     from groundgraph import load_settings, turn_graph
@@ -86,14 +90,16 @@ async def test_k12_without_provenance_the_checkpoints_of_others_tell_what_is_ref
     assert len(await store.asearch(("groundgraph", "evidence"))) == 1
 
 
-def test_u5_an_unknown_thread_in_an_empty_folder_makes_no_files(call, tmp_path):
+@pytest.mark.covers("U5")
+def test_an_unknown_thread_in_an_empty_folder_makes_no_files(call, tmp_path):
     ran = call("forget", "x", "--json")
     assert ran.code == 1
     assert ran.json == {"thread_id": "x", "checkpoints": 0, "records": 0, "messages": 0, "bodies": 0}
     assert list(tmp_path.iterdir()) == []
 
 
-def test_u5_the_thread_can_be_used_anew(asked):
+@pytest.mark.covers("U5")
+def test_the_thread_can_be_used_anew(asked):
     asked("forget", "a")
     ran = asked("ask", "When does an access token expire?", "--thread", "a", "--json")
     assert ran.code == 0
@@ -107,7 +113,8 @@ class PrefixStore(InMemoryStore):
         return await super().asearch(namespace[:2], **options)
 
 
-async def test_u5_messages_that_left_the_window_go_too_beyond_one_page(monkeypatch):
+@pytest.mark.covers("U5")
+async def test_messages_that_left_the_window_go_too_beyond_one_page(monkeypatch):
     from groundgraph import load_settings, turn_graph
     from groundgraph.graph import evidence_references as module
 
@@ -122,8 +129,9 @@ async def test_u5_messages_that_left_the_window_go_too_beyond_one_page(monkeypat
     assert len(await store.asearch(provenance_namespace("t2"))) == 5
 
 
+@pytest.mark.covers("U5", "K12")
 @pytest.mark.live
-def test_u5_k12_a_conversation_in_postgresql_is_reported_and_removed_as_one_in_a_file(filled, tmp_path, postgres):  # noqa: F811
+def test_a_conversation_in_postgresql_is_reported_and_removed_as_one_in_a_file(filled, tmp_path, postgres):  # noqa: F811
     url = postgres.database("conversations")
     kept = f"{{type: postgres, url: '{url}'}}"
     (tmp_path / "groundgraph.yaml").write_text(f"checkpointer: {kept}\nstore: {kept}\n")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 
-def test_u5_the_turn_is_shown_as_mermaid_text(call, tmp_path):
+
+@pytest.mark.covers("U5")
+def test_the_turn_is_shown_as_mermaid_text(call, tmp_path):
     ran = call("graph")
     assert ran.code == 0
     assert "graph TD;" in ran.out
@@ -13,19 +16,22 @@ def test_u5_the_turn_is_shown_as_mermaid_text(call, tmp_path):
     assert not (tmp_path / ".groundgraph").exists()
 
 
-def test_u5_the_retrieval_graph_writes_no_answer(call):
+@pytest.mark.covers("U5")
+def test_the_retrieval_graph_writes_no_answer(call):
     ran = call("graph", "retrieval")
     assert ran.code == 0
     assert "works = merge_results, join_neighbours, judge_evidence<" in ran.out
     assert "answer_" not in ran.out
 
 
-def test_u5_no_package_or_key_of_a_model_is_needed(call, tmp_path):
+@pytest.mark.covers("U5")
+def test_no_package_or_key_of_a_model_is_needed(call, tmp_path):
     (tmp_path / "groundgraph.yaml").write_text("llm: {provider: anthropic, model: m}\nquery_llm: {model: gpt-x}\n")
     assert call("graph").code == 0
 
 
-def test_u5_the_ingest_graph_shows_its_steps_and_embeds_when_a_model_is_configured(call, tmp_path):
+@pytest.mark.covers("U5")
+def test_the_ingest_graph_shows_its_steps_and_embeds_when_a_model_is_configured(call, tmp_path):
     plain = call("graph", "ingest")
     assert plain.code == 0
     assert "write_documents" in plain.out
@@ -40,7 +46,8 @@ def test_u5_the_ingest_graph_shows_its_steps_and_embeds_when_a_model_is_configur
     assert [path.name for path in tmp_path.iterdir()] == ["groundgraph.yaml"]
 
 
-def test_u5_another_graph_is_wrong_use(call):
+@pytest.mark.covers("U5")
+def test_another_graph_is_wrong_use(call):
     ran = call("graph", "nonsense")
     assert (ran.code, ran.out) == (2, "")
     assert "retrieval" in ran.err

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 CONFIG = """
 llm: {provider: openai, model: gpt-4o-mini}
 sources: [{type: cascade, name: sales, path: .}]
@@ -17,7 +19,8 @@ def steps(mermaid: str) -> set[str]:
     return set(re.findall(r"^\s(\w+)\(", mermaid, re.MULTILINE))
 
 
-def test_t5_the_picture_of_a_configuration_shows_its_stages(call, tmp_path):
+@pytest.mark.covers("T5")
+def test_the_picture_of_a_configuration_shows_its_stages(call, tmp_path):
     (tmp_path / "groundgraph.yaml").write_text(CONFIG)
     for which in ("turn", "retrieval"):
         ran = call("graph", which)
@@ -31,7 +34,8 @@ def test_t5_the_picture_of_a_configuration_shows_its_stages(call, tmp_path):
     assert not steps(call("graph").out) & ALL
 
 
-def test_c8_the_picture_of_a_configuration_that_cannot_be_built_is_refused(call, tmp_path):
+@pytest.mark.covers("C8")
+def test_the_picture_of_a_configuration_that_cannot_be_built_is_refused(call, tmp_path):
     flag = "enhanced_autonomous_retrieval: true\n"
     (tmp_path / "groundgraph.yaml").write_text(flag + "enhanced_retrieval: {stages: [rewrite]}\n")
     ran = call("graph")
@@ -39,7 +43,8 @@ def test_c8_the_picture_of_a_configuration_that_cannot_be_built_is_refused(call,
     assert "enhanced_autonomous_retrieval" in ran.err
 
 
-def test_c8_the_flag_alone_shows_what_works_without_a_model_and_the_check_says_what_does_not(call, tmp_path):
+@pytest.mark.covers("C8")
+def test_the_flag_alone_shows_what_works_without_a_model_and_the_check_says_what_does_not(call, tmp_path):
     (tmp_path / "groundgraph.yaml").write_text("enhanced_autonomous_retrieval: true\n")
     out = call("graph").out
     assert not steps(out) & ALL

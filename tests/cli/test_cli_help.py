@@ -13,8 +13,9 @@ from groundgraph import __version__
 COMMANDS = ("demo", "ingest", "ask", "inspect", "sources", "forget", "graph", "doctor", "evaluate", "report")
 
 
+@pytest.mark.covers("U5")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_u5_help_of_every_command_names_the_common_options_and_the_exit_codes(run, command):
+def test_help_of_every_command_names_the_common_options_and_the_exit_codes(run, command):
     ran = run(command, "--help")
     assert ran.code == 0
     for expected in ("--config FILE", "--json", "Exit codes:", "needed service is not available"):
@@ -22,8 +23,9 @@ def test_u5_help_of_every_command_names_the_common_options_and_the_exit_codes(ru
     assert ran.err == ""
 
 
+@pytest.mark.covers("U5")
 @pytest.mark.parametrize("command", ["check", "schema"])
-def test_u5_help_of_the_commands_about_the_configuration(run, command):
+def test_help_of_the_commands_about_the_configuration(run, command):
     ran = run("config", command, "--help")
     assert ran.code == 0
     assert "--json" in ran.out
@@ -36,7 +38,8 @@ def worked_by_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def test_u5_general_help_lists_the_commands_within_the_limit(run):
+@pytest.mark.covers("U5")
+def test_general_help_lists_the_commands_within_the_limit(run):
     times = []
     for _ in range(3):
         before = worked_by_children()

@@ -25,7 +25,8 @@ from groundgraph.testing import NgramEmbeddings, openai_stub
 KEYS = ["documents", "chunks", "written", "unchanged", "deleted", "failed", "seconds"]
 
 
-def test_fault_50_a_second_ingest_writes_nothing(run, docs):
+@pytest.mark.covers("fault 50")
+def test_a_second_ingest_writes_nothing(run, docs):
     first, second = run("ingest", "docs", "--json"), run("ingest", "docs", "--json")
     assert (first.code, second.code) == (0, 0)
     assert list(first.json) == KEYS
@@ -34,7 +35,8 @@ def test_fault_50_a_second_ingest_writes_nothing(run, docs):
     assert (first.err, second.err) == ("", "")
 
 
-def test_fault_48_a_bad_document_is_listed_and_the_others_are_in(call, docs):
+@pytest.mark.covers("fault 48")
+def test_a_bad_document_is_listed_and_the_others_are_in(call, docs):
     (docs / "broken.md").write_bytes(bytes(range(128, 256)) * 9)
     (docs / "scan.pdf").write_bytes(b"%PDF")
     (docs / "old.doc").write_bytes(b"?")
@@ -60,7 +62,8 @@ def test_the_summary_names_the_counts_and_the_file(run, docs):
     assert ".groundgraph" in ran.out
 
 
-def test_fault_54_documents_that_are_gone_are_taken_out(filled, docs):
+@pytest.mark.covers("fault 54")
+def test_documents_that_are_gone_are_taken_out(filled, docs):
     (docs / "tokens.md").unlink()
     assert filled("ingest", "docs", "--json").json["deleted"] == 1
 
@@ -92,7 +95,8 @@ def test_nothing_to_ingest_is_wrong_use(call):
     assert "knowledge_base.path" in ran.err
 
 
-def test_fault_61_an_address_on_this_machine_is_reported_and_the_files_are_taken_in(call, docs):
+@pytest.mark.covers("fault 61")
+def test_an_address_on_this_machine_is_reported_and_the_files_are_taken_in(call, docs):
     ran = call("ingest", "docs", "http://127.0.0.1:9/page", "--json")
     assert (ran.code, ran.json["documents"]) == (1, 2)
     [failed] = ran.json["failed"]
@@ -100,7 +104,8 @@ def test_fault_61_an_address_on_this_machine_is_reported_and_the_files_are_taken
     assert "loopback" in failed["reason"]
 
 
-def test_k2_a_web_page_is_taken_in_by_its_address(call, tmp_path):
+@pytest.mark.covers("K2")
+def test_a_web_page_is_taken_in_by_its_address(call, tmp_path):
     page = b"<html><head><title>Pumps</title></head><body><main><h1>Pump 17</h1><p>It is serviced daily.</p></main>"
     with served({"/pump": page}) as address:
         (tmp_path / "groundgraph.yaml").write_text("knowledge_base: {web: {allow_private: true}}\n")
@@ -173,7 +178,8 @@ def served(pages: dict[str, bytes], asked: list[str] | None = None) -> Iterator[
         thread.join()
 
 
-def test_k1_a_dry_run_tells_what_would_happen_and_makes_no_file(call, docs, tmp_path):
+@pytest.mark.covers("K1")
+def test_a_dry_run_tells_what_would_happen_and_makes_no_file(call, docs, tmp_path):
     ran = call("ingest", "docs", "--dry-run", "--json")
     assert (ran.code, ran.json["dry_run"]) == (0, True)
     assert ran.json["changed"] == ["docs/tokens.md", "docs/пароли.txt"]
@@ -184,7 +190,8 @@ def test_k1_a_dry_run_tells_what_would_happen_and_makes_no_file(call, docs, tmp_
     assert call("ingest", "docs", "--dry-run", "--rebuild").code == 2
 
 
-def test_k1_another_embedding_model_needs_a_rebuild(call, docs, tmp_path):
+@pytest.mark.covers("K1")
+def test_another_embedding_model_needs_a_rebuild(call, docs, tmp_path):
     with openai_stub() as stub:
         config = tmp_path / "groundgraph.yaml"
         model = "embeddings: {{provider: openai, model: {}, base_url: '{}', check_embedding_ctx_length: false}}\n"
@@ -219,7 +226,8 @@ def test_sources_without_a_knowledge_base_cannot_be_filled(call, docs, tmp_path)
     assert "nothing to fill" in ran.err
 
 
-def test_k2_web_pages_of_a_folder_are_taken_in_and_one_without_text_is_reported(call, tmp_path):
+@pytest.mark.covers("K2")
+def test_web_pages_of_a_folder_are_taken_in_and_one_without_text_is_reported(call, tmp_path):
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "pump.html").write_text(
@@ -238,7 +246,8 @@ def test_k2_web_pages_of_a_folder_are_taken_in_and_one_without_text_is_reported(
     assert (citation["location"]["shown"], citation["start"]) == ("docs/pump.html", None)
 
 
-def test_k2_the_minimal_configuration_needs_the_package_of_its_embeddings_and_not_that_of_its_model(call, docs):
+@pytest.mark.covers("K2")
+def test_the_minimal_configuration_needs_the_package_of_its_embeddings_and_not_that_of_its_model(call, docs):
     minimal = Path(__file__).parent.parent / "core" / "configs" / "minimal_config.yaml"
     text = minimal.read_text("utf-8")
     (docs.parent / "groundgraph.yaml").write_text(text)
@@ -252,7 +261,8 @@ def test_k2_the_minimal_configuration_needs_the_package_of_its_embeddings_and_no
     assert call("inspect", "access token", "--json").json["results"][0]["document"] == "docs/tokens.md"
 
 
-def test_k2_pages_of_many_batches_ask_for_robots_txt_once_and_keep_its_pause(call, tmp_path, monkeypatch):
+@pytest.mark.covers("K2")
+def test_pages_of_many_batches_ask_for_robots_txt_once_and_keep_its_pause(call, tmp_path, monkeypatch):
     monkeypatch.setattr(ingest_resources, "BatchSize", lambda: BatchSize(pages=2))
     asked: list[str] = []
     pages = {f"/{n}": f"<html><body><main><p>Pump {n} is serviced daily.</p></main>".encode() for n in range(5)}
@@ -267,27 +277,31 @@ def test_k2_pages_of_many_batches_ask_for_robots_txt_once_and_keep_its_pause(cal
     assert failed["reason"].startswith(f"{address}/robots.txt does not allow")
 
 
-def test_fault_61_a_password_in_an_address_is_not_repeated(call):
+@pytest.mark.covers("fault 61")
+def test_a_password_in_an_address_is_not_repeated(call):
     ran = call("ingest", "http://reader:hunter2@127.0.0.1:9/page", "--json")
     assert (ran.code, ran.json["failed"][0]["document"]) == (1, "http://***@127.0.0.1:9/page")
     assert "hunter2" not in ran.out + ran.err
 
 
-def test_k1_what_was_passed_over_is_told_beside_the_json(call, docs):
+@pytest.mark.covers("K1")
+def test_what_was_passed_over_is_told_beside_the_json(call, docs):
     (docs / "photo.png").write_bytes(b"?")
     ran = call("ingest", "docs", "--json")
     assert ran.code == 0
     assert "Passed over, being no documents: .png (1)" in ran.err
 
 
-def test_k5_an_ingest_tells_which_chains_do_without_their_model(call, docs, tmp_path):
+@pytest.mark.covers("K5")
+def test_an_ingest_tells_which_chains_do_without_their_model(call, docs, tmp_path):
     (tmp_path / "groundgraph.yaml").write_text("chains: {documents: {matching_text: questions}}\n")
     ran = call("ingest", "docs", "--json")
     assert ran.code == 0
     assert "Notice: chains.documents.matching_text: 'questions' needs a model" in ran.err
 
 
-def test_k2_a_password_from_the_environment_opens_a_pdf_and_is_never_shown(call, tmp_path):
+@pytest.mark.covers("K2")
+def test_a_password_from_the_environment_opens_a_pdf_and_is_never_shown(call, tmp_path):
     pdf(tmp_path / "locked.pdf", ["Pumps are serviced every Monday."], encrypt="test")
     told = call("ingest", "locked.pdf", "--json").json["failed"][0]["reason"]
     variable = "GROUNDGRAPH_KNOWLEDGE_BASE__PASSWORDS"

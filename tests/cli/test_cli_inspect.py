@@ -23,7 +23,8 @@ KEYS = [
 ]
 
 
-def test_u5_every_match_is_listed_and_what_is_dropped_is_marked(filled_run):
+@pytest.mark.covers("U5")
+def test_every_match_is_listed_and_what_is_dropped_is_marked(filled_run):
     ran = filled_run("inspect", "access token expires scope zebra", "--json")
     rows = ran.json["results"]
     assert ran.code == 0
@@ -57,7 +58,8 @@ def test_only_identity_chains_can_be_asked_for(filled):
     assert "identity" in refused.err
 
 
-def test_fault_32_when_every_source_fails_the_code_says_so(call):
+@pytest.mark.covers("fault 32")
+def test_when_every_source_fails_the_code_says_so(call):
     ran = call("inspect", "token", "--json")
     assert (ran.code, ran.json["results"]) == (3, [])
     assert ran.json["failed"][0]["source"] == "knowledge_base"
@@ -65,7 +67,8 @@ def test_fault_32_when_every_source_fails_the_code_says_so(call):
     assert "groundgraph ingest" in ran.err
 
 
-def test_fault_30_when_one_source_fails_the_others_are_listed(call, tmp_path):
+@pytest.mark.covers("fault 30")
+def test_when_one_source_fails_the_others_are_listed(call, tmp_path):
     (tmp_path / "groundgraph.yaml").write_text(
         "sources:\n- {type: memory, name: notes, records: [A token is a string.]}\n- {type: knowledge_base, name: kb}\n"
     )
@@ -97,7 +100,8 @@ async def test_matches_are_merged_as_a_turn_merges_them():
     assert [row["kept"] for row in matches.results] == [True, True, True, True, False, False]
 
 
-async def test_fault_59_default_filters_hold_for_inspect():
+@pytest.mark.covers("fault 59")
+async def test_default_filters_hold_for_inspect():
     settings = load_settings({"sources": SOURCES, "intent": {"default_filters": {"a": {"tenant": "x"}}}})
     matches = await find_matches(settings, "red", 10)
     assert [row["content"] for row in matches.results if row["source_name"] == "a"] == ["red apple", "red plum"]
@@ -123,7 +127,8 @@ def judged(call, docs, tmp_path, monkeypatch):
     return call
 
 
-def test_k7_match_and_rerank_score_stand_beside_each_match_and_what_the_filter_drops_is_marked(judged):
+@pytest.mark.covers("K7")
+def test_match_and_rerank_score_stand_beside_each_match_and_what_the_filter_drops_is_marked(judged):
     rows = judged("inspect", "token scope", "--json").json["results"]
     assert [(row["section"], row["rerank_score"], row["kept"]) for row in rows] == [
         ("Scopes", 0.9, True),
@@ -134,7 +139,8 @@ def test_k7_match_and_rerank_score_stand_beside_each_match_and_what_the_filter_d
     assert "rerank score 0.90" in judged("inspect", "token scope").out
 
 
-def test_k7_identity_chains_can_be_asked_for_on_one_query(judged):
+@pytest.mark.covers("K7")
+def test_identity_chains_can_be_asked_for_on_one_query(judged):
     rows = judged("inspect", "token scope", "--chains", "identity", "--json").json["results"]
     assert {row["rerank_score"] for row in rows} == {1.0}
     assert all(row["kept"] for row in rows)

@@ -15,7 +15,8 @@ def asked(filled):
     return filled
 
 
-def test_u5_the_last_turns_stay_and_it_says_what_went(asked):
+@pytest.mark.covers("U5")
+def test_the_last_turns_stay_and_it_says_what_went(asked):
     ran = asked("prune", "--keep-turns", "1", "--json")
     assert ran.code == 0
     assert (ran.json["threads"], ran.json["forgotten"], ran.json["records"]) == (2, 0, 2)
@@ -25,13 +26,15 @@ def test_u5_the_last_turns_stay_and_it_says_what_went(asked):
     assert ran.out.startswith("Looked at 2 conversations and forgot 0. Removed: 0 checkpoints")
 
 
-def test_u5_old_conversations_are_forgotten(asked):
+@pytest.mark.covers("U5")
+def test_old_conversations_are_forgotten(asked):
     assert asked("prune", "--older-than", "1d", "--json").json["forgotten"] == 0
     ran = asked("prune", "--older-than", "0h", "--json")
     assert ran.json["forgotten"] == 2
     assert ran.json["bodies"] > 0
 
 
+@pytest.mark.covers("U5")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -41,20 +44,21 @@ def test_u5_old_conversations_are_forgotten(asked):
         (("--older-than", "999999999999w"), "longer than"),
     ],
 )
-def test_u5_wrong_use_is_explained(call, arguments, message):
+def test_wrong_use_is_explained(call, arguments, message):
     ran = call("prune", *arguments)
     assert ran.code == 2
     assert message in ran.err
 
 
-def test_u5_without_conversations_there_is_nothing_to_do(call):
+@pytest.mark.covers("U5")
+def test_without_conversations_there_is_nothing_to_do(call):
     ran = call("prune", "--keep-turns", "1", "--json")
     assert (ran.code, ran.json["threads"]) == (0, 0)
     assert "There are no conversations" in ran.err
 
 
-@pytest.mark.covers("F2", "fault 88")
-def test_u5_a_conversation_that_cannot_be_read_is_listed_with_what_removes_it(asked, tmp_path):
+@pytest.mark.covers("F2", "fault 88", "U5")
+def test_a_conversation_that_cannot_be_read_is_listed_with_what_removes_it(asked, tmp_path):
     with closing(sqlite3.connect(tmp_path / ".groundgraph" / "threads.sqlite")) as db, db:
         assert db.execute("UPDATE writes SET value = X'c1' WHERE thread_id = 'b'").rowcount
     ran = asked("prune", "--keep-turns", "1", "--json")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from groundgraph.testing import openai_stub
 
 CONFIG = """
@@ -15,7 +17,8 @@ sources:
 """
 
 
-def test_U3_the_command_line_says_that_an_answer_waits_and_where(run, tmp_path) -> None:
+@pytest.mark.covers("U3")
+def test_the_command_line_says_that_an_answer_waits_and_where(run, tmp_path) -> None:
     with openai_stub(default="The moon orbits a cheese [1].") as stub:
         (tmp_path / "groundgraph.yaml").write_text(CONFIG.format(url=stub.base_url))
         ran = run("ask", "Which grant types does OAuth have?", "--thread", "t1", OPENAI_API_KEY="test")
@@ -26,7 +29,8 @@ def test_U3_the_command_line_says_that_an_answer_waits_and_where(run, tmp_path) 
     assert "Traceback" not in ran.err
 
 
-def test_U3_a_chat_goes_on_behind_an_answer_that_waits(run, tmp_path) -> None:
+@pytest.mark.covers("U3")
+def test_a_chat_goes_on_behind_an_answer_that_waits(run, tmp_path) -> None:
     with openai_stub(default="The moon orbits a cheese [1].") as stub:
         (tmp_path / "groundgraph.yaml").write_text(CONFIG.format(url=stub.base_url))
         waiting = ("ask", "Which grant types does OAuth have?", "--thread", "t1")

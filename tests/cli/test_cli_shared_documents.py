@@ -52,7 +52,8 @@ def ingested(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
     return data / "documents", folder / ".groundgraph" / "knowledge_base.sqlite", json.loads(ran.stdout)
 
 
-def test_k2_every_bad_file_is_listed_with_its_reason(ingested):
+@pytest.mark.covers("K2")
+def test_every_bad_file_is_listed_with_its_reason(ingested):
     folder, _, report = ingested
     reasons = {str(Path(entry["document"]).relative_to(folder)): entry["reason"] for entry in report["failed"]}
     assert reasons.keys() == BAD.keys()
@@ -60,7 +61,8 @@ def test_k2_every_bad_file_is_listed_with_its_reason(ingested):
         assert told in reasons[name], name
 
 
-async def test_k2_every_other_file_is_in_and_none_is_lost(ingested):
+@pytest.mark.covers("K2")
+async def test_every_other_file_is_in_and_none_is_lost(ingested):
     folder, base, report = ingested
     rows = await EmbeddedStore(base).documents()
     files = {str(path) for path in folder.rglob("*") if path.is_file()}
@@ -69,7 +71,8 @@ async def test_k2_every_other_file_is_in_and_none_is_lost(ingested):
     assert all(row.chunks for row in rows)
 
 
-async def test_k2_every_good_file_is_found_by_a_phrase_that_it_contains(ingested):
+@pytest.mark.covers("K2")
+async def test_every_good_file_is_found_by_a_phrase_that_it_contains(ingested):
     _, base, _ = ingested
     store, source = EmbeddedStore(base), KnowledgeBaseSource(base)
     for row in await store.documents():
@@ -80,8 +83,9 @@ async def test_k2_every_good_file_is_found_by_a_phrase_that_it_contains(ingested
     await source.close()
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize("name", PHRASES)
-async def test_k2_a_file_is_found_by_what_a_reader_sees_in_it(ingested, name):
+async def test_a_file_is_found_by_what_a_reader_sees_in_it(ingested, name):
     folder, base, _ = ingested
     source = KnowledgeBaseSource(base)
     found = await source.query(RetrievalIntent([PHRASES[name]]), top_k=10)
@@ -89,7 +93,8 @@ async def test_k2_a_file_is_found_by_what_a_reader_sees_in_it(ingested, name):
     assert str(folder / name) in {result.metadata["document"] for result in found}
 
 
-async def test_k5_the_offsets_of_every_chunk_are_exact_and_no_chunk_crosses_a_page(ingested):
+@pytest.mark.covers("K5")
+async def test_the_offsets_of_every_chunk_are_exact_and_no_chunk_crosses_a_page(ingested):
     _, base, _ = ingested
     store = EmbeddedStore(base)
     seen = 0

@@ -14,7 +14,8 @@ from groundgraph.sources.contract import GroundedSource, source_types
 TWO = "sources:\n- {type: vector_kb, name: docs, weight: 2}\n- {type: vector_kb, name: other, path: none.sqlite}\n"
 
 
-def test_u5_a_filled_base_tells_its_size_and_answers(filled):
+@pytest.mark.covers("U5")
+def test_a_filled_base_tells_its_size_and_answers(filled):
     ran = filled("sources", "--json")
     assert ran.code == 0
     [source] = ran.json["sources"]
@@ -31,7 +32,8 @@ def test_u5_a_filled_base_tells_its_size_and_answers(filled):
     }
 
 
-def test_u5_a_source_that_does_not_answer_is_listed_with_its_reason(filled, tmp_path):
+@pytest.mark.covers("U5")
+def test_a_source_that_does_not_answer_is_listed_with_its_reason(filled, tmp_path):
     (tmp_path / "groundgraph.yaml").write_text(TWO)
     ran = filled("sources")
     assert ran.code == 1
@@ -42,11 +44,13 @@ def test_u5_a_source_that_does_not_answer_is_listed_with_its_reason(filled, tmp_
     assert "other: There is no knowledge base in" in ran.err
 
 
-def test_u5_when_no_source_answers_the_exit_code_says_so(call):
+@pytest.mark.covers("U5")
+def test_when_no_source_answers_the_exit_code_says_so(call):
     assert call("sources").code == 3
 
 
-def test_u5_no_model_is_needed(filled, tmp_path):
+@pytest.mark.covers("U5")
+def test_no_model_is_needed(filled, tmp_path):
     (tmp_path / "groundgraph.yaml").write_text("llm: {provider: anthropic, model: m}\n")
     assert filled("sources").code == 0
 
@@ -61,7 +65,8 @@ class Silent(GroundedSource):
         await asyncio.Event().wait()
 
 
-def test_u5_a_source_that_hangs_is_waited_for_no_longer_than_the_limit(monkeypatch):
+@pytest.mark.covers("U5")
+def test_a_source_that_hangs_is_waited_for_no_longer_than_the_limit(monkeypatch):
     monkeypatch.setattr(probe_sources, "LIMIT", 0.05)
     monkeypatch.setitem(source_types._entries, "silent", lambda entry: Silent())
     settings = load_settings({"sources": [{"type": "silent", "name": "silent"}, {"type": "memory", "name": "m"}]})
@@ -71,7 +76,8 @@ def test_u5_a_source_that_hangs_is_waited_for_no_longer_than_the_limit(monkeypat
     assert memory.answers
 
 
+@pytest.mark.covers("fault 9")
 @pytest.mark.parametrize("command", ["sources", "doctor"])
-def test_fault_09_a_configuration_that_cannot_work_is_wrong_use(call, tmp_path, command):
+def test_a_configuration_that_cannot_work_is_wrong_use(call, tmp_path, command):
     (tmp_path / "groundgraph.yaml").write_text("nope: 1\n")
     assert call(command).code == 2

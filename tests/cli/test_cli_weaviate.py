@@ -31,7 +31,8 @@ def write(
     (folder / "groundgraph.yaml").write_text(text)
 
 
-def test_u5_sources_lists_the_collection_with_its_size(run, tmp_path, weaviate_server) -> None:
+@pytest.mark.covers("U5")
+def test_sources_lists_the_collection_with_its_size(run, tmp_path, weaviate_server) -> None:
     write(tmp_path, weaviate_server)
     ran = run("sources", "--json")
     assert ran.code == 0, ran.err
@@ -41,6 +42,7 @@ def test_u5_sources_lists_the_collection_with_its_size(run, tmp_path, weaviate_s
     assert ran.err == ""
 
 
+@pytest.mark.covers("fault 34")
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -51,7 +53,7 @@ def test_u5_sources_lists_the_collection_with_its_size(run, tmp_path, weaviate_s
     ],
     ids=str,
 )
-def test_fault_34_doctor_tells_what_is_wrong_with_the_collection(run, tmp_path, weaviate_server, change, told) -> None:
+def test_doctor_tells_what_is_wrong_with_the_collection(run, tmp_path, weaviate_server, change, told) -> None:
     write(tmp_path, weaviate_server, **change)
     ran = run("doctor", "--json")
     assert ran.code == 1, "and what the client prints is not among the JSON"
@@ -60,7 +62,8 @@ def test_fault_34_doctor_tells_what_is_wrong_with_the_collection(run, tmp_path, 
     assert told in finding["message"]
 
 
-def test_u5_ask_answers_from_the_collection(run, tmp_path, weaviate_server) -> None:
+@pytest.mark.covers("U5")
+def test_ask_answers_from_the_collection(run, tmp_path, weaviate_server) -> None:
     write(tmp_path, weaviate_server)
     ran = run("ask", "How often is the coolant pump serviced?", "--json")
     assert ran.code == 0, ran.err

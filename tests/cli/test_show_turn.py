@@ -80,7 +80,8 @@ def test_an_answer_that_replaced_what_was_printed_is_not_taken_for_printed(capsy
     assert capsys.readouterr().out == "It d\n"
 
 
-def test_k5_a_citation_of_what_a_model_wrote_says_so():
+@pytest.mark.covers("K5")
+def test_a_citation_of_what_a_model_wrote_says_so():
     [citation] = OUTPUT["citations"]
     written = show_turn.turn_text({**OUTPUT, "citations": [{**citation, "derived": True}]}, 0.012)
     assert "written by a model from docs/a.md:12" in written

@@ -16,7 +16,8 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_fault_74_a_slow_reader_bounds_how_far_the_producer_runs_ahead():
+@pytest.mark.covers("fault 74")
+async def test_a_slow_reader_bounds_how_far_the_producer_runs_ahead():
     backpressure, emitted, read = Backpressure(limit=10), 0, 0
 
     async def produce():
@@ -38,7 +39,8 @@ async def test_fault_74_a_slow_reader_bounds_how_far_the_producer_runs_ahead():
     assert emitted == 100
 
 
-async def test_fault_74_without_a_reader_the_producer_stops_at_the_limit():
+@pytest.mark.covers("fault 74")
+async def test_without_a_reader_the_producer_stops_at_the_limit():
     backpressure, emitted = Backpressure(limit=3), []
 
     async def produce():

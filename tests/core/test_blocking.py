@@ -38,7 +38,8 @@ async def test_stop_iteration_ends_the_wait_too():
         await asyncio.wait_for(run_blocking(next, iter(())), 60)
 
 
-async def test_fault_77_the_event_loop_runs_on():
+@pytest.mark.covers("fault 77")
+async def test_the_event_loop_runs_on():
     release = threading.Event()
     call = asyncio.create_task(run_blocking(release.wait, 60))
     for _ in range(20):

@@ -40,21 +40,24 @@ CHOICES = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.covers("T5")
 @pytest.mark.parametrize("context", [None, Context()])
-def test_t5_without_choices_the_settings_hold(context):
+def test_without_choices_the_settings_hold(context):
     assert options_in_force(SETTINGS, {}, context) == CONFIGURED
 
 
+@pytest.mark.covers("T5")
 @given(CHOICES, CHOICES)
-def test_t5_the_run_wins_over_what_was_recorded_over_the_settings(recorded, chosen):
+def test_the_run_wins_over_what_was_recorded_over_the_settings(recorded, chosen):
     options = options_in_force(SETTINGS, recorded, Context(**chosen))
     for name in Options.__dataclass_fields__:
         expected = chosen.get(name, recorded.get(name, getattr(CONFIGURED, name)))
         assert getattr(options, name) == expected
 
 
+@pytest.mark.covers("T3")
 @given(CHOICES)
-def test_t3_a_resumed_run_has_the_choices_that_the_turn_began_with(chosen):
+def test_a_resumed_run_has_the_choices_that_the_turn_began_with(chosen):
     recorded = chosen_fields(Context(**chosen))
     assert recorded == chosen
     assert options_in_force(SETTINGS, recorded, None) == options_in_force(SETTINGS, {}, Context(**chosen))
@@ -91,6 +94,7 @@ async def test_a_bad_context_of_a_run_is_told_in_a_sentence_of_ours():
         await graph.ainvoke({"messages": [("user", "What?")]}, context={"top_k": 0})
 
 
-def test_u3_every_field_is_described_for_studio():
+@pytest.mark.covers("U3")
+def test_every_field_is_described_for_studio():
     schema = Context.model_json_schema()["properties"]
     assert all(field.get("description") for field in schema.values())

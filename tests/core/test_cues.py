@@ -18,6 +18,7 @@ def said(message: str, *path: str) -> bool:
     return says(spoken_stems(message), cue_phrases(*path))
 
 
+@pytest.mark.covers("I3")
 @pytest.mark.parametrize(
     ("message", "scope"),
     [
@@ -32,10 +33,11 @@ def said(message: str, *path: str) -> bool:
         ("Кратко: сколько живёт токен?", "focused"),
     ],
 )
-def test_i3_scope_has_cues_in_both_languages(message, scope):
+def test_scope_has_cues_in_both_languages(message, scope):
     assert [name for name in ("focused", "broad", "exact") if said(message, "scope", name)] == [scope]
 
 
+@pytest.mark.covers("I4")
 @pytest.mark.parametrize(
     ("message", "style"),
     [
@@ -47,14 +49,15 @@ def test_i3_scope_has_cues_in_both_languages(message, scope):
         ("Объясни простыми словами", "conversational"),
     ],
 )
-def test_i4_a_listing_or_raw_sources_are_asked_for_in_both_languages(message, style):
+def test_a_listing_or_raw_sources_are_asked_for_in_both_languages(message, style):
     assert said(message, "style", style)
 
 
+@pytest.mark.covers("I4")
 @pytest.mark.parametrize(
     "message", ["What is a linked list?", "Which sources of light are there?", "Что такое список?"]
 )
-def test_i4_the_words_alone_ask_for_nothing(message):
+def test_the_words_alone_ask_for_nothing(message):
     assert not any(said(message, "style", style) for style in ("structured", "hybrid", "conversational"))
 
 
@@ -69,7 +72,8 @@ def test_a_phrase_stands_in_the_order_of_its_words():
     assert not said("about everything", "scope", "broad")
 
 
-def test_i5_a_third_language_is_a_file(tmp_path):
+@pytest.mark.covers("I5")
+def test_a_third_language_is_a_file(tmp_path):
     """A copy of the package with one more data file, in a process of its own, knows the language."""
     copy = tmp_path / "groundgraph"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))

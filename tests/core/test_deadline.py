@@ -141,7 +141,8 @@ def test_cancelling_the_caller_does_not_wait_for_work_that_swallows_it():
     assert in_virtual_time(use())[0] == 0
 
 
-def test_t9_the_turns_deadline_comes_first_when_it_is_nearer(turn_of):
+@pytest.mark.covers("T9")
+def test_the_turns_deadline_comes_first_when_it_is_nearer(turn_of):
     async def use():
         turn_of(0.05)
         return await too_late(within(60, asyncio.sleep(60)))
@@ -149,14 +150,16 @@ def test_t9_the_turns_deadline_comes_first_when_it_is_nearer(turn_of):
     assert in_virtual_time(use())[0] == pytest.approx(0.05)
 
 
-async def test_t9_a_turn_that_is_over_leaves_no_time(turn_of):
+@pytest.mark.covers("T9")
+async def test_a_turn_that_is_over_leaves_no_time(turn_of):
     turn_of(-1)
     assert remaining(10) == 0.0
     with pytest.raises(TimeoutError):
         await within(60, asyncio.sleep(60))
 
 
-def test_t9_remaining_is_the_smaller_of_both(turn_of):
+@pytest.mark.covers("T9")
+def test_remaining_is_the_smaller_of_both(turn_of):
     assert remaining(10) == 10
     began = time.monotonic()
     turn_of(500)

@@ -9,12 +9,14 @@ from groundgraph.core.dialogue_state import DialogueState, StateFact, dialogue_s
 from groundgraph.core.errors import InputInvalid
 
 
-def test_C7_texts_and_mappings_are_facts():
+@pytest.mark.covers("C7")
+def test_texts_and_mappings_are_facts():
     state = dialogue_state({"dialogue_state": {"facts": ["a", {"text": "b", "id": "x"}]}}, {})
     assert state.facts == [StateFact(text="a"), StateFact(text="b", id="x")]
 
 
-def test_C7_the_run_wins_over_the_session_and_nothing_is_an_empty_state():
+@pytest.mark.covers("C7")
+def test_the_run_wins_over_the_session_and_nothing_is_an_empty_state():
     session = {"dialogue_state": {"name": "session"}}
     assert dialogue_state(session, {"dialogue_state": {"name": "run"}}).name == "run"
     assert dialogue_state(session, {}).name == "session"
@@ -22,6 +24,7 @@ def test_C7_the_run_wins_over_the_session_and_nothing_is_an_empty_state():
     assert dialogue_state({"dialogue_state": None}, {}) == DialogueState()
 
 
+@pytest.mark.covers("C7")
 @pytest.mark.parametrize(
     ("given", "place"),
     [
@@ -33,12 +36,13 @@ def test_C7_the_run_wins_over_the_session_and_nothing_is_an_empty_state():
         ({"nonsense": 1}, "dialogue_state.nonsense"),
     ],
 )
-def test_C7_what_is_no_state_is_refused_with_its_place(given, place):
+def test_what_is_no_state_is_refused_with_its_place(given, place):
     with pytest.raises(InputInvalid, match=place):
         dialogue_state({"dialogue_state": given}, {})
 
 
-def test_C7_a_context_takes_a_state_and_refuses_what_is_none():
+@pytest.mark.covers("C7")
+def test_a_context_takes_a_state_and_refuses_what_is_none():
     assert Context(dialogue_state={"facts": ["a"]}).dialogue_state == DialogueState(facts=["a"])
     with pytest.raises(InputInvalid, match="facts"):
         Context(dialogue_state={"facts": 3})

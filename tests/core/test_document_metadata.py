@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from groundgraph.core.document import MARKDOWN, PDF, Document, Part
 from groundgraph.core.document_metadata import MetadataRules, with_metadata
 from groundgraph.core.settings import KnowledgeBaseSettings
@@ -20,14 +22,16 @@ def beside(**fields):
     return {name: SetField(value, "metadata.yaml:1") for name, value in fields.items()}
 
 
-def test_k11_front_matter_wins_over_the_sidecar_and_that_over_a_rule():
+@pytest.mark.covers("K11")
+def test_front_matter_wins_over_the_sidecar_and_that_over_a_rule():
     document = Document("docs/x.md", "---\nc: own\n---\ntext", MARKDOWN, {"c": "own", "title": "x"}, 15)
     described = with_metadata(document, RULES, beside(b="beside", c="beside"))
     assert described.metadata == {"a": "rule", "b": "beside", "c": "own", "date": "2026-01-01", "title": "x"}
     assert described.warnings == ()
 
 
-def test_k11_the_title_of_a_sidecar_wins_over_one_that_was_guessed_and_not_over_one_that_was_written():
+@pytest.mark.covers("K11")
+def test_the_title_of_a_sidecar_wins_over_one_that_was_guessed_and_not_over_one_that_was_written():
     guessed = Document("x.pdf", "text", PDF, {"title": "x"})
     written = Document("x.md", "---\ntitle: Own\n---\ntext", MARKDOWN, {"title": "Own"}, 19)
     assert with_metadata(guessed, RULES, beside(title="Beside")).title == "Beside"
@@ -35,14 +39,16 @@ def test_k11_the_title_of_a_sidecar_wins_over_one_that_was_guessed_and_not_over_
     assert with_metadata(guessed, RULES, {}).title == "x"
 
 
-def test_k11_each_kind_of_data_has_its_own_fields():
+@pytest.mark.covers("K11")
+def test_each_kind_of_data_has_its_own_fields():
     document = Document("x", "text", metadata={"date": "soon"})
     assert "date" not in with_metadata(document, RULES, {}).metadata
     note = Document("x", "text", metadata={"date": "soon"}, kind="notes")
     assert with_metadata(note, RULES, {}).metadata["date"] == "soon"
 
 
-def test_k11_records_lose_only_the_values_that_are_wrong():
+@pytest.mark.covers("K11")
+def test_records_lose_only_the_values_that_are_wrong():
     parts = (Part(0, 1, {"date": "20260105", "n": 1}), Part(2, 3, {"date": "soon", "n": 2}), Part(4, 5, {"date": None}))
     described = with_metadata(Document("x", "a b c", parts=parts), RULES, {})
     assert [part.metadata for part in described.parts] == [{"date": "2026-01-05", "n": 1}, {"n": 2}, {"date": None}]

@@ -23,7 +23,8 @@ class Given(Embeddings):
         return self.rows[0]
 
 
-async def test_r5_vectors_come_as_unit_rows_of_32_bits():
+@pytest.mark.covers("R5")
+async def test_vectors_come_as_unit_rows_of_32_bits():
     embedder = Embedder(Given([3.0, 4.0], [0.0, 2.0]), "m")
     rows = await embedder.embed_texts(["a", "b"])
     assert rows.dtype == np.float32
@@ -31,10 +32,12 @@ async def test_r5_vectors_come_as_unit_rows_of_32_bits():
     assert await embedder.embed_query("a") == pytest.approx(np.array([0.6, 0.8]))
 
 
-async def test_r5_a_vector_of_zeros_stays_near_to_nothing():
+@pytest.mark.covers("R5")
+async def test_a_vector_of_zeros_stays_near_to_nothing():
     assert list(await Embedder(Given([0.0, 0.0]), "m").embed_query("a")) == [0.0, 0.0]
 
 
+@pytest.mark.covers("R5")
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
@@ -44,12 +47,13 @@ async def test_r5_a_vector_of_zeros_stays_near_to_nothing():
         (([], []), "is empty"),
     ],
 )
-async def test_r5_what_is_no_vector_for_each_text_is_refused(rows, message):
+async def test_what_is_no_vector_for_each_text_is_refused(rows, message):
     with pytest.raises(EmbeddingFailed, match=message):
         await Embedder(Given(*rows), "m").embed_texts(["a", "b"])
 
 
-def test_l14_a_model_knows_its_languages_or_all_of_them():
+@pytest.mark.covers("L14")
+def test_a_model_knows_its_languages_or_all_of_them():
     assert Embedder(Given(), "m").speaks("ru")
     english = Embedder(Given(), "m", frozenset({"en"}))
     assert english.speaks("en")

@@ -15,7 +15,8 @@ def problems(given) -> list[str]:
     return [found.key for found in caught.value.problems]
 
 
-def test_C8_the_defaults_are_those_of_the_document_and_the_flag_is_off():
+@pytest.mark.covers("C8")
+def test_the_defaults_are_those_of_the_document_and_the_flag_is_off():
     settings = load_settings({})
     own = settings.enhanced_retrieval
     assert settings.enhanced_autonomous_retrieval is False
@@ -28,14 +29,16 @@ def test_C8_the_defaults_are_those_of_the_document_and_the_flag_is_off():
     assert settings.paths["cascade"] is settings.result_processing
 
 
-def test_C8_the_flag_switches_all_stages_on_or_those_that_are_named():
+@pytest.mark.covers("C8")
+def test_the_flag_switches_all_stages_on_or_those_that_are_named():
     assert load_settings({"enhanced_autonomous_retrieval": True}).stages == frozenset(STAGES)
     named = {"enhanced_autonomous_retrieval": True, "enhanced_retrieval": {"stages": ["reorder", "budget", "budget"]}}
     assert load_settings(named).enhanced_retrieval.stages == ["budget", "reorder"]
     assert load_settings({"enhanced_autonomous_retrieval": False}).stages == frozenset()
 
 
-def test_C8_each_path_has_its_own_result_processing():
+@pytest.mark.covers("C8")
+def test_each_path_has_its_own_result_processing():
     settings = load_settings({"enhanced_autonomous_retrieval": True, "result_processing": {"rotation": "suppress"}})
     assert list(settings.paths) == ["enhanced", "state_facts", "cascade"]
     own = settings.paths["enhanced"]
@@ -45,6 +48,7 @@ def test_C8_each_path_has_its_own_result_processing():
     assert load_settings({"enhanced_autonomous_retrieval": True}).paths["enhanced"].rotation == "demote"
 
 
+@pytest.mark.covers("fault 11")
 @pytest.mark.parametrize(
     ("section", "key", "values"),
     [
@@ -60,17 +64,19 @@ def test_C8_each_path_has_its_own_result_processing():
         ("category_router", "intents", [{"a": "pricing"}, ["a"]]),
     ],
 )
-def test_fault_11_values_out_of_bounds_are_refused(section, key, values):
+def test_values_out_of_bounds_are_refused(section, key, values):
     for value in values:
         assert all(found.startswith(f"{section}.{key}") for found in problems({section: {key: value}}))
 
 
+@pytest.mark.covers("fault 9")
 @pytest.mark.parametrize("section", ["enhanced_retrieval", "category_router"])
-def test_fault_09_unknown_keys_are_refused(section):
+def test_unknown_keys_are_refused(section):
     assert problems({section: {"nonsense": 1}}) == [f"{section}.nonsense"]
 
 
-def test_C8_without_models_the_stages_that_need_one_are_left_out():
+@pytest.mark.covers("C8")
+def test_without_models_the_stages_that_need_one_are_left_out():
     given = {"enhanced_autonomous_retrieval": True, "category_router": {"enabled": True}}
     bare = load_settings(given).without_models()
     assert bare.stages == frozenset(STAGES) - {"rewrite", "decomposition"}

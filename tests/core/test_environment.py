@@ -25,20 +25,23 @@ def problems(source=None) -> list:
     return caught.value.problems
 
 
-def test_u6_a_section_that_nobody_knows_is_an_error_with_the_nearest_one(monkeypatch):
+@pytest.mark.covers("U6")
+def test_a_section_that_nobody_knows_is_an_error_with_the_nearest_one(monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_RETREIVAL__TOP_K", "7")
     [found] = problems()
     assert found.key == "GROUNDGRAPH_RETREIVAL__TOP_K"
     assert "Did you mean 'retrieval'?" in found.message
 
 
+@pytest.mark.covers("U6")
 @pytest.mark.parametrize("name", ["GROUNDGRAPH_CONFIG", "GROUNDGRAPH_DATA", "GROUNDGRAPH_SOMETHING_ELSE"])
-def test_u6_a_variable_that_is_meant_for_something_else_is_left_alone(monkeypatch, name):
+def test_a_variable_that_is_meant_for_something_else_is_left_alone(monkeypatch, name):
     monkeypatch.setenv(name, "x")
     assert load_settings()
 
 
-def test_fault_09_a_value_of_the_environment_is_blamed_on_its_variable_and_not_on_the_file(file, monkeypatch):
+@pytest.mark.covers("fault 9")
+def test_a_value_of_the_environment_is_blamed_on_its_variable_and_not_on_the_file(file, monkeypatch):
     path = file("retrieval:\n  top_k: 7\n  score_threshold: 3\n")
     monkeypatch.setenv("GROUNDGRAPH_RETRIEVAL__TOP_K", "many")
     by_key = {found.key: found for found in problems(path)}
@@ -48,7 +51,8 @@ def test_fault_09_a_value_of_the_environment_is_blamed_on_its_variable_and_not_o
     assert by_key["retrieval.score_threshold"].line == 3
 
 
-def test_fault_09_an_unknown_key_of_the_environment_is_blamed_on_its_variable(monkeypatch):
+@pytest.mark.covers("fault 9")
+def test_an_unknown_key_of_the_environment_is_blamed_on_its_variable(monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_RETRIEVAL__TOP_KK", "3")
     [found] = problems({"retrieval": {"top_k": 3}})
     assert found.key == "retrieval.top_kk"
@@ -56,13 +60,15 @@ def test_fault_09_an_unknown_key_of_the_environment_is_blamed_on_its_variable(mo
     assert "GROUNDGRAPH_RETRIEVAL__TOP_KK" in found.message
 
 
-def test_fault_09_a_value_of_python_is_not_blamed_on_a_variable_that_it_overrides(monkeypatch):
+@pytest.mark.covers("fault 9")
+def test_a_value_of_python_is_not_blamed_on_a_variable_that_it_overrides(monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_RETRIEVAL__TOP_K", "3")
     [found] = problems({"reasoning": {"retrieval": {"top_k": 0}}})
     assert "GROUNDGRAPH" not in found.message
 
 
-def test_u6_a_list_or_section_in_json_that_cannot_be_read_is_an_error_without_its_value(monkeypatch):
+@pytest.mark.covers("U6")
+def test_a_list_or_section_in_json_that_cannot_be_read_is_an_error_without_its_value(monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_SOURCES", "[{secret-value")
     [found] = problems()
     assert "sources" in found.message
@@ -70,12 +76,14 @@ def test_u6_a_list_or_section_in_json_that_cannot_be_read_is_an_error_without_it
     assert "secret-value" not in found.message
 
 
-def test_u6_sources_can_be_given_in_json(monkeypatch):
+@pytest.mark.covers("U6")
+def test_sources_can_be_given_in_json(monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_SOURCES", '[{"type": "memory", "name": "a"}]')
     assert [source.name for source in load_settings().sources] == ["a"]
 
 
-def test_u6_a_key_of_one_source_can_be_set_below_python_and_above_the_file(file, monkeypatch):
+@pytest.mark.covers("U6")
+def test_a_key_of_one_source_can_be_set_below_python_and_above_the_file(file, monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_SOURCES__MY_DOCS__WEIGHT", "3")
     entry = {"type": "memory", "name": "my docs"}
     assert load_settings({"sources": [entry]}).sources[0].weight == 3
@@ -84,12 +92,14 @@ def test_u6_a_key_of_one_source_can_be_set_below_python_and_above_the_file(file,
     assert [source.weight for source in load_settings(path).sources] == [3, 1]
 
 
-def test_u6_the_variable_of_a_key():
+@pytest.mark.covers("U6")
+def test_the_variable_of_a_key():
     assert variable_of(("llm", "api_key")) == "GROUNDGRAPH_LLM__API_KEY"
     assert variable_of(("sources", 3, "password"), "case-db") == "GROUNDGRAPH_SOURCES__CASE_DB__PASSWORD"
 
 
-def test_u6_a_variable_may_name_its_section_below_reasoning(monkeypatch):
+@pytest.mark.covers("U6")
+def test_a_variable_may_name_its_section_below_reasoning(monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_REASONING__RETRIEVAL__TOP_K", "4")
     monkeypatch.setenv("GROUNDGRAPH_REASONING__INTENT__NUM_QUERIES", "2")
     monkeypatch.setenv("GROUNDGRAPH_INTENT__NUM_QUERIES", "6")

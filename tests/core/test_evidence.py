@@ -125,7 +125,8 @@ def test_a_record_gives_back_its_result():
     assert to_record(back) == to_record(RESULT)
 
 
-def test_r1_to_dict_has_text_preview_and_in_a_turn_a_label():
+@pytest.mark.covers("R1")
+def test_to_dict_has_text_preview_and_in_a_turn_a_label():
     row = RESULT.to_dict()
     assert row["text"] == row["text_preview"] == "Отказ 🙂"
     assert (row["source_id"], row["source_name"], row["source_type"]) == ("c1", "docs", "memory")
@@ -147,5 +148,6 @@ def test_a_preview_is_cut_between_words():
     assert preview("x" * 50, 10) == "x" * 9 + "…"
 
 
-def test_fault_5_a_name_without_forbidden_characters():
+@pytest.mark.covers("fault 5")
+def test_a_name_without_forbidden_characters():
     assert jsonable({"a\x00": {"\ud800": "\x00"}}) == {"a\ufffd": {"\ufffd": "\ufffd"}}

@@ -33,8 +33,9 @@ def records(*contents: str):
     return {evidence_key(record): record for record in found}
 
 
+@pytest.mark.covers("T3")
 @given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=5), max_size=8))
-async def test_t3_each_record_is_written_once_in_at_most_one_batch_per_save(saves):
+async def test_each_record_is_written_once_in_at_most_one_batch_per_save(saves):
     store, evidence = CountingStore(), EvidenceStore()
     for contents in saves:
         before = len(store.batches)
@@ -45,14 +46,16 @@ async def test_t3_each_record_is_written_once_in_at_most_one_batch_per_save(save
     assert set(written) == set(records(*(content for contents in saves for content in contents)))
 
 
-async def test_t3_what_is_held_in_memory_is_not_read_again():
+@pytest.mark.covers("T3")
+async def test_what_is_held_in_memory_is_not_read_again():
     store, evidence, given_records = CountingStore(), EvidenceStore(), records("a", "b")
     await evidence.save(store, given_records)
     assert await evidence.load(store, list(given_records)) == given_records
     assert store.operations(GetOp) == []
 
 
-async def test_t3_another_process_reads_from_the_store_in_one_batch_and_remembers():
+@pytest.mark.covers("T3")
+async def test_another_process_reads_from_the_store_in_one_batch_and_remembers():
     store, given_records = CountingStore(), records("a", "b")
     await EvidenceStore().save(store, given_records)
     store.batches.clear()
@@ -63,7 +66,8 @@ async def test_t3_another_process_reads_from_the_store_in_one_batch_and_remember
     assert store.operations(GetOp) == list(given_records)
 
 
-async def test_k12_a_record_in_use_is_written_again_after_a_while_so_that_its_age_tells_whether_it_is(monkeypatch):
+@pytest.mark.covers("K12")
+async def test_a_record_in_use_is_written_again_after_a_while_so_that_its_age_tells_whether_it_is(monkeypatch):
     store, evidence, given_records = CountingStore(), EvidenceStore(), records("a", "b")
     a, b = given_records
     now = 1_000_000.0
@@ -80,7 +84,8 @@ async def test_k12_a_record_in_use_is_written_again_after_a_while_so_that_its_ag
     assert store.operations(PutOp) == [a, b, a, a, b], "the clock was set back"
 
 
-async def test_k12_more_records_than_a_statement_takes_are_removed_in_several(monkeypatch):
+@pytest.mark.covers("K12")
+async def test_more_records_than_a_statement_takes_are_removed_in_several(monkeypatch):
     monkeypatch.setattr("groundgraph.core.evidence_store._BATCH", 2)
     store, evidence, given_records = CountingStore(), EvidenceStore(), records(*"abcde")
     await evidence.save(store, given_records)
@@ -91,7 +96,8 @@ async def test_k12_more_records_than_a_statement_takes_are_removed_in_several(mo
         await evidence.load(store, list(given_records))
 
 
-async def test_t3_only_the_latest_records_are_held():
+@pytest.mark.covers("T3")
+async def test_only_the_latest_records_are_held():
     store, evidence, given_records = CountingStore(), EvidenceStore(capacity=2), records("a", "b", "c")
     a, b, c = given_records
     await evidence.save(store, {a: given_records[a], b: given_records[b]})
@@ -103,8 +109,9 @@ async def test_t3_only_the_latest_records_are_held():
     assert store.operations(GetOp) == [b]
 
 
+@pytest.mark.covers("T3")
 @given(st.lists(st.sampled_from("abcdefgh"), max_size=30), st.integers(1, 4))
-async def test_t3_whatever_is_held_every_record_can_be_read(contents, capacity):
+async def test_whatever_is_held_every_record_can_be_read(contents, capacity):
     store, evidence = InMemoryStore(), EvidenceStore(capacity=capacity)
     for content in contents:
         await evidence.save(store, records(content))
@@ -113,7 +120,8 @@ async def test_t3_whatever_is_held_every_record_can_be_read(contents, capacity):
     assert await evidence.load(store, list(everything)) == everything
 
 
-async def test_t3_a_missing_body_is_a_typed_error_never_an_answer_without_evidence():
+@pytest.mark.covers("T3")
+async def test_a_missing_body_is_a_typed_error_never_an_answer_without_evidence():
     evidence = EvidenceStore()
     for store in (None, InMemoryStore()):
         with pytest.raises(EvidenceMissing, match="gone"):
@@ -122,14 +130,16 @@ async def test_t3_a_missing_body_is_a_typed_error_never_an_answer_without_eviden
             await evidence.results(store, [["gone", 1.0, 1.0]])
 
 
-async def test_t3_without_a_store_the_bodies_stay_in_the_state():
+@pytest.mark.covers("T3")
+async def test_without_a_store_the_bodies_stay_in_the_state():
     given_records = records("a", "b")
     kept = await EvidenceStore().save(None, given_records)
     assert kept == given_records
     assert await EvidenceStore().load(None, list(given_records), kept) == given_records
 
 
-async def test_t3_the_runs_store_wins_over_the_graphs_own():
+@pytest.mark.covers("T3")
+async def test_the_runs_store_wins_over_the_graphs_own():
     own, running = CountingStore(), CountingStore()
     evidence = EvidenceStore(own)
     assert evidence.store_of(running) is running
@@ -140,7 +150,8 @@ async def test_t3_the_runs_store_wins_over_the_graphs_own():
     assert (await running.aget(NAMESPACE, next(iter(records("a"))))).value == records("a").popitem()[1]
 
 
-async def test_t3_a_failed_write_is_tried_again_by_the_next_save():
+@pytest.mark.covers("T3")
+async def test_a_failed_write_is_tried_again_by_the_next_save():
     class Failing(CountingStore):
         fails = True
 
@@ -157,7 +168,8 @@ async def test_t3_a_failed_write_is_tried_again_by_the_next_save():
     assert len(store.operations(PutOp)) == 1
 
 
-async def test_t3_references_become_results_in_their_order_with_their_numbers():
+@pytest.mark.covers("T3")
+async def test_references_become_results_in_their_order_with_their_numbers():
     store, evidence, given_records = InMemoryStore(), EvidenceStore(), records("a", "b")
     a, b = given_records
     await evidence.save(store, given_records)

@@ -33,6 +33,7 @@ def checked(**filters):
     return check_filters(SCHEMA, filters, source="shop")
 
 
+@pytest.mark.covers("R2")
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
@@ -57,10 +58,11 @@ def checked(**filters):
         ({}, {}),
     ],
 )
-def test_r2_what_the_schema_allows(given, expected):
+def test_what_the_schema_allows(given, expected):
     assert checked(**given) == expected
 
 
+@pytest.mark.covers("R2")
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -93,12 +95,13 @@ def test_r2_what_the_schema_allows(given, expected):
         ({"tags": {"gte": None}}, "type array"),
     ],
 )
-def test_r2_what_it_refuses(given, message):
+def test_what_it_refuses(given, message):
     with pytest.raises(FilterInvalid, match=message):
         checked(**given)
 
 
-def test_r2_a_filter_without_a_schema_cannot_be_enforced():
+@pytest.mark.covers("R2")
+def test_a_filter_without_a_schema_cannot_be_enforced():
     with pytest.raises(FilterInvalid, match="declares no schema, so the filter on 'topic'"):
         check_filters(None, {"topic": "x"}, source="shop")
     assert check_filters(None, {}, source="shop") == {}
@@ -111,9 +114,10 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.covers("I10")
 @pytest.mark.guard
 @given(st.dictionaries(st.sampled_from(sorted(SCHEMA.fields)), VALUES), st.dictionaries(st.text(), VALUES))
-def test_i10_any_value_is_checked_or_refused_and_checking_twice_changes_nothing(filters, row):
+def test_any_value_is_checked_or_refused_and_checking_twice_changes_nothing(filters, row):
     try:
         plain = check_filters(SCHEMA, filters, source="shop")
     except FilterInvalid:

@@ -32,6 +32,7 @@ def valid(given: dict, **options) -> bool:
     return jsonschema_rs.validator_for(schema(**options)).is_valid({"text_queries": ["q"], **given})
 
 
+@pytest.mark.covers("I2")
 @pytest.mark.parametrize(
     "filters",
     [
@@ -45,10 +46,11 @@ def valid(given: dict, **options) -> bool:
         {"owner": {"contains": "Mar"}},
     ],
 )
-def test_i2_every_declared_field_takes_equality_sets_and_ranges(filters):
+def test_every_declared_field_takes_equality_sets_and_ranges(filters):
     assert valid({"filters": {"incidents": filters}})
 
 
+@pytest.mark.covers("R2")
 @pytest.mark.parametrize(
     "given",
     [
@@ -64,11 +66,12 @@ def test_i2_every_declared_field_takes_equality_sets_and_ranges(filters):
         {"other": 1},
     ],
 )
-def test_r2_what_no_source_declares_does_not_fit(given):
+def test_what_no_source_declares_does_not_fit(given):
     assert not valid(given)
 
 
-def test_i2_only_queries_are_required_and_what_is_told_stands_in_it():
+@pytest.mark.covers("I2")
+def test_only_queries_are_required_and_what_is_told_stands_in_it():
     made = schema()
     assert made["required"] == ["text_queries"]
     properties = made["properties"]
@@ -79,19 +82,22 @@ def test_i2_only_queries_are_required_and_what_is_told_stands_in_it():
     assert fields["properties"]["date"]["description"] == "<date>"
 
 
-def test_i8_a_field_with_a_default_filter_is_not_offered():
+@pytest.mark.covers("I8")
+def test_a_field_with_a_default_filter_is_not_offered():
     made = schema(held={"incidents": {"severity", "date", "count", "resolved"}})
     assert list(made["properties"]["filters"]["properties"]["incidents"]["properties"]) == ["owner"]
     assert "filters" not in schema(held={"incidents": set(INCIDENTS.fields)})["properties"]
     assert "filters" not in schema(plain=None)["properties"]
 
 
-def test_i2_the_schema_does_not_grow_without_end():
+@pytest.mark.covers("I2")
+def test_the_schema_does_not_grow_without_end():
     wide = {name: SourceSchema(name, {f"f{n}": {} for n in range(100)}) for name in ("a", "b", "c")}
     offered = intent_schema(wide, {}, TOLD)["properties"]["filters"]["properties"]
     assert sum(len(one["properties"]) for one in offered.values()) == MAX_FIELDS
 
 
+@pytest.mark.covers("I3")
 @pytest.mark.parametrize(
     ("annotation", "message"),
     [
@@ -101,7 +107,7 @@ def test_i2_the_schema_does_not_grow_without_end():
         ("skip", r"s\.f\.x-extraction"),
     ],
 )
-def test_i3_a_wrong_annotation_is_an_error_that_names_the_field(annotation, message):
+def test_a_wrong_annotation_is_an_error_that_names_the_field(annotation, message):
     with pytest.raises(ConfigurationError, match=message) as caught:
         annotations_of(SourceSchema("s", {"f": {"x-extraction": annotation}}))
     assert caught.value.problems[0].key.startswith("s.f.x-extraction")

@@ -70,32 +70,35 @@ def intent(source: str, message: str = "hello", **metadata):
     return render_intent(compile_intent_template(source), message=message, metadata=metadata)
 
 
+@pytest.mark.covers("fault 8")
 @pytest.mark.guard
 @pytest.mark.parametrize("written", ["double quoted", "unquoted", "literal block", "set block"])
 @settings(max_examples=1000, deadline=None)
 @given(MESSAGES)
 @example('"\nfilters: {}\n#')
 @example("{{ message }}")
-def test_fault_08_no_message_changes_a_filter_and_each_arrives_literally(written, message):
+def test_no_message_changes_a_filter_and_each_arrives_literally(written, message):
     found = render_intent(COMPILED[written], message=message, metadata={})
     assert found["text_queries"] == [message]
     assert found["filters"] == {"docs": {"tenant": "acme", "year": {"gte": 2020}}}
     assert found["scope"] == "exact"
 
 
+@pytest.mark.covers("fault 8")
 @pytest.mark.guard
 @settings(max_examples=1000, deadline=None)
 @given(st.sampled_from(sorted(WRITTEN)), MESSAGES)
-def test_fault_08_the_same_holds_however_the_template_is_written(written, message):
+def test_the_same_holds_however_the_template_is_written(written, message):
     found = render_intent(COMPILED[written], message=message, metadata={})
     assert found["text_queries"] == [message]
     assert found["filters"]["docs"]["tenant"] == "acme"
 
 
+@pytest.mark.covers("fault 8")
 @pytest.mark.guard
 @settings(max_examples=300, deadline=None)
 @given(MESSAGES, MESSAGES)
-def test_fault_08_words_of_the_message_and_the_metadata_arrive_within_a_query(message, topic):
+def test_words_of_the_message_and_the_metadata_arrive_within_a_query(message, topic):
     found = intent('text_queries:\n- "about {{ metadata.topic }}: {{ message }}!"' + TAIL, message, topic=topic)
     assert found["text_queries"] == [f"about {topic}: {message}!"]
     assert found["filters"]["docs"]["tenant"] == "acme"
@@ -111,7 +114,8 @@ scope: focused
 """
 
 
-def test_i7_the_template_of_the_reference_document_works_unchanged():
+@pytest.mark.covers("I7")
+def test_the_template_of_the_reference_document_works_unchanged():
     assert intent(DOCUMENTED, 'say "hi"', topic="OAuth")["text_queries"] == [
         'say "hi"',
         "OAuth overview",
@@ -120,7 +124,8 @@ def test_i7_the_template_of_the_reference_document_works_unchanged():
     assert intent(DOCUMENTED, "hello")["text_queries"] == ["hello"]
 
 
-def test_i7_the_intent_of_a_template_is_complete():
+@pytest.mark.covers("I7")
+def test_the_intent_of_a_template_is_complete():
     source = (
         "text_queries: [a, 2024]\nscope: broad\noutput_style: structured\ncategories: [x, y]\n"
         "filters: {docs: {when: 2024-05-01, tags: [a, b]}}\ntopic_index: {type: heading_tree}\n"
@@ -133,23 +138,27 @@ def test_i7_the_intent_of_a_template_is_complete():
     assert found["filters"]["docs"]["tags"] == ["a", "b"]
 
 
-def test_i7_what_is_left_out_has_its_default():
+@pytest.mark.covers("I7")
+def test_what_is_left_out_has_its_default():
     found = intent("text_queries: []")
     assert (found["text_queries"], found["filters"], found["scope"], found["output_style"]) == ([], {}, "focused", None)
     assert found["categories"] == []
 
 
-def test_i10_a_printed_value_keeps_its_type_in_a_filter():
+@pytest.mark.covers("I10")
+def test_a_printed_value_keeps_its_type_in_a_filter():
     source = "text_queries: [a]\nfilters: {docs: {year: {{ metadata.year }}, tags: {{ metadata.tags }}}}"
     assert intent(source, year=2024, tags=["a", "b"])["filters"] == {"docs": {"year": 2024, "tags": ["a", "b"]}}
 
 
-def test_i7_filters_of_jinja_work_on_the_words_themselves():
+@pytest.mark.covers("I7")
+def test_filters_of_jinja_work_on_the_words_themselves():
     assert intent("text_queries: ['{{ message|upper|trim }}']", " 'a' ")["text_queries"] == ["'A'"]
     assert intent("text_queries: [{{ message ~ ' x' }}]", "a: b")["text_queries"] == ["a: b x"]
     assert intent("{% if 'how' in message %}text_queries: [yes]{% else %}text_queries: ['no']{% endif %}", "how")
 
 
+@pytest.mark.covers("fault 8")
 @pytest.mark.parametrize(
     "source",
     [
@@ -159,11 +168,12 @@ def test_i7_filters_of_jinja_work_on_the_words_themselves():
         "text_queries: [a]\nfilters:\n  {{ message }}: {a: b}",
     ],
 )
-def test_fault_08_a_value_that_is_printed_as_a_key_is_refused(source):
+def test_a_value_that_is_printed_as_a_key_is_refused(source):
     with pytest.raises(IntentInvalid):
         intent(source, "docs")
 
 
+@pytest.mark.covers("I7")
 @pytest.mark.parametrize(
     "source",
     [
@@ -185,46 +195,52 @@ def test_fault_08_a_value_that_is_printed_as_a_key_is_refused(source):
         "text_queries: [a]\noutput_style: {a: b}",
     ],
 )
-def test_i7_a_template_without_a_valid_intent_is_an_error_with_the_rendered_text(source):
+def test_a_template_without_a_valid_intent_is_an_error_with_the_rendered_text(source):
     with pytest.raises(IntentInvalid) as caught:
         intent(source)
     assert caught.value.rendered == source
     assert source in str(caught.value)
 
 
+@pytest.mark.covers("I7")
 @pytest.mark.parametrize("source", ["{{ typo }}", "{{ message.typo }}", "{{ cycler.__init__ }}", "{{ 1 / 0 }}"])
-def test_i7_a_template_that_fails_is_an_intent_error(source):
+def test_a_template_that_fails_is_an_intent_error(source):
     with pytest.raises(IntentInvalid, match="template failed"):
         intent(source)
 
 
-def test_fault_08_a_value_changed_after_printing_is_refused_rather_than_mangled():
+@pytest.mark.covers("fault 8")
+def test_a_value_changed_after_printing_is_refused_rather_than_mangled():
     with pytest.raises(IntentInvalid, match="inside"):
         intent("text_queries:\n- '{% filter upper %}{{ message }}{% endfilter %}'")
 
 
-def test_fault_66_a_template_builds_no_objects():
+@pytest.mark.covers("fault 66")
+def test_a_template_builds_no_objects():
     with pytest.raises(IntentInvalid):
         intent("text_queries: !!python/object/apply:os.getcwd []")
 
 
+@pytest.mark.covers("fault 12")
 @pytest.mark.parametrize("source", ["{% if %}", "{{ 'a'|no_such }}"])
-def test_fault_12_wrong_syntax_is_found_when_the_template_is_compiled(source):
+def test_wrong_syntax_is_found_when_the_template_is_compiled(source):
     with pytest.raises(TemplateInvalid, match=r"intent\.template"):
         compile_intent_template(source)
 
 
-def test_fault_64_a_huge_intent_is_refused():
+@pytest.mark.covers("fault 64")
+def test_a_huge_intent_is_refused():
     with pytest.raises(IntentInvalid):
         intent(
             "text_queries: [a]\n{% for i in range(99999) %}{% for j in range(9999) %}# comment{% endfor %}{% endfor %}"
         )
 
 
+@pytest.mark.covers("I7")
 @pytest.mark.parametrize(
     "source", ["text_queries: '{{ message }}'", "- {{ message }}", "text_queries: [{{ message }}", "a: {{ message }}"]
 )
-def test_i7_the_text_that_an_error_shows_holds_what_the_template_printed(source):
+def test_the_text_that_an_error_shows_holds_what_the_template_printed(source):
     with pytest.raises(IntentInvalid) as caught:
         render_intent(compile_intent_template(source), message="grant: types", metadata={})
     assert caught.value.rendered == source.replace("{{ message }}", "grant: types")

@@ -31,14 +31,16 @@ def problem(source):
     return found
 
 
-def test_u6_defaults_need_nothing():
+@pytest.mark.covers("U6")
+def test_defaults_need_nothing():
     settings = load_settings()
     assert settings.retrieval.top_k == 5
     assert settings.configured_style == "conversational"
     assert settings.origin == ""
 
 
-def test_u6_python_wins_over_the_environment_over_the_file_over_the_defaults(file, monkeypatch):
+@pytest.mark.covers("U6")
+def test_python_wins_over_the_environment_over_the_file_over_the_defaults(file, monkeypatch):
     path = file("retrieval:\n  top_k: 7\n  score_threshold: 0.5\n")
     assert load_settings(path).retrieval.top_k == 7
     monkeypatch.setenv("GROUNDGRAPH_RETRIEVAL__TOP_K", "9")
@@ -49,19 +51,22 @@ def test_u6_python_wins_over_the_environment_over_the_file_over_the_defaults(fil
     assert load_settings({"retrieval": {"score_threshold": 0.1}}).retrieval.top_k == 9
 
 
-def test_u6_the_environment_is_overridden_by_python_below_reasoning_too(monkeypatch):
+@pytest.mark.covers("U6")
+def test_the_environment_is_overridden_by_python_below_reasoning_too(monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_RETRIEVAL__TOP_K", "9")
     assert load_settings({"reasoning": {"retrieval": {"top_k": 11}}}).retrieval.top_k == 11
 
 
-def test_u6_the_environment_overrides_a_file_below_reasoning_too(file, monkeypatch):
+@pytest.mark.covers("U6")
+def test_the_environment_overrides_a_file_below_reasoning_too(file, monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_RETRIEVAL__TOP_K", "9")
     path = file("reasoning:\n  retrieval:\n    top_k: 7\n    score_threshold: 0.5\n")
     assert load_settings(path).retrieval.top_k == 9
     assert load_settings(path).retrieval.score_threshold == 0.5
 
 
-def test_u6_keys_may_stand_below_reasoning(file):
+@pytest.mark.covers("U6")
+def test_keys_may_stand_below_reasoning(file):
     settings = load_settings(
         file("reasoning:\n  strategy: grounded\n  retrieval:\n    top_k: 7\nstore_provenance: false\n")
     )
@@ -69,12 +74,14 @@ def test_u6_keys_may_stand_below_reasoning(file):
     assert settings.store_provenance is False
 
 
+@pytest.mark.covers("U6")
 @pytest.mark.parametrize("source", [{"strategy": "other"}, {"reasoning": {"strategy": "other"}}, {"reasoning": [1]}])
-def test_u6_only_the_grounded_strategy_is_offered(source):
+def test_only_the_grounded_strategy_is_offered(source):
     assert problem(source).message
 
 
-def test_fault_09_an_unknown_key_names_file_line_column_and_the_nearest_key(file):
+@pytest.mark.covers("fault 9")
+def test_an_unknown_key_names_file_line_column_and_the_nearest_key(file):
     path = file("llm:\n  model: m\nretrieval:\n  top_kk: 3\n")
     found = problem(path)
     assert (found.key, found.file, found.line, found.column) == ("retrieval.top_kk", str(path), 4, 3)
@@ -82,32 +89,37 @@ def test_fault_09_an_unknown_key_names_file_line_column_and_the_nearest_key(file
     assert str(found).startswith(f"{path}:4:3: retrieval.top_kk: ")
 
 
-def test_fault_09_the_place_is_right_below_reasoning_and_in_lists(file):
+@pytest.mark.covers("fault 9")
+def test_the_place_is_right_below_reasoning_and_in_lists(file):
     found = problem(file("reasoning:\n  intent:\n    mood: x\n"))
     assert (found.line, found.column) == (3, 5)
     found = problem(file("sources:\n- type: a\n  name: x\n- type: b\n  name: y\n  weight: 0\n"))
     assert (found.key, found.line, found.column) == ("sources.1.weight", 6, 3)
 
 
-def test_fault_09_an_unknown_section_is_named_without_a_file_too():
+@pytest.mark.covers("fault 9")
+def test_an_unknown_section_is_named_without_a_file_too():
     found = problem({"retreival": {}})
     assert (found.key, found.line) == ("retreival", 0)
     assert "retrieval" in found.message
 
 
-def test_u6_all_problems_are_reported_at_once():
+@pytest.mark.covers("U6")
+def test_all_problems_are_reported_at_once():
     with pytest.raises(ConfigurationError) as caught:
         load_settings({"retrieval": {"top_k": 0, "merge": "zip"}, "typo": 1})
     assert {found.key for found in caught.value.problems} == {"retrieval.top_k", "retrieval.merge", "typo"}
 
 
-def test_fault_10_two_sources_of_one_name_are_an_error(file):
+@pytest.mark.covers("fault 10")
+def test_two_sources_of_one_name_are_an_error(file):
     entry = "- {type: vector_kb, name: docs}\n"
     found = problem(file(f"sources:\n{entry}{entry}"))
     assert "docs" in found.message
     assert (found.key, found.line) == ("sources", 1)
 
 
+@pytest.mark.covers("fault 11")
 @pytest.mark.parametrize(
     ("key", "config"),
     [
@@ -123,16 +135,17 @@ def test_fault_10_two_sources_of_one_name_are_an_error(file):
         ("synthesis.allow_parametric", {"synthesis": {"allow_parametric": "bridges"}}),
     ],
 )
-def test_fault_11_a_value_that_cannot_work_is_an_error_naming_its_key(key, config):
+def test_a_value_that_cannot_work_is_an_error_naming_its_key(key, config):
     with pytest.raises(ConfigurationError) as caught:
         load_settings(config)
     assert [found.key for found in caught.value.problems] == [key]
 
 
+@pytest.mark.covers("fault 66")
 @pytest.mark.parametrize(
     "tag", ["!!python/object:os.system", "!!python/object/apply:os.system", "!!python/name:os.system"]
 )
-def test_fault_66_yaml_that_asks_for_a_python_object_is_rejected(file, tag, tmp_path):
+def test_yaml_that_asks_for_a_python_object_is_rejected(file, tag, tmp_path):
     with pytest.raises(ConfigurationError):
         load_settings(file(f"llm: {tag} ['touch {tmp_path}/x']\n"))
     with pytest.raises(ConfigurationError):
@@ -140,41 +153,47 @@ def test_fault_66_yaml_that_asks_for_a_python_object_is_rejected(file, tag, tmp_
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.covers("fault 66")
 @pytest.mark.parametrize(
     "value", ["!!python/tuple [1]", "!!python/object/apply:os.system [id]", "!!python/name:os.system ''", "!env HOME"]
 )
-def test_fault_66_a_tag_is_refused_where_any_value_would_do(file, value):
+def test_a_tag_is_refused_where_any_value_would_do(file, value):
     """A filter takes lists and texts, so only the tag itself can give it away."""
     found = problem(file(f"intent:\n  default_filters:\n    docs: {{kind: {value}}}\n"))
     assert f"the tag {value.split()[0]} is not allowed" in found.message
     assert (found.line, found.column) == (3, 18)
 
 
-def test_fault_66_the_tags_of_plain_values_are_allowed(file):
+@pytest.mark.covers("fault 66")
+def test_the_tags_of_plain_values_are_allowed(file):
     settings = load_settings(file('intent: {default_filters: {docs: {kind: !!str 5, size: !!int "5"}}}\n'))
     assert settings.intent.default_filters == {"docs": {"kind": "5", "size": 5}}
 
 
+@pytest.mark.covers("U6")
 @pytest.mark.parametrize("text", ["a: [", "a: b: c", "\t- x", "a: 1\na: 2\n", "- a list", "text", "a: *nowhere"])
-def test_u6_a_file_that_is_no_mapping_is_an_error_with_its_place(file, text):
+def test_a_file_that_is_no_mapping_is_an_error_with_its_place(file, text):
     found = problem(file(text))
     assert found.file
     assert found.line >= 1
 
 
-def test_u6_bytes_that_are_no_text_and_a_missing_file_are_errors(tmp_path):
+@pytest.mark.covers("U6")
+def test_bytes_that_are_no_text_and_a_missing_file_are_errors(tmp_path):
     (tmp_path / "bad.yaml").write_bytes(b"\xff\xfe\x00")
     assert "YAML" in problem(tmp_path / "bad.yaml").message
     assert "cannot be read" in problem(tmp_path / "none.yaml").message
 
 
+@pytest.mark.covers("U6")
 @pytest.mark.parametrize("given", [5, [1], b"retrieval: {}", load_settings()])
-def test_u6_what_is_neither_file_nor_mapping_is_never_taken_for_the_defaults(given):
+def test_what_is_neither_file_nor_mapping_is_never_taken_for_the_defaults(given):
     with pytest.raises(ConfigurationError, match=f"of type {type(given).__name__}"):
         load_settings(given)
 
 
-def test_u6_an_empty_file_gives_the_defaults(file):
+@pytest.mark.covers("U6")
+def test_an_empty_file_gives_the_defaults(file):
     assert load_settings(file("# nothing\n")).retrieval == load_settings().retrieval
 
 
@@ -186,7 +205,8 @@ def plain(value) -> bool:
     return type(value) in (str, int, float, bool, type(None))
 
 
-def test_u6_free_values_are_plain_types_that_any_store_can_write(file):
+@pytest.mark.covers("U6")
+def test_free_values_are_plain_types_that_any_store_can_write(file):
     text = "intent:\n  default_filters:\n    docs: {year: 2024, 7: 'q', ratio: 0.50, big: 0x1F, list: [a, \"b\"]}\n"
     settings = load_settings(file(text + "sources:\n- {type: t, name: n, extra: {deep: [1, 'x']}}\n"))
     assert plain(settings.intent.default_filters)
@@ -195,14 +215,16 @@ def test_u6_free_values_are_plain_types_that_any_store_can_write(file):
     assert settings.intent.default_filters["docs"]["7"] == "q"
 
 
-def test_u6_true_and_false_stay_what_they_are_also_behind_an_anchor(file):
+@pytest.mark.covers("U6")
+def test_true_and_false_stay_what_they_are_also_behind_an_anchor(file):
     text = "intent: {default_filters: {a: {x: &yes true, y: *yes, z: false}}}\n"
     for settings in (load_settings(file(text)), load_settings({"intent": {"default_filters": {"a": {"x": True}}}})):
         assert settings.intent.default_filters["a"]["x"] is True
         assert all(type(value) is bool for value in settings.intent.default_filters["a"].values())
 
 
-def test_fault_09_problems_come_in_the_order_of_the_file_with_every_place(file):
+@pytest.mark.covers("fault 9")
+def test_problems_come_in_the_order_of_the_file_with_every_place(file):
     path = file(
         "reasoning:\n  strategy: other\n  synthesis:\n    allow_parametric: bridges\n    styl: x\n"
         "sources:\n- type: a\n  weight: 0\n- name: b\nbase_dir: x\ncategory_router:\n  top_k: 0\nretrieval: 3\n"
@@ -221,13 +243,15 @@ def test_fault_09_problems_come_in_the_order_of_the_file_with_every_place(file):
     ]
 
 
-def test_fault_11_a_value_that_fits_none_of_several_types_is_one_problem():
+@pytest.mark.covers("fault 11")
+def test_a_value_that_fits_none_of_several_types_is_one_problem():
     found = problem({"synthesis": {"allow_parametric": "bridges"}})
     assert found.key == "synthesis.allow_parametric"
     assert found.message.count("'bridges'") == 2
 
 
-def test_fault_09_a_section_at_the_top_and_below_reasoning_gives_the_place_of_the_mistake(file):
+@pytest.mark.covers("fault 9")
+def test_a_section_at_the_top_and_below_reasoning_gives_the_place_of_the_mistake(file):
     path = file("retrieval:\n  top_k: 3\nreasoning:\n  retrieval:\n    top_kk: 3\n")
     found = problem(path)
     assert (found.key, found.line, found.column) == ("retrieval.top_kk", 5, 5)
@@ -241,22 +265,25 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.covers("R11")
 @given(st.dictionaries(KEYS, VALUES, max_size=4))
-def test_r11_options_of_a_source_arrive_as_they_were_given(options):
+def test_options_of_a_source_arrive_as_they_were_given(options):
     settings = load_settings({"sources": [{"type": "t", "name": "n", **options}]})
     assert settings.sources[0].options == options
     assert plain(settings.sources[0].options)
 
 
-def test_u6_paths_start_at_the_folder_of_the_file(file):
+@pytest.mark.covers("U6")
+def test_paths_start_at_the_folder_of_the_file(file):
     path = file("store:\n  path: data/x.sqlite\n")
     settings = load_settings(str(path))
     assert settings.at(settings.store.path) == path.parent.resolve() / "data/x.sqlite"
     assert settings.origin == str(path)
 
 
+@pytest.mark.covers("U6")
 @pytest.mark.parametrize("key", ["base_dir", "origin"])
-def test_u6_what_is_no_setting_cannot_be_set(key, file, monkeypatch):
+def test_what_is_no_setting_cannot_be_set(key, file, monkeypatch):
     assert problem({key: "x"}).key == key
     assert problem(file(f"{key}: x\n")).key == key
     monkeypatch.setenv(f"GROUNDGRAPH_{key.upper()}", "/elsewhere")
@@ -264,6 +291,7 @@ def test_u6_what_is_no_setting_cannot_be_set(key, file, monkeypatch):
     assert load_settings().base_dir == Path.cwd()
 
 
+@pytest.mark.covers("S2")
 @pytest.mark.parametrize(
     ("synthesis", "style"),
     [
@@ -273,17 +301,19 @@ def test_u6_what_is_no_setting_cannot_be_set(key, file, monkeypatch):
         ({"mode": "template", "style": "hybrid"}, "hybrid"),
     ],
 )
-def test_s2_the_configured_style_wins_over_the_legacy_mode(synthesis, style):
+def test_the_configured_style_wins_over_the_legacy_mode(synthesis, style):
     assert load_settings({"synthesis": synthesis}).configured_style == style
 
 
-def test_u6_settings_cannot_be_changed_afterwards():
+@pytest.mark.covers("U6")
+def test_settings_cannot_be_changed_afterwards():
     settings = load_settings()
     with pytest.raises(ValueError, match="frozen"):
         settings.store_provenance = False
 
 
-def test_u6_the_nearest_settings_file_is_found_upwards(file, tmp_path):
+@pytest.mark.covers("U6")
+def test_the_nearest_settings_file_is_found_upwards(file, tmp_path):
     path = file("{}")
     (tmp_path / "a/b").mkdir(parents=True)
     assert find_settings_file(tmp_path / "a/b") == path.resolve()

@@ -22,16 +22,18 @@ def only(given, **options):
     return message
 
 
+@pytest.mark.covers("fault 5")
 @pytest.mark.parametrize("bad", ["\x00", chr(0xD800), chr(0xDFFF)])
-def test_fault_05_a_lone_surrogate_or_nul_is_replaced_and_marked(bad):
+def test_a_lone_surrogate_or_nul_is_replaced_and_marked(bad):
     message = only({"question": f"a{bad}b{bad}"})
     assert message.content == "a\ufffdb\ufffd"
     assert message.additional_kwargs[MARK] == {"replaced": 2}
 
 
+@pytest.mark.covers("fault 5")
 @pytest.mark.guard
 @given(ANY)
-def test_fault_05_whatever_comes_in_can_be_encoded_and_has_its_length(text):
+def test_whatever_comes_in_can_be_encoded_and_has_its_length(text):
     message = only({"question": text})
     assert "\x00" not in message.content
     message.content.encode("utf-8")
@@ -40,8 +42,9 @@ def test_fault_05_whatever_comes_in_can_be_encoded_and_has_its_length(text):
     assert message.additional_kwargs.get(MARK, {}).get("replaced", 0) == bad
 
 
+@pytest.mark.covers("fault 3")
 @given(st.text(max_size=50))
-def test_fault_03_clean_text_passes_byte_for_byte_and_unmarked(text):
+def test_clean_text_passes_byte_for_byte_and_unmarked(text):
     clean = text.replace("\x00", "")
     message = only({"question": clean})
     assert message.content == clean
@@ -54,7 +57,8 @@ def test_cleaning_twice_changes_nothing_more(text):
     assert clean_message(once, LIMITS, trusted=True) == once
 
 
-def test_fault_02_a_megabyte_is_rejected_or_truncated_at_once():
+@pytest.mark.covers("fault 2")
+def test_a_megabyte_is_rejected_or_truncated_at_once():
     rejected = clean_message(HumanMessage("a" * 1_000_000), LimitSettings())
     truncated = clean_message(HumanMessage("a" * 1_000_000), LimitSettings(long_message="truncate"))
     assert cpu_seconds(lambda: clean_message(HumanMessage("a" * 1_000_000), LimitSettings())) < 0.1
@@ -64,11 +68,13 @@ def test_fault_02_a_megabyte_is_rejected_or_truncated_at_once():
     assert len(truncated.content) == LimitSettings().message_chars
 
 
+@pytest.mark.covers("fault 2")
 @pytest.mark.parametrize("length", [999, 1000])
-def test_fault_02_a_message_at_the_limit_passes(length):
+def test_a_message_at_the_limit_passes(length):
     assert only({"question": "a" * length}).additional_kwargs == {}
 
 
+@pytest.mark.covers("T2")
 @pytest.mark.parametrize(
     "form",
     [
@@ -86,26 +92,29 @@ def test_fault_02_a_message_at_the_limit_passes(length):
         {"messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]},
     ],
 )
-def test_t2_every_form_of_a_message_that_langgraph_takes_is_taken(form):
+def test_every_form_of_a_message_that_langgraph_takes_is_taken(form):
     message = only(form)
     assert isinstance(message, HumanMessage)
     assert message.text == "hi"
 
 
-def test_t2_a_question_comes_behind_the_messages():
+@pytest.mark.covers("T2")
+def test_a_question_comes_behind_the_messages():
     taken = take_in({"messages": [AIMessage("before")], "question": "hi", "other": 1}, LIMITS)
     assert [message.text for message in taken["messages"]] == ["before", "hi"]
     assert taken["other"] == 1
     assert taken["question"] == taken["messages"][-1].id
 
 
-def test_t6_an_input_without_messages_stays_without_them():
+@pytest.mark.covers("T6")
+def test_an_input_without_messages_stays_without_them():
     assert take_in({}, LIMITS) == {}
     assert take_in({"messages": []}, LIMITS) == {"messages": []}
 
 
+@pytest.mark.covers("T3")
 @pytest.mark.parametrize("given", [None, Command(resume=1)])
-def test_t3_what_is_no_mapping_resumes_and_passes_unchanged(given):
+def test_what_is_no_mapping_resumes_and_passes_unchanged(given):
     assert take_in(given, LIMITS) is given
 
 
@@ -122,7 +131,8 @@ def test_every_message_is_cleaned_only_the_users_are_cut_and_ids_stay():
     assert (taken[3].id, taken[3].name) == ("m1", "n")
 
 
-def test_fault_02_a_mark_that_a_client_sets_does_not_get_around_the_limit():
+@pytest.mark.covers("fault 2")
+def test_a_mark_that_a_client_sets_does_not_get_around_the_limit():
     forged = HumanMessage("a" * 5000, additional_kwargs={"groundgraph": {"x": 1}})
     assert len(only({"messages": [forged]}).text) <= 1000
     assert only({"messages": [HumanMessage("a", additional_kwargs={"groundgraph": "yes"})]}).additional_kwargs == {}
@@ -149,7 +159,8 @@ def test_the_callers_input_is_not_changed():
     assert message.content == "a\x00"
 
 
-def test_v1_metadata_that_only_groundgraph_writes_is_dropped_from_strangers():
+@pytest.mark.covers("V1")
+def test_metadata_that_only_groundgraph_writes_is_dropped_from_strangers():
     metadata = {"retrieval_provenance": 1, "retrieval_provenance_history": [], "synthesis_style": "hybrid"}
     assert take_in({"metadata": metadata}, LIMITS)["metadata"] == {"synthesis_style": "hybrid"}
     assert take_in({"metadata": metadata}, LIMITS, trusted=True)["metadata"] == metadata

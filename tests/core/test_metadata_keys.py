@@ -11,9 +11,10 @@ from groundgraph.core.errors import ConfigurationError, FilterInvalid
 from groundgraph.core.metadata_keys import KNOWN_METADATA_KEYS, check_metadata_keys
 
 
+@pytest.mark.covers("fault 67")
 @pytest.mark.guard
 @given(st.text())
-def test_fault_67_a_name_is_known_or_refused(name: str) -> None:
+def test_a_name_is_known_or_refused(name: str) -> None:
     if name in KNOWN_METADATA_KEYS:
         check_metadata_keys({name: "x"})
         return
@@ -21,12 +22,14 @@ def test_fault_67_a_name_is_known_or_refused(name: str) -> None:
         check_metadata_keys({"owner": "x", name: "x"})
 
 
-def test_fault_67_the_message_names_the_nearest_and_the_setting() -> None:
+@pytest.mark.covers("fault 67")
+def test_the_message_names_the_nearest_and_the_setting() -> None:
     with pytest.raises(FilterInvalid, match=r"'onwer'.*owner.*server\.metadata_keys"):
         check_metadata_keys({"onwer": "x"})
 
 
-def test_fault_67_names_of_ones_own_are_configured() -> None:
+@pytest.mark.covers("fault 67")
+def test_names_of_ones_own_are_configured() -> None:
     settings = load_settings({"server": {"metadata_keys": ["topic"]}})
     check_metadata_keys({"topic": "pumps"}, settings.server.metadata_keys)
     check_metadata_keys(None)

@@ -14,6 +14,7 @@ from groundgraph.core.model_reply import finish_reason, is_transient, refusal_te
 from groundgraph.testing import ScriptedStatusError
 
 
+@pytest.mark.covers("fault 20", "fault 21")
 @pytest.mark.parametrize(
     ("metadata", "reason"),
     [
@@ -30,10 +31,11 @@ from groundgraph.testing import ScriptedStatusError
         ({"finish_reason": "SAFETY"}, "refusal"),
     ],
 )
-def test_fault_20_and_21_the_end_of_a_reply_is_told_alike_for_all_providers(metadata, reason):
+def test_the_end_of_a_reply_is_told_alike_for_all_providers(metadata, reason):
     assert finish_reason(AIMessage("x", response_metadata=metadata)) == reason
 
 
+@pytest.mark.covers("fault 20")
 @pytest.mark.parametrize(
     ("message", "refusal"),
     [
@@ -44,7 +46,7 @@ def test_fault_20_and_21_the_end_of_a_reply_is_told_alike_for_all_providers(meta
         (AIMessage(["text", {"type": "text", "text": "x"}]), ""),
     ],
 )
-def test_fault_20_a_refusal_is_found_wherever_it_stands(message, refusal):
+def test_a_refusal_is_found_wherever_it_stands(message, refusal):
     assert refusal_text(message) == refusal
 
 
@@ -71,8 +73,9 @@ def test_the_status_is_found_wherever_an_sdk_puts_it(error, status):
     assert status_code(error) == status
 
 
+@pytest.mark.covers("fault 23", "fault 24")
 @pytest.mark.parametrize("status", range(400, 600))
-def test_fault_23_and_24_only_a_status_that_may_pass_is_transient(status):
+def test_only_a_status_that_may_pass_is_transient(status):
     assert is_transient(ScriptedStatusError(status, {})) == (status in (408, 425, 429) or status >= 500)
 
 
@@ -93,12 +96,14 @@ def asked(value: str) -> float | None:
     return retry_after(ScriptedStatusError(429, {"retry-after": value}))
 
 
+@pytest.mark.covers("fault 23")
 @pytest.mark.parametrize(("value", "seconds"), [("2", 2), ("0.5", 0.5), ("-3", 0), ("0", 0)])
-def test_fault_23_retry_after_is_read_in_seconds(value, seconds):
+def test_retry_after_is_read_in_seconds(value, seconds):
     assert asked(value) == seconds
 
 
-def test_fault_23_retry_after_may_be_a_date():
+@pytest.mark.covers("fault 23")
+def test_retry_after_may_be_a_date():
     assert asked(formatdate(time.time() + 30, usegmt=True)) == pytest.approx(30, abs=2)
     assert asked(formatdate(time.time() - 30, usegmt=True)) == 0
 

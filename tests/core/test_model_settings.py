@@ -1,9 +1,12 @@
 """What the settings of a model show of themselves."""
 
+import pytest
+
 from groundgraph.core.load_settings import load_settings
 
 
-def test_fault_14_a_key_of_a_provider_is_not_in_what_settings_show(monkeypatch):
+@pytest.mark.covers("fault 14")
+def test_a_key_of_a_provider_is_not_in_what_settings_show(monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_LLM__API_KEY", "key-of-mine")
     settings = load_settings({"llm": {"provider": "openai", "model": "a-model", "temperature": 0.5}})
     assert settings.llm is not None

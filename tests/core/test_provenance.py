@@ -67,7 +67,8 @@ def stored(**values):
     return stored_record(state(**values), ["n"], "thread")
 
 
-def test_v1_the_record_holds_everything_about_a_turn():
+@pytest.mark.covers("V1")
+def test_the_record_holds_everything_about_a_turn():
     record = stored()
     assert record["intent"] == {
         "mode": "message",
@@ -91,13 +92,15 @@ def test_v1_the_record_holds_everything_about_a_turn():
     assert json.loads(json.dumps(record)) == record
 
 
-def test_fault_01_a_turn_without_retrieval_has_a_record_too():
+@pytest.mark.covers("fault 1")
+def test_a_turn_without_retrieval_has_a_record_too():
     record = stored(retrievals={}, ranking={})
     assert (record["results"], record["total_results"], record["retrieval_time_ms"]) == ([], 0, 0.0)
     assert record["sources"] == record["strategies"] == {}
 
 
-def test_v1_the_threads_copy_is_compact_and_by_reference():
+@pytest.mark.covers("V1")
+def test_the_threads_copy_is_compact_and_by_reference():
     compact = compact_record(stored())
     assert compact["results"] == [KEY]
     assert compact["results_by_source"] == {"docs": [[KEY, 0.9]]}
@@ -106,7 +109,8 @@ def test_v1_the_threads_copy_is_compact_and_by_reference():
     assert "Tokens expire." not in json.dumps(compact)
 
 
-def test_v2_a_history_entry_is_small():
+@pytest.mark.covers("V2")
+def test_a_history_entry_is_small():
     entry = history_entry(stored())
     assert entry["turn_id"] == "t1"
     assert entry["outcome"] == "answered"
@@ -114,7 +118,8 @@ def test_v2_a_history_entry_is_small():
     assert (entry["total_results"], entry["deduplicated_to"]) == (2, 1)
 
 
-def test_v2_texts_come_back_with_their_labels():
+@pytest.mark.covers("V2")
+def test_texts_come_back_with_their_labels():
     full = with_texts(stored(), {KEY: RECORD})
     assert full["results"][0]["text"] == "Tokens expire."
     assert full["results"][0]["label"] == 1
@@ -136,8 +141,9 @@ ENTRIES = st.dictionaries(
 )  # fmt: skip
 
 
+@pytest.mark.covers("V1")
 @given(ENTRIES)
-def test_v1_a_sources_report_sums_its_queries_and_tells_the_worst(retrievals):
+def test_a_sources_report_sums_its_queries_and_tells_the_worst(retrievals):
     reports = source_reports(retrievals)
     assert set(reports) == {entry["source"] for entry in retrievals.values()}
     for name, report in reports.items():
@@ -151,8 +157,9 @@ def test_v1_a_sources_report_sums_its_queries_and_tells_the_worst(retrievals):
         assert report.get("error") == (None if report["status"] == "ok" else f"{report['status']} error")
 
 
+@pytest.mark.covers("V1")
 @given(ENTRIES)
-def test_v1_reports_do_not_depend_on_which_task_came_first(retrievals):
+def test_reports_do_not_depend_on_which_task_came_first(retrievals):
     assert source_reports(dict(reversed(retrievals.items()))) == source_reports(retrievals)
 
 
@@ -160,7 +167,8 @@ def notes(**values):
     return reader_notes(Prompts().note, state(**values))
 
 
-def test_s8_the_notes_tell_of_message_sources_and_answer_once_each():
+@pytest.mark.covers("S8")
+def test_the_notes_tell_of_message_sources_and_answer_once_each():
     told = notes()
     assert told[:2] == ["Cut.", "Said."]
     assert told[2] == 'The source "cases" could not be searched: SourceUnavailable: it cannot be reached'
@@ -169,6 +177,7 @@ def test_s8_the_notes_tell_of_message_sources_and_answer_once_each():
     assert len(told) == len(set(told)) == 5
 
 
+@pytest.mark.covers("S8")
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
@@ -177,27 +186,30 @@ def test_s8_the_notes_tell_of_message_sources_and_answer_once_each():
         (retrieval(dropped={"outside_filter": 2}), "left out: 2"),
     ],
 )
-def test_s8_each_way_a_source_is_missing_is_named(entry, words):
+def test_each_way_a_source_is_missing_is_named(entry, words):
     assert any(words in note for note in notes(retrievals={"0": entry}))
 
 
-def test_s8_nothing_is_noted_when_all_went_well():
+@pytest.mark.covers("S8")
+def test_nothing_is_noted_when_all_went_well():
     quiet = state(retrievals={"0": retrieval(dropped={"empty": 1})})
     quiet["turn"]["issues"] = quiet["intent"]["issues"] = quiet["draft"]["notes"] = quiet["draft"]["removed"] = []
     assert reader_notes(Prompts().note, quiet) == []
 
 
+@pytest.mark.covers("V2")
 @pytest.mark.guard
 @given(st.text(st.characters(exclude_categories=("Cs",))))
-def test_v2_any_thread_id_makes_a_namespace_that_a_store_takes(thread_id):
+def test_any_thread_id_makes_a_namespace_that_a_store_takes(thread_id):
     store = InMemoryStore()
     store.put(provenance_namespace(thread_id), "k", {"a": 1})
     assert store.get(provenance_namespace(thread_id), "k").value == {"a": 1}
 
 
+@pytest.mark.covers("V2")
 @pytest.mark.guard
 @given(st.text("a.%-/2E\u00e9", min_size=1), st.text("a.%-/2E\u00e9", min_size=1))
-def test_v2_two_threads_never_share_a_namespace(one, other):
+def test_two_threads_never_share_a_namespace(one, other):
     assert (provenance_namespace(one) == provenance_namespace(other)) == (one == other)
 
 

@@ -20,7 +20,8 @@ REFERENCE = CONFIGS / "reference_config.yaml"
 MINIMAL = CONFIGS / "minimal_config.yaml"
 
 
-def test_u6_the_full_reference_loads_as_it_is_with_its_values():
+@pytest.mark.covers("U6")
+def test_the_full_reference_loads_as_it_is_with_its_values():
     settings = load_settings(REFERENCE)
     assert settings.intent.num_queries == 3
     assert [source.name for source in settings.sources] == ["knowledge_base", "faq", "case_db"]
@@ -33,14 +34,16 @@ def test_u6_the_full_reference_loads_as_it_is_with_its_values():
     assert settings.chains.model_copy(update={"query": plain}) == ChainSettings()
 
 
-def test_u6_the_values_of_document_004_are_the_defaults():
+@pytest.mark.covers("U6")
+def test_the_values_of_document_004_are_the_defaults():
     settings = load_settings(REFERENCE)
     assert settings.enhanced_autonomous_retrieval is False
     assert settings.enhanced_retrieval == EnhancedRetrievalSettings()
     assert settings.category_router == CategoryRouterSettings()
 
 
-def test_u6_the_full_reference_passes_the_check_of_the_command_line():
+@pytest.mark.covers("U6")
+def test_the_full_reference_passes_the_check_of_the_command_line():
     checked = check_config(REFERENCE)
     assert checked.problems == []
     # The cluster index works with an embedding model, which the reference leaves to Python.
@@ -51,7 +54,8 @@ def test_u6_the_full_reference_passes_the_check_of_the_command_line():
     assert any("enhanced_retrieval.rrf_k" in notice and f"{REFERENCE}:" in notice for notice in idle)
 
 
-def test_C8_stages_that_need_a_model_are_a_notice_where_none_is_configured(tmp_path):
+@pytest.mark.covers("C8")
+def test_stages_that_need_a_model_are_a_notice_where_none_is_configured(tmp_path):
     file = tmp_path / "a.yaml"
     file.write_text("enhanced_autonomous_retrieval: true\n")
     [notice] = check_config(file).notices
@@ -85,8 +89,9 @@ DOCUMENT_004 = {
 }
 
 
+@pytest.mark.covers("U6")
 @pytest.mark.parametrize("key", DOCUMENT_004)
-def test_u6_every_key_of_document_004_has_a_test_of_what_it_does(key):
+def test_every_key_of_document_004_has_a_test_of_what_it_does(key):
     value, name = DOCUMENT_004[key]
     # A key of a step that is off is refused.
     router: dict = {"enabled": True} if key != "category_router.fallback_categories" else {"intents": {"a": ["b"]}}
@@ -98,13 +103,15 @@ def test_u6_every_key_of_document_004_has_a_test_of_what_it_does(key):
     assert f"def {name}" in tests
 
 
-def test_u6_no_key_of_document_004_is_left_out():
+@pytest.mark.covers("U6")
+def test_no_key_of_document_004_is_left_out():
     given = read_yaml(REFERENCE)
     own = {f"{section}.{key}" for section in ("category_router", "enhanced_retrieval") for key in given[section]}
     assert own | {"enhanced_autonomous_retrieval"} == set(DOCUMENT_004)
 
 
-def test_u6_the_minimal_configuration_loads():
+@pytest.mark.covers("U6")
+def test_the_minimal_configuration_loads():
     settings = load_settings(MINIMAL)
     assert settings.llm is not None
     assert (settings.llm.provider, settings.llm.model) == ("ollama", "llama3.2")
@@ -116,6 +123,7 @@ def test_u6_the_minimal_configuration_loads():
     assert settings.embedding_model.full_name == "ollama:mxbai-embed-large"
 
 
-def test_u6_the_minimal_configuration_makes_a_graph_with_its_knowledge_base():
+@pytest.mark.covers("U6")
+def test_the_minimal_configuration_makes_a_graph_with_its_knowledge_base():
     models = {"chat_model": ScriptedChatModel("x"), "embeddings": NgramEmbeddings()}
     assert list(Resources.build(load_settings(MINIMAL), **models).sources) == ["knowledge_base"]

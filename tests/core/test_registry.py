@@ -49,7 +49,8 @@ def test_an_unknown_name_lists_what_is_known_and_offers_the_nearest():
         Registry("colour", "groundgraph.tests").get("red")
 
 
-def test_r11_third_parties_register_by_entry_point(third_party):
+@pytest.mark.covers("R11")
+def test_third_parties_register_by_entry_point(third_party):
     import os.path
 
     functions = Registry("function", "groundgraph.tests")
@@ -61,7 +62,8 @@ def test_r11_third_parties_register_by_entry_point(third_party):
         functions.get("broken")
 
 
-def test_r11_an_own_name_wins_over_a_third_party(third_party):
+@pytest.mark.covers("R11")
+def test_an_own_name_wins_over_a_third_party(third_party):
     functions = Registry("function", "groundgraph.tests")
     functions.register("join", len)
     assert functions.get("join") is len
@@ -72,7 +74,8 @@ def test_nearest_offers_only_what_is_similar():
     assert nearest("xyz", ["weaviate"]) == ""
 
 
-def test_k4_a_reserved_name_cannot_be_registered_again():
+@pytest.mark.covers("K4")
+def test_a_reserved_name_cannot_be_registered_again():
     colours = Registry("colour", "groundgraph.tests")
     colours.register("red", 1, reserved=True)
     with pytest.raises(ConfigurationError, match=r"'red' is groundgraph's own.*reserved"):
@@ -80,7 +83,8 @@ def test_k4_a_reserved_name_cannot_be_registered_again():
     assert colours.get("red") == 1
 
 
-def test_k4_an_entry_point_that_claims_a_reserved_name_never_gets_it_and_is_named(third_party):
+@pytest.mark.covers("K4")
+def test_an_entry_point_that_claims_a_reserved_name_never_gets_it_and_is_named(third_party):
     functions = Registry("function", "groundgraph.tests")
     functions.register("join", len, reserved=True)
     assert functions.get("join") is len

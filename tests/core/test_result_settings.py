@@ -22,7 +22,8 @@ def problem(given: dict):
     return found
 
 
-def test_p1_to_p10_nothing_is_on_by_default():
+@pytest.mark.covers("P1")
+def test_to_p10_nothing_is_on_by_default():
     settings = load_settings({})
     plain = settings.result_processing
     assert [plain.scores, plain.bounds, plain.arranges, settings.reranker.enabled] == [False] * 4
@@ -30,15 +31,17 @@ def test_p1_to_p10_nothing_is_on_by_default():
     assert (settings.reranker.threshold, settings.reranker.candidates_count) == (0.5, 10)
 
 
+@pytest.mark.covers("P6")
 @pytest.mark.parametrize(
     "given", ["tfidf", {"method": "tfidf"}, ["tfidf"], [{"method": "tfidf"}]], ids=["name", "mapping", "names", "list"]
 )
-def test_p6_a_strategy_is_a_name_a_mapping_or_a_list_of_either(given):
+def test_a_strategy_is_a_name_a_mapping_or_a_list_of_either(given):
     [step] = processing(cluster_strategy=given, cluster_threshold=0.4, cluster_min_size=3).cluster_steps
     assert (step.method, step.threshold, step.min_size) == ("tfidf", 0.4, 3)
 
 
-def test_p6_a_step_may_have_options_of_its_own():
+@pytest.mark.covers("P6")
+def test_a_step_may_have_options_of_its_own():
     own, other = processing(
         cluster_strategy=[{"method": "term_overlap", "threshold": 0.2, "min_size": 5}, "tfidf"]
     ).cluster_steps
@@ -46,6 +49,7 @@ def test_p6_a_step_may_have_options_of_its_own():
     assert (other.threshold, other.min_size) == (0.7, 2)
 
 
+@pytest.mark.covers("P6")
 @pytest.mark.parametrize(
     "given",
     [
@@ -53,12 +57,13 @@ def test_p6_a_step_may_have_options_of_its_own():
         {"method": "embedding", "embedding": {"provider": "ollama", "model": "nomic", "dimensions": 3}},
     ],
 )
-def test_p6_the_embedding_model_of_a_step_may_stand_beside_the_method_or_below_it(given):
+def test_the_embedding_model_of_a_step_may_stand_beside_the_method_or_below_it(given):
     [step] = processing(cluster_strategy=given).cluster_steps
     assert step.embedding == {"provider": "ollama", "model": "nomic", "dimensions": 3}
 
 
-def test_p6_an_empty_chain_is_off():
+@pytest.mark.covers("P6")
+def test_an_empty_chain_is_off():
     assert processing(normalize_strategy=[], cluster_strategy=[]) == processing(
         normalize_strategy=[], cluster_strategy=[]
     )
@@ -66,6 +71,7 @@ def test_p6_an_empty_chain_is_off():
     assert processing(cluster_strategy=None).arranges is False
 
 
+@pytest.mark.covers("fault 9")
 @pytest.mark.parametrize(
     ("key", "value", "told"),
     [
@@ -86,18 +92,20 @@ def test_p6_an_empty_chain_is_off():
         ("rrf_k", 0, "greater than 0"),
     ],
 )
-def test_fault_09_a_wrong_value_is_refused_with_what_is_right(key, value, told):
+def test_a_wrong_value_is_refused_with_what_is_right(key, value, told):
     found = problem({"result_processing": {key: value}})
     assert found.key == f"result_processing.{key}"
     assert told in found.message
 
 
-def test_fault_09_an_unknown_option_of_a_step_is_refused():
+@pytest.mark.covers("fault 9")
+def test_an_unknown_option_of_a_step_is_refused():
     found = problem({"result_processing": {"cluster_strategy": {"method": "tfidf", "treshold": 0.5}}})
     assert found.key == "result_processing.cluster_strategy.treshold"
 
 
-def test_p4_a_chain_of_rerankers_takes_the_options_of_the_section_where_it_has_none():
+@pytest.mark.covers("P4")
+def test_a_chain_of_rerankers_takes_the_options_of_the_section_where_it_has_none():
     given = {"enabled": True, "type": ["cohere", {"method": "cohere", "model": "own"}], "model": "shared"}
     first, second = load_settings({"reranker": given}).reranker.steps
     assert (first.method, first.model, second.model) == ("cohere", "shared", "own")
@@ -106,11 +114,13 @@ def test_p4_a_chain_of_rerankers_takes_the_options_of_the_section_where_it_has_n
     assert [step.method for step in load_settings({"reranker": {}}).reranker.steps] == ["judge"]
 
 
-def test_p4_type_and_provider_are_one_thing():
+@pytest.mark.covers("P4")
+def test_type_and_provider_are_one_thing():
     assert "another name of 'type'" in problem({"reranker": {"type": "cohere", "provider": "cohere"}}).message
 
 
-def test_p4_a_key_in_a_file_is_refused_and_comes_from_the_environment(tmp_path: Path, monkeypatch):
+@pytest.mark.covers("P4")
+def test_a_key_in_a_file_is_refused_and_comes_from_the_environment(tmp_path: Path, monkeypatch):
     path = tmp_path / "groundgraph.yaml"
     path.write_text("reranker: {enabled: true, type: cohere, api_key: abc123}\n")
     with pytest.raises(ConfigurationError, match="a secret must not stand in this file"):
@@ -124,6 +134,7 @@ def test_p4_a_key_in_a_file_is_refused_and_comes_from_the_environment(tmp_path: 
     assert settings.result_processing.max_kb_tokens == 500
 
 
-def test_p4_two_rerankers_are_refused():
+@pytest.mark.covers("P4")
+def test_two_rerankers_are_refused():
     found = problem({"reranker": {"enabled": True}, "chains": {"query": {"reranker": "judge"}}})
     assert "two rerankers" in found.message

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +25,8 @@ def taken(budget: RetryBudget, wanted: int) -> int:
     return sum(budget.take() for _ in range(wanted))
 
 
-def test_fault_79_the_budget_is_spent_once_however_many_ask() -> None:
+@pytest.mark.covers("fault 79")
+def test_the_budget_is_spent_once_however_many_ask() -> None:
     budget = RetryBudget(Clock())
     threads = [threading.Thread(target=lambda: results.append(taken(budget, 20))) for _ in range(8)]
     results: list[int] = []

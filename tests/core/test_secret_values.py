@@ -31,6 +31,7 @@ def problems(source) -> list:
     return caught.value.problems
 
 
+@pytest.mark.covers("fault 14")
 @pytest.mark.parametrize(
     ("text", "key", "variable", "place"),
     [
@@ -47,13 +48,14 @@ def problems(source) -> list:
          "GROUNDGRAPH_KNOWLEDGE_BASE__PASSWORDS", (2, 3)),
     ],
 )  # fmt: skip
-def test_fault_14_a_secret_in_the_file_is_refused_with_the_variable_to_use(file, text, key, variable, place):
+def test_a_secret_in_the_file_is_refused_with_the_variable_to_use(file, text, key, variable, place):
     [found] = problems(file(text.format(SECRET)))
     assert (found.key, found.line, found.column) == (key, *place)
     assert variable in found.message
     assert "GROUNDGRAPH_SECRETS_DIR" in found.message
 
 
+@pytest.mark.covers("fault 14")
 @pytest.mark.parametrize(
     "text",
     [
@@ -63,10 +65,11 @@ def test_fault_14_a_secret_in_the_file_is_refused_with_the_variable_to_use(file,
         "sources: [{type: t, url: 'postgresql://me@host/db', fields: {password: {type: string}}}]\n",
     ],
 )
-def test_fault_14_what_only_sounds_like_a_secret_is_no_problem(file, text):
+def test_what_only_sounds_like_a_secret_is_no_problem(file, text):
     assert load_settings(file(text))
 
 
+@pytest.mark.covers("fault 14")
 @pytest.mark.parametrize(
     "text",
     [
@@ -79,11 +82,12 @@ def test_fault_14_what_only_sounds_like_a_secret_is_no_problem(file, text):
         "{0}: 1\nllm: {{model: m, api_key: {0}}}\nretrieval: {{top_k: 0}}\n".replace("{0}: 1\n", ""),
     ],
 )
-def test_fault_14_no_message_shows_a_secret_whatever_is_wrong_with_the_file(file, text):
+def test_no_message_shows_a_secret_whatever_is_wrong_with_the_file(file, text):
     assert problems(file(text.format(SECRET)))
 
 
-def test_fault_14_a_secret_in_the_environment_is_used_and_not_shown(file, monkeypatch):
+@pytest.mark.covers("fault 14")
+def test_a_secret_in_the_environment_is_used_and_not_shown(file, monkeypatch):
     path = file("llm: {model: m}\nsources: [{type: t, name: case-db}]\n")
     monkeypatch.setenv("GROUNDGRAPH_LLM__API_KEY", SECRET)
     monkeypatch.setenv("GROUNDGRAPH_SOURCES__CASE_DB__PASSWORD", SECRET)
@@ -98,7 +102,8 @@ def test_fault_14_a_secret_in_the_environment_is_used_and_not_shown(file, monkey
     assert "GROUNDGRAPH_RETRIEVAL__TOP_K" in found.message
 
 
-def test_fault_14_secrets_may_be_files_and_a_variable_wins(file, tmp_path, monkeypatch):
+@pytest.mark.covers("fault 14")
+def test_secrets_may_be_files_and_a_variable_wins(file, tmp_path, monkeypatch):
     secrets = tmp_path / "secrets"
     secrets.mkdir()
     (secrets / "GROUNDGRAPH_LLM__API_KEY").write_text(f"{SECRET}\n")
@@ -114,7 +119,8 @@ def test_fault_14_secrets_may_be_files_and_a_variable_wins(file, tmp_path, monke
     assert settings.llm.model_extra == {"api_key": "other"}
 
 
-def test_fault_14_a_secret_that_is_a_link_to_nothing_is_not_passed_over(tmp_path, monkeypatch):
+@pytest.mark.covers("fault 14")
+def test_a_secret_that_is_a_link_to_nothing_is_not_passed_over(tmp_path, monkeypatch):
     (tmp_path / "GROUNDGRAPH_LLM__API_KEY").symlink_to(tmp_path / "gone")
     (tmp_path / "other").symlink_to(tmp_path / "gone")
     monkeypatch.setenv("GROUNDGRAPH_SECRETS_DIR", str(tmp_path))
@@ -122,25 +128,29 @@ def test_fault_14_a_secret_that_is_a_link_to_nothing_is_not_passed_over(tmp_path
         load_settings({})
 
 
-def test_fault_14_a_secrets_folder_that_is_not_there_is_named(monkeypatch):
+@pytest.mark.covers("fault 14")
+def test_a_secrets_folder_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_SECRETS_DIR", "/nowhere")
     [found] = problems(None)
     assert found.key == "GROUNDGRAPH_SECRETS_DIR"
 
 
-def test_fault_14_options_for_a_source_that_there_is_not_are_a_problem(file, monkeypatch):
+@pytest.mark.covers("fault 14")
+def test_options_for_a_source_that_there_is_not_are_a_problem(file, monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_SOURCES__CASES__PASSWORD", SECRET)
     [found] = problems(file("sources: [{type: t, name: case}]\n"))
     assert found.key == "GROUNDGRAPH_SOURCES__CASES"
 
 
-def test_fault_14_python_may_pass_a_secret():
+@pytest.mark.covers("fault 14")
+def test_python_may_pass_a_secret():
     settings = load_settings({"llm": {"model": "m", "api_key": SECRET}})
     assert settings.llm is not None
     assert settings.llm.model_extra == {"api_key": SECRET}
 
 
-def test_fault_14_a_missing_key_names_the_variables_to_set(monkeypatch):
+@pytest.mark.covers("fault 14")
+def test_a_missing_key_names_the_variables_to_set(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     llm = load_settings({"llm": {"provider": "openai", "model": "m"}}).llm
     with pytest.raises(ConfigurationError) as caught:
@@ -151,6 +161,7 @@ def test_fault_14_a_missing_key_names_the_variables_to_set(monkeypatch):
     assert "GROUNDGRAPH_LLM__API_KEY" in found.message
 
 
+@pytest.mark.covers("fault 14")
 @pytest.mark.parametrize(
     ("llm", "of_this_machine", "part"),
     [
@@ -161,7 +172,7 @@ def test_fault_14_a_missing_key_names_the_variables_to_set(monkeypatch):
         ({"provider": "anthropic", "model": "m"}, True, "pip install langchain-anthropic"),
     ],
 )
-def test_fault_14_no_problem_with_a_model_shows_a_secret(llm, of_this_machine, part):
+def test_no_problem_with_a_model_shows_a_secret(llm, of_this_machine, part):
     problem = model_problem(load_settings({"llm": llm}).llm, "llm")
     if problem is None:
         return
@@ -170,14 +181,16 @@ def test_fault_14_no_problem_with_a_model_shows_a_secret(llm, of_this_machine, p
     assert SECRET not in problem.message
 
 
+@pytest.mark.covers("fault 14")
 @pytest.mark.parametrize("key", ["api_key", "openai_api_key", "apikey", "password", "DB_PASSWORD", "client_secret",
                                  "access_token", "token", "x-api-key"])  # fmt: skip
-def test_fault_14_names_of_secrets(key):
+def test_names_of_secrets(key):
     assert is_secret_key(key)
     assert masked("short", key) == "***"
 
 
+@pytest.mark.covers("fault 14")
 @pytest.mark.parametrize("key", ["tokens", "max_tokens", "keep_messages", "model", "tokenizer", "keys", "secretary"])
-def test_fault_14_names_of_other_things(key):
+def test_names_of_other_things(key):
     assert not is_secret_key(key)
     assert masked("short", key) == "short"

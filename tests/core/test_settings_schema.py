@@ -20,14 +20,17 @@ def plain(path: Path) -> dict:
     return json.loads(json.dumps(read_yaml(path)))
 
 
-def test_u6_the_schema_takes_the_minimal_configuration():
+@pytest.mark.covers("U6")
+def test_the_schema_takes_the_minimal_configuration():
     assert VALIDATOR.is_valid(plain(CONFIGS / "minimal_config.yaml"))
 
 
-def test_u6_the_schema_takes_the_full_reference():
+@pytest.mark.covers("U6")
+def test_the_schema_takes_the_full_reference():
     assert list(VALIDATOR.iter_errors(plain(CONFIGS / "reference_config.yaml"))) == []
 
 
+@pytest.mark.covers("U6")
 @pytest.mark.parametrize(
     "given",
     [
@@ -46,10 +49,11 @@ def test_u6_the_schema_takes_the_full_reference():
         {"intent": {"x_extraction": {"scope": {"grounding": "never"}}}},
     ],
 )
-def test_u6_the_schema_refuses_mistakes(given):
+def test_the_schema_refuses_mistakes(given):
     assert not VALIDATOR.is_valid(given)
 
 
+@pytest.mark.covers("U6")
 @pytest.mark.parametrize(
     "given",
     [
@@ -60,6 +64,6 @@ def test_u6_the_schema_refuses_mistakes(given):
         {"bindings": {"documents": {"matching_text": {"name": "questions"}}}},
     ],
 )
-def test_u6_the_schema_takes_what_loads(given):
+def test_the_schema_takes_what_loads(given):
     assert VALIDATOR.is_valid(given)
     assert load_settings(given)

@@ -38,8 +38,9 @@ ESCAPES = [
 ]
 
 
+@pytest.mark.covers("fault 64")
 @pytest.mark.parametrize("source", ESCAPES)
-def test_fault_64_a_template_cannot_leave_the_sandbox(source):
+def test_a_template_cannot_leave_the_sandbox(source):
     data = {"a": 0}
     with pytest.raises(TemplateInvalid) as caught:
         rendered(source, x=data)
@@ -47,7 +48,8 @@ def test_fault_64_a_template_cannot_leave_the_sandbox(source):
     assert data == {"a": 0}
 
 
-def test_fault_64_the_refusal_is_a_security_error():
+@pytest.mark.covers("fault 64")
+def test_the_refusal_is_a_security_error():
     with pytest.raises(TemplateInvalid, match="SecurityError"):
         rendered("{{ cycler.__init__ }}")
 
@@ -92,8 +94,9 @@ EXHAUSTING = [
 ]
 
 
+@pytest.mark.covers("fault 64")
 @pytest.mark.parametrize("source", EXHAUSTING)
-def test_fault_64_a_template_cannot_exhaust_memory_or_time(source):
+def test_a_template_cannot_exhaust_memory_or_time(source):
     started = time.process_time()
     with pytest.raises(TemplateInvalid):
         rendered(source, x="a" * 20_000)
@@ -107,11 +110,12 @@ def test_output_ends_at_one_million_characters():
         rendered(source, x="a" * (MAX_OUTPUT_CHARS // 1000 + 1))
 
 
+@pytest.mark.covers("fault 12")
 @pytest.mark.parametrize(
     ("source", "line"),
     [("{% if %}", 1), ("a\nb\n{{ 1 + }}", 3), ("\n{{ 'x'|no_such_filter }}", 2), ("{% for x in y %}", 1)],
 )
-def test_fault_12_wrong_syntax_is_found_at_compile_with_its_line(source, line):
+def test_wrong_syntax_is_found_at_compile_with_its_line(source, line):
     with pytest.raises(TemplateInvalid) as caught:
         compile_template(source, key="synthesis.template")
     assert str(caught.value).startswith(f"synthesis.template: template line {line}: ")
@@ -129,15 +133,17 @@ def test_a_template_that_fails_is_a_typed_error(source):
         rendered(source, x=[])
 
 
+@pytest.mark.covers("fault 8")
 @pytest.mark.guard
 @given(st.text(st.characters()))
-def test_fault_08_values_are_printed_as_they_are_and_never_rendered(text):
+def test_values_are_printed_as_they_are_and_never_rendered(text):
     assert rendered("{{ x }}", x=text) == text
 
 
+@pytest.mark.covers("fault 8")
 @pytest.mark.guard
 @given(st.sampled_from(["{{ 7*7 }}", "{% for i in range(9) %}", "{# c #}", "<b>&"]), st.text(max_size=3))
-def test_fault_08_template_syntax_in_values_stays_text(syntax, text):
+def test_template_syntax_in_values_stays_text(syntax, text):
     assert rendered("<{{ x }}{{ y.a }}>", x=syntax + text, y={"a": syntax}) == f"<{syntax}{text}{syntax}>"
 
 

@@ -176,6 +176,7 @@ def test_sentence_examples(text, expected):
     assert [text[start:end] for start, end in sentences(text)] == expected
 
 
+@pytest.mark.covers("C1")
 @pytest.mark.parametrize(
     ("written", "plain"),
     [
@@ -191,17 +192,19 @@ def test_sentence_examples(text, expected):
         ("А4", "a4"),
     ],
 )
-def test_C1_spellings_that_look_the_same_are_one_word(written, plain):
+def test_spellings_that_look_the_same_are_one_word(written, plain):
     assert list(words(written)) == [plain]
 
 
+@pytest.mark.covers("C1")
 @pytest.mark.parametrize("word", ["игроzone", "2020г", "cop", "сор", "x5", "ёж7ы"])
-def test_C1_a_word_that_cannot_be_of_one_script_stays_as_it_is(word):
+def test_a_word_that_cannot_be_of_one_script_stays_as_it_is(word):
     assert list(words(word)) == [fold(word)]
 
 
+@pytest.mark.covers("C1")
 @given(st.text(st.sampled_from("abcehkmoptxyzавсенкмортхуж15 -"), max_size=20))
-def test_C1_one_script_is_reached_at_once(text):
+def test_one_script_is_reached_at_once(text):
     once = list(words(text))
     assert list(words(" ".join(once))) == once
 

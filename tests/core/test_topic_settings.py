@@ -42,12 +42,14 @@ CELLS = {
 ROWS = [(kind, name, *cell) for kind, names in CELLS.items() for name in names for cell in product((0, 1), repeat=3)]
 
 
-def test_x5_every_option_has_its_cells():
+@pytest.mark.covers("X5")
+def test_every_option_has_its_cells():
     assert {*CELLS["heading_tree"], *CELLS["cluster"], "heading_match"} == set(TopicIndexOptions.model_fields)
 
 
+@pytest.mark.covers("X5")
 @pytest.mark.parametrize(("kind", "name", "configured", "profiled", "asked"), ROWS)
-def test_x5_the_intent_goes_over_the_profile_and_that_over_the_configuration(kind, name, configured, profiled, asked):
+def test_the_intent_goes_over_the_profile_and_that_over_the_configuration(kind, name, configured, profiled, asked):
     own, of_profile, of_intent = CELLS[kind][name]
     settings = TopicIndexSettings(
         type=kind,
@@ -64,7 +66,8 @@ def test_x5_the_intent_goes_over_the_profile_and_that_over_the_configuration(kin
     assert getattr(options, name) == (own if configured else default)
 
 
-def test_x5_a_part_of_heading_match_leaves_the_rest_of_it():
+@pytest.mark.covers("X5")
+def test_a_part_of_heading_match_leaves_the_rest_of_it():
     settings = TopicIndexSettings(
         type="heading_tree",
         heading_match=HeadingMatchSettings(min_word_length=3, stopwords=["x"]),
@@ -74,6 +77,7 @@ def test_x5_a_part_of_heading_match_leaves_the_rest_of_it():
     assert options.heading_match == HeadingMatchSettings(min_word_length=3, min_heading_depth=2, stopwords=["y"])
 
 
+@pytest.mark.covers("X5")
 @pytest.mark.parametrize(
     ("override", "told"),
     [
@@ -84,14 +88,15 @@ def test_x5_a_part_of_heading_match_leaves_the_rest_of_it():
         ("leaves", "must be a mapping of options, not str"),
     ],
 )
-def test_x5_what_an_intent_cannot_set_is_left_out_and_told(override, told):
+def test_what_an_intent_cannot_set_is_left_out_and_told(override, told):
     settings = TopicIndexSettings(type="heading_tree")
     options, wrong = settings.in_force("focused", override)
     assert options == settings
     assert wrong == [told]
 
 
-def test_x5_the_rest_of_an_override_counts_and_keys_of_the_other_type_do_nothing():
+@pytest.mark.covers("X5")
+def test_the_rest_of_an_override_counts_and_keys_of_the_other_type_do_nothing():
     settings = TopicIndexSettings(type="heading_tree")
     given_options = {"nope": 1, "expansion_mode": "leaves", "top_clusters": 1, "type": "heading_tree"}
     options, wrong = settings.in_force("focused", given_options)
@@ -106,8 +111,9 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.covers("X5")
 @given(st.dictionaries(st.sampled_from([*TopicIndexOptions.model_fields, "x"]), JSON, max_size=4) | JSON)
-def test_x5_any_override_gives_valid_options(override):
+def test_any_override_gives_valid_options(override):
     options, wrong = TopicIndexSettings(type="heading_tree").in_force("focused", override)
     TopicIndexOptions.model_validate(options.model_dump(include=set(TopicIndexOptions.model_fields)))
     assert all(isinstance(sentence, str) for sentence in wrong)
@@ -124,7 +130,8 @@ CONFIG = """sources:
 """
 
 
-def test_x5_wrong_options_are_refused_with_their_places(tmp_path: Path):
+@pytest.mark.covers("X5")
+def test_wrong_options_are_refused_with_their_places(tmp_path: Path):
     (tmp_path / "groundgraph.yaml").write_text(CONFIG, "utf-8")
     with pytest.raises(ConfigurationError) as caught:
         load_settings(tmp_path / "groundgraph.yaml")
@@ -140,7 +147,8 @@ def test_x5_wrong_options_are_refused_with_their_places(tmp_path: Path):
     assert "belongs to type 'cluster', but the type is 'heading_tree'" in str(caught.value)
 
 
-def test_x5_an_index_needs_a_type_and_nothing_is_none():
+@pytest.mark.covers("X5")
+def test_an_index_needs_a_type_and_nothing_is_none():
     with pytest.raises(ValidationError, match="type"):
         TopicIndexSettings.model_validate({"expansion_mode": "leaves"})
     settings = load_settings(

@@ -22,6 +22,7 @@ def in_words(*statuses: str):
     return [{"status": status} for status in statuses]
 
 
+@pytest.mark.covers("S8")
 @pytest.mark.parametrize(
     ("retrievals", "outcome"),
     [
@@ -38,13 +39,14 @@ def in_words(*statuses: str):
         ([], "unavailable"),
     ],
 )
-def test_s8_nothing_found_differs_from_not_looked_up(retrievals, outcome):
+def test_nothing_found_differs_from_not_looked_up(retrievals, outcome):
     assert absence_outcome(retrievals) == outcome
 
 
+@pytest.mark.covers("S8")
 @pytest.mark.guard
 @given(RETRIEVALS)
-def test_s8_an_outage_never_looks_like_ignorance(retrievals):
+def test_an_outage_never_looks_like_ignorance(retrievals):
     broken = any(entry["status"] != "ok" and entry != UNFILTERED for entry in retrievals)
     if broken or not any(entry["status"] == "ok" for entry in retrievals):
         assert absence_outcome(iter(retrievals)) == "unavailable"
@@ -52,8 +54,9 @@ def test_s8_an_outage_never_looks_like_ignorance(retrievals):
         assert absence_outcome(iter(retrievals)) == "insufficient"
 
 
+@pytest.mark.covers("S8")
 @given(RETRIEVALS, st.randoms())
-def test_s8_the_outcome_does_not_depend_on_the_order_of_the_sources(retrievals, random):
+def test_the_outcome_does_not_depend_on_the_order_of_the_sources(retrievals, random):
     shuffled = random.sample(retrievals, len(retrievals))
     assert absence_outcome(shuffled) == absence_outcome(retrievals)
 
@@ -61,8 +64,9 @@ def test_s8_the_outcome_does_not_depend_on_the_order_of_the_sources(retrievals, 
 MAYBE = st.sampled_from([None, *STYLES])
 
 
+@pytest.mark.covers("S2")
 @given(MAYBE, MAYBE, MAYBE, MAYBE, st.sampled_from([None, "llm", "template"]))
-def test_s2_the_cascade_goes_from_the_turn_to_the_legacy_mode(extracted, session, run, configured, mode):
+def test_the_cascade_goes_from_the_turn_to_the_legacy_mode(extracted, session, run, configured, mode):
     settings = load_settings({"synthesis": {"style": configured, "mode": mode}})
     options = options_in_force(settings, {}, Context(style=run))
     legacy = "structured" if mode == "template" else "conversational"
@@ -71,8 +75,9 @@ def test_s2_the_cascade_goes_from_the_turn_to_the_legacy_mode(extracted, session
     assert asked_style({"output_style": extracted}, metadata, options) == expected
 
 
+@pytest.mark.covers("S2")
 @pytest.mark.parametrize("unknown", ["poem", "", 7, None, ["hybrid"], {"a": 1}])
-def test_s2_a_style_that_does_not_exist_is_passed_over(unknown):
+def test_a_style_that_does_not_exist_is_passed_over(unknown):
     options = options_in_force(load_settings({"synthesis": {"style": "hybrid"}}), {}, None)
     assert asked_style({"output_style": unknown}, {"synthesis_style": unknown}, options) == "hybrid"
     assert asked_style({}, {}, options) == "hybrid"

@@ -10,7 +10,8 @@ from groundgraph.core.deadline import within_turn
 from groundgraph.core.turn_work import TurnWork, current
 
 
-async def test_fault_69_the_end_of_a_turn_cancels_the_steps_that_wait_and_their_work() -> None:
+@pytest.mark.covers("fault 69")
+async def test_the_end_of_a_turn_cancels_the_steps_that_wait_and_their_work() -> None:
     turn, ended = TurnWork(), []
 
     async def work() -> None:
@@ -35,7 +36,8 @@ async def test_fault_69_the_end_of_a_turn_cancels_the_steps_that_wait_and_their_
     assert sorted(ended) == ["step", "work"]
 
 
-async def test_fault_69_what_is_not_waited_for_any_more_is_left_alone() -> None:
+@pytest.mark.covers("fault 69")
+async def test_what_is_not_waited_for_any_more_is_left_alone() -> None:
     turn = TurnWork()
 
     async def work() -> str:

@@ -13,6 +13,7 @@ from groundgraph.core.schema import SourceSchema
 from groundgraph.core.typed_value import typed_value
 
 
+@pytest.mark.covers("K11")
 @pytest.mark.parametrize(
     ("spec", "value", "typed"),
     [
@@ -34,11 +35,12 @@ from groundgraph.core.typed_value import typed_value
         ({"type": "integer", "enum": [1, 2]}, "2", 2),
     ],
 )
-def test_k11_a_value_takes_the_type_of_its_field(spec, value, typed):
+def test_a_value_takes_the_type_of_its_field(spec, value, typed):
     assert typed_value(spec, value) == typed
     assert type(typed_value(spec, value)) is type(typed)
 
 
+@pytest.mark.covers("K11")
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
@@ -56,18 +58,20 @@ def test_k11_a_value_takes_the_type_of_its_field(spec, value, typed):
         ("array", {"a": 1}),
     ],
 )
-def test_k11_a_value_of_another_type_is_refused(kind, value):
+def test_a_value_of_another_type_is_refused(kind, value):
     with pytest.raises(ValueError, match=f"is not a value of type {kind}"):
         typed_value({"type": kind}, value)
 
 
-def test_k11_a_value_outside_of_the_enumeration_is_refused_with_the_nearest():
+@pytest.mark.covers("K11")
+def test_a_value_outside_of_the_enumeration_is_refused_with_the_nearest():
     with pytest.raises(ValueError, match="Did you mean 'security'"):
         typed_value({"enum": ["security", "news"]}, "secuirty")
 
 
+@pytest.mark.covers("K11")
 @given(st.sampled_from(["string", "integer", "number", "boolean", "date", "datetime"]), st.data())
-def test_k11_a_typed_value_is_found_by_a_filter_on_the_same_value(kind, data):
+def test_a_typed_value_is_found_by_a_filter_on_the_same_value(kind, data):
     values = {
         "string": st.text(min_size=1),
         "integer": st.integers(),

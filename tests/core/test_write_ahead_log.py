@@ -11,7 +11,8 @@ import pytest
 from groundgraph.core.write_ahead_log import use_write_ahead_log
 
 
-def test_fault_45_a_connection_that_meets_another_ones_switch_waits_for_it(tmp_path):
+@pytest.mark.covers("fault 45")
+def test_a_connection_that_meets_another_ones_switch_waits_for_it(tmp_path):
     path = tmp_path / "new.sqlite"
     # Autocommit of Python's module would end the transaction that stands in the way.
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
@@ -24,7 +25,8 @@ def test_fault_45_a_connection_that_meets_another_ones_switch_waits_for_it(tmp_p
             assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_fault_45_a_file_that_stays_locked_is_given_up_after_the_timeout(tmp_path):
+@pytest.mark.covers("fault 45")
+def test_a_file_that_stays_locked_is_given_up_after_the_timeout(tmp_path):
     path = tmp_path / "new.sqlite"
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")

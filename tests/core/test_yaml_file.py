@@ -29,6 +29,7 @@ def root(tmp_path):
     return read_yaml(tmp_path / "a.yaml")
 
 
+@pytest.mark.covers("fault 9")
 @pytest.mark.parametrize(
     ("location", "place"),
     [
@@ -43,16 +44,18 @@ def root(tmp_path):
         (("nowhere",), None),
     ],
 )
-def test_fault_09_the_deepest_key_that_is_there_gives_the_place(root, location, place):
+def test_the_deepest_key_that_is_there_gives_the_place(root, location, place):
     assert place_of(root, location) == place
 
 
-def test_fault_09_a_key_that_a_merge_brought_in_has_the_place_of_its_section(tmp_path):
+@pytest.mark.covers("fault 9")
+def test_a_key_that_a_merge_brought_in_has_the_place_of_its_section(tmp_path):
     (tmp_path / "a.yaml").write_text("base: &base {top_k: 1}\nretrieval:\n  <<: *base\n")
     assert place_of(read_yaml(tmp_path / "a.yaml"), ("retrieval", "top_k")) == (2, 1)
 
 
-def test_u6_a_key_that_stands_twice_is_named(tmp_path):
+@pytest.mark.covers("U6")
+def test_a_key_that_stands_twice_is_named(tmp_path):
     (tmp_path / "a.yaml").write_text("retrieval:\n  top_k: 5\n  top_k: 6\n")
     with pytest.raises(ConfigurationError, match=r"a\.yaml:3:3: is no YAML: the key 'top_k' stands there twice"):
         read_yaml(tmp_path / "a.yaml")

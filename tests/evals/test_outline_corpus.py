@@ -58,7 +58,7 @@ async def ndcg(data: Path, folder: Path, *, index: bool, vectors: bool) -> float
     return sum(values.values()) / len(values)
 
 
-async def test_done_2_with_an_index_rfc6749_qa_is_at_least_the_lexical_figure(data: Path, tmp_path: Path):
+async def test_with_an_index_rfc6749_qa_is_at_least_the_lexical_figure(data: Path, tmp_path: Path):
     lexical = await ndcg(data, tmp_path, index=False, vectors=False)
     with_index = await ndcg(data, tmp_path, index=True, vectors=True)
     assert with_index >= lexical

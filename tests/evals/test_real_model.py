@@ -32,7 +32,7 @@ SAMPLES = (
 
 
 @pytest.mark.parametrize(("name", "file"), SAMPLES)
-def test_done_6_the_model_gives_the_stored_vectors(tmp_path: Path, data: Path, name: str, file: str) -> None:
+def test_the_model_gives_the_stored_vectors(tmp_path: Path, data: Path, name: str, file: str) -> None:
     lines = (data / file).read_text("utf-8").splitlines()
     places = range(0, len(lines), len(lines) // 5)
     (tmp_path / "some.jsonl").write_text("\n".join(lines[place] for place in places), "utf-8")
@@ -42,7 +42,7 @@ def test_done_6_the_model_gives_the_stored_vectors(tmp_path: Path, data: Path, n
     np.testing.assert_allclose(made, stored[list(places)], atol=2e-3)
 
 
-async def test_done_6_the_model_finds_what_shares_no_word_with_the_question(tmp_path: Path) -> None:
+async def test_the_model_finds_what_shares_no_word_with_the_question(tmp_path: Path) -> None:
     texts = {
         "pets": "A kitten naps on the warm windowsill all afternoon.",
         "tokens": "Access tokens expire after one hour.",

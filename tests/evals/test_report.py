@@ -36,7 +36,8 @@ def test_an_improvement_in_every_query_is_higher_and_its_reverse_lower():
     assert compare(worse, better)[1]["MRR"].verdict == "lower"
 
 
-def test_l14_a_difference_whose_interval_covers_0_is_never_an_improvement(tmp_path):
+@pytest.mark.covers("L14")
+def test_a_difference_whose_interval_covers_0_is_never_an_improvement(tmp_path):
     old, new = run([0.5] * 20), run([1.0, 0.1] * 10)
     shared, differences = compare(new, old)
     assert differences["MRR"].value > 0

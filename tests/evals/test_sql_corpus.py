@@ -41,29 +41,33 @@ async def compared(one, data, tmp_path, url):
     return here, there
 
 
+@pytest.mark.covers("L14")
 @pytest.mark.parametrize("title", ["clapnq", "xquad_ru sentences"])
-async def test_l14_sqlite_stays_within_a_hundredth_of_the_embedded_default(data, tmp_path, title):
+async def test_sqlite_stays_within_a_hundredth_of_the_embedded_default(data, tmp_path, title):
     here, there = await compared(SETS[title], data, tmp_path, "sqlite:///corpus.db")
     assert there >= here - 0.01
 
 
+@pytest.mark.covers("L14")
 @pytest.mark.live
 @pytest.mark.parametrize("title", IN_SHORT)
-async def test_l14_postgresql_stays_within_a_hundredth_of_the_embedded_default(postgres, data, tmp_path, title):
+async def test_postgresql_stays_within_a_hundredth_of_the_embedded_default(postgres, data, tmp_path, title):
     url = postgres.database("evaluated")
     here, there = await compared(SETS[title], data, tmp_path, url)
     assert there >= here - 0.01
 
 
+@pytest.mark.covers("L14")
 @pytest.mark.live
 @pytest.mark.slow
 @pytest.mark.parametrize("title", OTHERS)
-async def test_l14_the_other_public_sets_on_postgresql(postgres, data, tmp_path, title):
+async def test_the_other_public_sets_on_postgresql(postgres, data, tmp_path, title):
     here, there = await compared(SETS[title], data, tmp_path, postgres.database("evaluated_all"))
     assert there >= here - 0.01
 
 
-async def test_u5_a_table_is_written_once_and_one_that_is_not_complete_again(tmp_path):
+@pytest.mark.covers("U5")
+async def test_a_table_is_written_once_and_one_that_is_not_complete_again(tmp_path):
     (corpus,) = small(tmp_path).corpora
     first = await corpus_in_sql("sqlite:///c.db", corpus, tmp_path)
     with closing(sqlite3.connect(tmp_path / "c.db")) as database:
@@ -81,7 +85,8 @@ async def test_u5_a_table_is_written_once_and_one_that_is_not_complete_again(tmp
     assert (await corpus_in_sql("sqlite:///c.db", replace(corpus, digest="other"), tmp_path)).table != first.table
 
 
-async def test_u5_the_source_keeps_the_options_of_the_configured_one(tmp_path):
+@pytest.mark.covers("U5")
+async def test_the_source_keeps_the_options_of_the_configured_one(tmp_path):
     dataset = small(tmp_path)
     (corpus,) = dataset.corpora
     configured = {"type": "sql", "name": "mine", "url": "sqlite:///mine.db", "table": "t", "weight": 3, "timeout": 9.0}
@@ -95,7 +100,8 @@ async def test_u5_the_source_keeps_the_options_of_the_configured_one(tmp_path):
     assert found.documents[0] == "tokens"
 
 
-async def test_u5_a_statement_of_the_source_counts_as_no_passage(tmp_path):
+@pytest.mark.covers("U5")
+async def test_a_statement_of_the_source_counts_as_no_passage(tmp_path):
     dataset = small(tmp_path)
     (corpus,) = dataset.corpora
     tables = {corpus.name: await corpus_in_sql("sqlite:///c.db", corpus, tmp_path)}
@@ -106,22 +112,25 @@ async def test_u5_a_statement_of_the_source_counts_as_no_passage(tmp_path):
     assert set(found.documents) <= {"tokens", "refresh"}
 
 
+@pytest.mark.covers("U5")
 @pytest.mark.parametrize("url", ["mongodb://localhost/x", "postgresql://nobody@127.0.0.1:1/none"])
-async def test_u5_a_database_that_cannot_be_used_is_said_to_be(tmp_path, url):
+async def test_a_database_that_cannot_be_used_is_said_to_be(tmp_path, url):
     (corpus,) = small(tmp_path).corpora
     with pytest.raises((ConfigurationError, SourceUnavailable), match="--sql"):
         await corpus_in_sql(url, corpus, tmp_path)
 
 
-async def test_u5_a_file_that_cannot_be_opened_is_not_called_a_server(tmp_path):
+@pytest.mark.covers("U5")
+async def test_a_file_that_cannot_be_opened_is_not_called_a_server(tmp_path):
     (corpus,) = small(tmp_path).corpora
     with pytest.raises(SourceUnavailable, match="unable to open database file") as raised:
         await corpus_in_sql(f"sqlite:///{tmp_path}", corpus, tmp_path)
     assert "PostgreSQL" not in str(raised.value)
 
 
+@pytest.mark.covers("U5")
 @pytest.mark.live
-async def test_u5_passages_get_vectors_where_the_server_has_pgvector(vector_server, tmp_path):
+async def test_passages_get_vectors_where_the_server_has_pgvector(vector_server, tmp_path):
     dataset = small(tmp_path)
     (corpus,) = dataset.corpora
     embedder = Embedder(NgramEmbeddings(), "ngrams")

@@ -112,7 +112,7 @@ async def found(dataset: Dataset, folder: Path, vectors: Path | None, weight: fl
     return [one.documents for one in answered]
 
 
-async def test_done_6_the_vectors_decide_the_order_with_their_weight(dataset, vectors, tmp_path):
+async def test_the_vectors_decide_the_order_with_their_weight(dataset, vectors, tmp_path):
     by_vectors = await found(dataset, tmp_path / "bases", vectors, 1.0)
     assert [documents[0] for documents in by_vectors] == ["c", "b", "a"]
     by_words = await found(dataset, tmp_path / "bases", None, 1.0)

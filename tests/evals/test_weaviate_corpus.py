@@ -27,14 +27,16 @@ async def compared(one, data, folder, server):
     return here, there
 
 
+@pytest.mark.covers("L14")
 @pytest.mark.parametrize("title", IN_SHORT)
-async def test_l14_weaviate_stays_within_a_hundredth_of_the_embedded_default(weaviate_server, data, tmp_path, title):
+async def test_weaviate_stays_within_a_hundredth_of_the_embedded_default(weaviate_server, data, tmp_path, title):
     here, there = await compared(SETS[title], data, tmp_path, weaviate_server)
     assert there >= here - 0.01
 
 
+@pytest.mark.covers("L14")
 @pytest.mark.slow
 @pytest.mark.parametrize("title", OTHERS)
-async def test_l14_the_other_public_sets_in_weaviate(weaviate_server, data, tmp_path, title):
+async def test_the_other_public_sets_in_weaviate(weaviate_server, data, tmp_path, title):
     here, there = await compared(SETS[title], data, tmp_path, weaviate_server)
     assert there >= here - 0.01

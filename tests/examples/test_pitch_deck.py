@@ -46,13 +46,15 @@ async def advise(adviser, **models_given):
     return await adviser.run.advise(adviser.folder / "deck.pdf", adviser.settings(), **models_given)
 
 
-async def test_k9_each_page_gets_the_practices_for_its_slide_stage_and_industry_and_no_other(adviser):
+@pytest.mark.covers("K9")
+async def test_each_page_gets_the_practices_for_its_slide_stage_and_industry_and_no_other(adviser):
     turns = await advise(adviser, **models())
     assert [used(turn) for turn in turns] == RIGHT
     assert [turn["outcome"] == "answered" for turn in turns] == [bool(right) for right in RIGHT]
 
 
-async def test_k9_the_recommendation_of_a_page_cites_the_practice_that_a_model_wrote(adviser):
+@pytest.mark.covers("K9")
+async def test_the_recommendation_of_a_page_cites_the_practice_that_a_model_wrote(adviser):
     first = (await advise(adviser, **models()))[0]
     assert first["answer"] == f"{BUDGET.rstrip('.')} [1]."
     [citation] = first["citations"]
@@ -62,7 +64,8 @@ async def test_k9_the_recommendation_of_a_page_cites_the_practice_that_a_model_w
     assert first["support"]["flags"] == []
 
 
-async def test_k9_a_page_without_a_practice_costs_no_recommendation_and_is_no_small_talk(adviser):
+@pytest.mark.covers("K9")
+async def test_a_page_without_a_practice_costs_no_recommendation_and_is_no_small_talk(adviser):
     chosen = models()
     turns = await advise(adviser, **chosen)
     assert [turns[1]["outcome"], turns[5]["outcome"]] == ["insufficient", "insufficient"]
@@ -70,7 +73,8 @@ async def test_k9_a_page_without_a_practice_costs_no_recommendation_and_is_no_sm
     assert len(written) == sum(map(bool, RIGHT))
 
 
-async def test_k9_below_the_cut_off_of_95_nothing_stays_although_the_form_is_the_same(adviser):
+@pytest.mark.covers("K9")
+async def test_below_the_cut_off_of_95_nothing_stays_although_the_form_is_the_same(adviser):
     await advise(adviser, **models())
     graph = retrieval_graph(adviser.settings(), **models())
     page = "Our solution\nOne plan that everybody sees.\nWardline - series b - software for hospitals"
@@ -82,7 +86,8 @@ async def test_k9_below_the_cut_off_of_95_nothing_stays_although_the_form_is_the
     assert {match.rerank_score for match in matches} == {None}, "nothing is reranked"
 
 
-async def test_k9_articles_become_practices_found_by_the_form_alone(adviser):
+@pytest.mark.covers("K9")
+async def test_articles_become_practices_found_by_the_form_alone(adviser):
     await advise(adviser, **models())
     async with KnowledgeBase.open(adviser.settings(), **models()) as base:
         rows = await base.adocuments()
@@ -96,7 +101,8 @@ async def test_k9_articles_become_practices_found_by_the_form_alone(adviser):
         assert chunk.qualifying_text == "An article for founders about their pitch decks."
 
 
-async def test_k9_both_prompts_name_the_same_slides_stages_and_industries(adviser):
+@pytest.mark.covers("K9")
+async def test_both_prompts_name_the_same_slides_stages_and_industries(adviser):
     prompts = [
         (adviser.folder / "prompts" / f"name_{which}.jinja2").read_text("utf-8") for which in ("practice", "slide")
     ]
@@ -107,7 +113,8 @@ async def test_k9_both_prompts_name_the_same_slides_stages_and_industries(advise
     assert set(SLIDES.values()) <= set(named["slide"])
 
 
-async def test_k9_a_real_model_needs_only_the_two_lines_of_the_configuration(adviser, monkeypatch):
+@pytest.mark.covers("K9")
+async def test_a_real_model_needs_only_the_two_lines_of_the_configuration(adviser, monkeypatch):
     file = adviser.folder / "groundgraph.yaml"
     with openai_stub(rules=RULES) as stub:
         monkeypatch.setenv("OPENAI_API_KEY", "test")
@@ -118,13 +125,15 @@ async def test_k9_a_real_model_needs_only_the_two_lines_of_the_configuration(adv
         assert [used(turn) for turn in await advise(adviser)] == RIGHT
 
 
-async def test_k9_without_a_model_pages_are_answered_from_the_articles_themselves(adviser):
+@pytest.mark.covers("K9")
+async def test_without_a_model_pages_are_answered_from_the_articles_themselves(adviser):
     turns = await advise(adviser)
     assert not any(result["metadata"].get("derived") for turn in turns for result in turn["provenance"]["results"])
     assert turns[0]["provenance"]["models"] == []
 
 
-def test_k9_the_deck_is_what_its_script_writes(adviser):
+@pytest.mark.covers("K9")
+def test_the_deck_is_what_its_script_writes(adviser):
     spec = importlib.util.spec_from_file_location("make_deck", adviser.folder / "make_deck.py")
     make_deck = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(make_deck)

@@ -54,7 +54,8 @@ def answer_prompts(model):
     return [call for call in model.calls if call.messages[0].text.startswith("You answer questions")]
 
 
-async def test_c7_a_greeting_is_answered_from_the_facts_of_the_state_and_nothing_is_searched_for(assistant):
+@pytest.mark.covers("C7")
+async def test_a_greeting_is_answered_from_the_facts_of_the_state_and_nothing_is_searched_for(assistant):
     turns, _ = await play(assistant)
     assert turns[0]["outcome"] == "chat"
     assert turns[0]["provenance"]["intent"]["text_queries"] == []
@@ -63,7 +64,8 @@ async def test_c7_a_greeting_is_answered_from_the_facts_of_the_state_and_nothing
     assert turns[0]["answer"] == "Лоток — это касса и складской учёт для небольших магазинов и кофеен [1]."
 
 
-async def test_c3_the_intent_of_the_dialogue_names_its_categories_without_a_model(assistant):
+@pytest.mark.covers("C3")
+async def test_the_intent_of_the_dialogue_names_its_categories_without_a_model(assistant):
     turns, _ = await play(assistant)
     assert stages(turns[1])["route_categories"]["by"] == "mapping"
     assert "route_categories" not in roles(turns[1])
@@ -71,7 +73,8 @@ async def test_c3_the_intent_of_the_dialogue_names_its_categories_without_a_mode
     assert turns[1]["answer"].startswith("Тариф «Старт» стоит 990 рублей")
 
 
-async def test_fault_6_a_follow_up_is_rewritten_from_the_conversation_and_finds_what_it_means(assistant):
+@pytest.mark.covers("fault 6")
+async def test_a_follow_up_is_rewritten_from_the_conversation_and_finds_what_it_means(assistant):
     turns, model = await play(assistant)
     assert turns[2]["provenance"]["intent"]["text_queries"] == [REWRITES[YEAR]]
     assert found(turns[2])[0] == "pricing/yearly"
@@ -79,7 +82,8 @@ async def test_fault_6_a_follow_up_is_rewritten_from_the_conversation_and_finds_
     assert PLANS in asked.messages[1].text, "what was said before is shown"
 
 
-async def test_c3_a_model_chooses_the_categories_that_are_searched(assistant):
+@pytest.mark.covers("C3")
+async def test_a_model_chooses_the_categories_that_are_searched(assistant):
     turns, model = await play(assistant)
     for turn in turns[2:]:
         route = stages(turn)["route_categories"]
@@ -89,7 +93,8 @@ async def test_c3_a_model_chooses_the_categories_that_are_searched(assistant):
     assert "faq: Что такое Лоток, где данные, как уйти." in routing[0].messages[1].text
 
 
-async def test_c5_c6_a_question_of_two_parts_is_divided_and_a_simple_one_is_not(assistant):
+@pytest.mark.covers("C5", "C6")
+async def test_a_question_of_two_parts_is_divided_and_a_simple_one_is_not(assistant):
     turns, _ = await play(assistant)
     assert [stages(turn)["judge_complexity"]["complex"] for turn in turns[1:]] == [False, False, True, False, True]
     divided = {number: turn["provenance"]["intent"].get("sub_queries") for number, turn in enumerate(turns, 1)}
@@ -97,7 +102,8 @@ async def test_c5_c6_a_question_of_two_parts_is_divided_and_a_simple_one_is_not(
     assert all("decompose_question" not in stages(turns[number]) for number in (0, 1, 2, 4))
 
 
-async def test_p7_the_parts_find_what_the_question_alone_does_not(assistant):
+@pytest.mark.covers("P7")
+async def test_the_parts_find_what_the_question_alone_does_not(assistant):
     whole, _ = await play(assistant)
     own = assistant.settings().enhanced_retrieval
     left = [stage for stage in own.chosen if stage != "decomposition"]
@@ -110,7 +116,8 @@ async def test_p7_the_parts_find_what_the_question_alone_does_not(assistant):
     assert by_parts > by_question
 
 
-async def test_p9_no_turn_shows_more_than_the_budget_and_what_was_left_out_is_told(assistant):
+@pytest.mark.covers("P9")
+async def test_no_turn_shows_more_than_the_budget_and_what_was_left_out_is_told(assistant):
     turns, _ = await play(assistant)
     for turn in turns:
         assert sum(len(result["text"]) for result in turn["provenance"]["results"]) <= BUDGET
@@ -118,7 +125,8 @@ async def test_p9_no_turn_shows_more_than_the_budget_and_what_was_left_out_is_to
     assert len(turns[3]["notes"]) == 1
 
 
-async def test_p8_p10_new_sections_stand_before_those_already_shown_and_the_best_two_at_both_ends(assistant):
+@pytest.mark.covers("P8", "P10")
+async def test_new_sections_stand_before_those_already_shown_and_the_best_two_at_both_ends(assistant):
     turns, _ = await play(assistant)
     earlier = {section for turn in turns[:4] for section in found(turn) + facts(turn)}
     order = found(turns[4])
@@ -128,7 +136,8 @@ async def test_p8_p10_new_sections_stand_before_those_already_shown_and_the_best
     assert len(order) > len(new), "what was shown is moved back, not left out"
 
 
-async def test_c7_facts_of_the_state_fill_the_budget_behind_the_separator_in_the_language_of_the_turn(assistant):
+@pytest.mark.covers("C7")
+async def test_facts_of_the_state_fill_the_budget_behind_the_separator_in_the_language_of_the_turn(assistant):
     turns, model = await play(assistant)
     assert [bool(facts(turn)) for turn in turns] == [True, False, True, False, True, True]
     prompts = answer_prompts(model)
@@ -141,6 +150,7 @@ async def test_c7_facts_of_the_state_fill_the_budget_behind_the_separator_in_the
     assert {section.split("/")[0] for section in facts(turns[5])} == {"support"}
 
 
+@pytest.mark.covers("C1")
 @pytest.mark.parametrize(
     ("question", "section", "outcome"),
     [
@@ -150,7 +160,7 @@ async def test_c7_facts_of_the_state_fill_the_budget_behind_the_separator_in_the
         ("Hello, I would be glad to hear about the annual option, thanks", "pricing/yearly", "answered"),
     ],
 )
-async def test_c1_polite_words_around_a_keyword_do_not_lose_its_section(assistant, question, section, outcome):
+async def test_polite_words_around_a_keyword_do_not_lose_its_section(assistant, question, section, outcome):
     [turn] = await assistant.run.talk([{"say": question}], assistant.settings().without_models())
     assert turn["outcome"] == outcome
     assert section in found(turn)
@@ -166,10 +176,11 @@ async def test_a_question_in_english_is_answered_from_the_english_files(assistan
     assert {"features/offline", "integrations/banks"} <= set(found(turns[5]))
 
 
+@pytest.mark.covers("C8", "fault 17")
 @pytest.mark.parametrize(
     "failure", [RuntimeError("down"), Reply('{"questions": ['), Reply(""), Reply("I am unable to.")]
 )
-async def test_c8_fault_17_a_model_that_fails_at_every_stage_leaves_good_turns_with_notes(assistant, failure):
+async def test_a_model_that_fails_at_every_stage_leaves_good_turns_with_notes(assistant, failure):
     broken = [Rule(f"^{word}", failure, role="system") for word in ("Reword", "Choose", "Divide")]
     turns, _ = await play(assistant, rules=[*broken, RULES[-1]])
     assert [turn["outcome"] for turn in turns] == ["chat", *["answered"] * 5]
@@ -182,7 +193,8 @@ async def test_c8_fault_17_a_model_that_fails_at_every_stage_leaves_good_turns_w
     assert turns[3]["provenance"]["intent"]["text_queries"] == [COMPARE]
 
 
-async def test_c1_sensitive_sections_are_on_no_path(assistant):
+@pytest.mark.covers("C1")
+async def test_sensitive_sections_are_on_no_path(assistant):
     asking = [
         {"say": "Какую скидку даёт менеджер на тариф «Сеть»?", "state": {"categories": ["pricing", "support"]}},
         {"say": "Какой телефон у дежурного инженера?", "state": {"categories": ["support"]}},
@@ -197,15 +209,17 @@ async def test_c1_sensitive_sections_are_on_no_path(assistant):
     assert all(secret in text for secret in SECRETS), "they stand in the files"
 
 
+@pytest.mark.covers("C1")
 @pytest.mark.parametrize("language", ["ru", "en"])
-def test_c1_both_languages_have_the_same_categories_each_with_a_description(assistant, language):
+def test_both_languages_have_the_same_categories_each_with_a_description(assistant, language):
     knowledge = KnowledgeFiles([assistant.folder / "knowledge" / language]).current()
     assert set(knowledge.categories) == CATEGORIES
     assert all(category.description for category in knowledge.categories.values())
     assert any(section.urls for section in knowledge.sections)
 
 
-async def test_c1_done_1_the_picture_shows_every_stage(assistant):
+@pytest.mark.covers("C1")
+async def test_the_picture_shows_every_stage(assistant):
     graph = turn_graph(assistant.settings(), chat_model=ScriptedChatModel(rules=RULES))
     nodes = set(graph.get_graph().nodes)
     await graph.resources.close()
@@ -214,7 +228,8 @@ async def test_c1_done_1_the_picture_shows_every_stage(assistant):
     assert works_of(graph) >= {"rotate_results", "fit_budget", "arrange_results", "backfill_facts"}
 
 
-async def test_c8_without_a_model_the_stages_that_need_one_are_refused_or_left_out(assistant):
+@pytest.mark.covers("C8")
+async def test_without_a_model_the_stages_that_need_one_are_refused_or_left_out(assistant):
     with pytest.raises(ConfigurationError, match="query_llm or llm"):
         retrieval_graph(assistant.settings(llm=None))
     turns = await assistant.run.talk(dialogue(assistant), assistant.settings().without_models())

@@ -23,6 +23,7 @@ def titles(evidence):
     return [product["metadata"]["title"] for product in evidence]
 
 
+@pytest.mark.covers("K9")
 @pytest.mark.parametrize(
     ("wish", "expected"),
     [
@@ -32,22 +33,25 @@ def titles(evidence):
         (WATER, ["Copper can", "Balcony drip"]),
     ],
 )
-async def test_k9_the_right_product_comes_first_and_the_wrong_ones_not_at_all(shop, wish, expected):
+async def test_the_right_product_comes_first_and_the_wrong_ones_not_at_all(shop, wish, expected):
     found = await shop.run.search(wish, shop.settings(), **models())
     assert titles(found) == expected
     assert found[0]["relevance"] == 1.0, "the judge is certain"
 
 
-async def test_k9_the_words_of_the_wish_alone_lead_to_another_product(shop):
+@pytest.mark.covers("K9")
+async def test_the_words_of_the_wish_alone_lead_to_another_product(shop):
     found = await shop.run.search(COFFEE, shop.settings())
     assert titles(found)[0] in ("Harbour mill", "Slow press"), "both are about coffee; hence descriptions and a judge"
 
 
-async def test_k9_nothing_is_shown_when_the_shop_does_not_have_it(shop):
+@pytest.mark.covers("K9")
+async def test_nothing_is_shown_when_the_shop_does_not_have_it(shop):
     assert await shop.run.search(SNOW, shop.settings(), **models()) == []
 
 
-async def test_k9_a_product_is_one_chunk_found_by_its_descriptions_and_by_no_question(shop):
+@pytest.mark.covers("K9")
+async def test_a_product_is_one_chunk_found_by_its_descriptions_and_by_no_question(shop):
     await shop.run.search(COFFEE, shop.settings(), **models())
     async with KnowledgeBase.open(shop.settings(), **models()) as base:
         rows = await base.adocuments()
@@ -58,7 +62,8 @@ async def test_k9_a_product_is_one_chunk_found_by_its_descriptions_and_by_no_que
             assert not chunk.chunk.derived
 
 
-async def test_k9_a_match_shows_what_search_judge_and_filter_say(shop):
+@pytest.mark.covers("K9")
+async def test_a_match_shows_what_search_judge_and_filter_say(shop):
     await shop.run.search(COFFEE, shop.settings(), **models())
     graph = retrieval_graph(shop.settings(), **models())
     source = graph.resources.sources["knowledge_base"]
@@ -73,7 +78,8 @@ async def test_k9_a_match_shows_what_search_judge_and_filter_say(shop):
     assert "press" in plain[0].result.content, "the wish as it was typed leads to coffee"
 
 
-async def test_k9_the_judge_has_a_prompt_of_its_own_and_is_asked_once(shop):
+@pytest.mark.covers("K9")
+async def test_the_judge_has_a_prompt_of_its_own_and_is_asked_once(shop):
     chosen = models()
     await shop.run.search(KEYS, shop.settings(), **chosen)
     judged = [call.text for call in chosen["chat_model"].calls if "Judge for each" in call.text]
@@ -81,7 +87,8 @@ async def test_k9_the_judge_has_a_prompt_of_its_own_and_is_asked_once(shop):
     assert "which is one product, whether it is what the customer is looking for" in judged[0]
 
 
-async def test_k9_a_second_search_describes_no_product_again(shop):
+@pytest.mark.covers("K9")
+async def test_a_second_search_describes_no_product_again(shop):
     chosen = models()
     await shop.run.search(KEYS, shop.settings(), **chosen)
     assert len(chosen["chat_model"].calls) == len(DESCRIPTIONS) + 2
@@ -89,13 +96,15 @@ async def test_k9_a_second_search_describes_no_product_again(shop):
     assert len(chosen["chat_model"].calls) == len(DESCRIPTIONS) + 4
 
 
-async def test_k9_the_category_is_a_filter(shop):
+@pytest.mark.covers("K9")
+async def test_the_category_is_a_filter(shop):
     settings = shop.settings()
     kitchen = settings.intent.model_copy(update={"default_filters": {"knowledge_base": {"category": "kitchen"}}})
     assert await shop.run.search(COFFEE, shop.settings(intent=kitchen), **models()) == []
 
 
-async def test_k9_a_real_model_needs_only_the_two_lines_of_the_configuration(shop, monkeypatch):
+@pytest.mark.covers("K9")
+async def test_a_real_model_needs_only_the_two_lines_of_the_configuration(shop, monkeypatch):
     assert titles(await shop.run.search(COFFEE, shop.settings())) != ["Ember flask"]
     file = shop.folder / "groundgraph.yaml"
     with openai_stub(rules=RULES) as stub:
@@ -107,7 +116,8 @@ async def test_k9_a_real_model_needs_only_the_two_lines_of_the_configuration(sho
         assert titles(await shop.run.search(COFFEE, shop.settings())) == ["Ember flask"]
 
 
-def test_k9_the_script_knows_every_product_and_every_wish_names_some_of_them(shop):
+@pytest.mark.covers("K9")
+def test_the_script_knows_every_product_and_every_wish_names_some_of_them(shop):
     files = {path.stem for path in (shop.folder / "products").glob("*.md")}
     assert files == {title.lower().replace(" ", "-") for title in DESCRIPTIONS}
     assert all(set(fitting) <= set(DESCRIPTIONS) for _, fitting in WISHES.values())

@@ -35,7 +35,8 @@ def ask(question):
 # As a node
 
 
-async def test_u4_the_desk_answers_from_the_manual_and_opens_tickets_for_the_rest(agents):
+@pytest.mark.covers("U4")
+async def test_the_desk_answers_from_the_manual_and_opens_tickets_for_the_rest(agents):
     copied, _ = agents
     desk = copied.run.desk(turn_graph(copied.settings()))
     covered = await desk.ainvoke(ask("When is pump 17 serviced?"), THREAD)
@@ -51,7 +52,8 @@ async def test_u4_the_desk_answers_from_the_manual_and_opens_tickets_for_the_res
     assert sum("Ticket opened" in message.text for message in again["messages"]) == 2
 
 
-def test_u4_the_commands_of_the_readme_print_what_each_agent_does(agents):
+@pytest.mark.covers("U4")
+def test_the_commands_of_the_readme_print_what_each_agent_does(agents):
     copied, _ = agents
     [block] = re.findall(r"```bash\n(.*?)```", (copied.folder / "README.md").read_text("utf-8"), re.DOTALL)
     printed = [
@@ -74,7 +76,8 @@ def test_u4_the_commands_of_the_readme_print_what_each_agent_does(agents):
 # As a tool
 
 
-async def test_u4_the_agents_model_is_given_the_checked_answer_and_the_other_tools_result(agents):
+@pytest.mark.covers("U4")
+async def test_the_agents_model_is_given_the_checked_answer_and_the_other_tools_result(agents):
     _, modules = agents
     run = modules["as_tool"]
     model = ScriptedChatModel(run.SCRIPT)
@@ -90,7 +93,8 @@ async def test_u4_the_agents_model_is_given_the_checked_answer_and_the_other_too
 # Context first
 
 
-async def test_u4_t8_evidence_is_there_before_the_loop_and_the_record_tells_of_its_tools(agents):
+@pytest.mark.covers("U4", "T8")
+async def test_evidence_is_there_before_the_loop_and_the_record_tells_of_its_tools(agents):
     copied, modules = agents
     run = modules["context_first"]
 
@@ -117,6 +121,7 @@ async def test_u4_t8_evidence_is_there_before_the_loop_and_the_record_tells_of_i
     assert [message.name for message in again["messages"]].count("evidence") == 1, "nothing was found, nothing is shown"
 
 
-def test_u4_each_agent_is_small_enough_to_be_read(agents):
+@pytest.mark.covers("U4")
+def test_each_agent_is_small_enough_to_be_read(agents):
     copied, _ = agents
     assert all(len(path.read_text("utf-8").splitlines()) <= 60 for path in copied.folder.glob("*.py"))

@@ -56,13 +56,15 @@ def stages_of(result) -> dict:
     return result["provenance"]["intent"].get("stages", {})
 
 
-def test_U3_without_stages_the_picture_has_at_most_a_dozen_steps():
+@pytest.mark.covers("U3")
+def test_without_stages_the_picture_has_at_most_a_dozen_steps():
     graph = turn_graph(load_settings({}), sources=[CategorySource(KNOWLEDGE)])
     assert len(set(graph.get_graph().nodes) - {"__start__", "__end__"}) <= 12
 
 
+@pytest.mark.covers("C8")
 @pytest.mark.parametrize("stage", sorted(STAGES))
-async def test_C8_each_stage_can_be_switched_on_alone_and_the_picture_shows_it(stage):
+async def test_each_stage_can_be_switched_on_alone_and_the_picture_shows_it(stage):
     graph = build([stage])
     assert set(graph.get_graph().nodes) - FIXED == ALONE.get(stage, set())
     assert not ALONE.get(stage, set()) - set(await steps_of(graph, asking(COMPLEX, earlier=True)))
@@ -72,13 +74,15 @@ async def test_C8_each_stage_can_be_switched_on_alone_and_the_picture_shows_it(s
     assert WORKS.get(stage, set()) <= set(result["provenance"]["timings_ms"])
 
 
+@pytest.mark.covers("C8")
 @pytest.mark.parametrize("stage", sorted(STAGES - NEED_A_MODEL))
-async def test_C8_a_stage_that_needs_no_model_works_without_one(stage):
+async def test_a_stage_that_needs_no_model_works_without_one(stage):
     graph = turn_graph(settings([stage]), sources=[CategorySource(KNOWLEDGE)])
     assert (await graph.ainvoke(asking(COMPLEX)))["outcome"] == "answered"
 
 
-def test_C8_without_its_flag_no_stage_is_in_the_picture():
+@pytest.mark.covers("C8")
+def test_without_its_flag_no_stage_is_in_the_picture():
     graph = turn_graph(load_settings({}), sources=[CategorySource(KNOWLEDGE)])
     assert set(graph.get_graph().nodes) == FIXED
     assert list(graph.resources.settings.paths) == ["cascade"]
@@ -86,7 +90,8 @@ def test_C8_without_its_flag_no_stage_is_in_the_picture():
         load_settings({"enhanced_retrieval": {"stages": ["rewrite", "budget"]}})
 
 
-def test_C8_the_whole_pipeline_is_in_the_picture_in_its_order():
+@pytest.mark.covers("C8")
+def test_the_whole_pipeline_is_in_the_picture_in_its_order():
     graph = build(category_router={"enabled": True})
     edges = {(edge.source, edge.target) for edge in graph.get_graph().edges}
     order = [
@@ -98,13 +103,15 @@ def test_C8_the_whole_pipeline_is_in_the_picture_in_its_order():
     assert works_of(graph) == set().union(*WORKS.values())
 
 
-def test_U3_every_branch_in_the_picture_says_what_leads_there():
+@pytest.mark.covers("U3")
+def test_every_branch_in_the_picture_says_what_leads_there():
     edges = [edge for edge in build(**routed(enabled=True)).get_graph().edges if edge.conditional]
     assert {edge.data for edge in edges if edge.source == "route_categories"} == {"divide", "search", "skip"}
     assert [edge for edge in edges if not edge.data] == []
 
 
-async def test_C8_every_stage_runs_in_one_turn_in_its_order():
+@pytest.mark.covers("C8")
+async def test_every_stage_runs_in_one_turn_in_its_order():
     graph = build(category_router={"enabled": True}, model=scripted(rewrite=COMPLEX, route="pricing, features"))
     names = await steps_of(graph, asking(COMPLEX, earlier=True, dialogue_state=state(categories=["support"])))
     assert list(dict.fromkeys(names)) == [
@@ -115,7 +122,8 @@ async def test_C8_every_stage_runs_in_one_turn_in_its_order():
     assert names.count("retrieve_source") == 4
 
 
-def test_L10_what_nobody_configured_is_not_loaded():
+@pytest.mark.covers("L10")
+def test_what_nobody_configured_is_not_loaded():
     code = (
         "from groundgraph import turn_graph, load_settings, InMemorySource\n"
         "turn_graph(load_settings({}), sources=[InMemorySource(['a'])])\n"
@@ -126,6 +134,7 @@ def test_L10_what_nobody_configured_is_not_loaded():
     assert not {f"groundgraph.{name}" for name in own} & set(loaded)
 
 
+@pytest.mark.covers("C8")
 @pytest.mark.parametrize(
     ("more", "key"),
     [
@@ -134,13 +143,14 @@ def test_L10_what_nobody_configured_is_not_loaded():
         ({"stages": ["budget"], "category_router": {"enabled": True}}, "category_router.enabled"),
     ],
 )
-def test_C8_a_stage_that_needs_a_model_is_refused_without_one(more, key):
+def test_a_stage_that_needs_a_model_is_refused_without_one(more, key):
     with pytest.raises(ConfigurationError) as caught:
         turn_graph(settings(**more), sources=[CategorySource(KNOWLEDGE)])
     assert caught.value.problems[0].key == key
 
 
-async def test_C8_S6_without_a_model_the_flag_alone_turns_on_what_can_work():
+@pytest.mark.covers("C8", "S6")
+async def test_without_a_model_the_flag_alone_turns_on_what_can_work():
     graph = turn_graph(load_settings({"enhanced_autonomous_retrieval": True}), sources=[CategorySource(KNOWLEDGE)])
     assert {"fit_budget", "rotate_results", "backfill_facts"} <= works_of(graph)
     assert not {"rewrite_question", "decompose_question"} & set(graph.nodes)
@@ -150,7 +160,8 @@ async def test_C8_S6_without_a_model_the_flag_alone_turns_on_what_can_work():
     assert stages_of(result)["judge_complexity"]["complex"] is True
 
 
-def test_C3_routing_is_refused_where_no_source_has_categories():
+@pytest.mark.covers("C3")
+def test_routing_is_refused_where_no_source_has_categories():
     with pytest.raises(ConfigurationError, match="no source has categories"):
         build([], source=InMemorySource(["a"]), category_router={"enabled": True})
 
@@ -158,7 +169,8 @@ def test_C3_routing_is_refused_where_no_source_has_categories():
 # Rewriting
 
 
-async def test_C4_a_follow_up_is_rewritten_and_searched_for_as_rewritten():
+@pytest.mark.covers("C4")
+async def test_a_follow_up_is_rewritten_and_searched_for_as_rewritten():
     source = CategorySource(KNOWLEDGE)
     result = await build(["rewrite"], source=source).ainvoke(asking(FOLLOW_UP, earlier=True))
     assert [intent.text_queries for intent in source.asked] == [[REWRITTEN]]
@@ -169,7 +181,8 @@ async def test_C4_a_follow_up_is_rewritten_and_searched_for_as_rewritten():
     assert "rewrite_question" in result["provenance"]["timings_ms"]
 
 
-async def test_fault_06_a_russian_follow_up_with_a_pronoun_is_rewritten_from_the_history():
+@pytest.mark.covers("fault 6")
+async def test_a_russian_follow_up_with_a_pronoun_is_rewritten_from_the_history():
     source = CategorySource([("pricing", "rate", "Тариф «Старт» стоит 990 рублей в месяц.")])
     model = scripted(rewrite="Сколько стоит тариф Старт в месяц?")
     earlier = [("user", "Расскажи про тариф Старт"), ("assistant", "Это тариф для малого бизнеса.")]
@@ -181,28 +194,32 @@ async def test_fault_06_a_russian_follow_up_with_a_pronoun_is_rewritten_from_the
     assert result["citations"][0]["quote"] == "Тариф «Старт» стоит 990 рублей в месяц."
 
 
+@pytest.mark.covers("C4")
 @pytest.mark.parametrize(("question", "asked"), [("How about its price?", 1), ("And its price?", 0)])
-async def test_C4_only_from_rewrite_min_words_on(question, asked):
+async def test_only_from_rewrite_min_words_on(question, asked):
     model = scripted(rewrite="What is the price of the cash desk?")
     await build(["rewrite"], model=model).ainvoke(asking(question, earlier=True))
     assert len(model.calls) == asked
 
 
-async def test_C4_the_least_number_of_words_is_a_setting():
+@pytest.mark.covers("C4")
+async def test_the_least_number_of_words_is_a_setting():
     model = scripted()
     graph = build(["rewrite"], model=model, enhanced_retrieval={"rewrite_min_words": 3})
     await graph.ainvoke(asking("And its price?", earlier=True))
     assert len(model.calls) == 1
 
 
-async def test_C4_without_history_nothing_is_rewritten():
+@pytest.mark.covers("C4")
+async def test_without_history_nothing_is_rewritten():
     model = scripted()
     result = await build(["rewrite"], model=model).ainvoke(asking(FOLLOW_UP))
     assert model.calls == []
     assert stages_of(result)["rewrite_question"]["reason"] == "nothing was said before"
 
 
-async def test_C4_queries_are_written_from_the_rewritten_question():
+@pytest.mark.covers("C4")
+async def test_queries_are_written_from_the_rewritten_question():
     model = scripted(answer="monthly rate cash desk")
     source = CategorySource(KNOWLEDGE)
     await build(["rewrite"], source=source, model=model, intent={"mode": "extract"}).ainvoke(
@@ -219,7 +236,8 @@ def routed(**router):
     return {"category_router": router}
 
 
-async def test_C3_a_model_chooses_the_categories_of_every_query():
+@pytest.mark.covers("C3")
+async def test_a_model_chooses_the_categories_of_every_query():
     source = CategorySource(KNOWLEDGE)
     result = await build(["decomposition"], source=source, **routed(enabled=True)).ainvoke(asking(COMPLEX))
     # The category filter holds in the sub-queries too.
@@ -228,7 +246,8 @@ async def test_C3_a_model_chooses_the_categories_of_every_query():
     assert stages_of(result)["route_categories"]["categories"] == ["pricing"]
 
 
-async def test_C3_routing_needs_no_other_stage():
+@pytest.mark.covers("C3")
+async def test_routing_needs_no_other_stage():
     given = {"intent": {"mode": "static"}, "retrieval": {"score_threshold": 0.0}, **routed(enabled=True)}
     source = CategorySource(KNOWLEDGE)
     graph = turn_graph(load_settings(given), sources=[source], chat_model=scripted())
@@ -237,15 +256,17 @@ async def test_C3_routing_needs_no_other_stage():
     assert source.asked[0].categories == ["pricing"]
 
 
+@pytest.mark.covers("C3")
 @pytest.mark.parametrize(("top_k", "kept"), [(1, 1), (2, 2), (3, 3), (5, 3)])
-async def test_C3_at_most_top_k_categories(top_k, kept):
+async def test_at_most_top_k_categories(top_k, kept):
     source = CategorySource(KNOWLEDGE)
     model = scripted(route="pricing, features, support")
     await build([], source=source, model=model, **routed(enabled=True, top_k=top_k)).ainvoke(asking("The rate?"))
     assert source.asked[0].categories == ["pricing", "features", "support"][:kept]
 
 
-async def test_C3_a_bad_reply_means_all_categories_and_a_note():
+@pytest.mark.covers("C3")
+async def test_a_bad_reply_means_all_categories_and_a_note():
     source = CategorySource(KNOWLEDGE)
     model = scripted(route="I cannot say.")
     result = await build([], source=source, model=model, **routed(enabled=True)).ainvoke(asking("The rate?"))
@@ -257,7 +278,8 @@ async def test_C3_a_bad_reply_means_all_categories_and_a_note():
 INTENTS = {"intents": {"price_question": ["pricing", "faq"]}}
 
 
-async def test_C3_the_intent_of_the_dialogue_maps_to_categories_without_a_model():
+@pytest.mark.covers("C3")
+async def test_the_intent_of_the_dialogue_maps_to_categories_without_a_model():
     source, model = CategorySource(KNOWLEDGE), scripted()
     graph = build([], source=source, model=model, **routed(**INTENTS, enabled=True))
     result = await graph.ainvoke(asking("The rate?", dialogue_state={"intent": "price_question"}))
@@ -266,6 +288,7 @@ async def test_C3_the_intent_of_the_dialogue_maps_to_categories_without_a_model(
     assert stages_of(result)["route_categories"]["by"] == "mapping"
 
 
+@pytest.mark.covers("C3")
 @pytest.mark.parametrize(
     ("intent", "fallback", "wanted"),
     [
@@ -275,14 +298,15 @@ async def test_C3_the_intent_of_the_dialogue_maps_to_categories_without_a_model(
         (None, ["faq"], []),
     ],
 )
-async def test_C3_an_unknown_intent_means_the_fallback_and_no_intent_means_all(intent, fallback, wanted):
+async def test_an_unknown_intent_means_the_fallback_and_no_intent_means_all(intent, fallback, wanted):
     source = CategorySource(KNOWLEDGE)
     graph = build([], source=source, **routed(**INTENTS, fallback_categories=fallback))
     await graph.ainvoke(asking("The rate?", dialogue_state={"intent": intent} if intent else {}))
     assert source.asked[0].categories == wanted
 
 
-async def test_C3_categories_that_the_intent_template_gives_stay():
+@pytest.mark.covers("C3")
+async def test_categories_that_the_intent_template_gives_stay():
     template = "text_queries: ['{{ message }}']\ncategories: [support]"
     source, model = CategorySource(KNOWLEDGE), scripted()
     graph = build(
@@ -296,8 +320,9 @@ async def test_C3_categories_that_the_intent_template_gives_stay():
 # Complexity and parts
 
 
+@pytest.mark.covers("C5")
 @pytest.mark.parametrize(("length", "complex_"), [(len(COMPLEX), True), (len(COMPLEX) + 1, False)])
-async def test_C5_min_complexity_length_is_the_shortest_complex_question(length, complex_):
+async def test_min_complexity_length_is_the_shortest_complex_question(length, complex_):
     model = scripted()
     graph = build(["complexity", "decomposition"], model=model, enhanced_retrieval={"min_complexity_length": length})
     names = await steps_of(graph, asking(COMPLEX))
@@ -305,7 +330,8 @@ async def test_C5_min_complexity_length_is_the_shortest_complex_question(length,
     assert len(model.calls) == complex_
 
 
-async def test_C5_a_simple_question_is_searched_for_once():
+@pytest.mark.covers("C5")
+async def test_a_simple_question_is_searched_for_once():
     source = CategorySource(KNOWLEDGE)
     result = await build(["complexity", "decomposition"], source=source).ainvoke(asking("What is the monthly rate?"))
     assert len(source.asked) == 1
@@ -313,7 +339,8 @@ async def test_C5_a_simple_question_is_searched_for_once():
     assert "decompose_question" not in stages_of(result)
 
 
-async def test_C6_the_question_takes_part_beside_its_parts():
+@pytest.mark.covers("C6")
+async def test_the_question_takes_part_beside_its_parts():
     source = CategorySource(KNOWLEDGE)
     result = await build(["decomposition"], source=source).ainvoke(asking(COMPLEX))
     assert sorted(intent.text_queries[0] for intent in source.asked) == sorted([COMPLEX, *PARTS])
@@ -321,8 +348,9 @@ async def test_C6_the_question_takes_part_beside_its_parts():
     assert result["provenance"]["sources"]["sales"]["queries"] == [COMPLEX, *PARTS]
 
 
+@pytest.mark.covers("C6")
 @pytest.mark.parametrize(("most", "asked"), [(1, 2), (4, 5), (6, 6)])
-async def test_C6_at_most_max_sub_queries(most, asked):
+async def test_at_most_max_sub_queries(most, asked):
     source = CategorySource(KNOWLEDGE)
     parts = "\n".join(f"What is the monthly rate number {number}?" for number in range(5))
     graph = build(
@@ -332,8 +360,9 @@ async def test_C6_at_most_max_sub_queries(most, asked):
     assert len(source.asked) == asked
 
 
+@pytest.mark.covers("C6")
 @pytest.mark.parametrize("top_k", [1, 3, 7])
-async def test_C6_each_part_brings_top_k_per_sub_query(top_k):
+async def test_each_part_brings_top_k_per_sub_query(top_k):
     source = CategorySource(KNOWLEDGE)
     graph = build(["decomposition"], source=source, enhanced_retrieval={"top_k_per_sub_query": top_k})
     await graph.ainvoke(asking(COMPLEX), context=Context(top_k=5))
@@ -352,12 +381,13 @@ class ByQuery(CategorySource):
         return [SourceResult(f"Text {one}.", one, self.name, "cascade", 1.0 - n / 10) for n, one in enumerate(letters)]
 
 
+@pytest.mark.covers("P7")
 @pytest.mark.parametrize(
     ("k", "first"),
     # By hand: "a" is first in one list, 1 / (k + 1); "b" fifth in two, 2 / (k + 5).
     [(1, "a"), (2, "a"), (4, "b"), (60, "b")],
 )
-async def test_P7_question_and_parts_are_fused_with_rrf_k(k, first):
+async def test_question_and_parts_are_fused_with_rrf_k(k, first):
     source = ByQuery({COMPLEX: "acdeb", PARTS[0]: "fghib", PARTS[1]: "j"})
     bounds = {"rrf_k": k, "top_k_per_sub_query": 5}
     graph = retrieval(["decomposition", "fusion"], source=source, enhanced_retrieval=bounds)
@@ -368,13 +398,15 @@ async def test_P7_question_and_parts_are_fused_with_rrf_k(k, first):
     assert list(found.provenance["found_again"].values()) == [2]
 
 
-def test_P7_rrf_k_of_the_stages_takes_the_place_of_the_plain_one_on_their_path_alone():
+@pytest.mark.covers("P7")
+def test_rrf_k_of_the_stages_takes_the_place_of_the_plain_one_on_their_path_alone():
     given = settings(["fusion"], enhanced_retrieval={"rrf_k": 7}, result_processing={"rrf_k": 9})
     assert {path: way.rrf_k for path, way in given.paths.items()} == {"enhanced": 7, "cascade": 9}
     assert settings(["budget"], result_processing={"rrf_k": 9}).paths["enhanced"].rrf_k == 9
 
 
-def test_C6_four_parts_over_slow_sources_are_searched_for_at_once():
+@pytest.mark.covers("C6")
+def test_four_parts_over_slow_sources_are_searched_for_at_once():
     parts = "\n".join(f"What is the monthly rate number {number}?" for number in range(4))
     sources = [CategorySource(KNOWLEDGE, delay=0.1, name=name) for name in ("one", "other")]
     graph = build(["decomposition"], source=sources, model=scripted(parts=parts))
@@ -389,11 +421,12 @@ def test_C6_four_parts_over_slow_sources_are_searched_for_at_once():
 BAD = [ConnectionResetError("gone"), ValueError("no such model"), "", "[]", "{}", "???", "<think>hm</think>"]
 
 
+@pytest.mark.covers("fault 17")
 @pytest.mark.parametrize("bad", BAD, ids=repr)
 @pytest.mark.parametrize(
     ("part", "note"), [("rewrite", "as it stands"), ("route", "all of them"), ("parts", "as a whole")]
 )
-async def test_fault_17_a_model_that_fails_in_a_stage_leaves_a_good_turn_with_a_note(part, note, bad):
+async def test_a_model_that_fails_in_a_stage_leaves_a_good_turn_with_a_note(part, note, bad):
     source = CategorySource(KNOWLEDGE)
     model = scripted(**{"rewrite": f"{COMPLEX} Of the till?", part: bad})
     graph = build(source=source, model=model, category_router={"enabled": True}, limits={"attempts": 1})
@@ -408,7 +441,8 @@ async def test_fault_17_a_model_that_fails_in_a_stage_leaves_a_good_turn_with_a_
     assert len(source.asked) == (1 if part == "parts" else 3)
 
 
-async def test_fault_17_a_model_that_fails_everywhere_leaves_the_plain_question():
+@pytest.mark.covers("fault 17")
+async def test_a_model_that_fails_everywhere_leaves_the_plain_question():
     source = CategorySource(KNOWLEDGE)
     model = ScriptedChatModel(default=ValueError("down"))
     graph = build(source=source, model=model, category_router={"enabled": True}, limits={"attempts": 1})
@@ -420,7 +454,8 @@ async def test_fault_17_a_model_that_fails_everywhere_leaves_the_plain_question(
     assert [call["error"] for call in result["provenance"]["models"]] == ["ValueError: down"] * 3
 
 
-async def test_T9_stages_that_may_not_call_a_model_any_more_are_left_out():
+@pytest.mark.covers("T9")
+async def test_stages_that_may_not_call_a_model_any_more_are_left_out():
     model = scripted()
     graph = build(model=model, category_router={"enabled": True}, limits={"model_calls": 3})
     result = await graph.ainvoke(asking(COMPLEX, earlier=True))
@@ -431,7 +466,8 @@ async def test_T9_stages_that_may_not_call_a_model_any_more_are_left_out():
     }
 
 
-async def test_C8_a_source_that_fails_in_a_part_degrades_the_turn():
+@pytest.mark.covers("C8")
+async def test_a_source_that_fails_in_a_part_degrades_the_turn():
     broken = CategorySource(KNOWLEDGE, name="broken", fails=True)
     graph = build(["decomposition"], source=[CategorySource(KNOWLEDGE), broken])
     result = await graph.ainvoke(asking(COMPLEX))
@@ -439,7 +475,8 @@ async def test_C8_a_source_that_fails_in_a_part_degrades_the_turn():
     assert any("broken" in note for note in result["notes"])
 
 
-async def test_C8_a_source_that_cannot_tell_its_categories_does_not_stop_the_routing():
+@pytest.mark.covers("C8")
+async def test_a_source_that_cannot_tell_its_categories_does_not_stop_the_routing():
     class Mute(CategorySource):
         async def categories(self, filters: object = None) -> dict[str, str]:
             raise RuntimeError("no idea")
@@ -452,7 +489,8 @@ async def test_C8_a_source_that_cannot_tell_its_categories_does_not_stop_the_rou
 # Paths
 
 
-async def test_C8_the_path_is_chosen_per_run():
+@pytest.mark.covers("C8")
+async def test_the_path_is_chosen_per_run():
     graph = build()
     given = asking(COMPLEX, earlier=True, dialogue_state=state(facts=["The demo is free."]))
     enhanced = await graph.ainvoke(given)
@@ -467,7 +505,8 @@ async def test_C8_the_path_is_chosen_per_run():
     assert not {"rotation", "budget", "reorder", "backfill"} & set(plain["provenance"]["strategies"])
 
 
-async def test_C8_the_plain_path_skips_the_stages_and_the_path_of_the_state_the_search():
+@pytest.mark.covers("C8")
+async def test_the_plain_path_skips_the_stages_and_the_path_of_the_state_the_search():
     graph = build(category_router={"enabled": True})
     before = {"rewrite_question", "judge_complexity", "decompose_question"}
     plain = await steps_of(graph, asking(COMPLEX, earlier=True), context=Context(retrieval_path="cascade"))
@@ -476,20 +515,23 @@ async def test_C8_the_plain_path_skips_the_stages_and_the_path_of_the_state_the_
     assert not (before | {"route_categories", "retrieve_source"}) & set(facts)
 
 
+@pytest.mark.covers("C8")
 @pytest.mark.parametrize(("stages", "path"), [(["budget"], "state_facts"), ([], "enhanced"), ([], "state_facts")])
-async def test_C8_a_path_that_the_graph_does_not_have_is_refused(stages, path):
+async def test_a_path_that_the_graph_does_not_have_is_refused(stages, path):
     with pytest.raises(UnknownName, match=f"no path '{path}'"):
         await build(stages).ainvoke(asking(COMPLEX), context=Context(retrieval_path=path))
 
 
-async def test_C8_an_unknown_path_is_refused():
+@pytest.mark.covers("C8")
+async def test_an_unknown_path_is_refused():
     with pytest.raises(InputInvalid, match="retrieval_path"):
         Context(retrieval_path="magic")
     with pytest.raises(InputInvalid, match="retrieval_path"):
         await build().ainvoke(asking(COMPLEX), context={"retrieval_path": "magic"})
 
 
-async def test_C7_a_state_that_nothing_uses_is_refused():
+@pytest.mark.covers("C7")
+async def test_a_state_that_nothing_uses_is_refused():
     with pytest.raises(UnknownName, match=r"context\.dialogue_state"):
         await build(["budget"]).ainvoke(asking(COMPLEX), context=Context(dialogue_state={"facts": ["a"]}))
 
@@ -497,8 +539,9 @@ async def test_C7_a_state_that_nothing_uses_is_refused():
 # Security
 
 
+@pytest.mark.covers("I8")
 @pytest.mark.parametrize("kind", ["default", "scope"])
-async def test_I8_enforced_filters_hold_in_every_part_and_for_the_facts_of_a_state(kind):
+async def test_enforced_filters_hold_in_every_part_and_for_the_facts_of_a_state(kind):
     source = CategorySource(KNOWLEDGE)
     more = (
         {"intent": {"mode": "static", "default_filters": {"sales": {"category": "pricing"}}}}
@@ -515,7 +558,8 @@ async def test_I8_enforced_filters_hold_in_every_part_and_for_the_facts_of_a_sta
     assert {row["metadata"]["category"] for row in result["provenance"]["results"]} == {"pricing"}
 
 
-async def test_I8_facts_of_a_state_that_a_filter_excludes_are_dropped_behind_a_source_that_gives_them():
+@pytest.mark.covers("I8")
+async def test_facts_of_a_state_that_a_filter_excludes_are_dropped_behind_a_source_that_gives_them():
     class Careless(CategorySource):
         async def query(self, intent, *, top_k=5, score_threshold=0.0):
             careless = type(intent)(intent.text_queries, {}, intent.scope, None, intent.categories)
@@ -527,7 +571,8 @@ async def test_I8_facts_of_a_state_that_a_filter_excludes_are_dropped_behind_a_s
     assert {row["metadata"]["category"] for row in result["provenance"]["results"]} == {"pricing"}
 
 
-async def test_R13_a_model_that_routes_reads_of_no_category_outside_the_scope():
+@pytest.mark.covers("R13")
+async def test_a_model_that_routes_reads_of_no_category_outside_the_scope():
     model = scripted(route="support, pricing")
     scoped = {"score_threshold": 0.0, "scope_filters": {"sales": {"category": "context.area"}}}
     graph = build([], model=model, category_router={"enabled": True}, retrieval=scoped)
@@ -537,7 +582,8 @@ async def test_R13_a_model_that_routes_reads_of_no_category_outside_the_scope():
     assert result["provenance"]["intent"]["categories"] == ["pricing"]
 
 
-async def test_R13_an_edited_intent_shows_a_model_that_routes_nothing_outside_the_scope():
+@pytest.mark.covers("R13")
+async def test_an_edited_intent_shows_a_model_that_routes_nothing_outside_the_scope():
     model, thread = scripted(route="support, pricing"), {"configurable": {"thread_id": "t"}}
     scoped = {"score_threshold": 0.0, "scope_filters": {"sales": {"category": "context.area"}}}
     saver = InMemorySaver()
@@ -553,7 +599,8 @@ async def test_R13_an_edited_intent_shows_a_model_that_routes_nothing_outside_th
     assert "support" not in str(model.calls)
 
 
-async def test_C3_the_sources_are_asked_for_their_categories_at_once():
+@pytest.mark.covers("C3")
+async def test_the_sources_are_asked_for_their_categories_at_once():
     together = asyncio.Barrier(2)
 
     class Waiting(CategorySource):
@@ -568,7 +615,8 @@ async def test_C3_the_sources_are_asked_for_their_categories_at_once():
     assert result["provenance"]["intent"]["categories"] == ["pricing"]
 
 
-async def test_C4_a_reranker_is_asked_the_rewritten_question():
+@pytest.mark.covers("C4")
+async def test_a_reranker_is_asked_the_rewritten_question():
     asked = []
 
     async def rerank(query, results):
@@ -582,14 +630,16 @@ async def test_C4_a_reranker_is_asked_the_rewritten_question():
     assert asked == [REWRITTEN]
 
 
-async def test_C6_a_source_that_was_left_out_is_not_asked_for_parts_either():
+@pytest.mark.covers("C6")
+async def test_a_source_that_was_left_out_is_not_asked_for_parts_either():
     sources = [CategorySource(KNOWLEDGE), CategorySource(KNOWLEDGE, name="other")]
     graph = build(["decomposition"], source=sources)
     await graph.ainvoke(asking(COMPLEX), context=Context(sources=["sales"]))
     assert (len(sources[0].asked), len(sources[1].asked)) == (3, 0)
 
 
-async def test_C8_a_wrapped_source_without_categories_is_searched_as_usual():
+@pytest.mark.covers("C8")
+async def test_a_wrapped_source_without_categories_is_searched_as_usual():
     graph = build(["decomposition", "backfill"], source=FaultySource(CategorySource(KNOWLEDGE)))
     result = await graph.ainvoke(asking(COMPLEX, dialogue_state=state(categories=["support"])))
     assert result["outcome"] == "answered"

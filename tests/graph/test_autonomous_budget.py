@@ -53,6 +53,7 @@ def check(found, texts: list[str], facts: list[str], budget: int | None, tokens:
     assert (SEPARATOR[language] in found.context) == bool(behind)
 
 
+@pytest.mark.covers("P9")
 @limits(max_examples=60, deadline=None)
 @given(
     texts=TEXTS,
@@ -61,7 +62,7 @@ def check(found, texts: list[str], facts: list[str], budget: int | None, tokens:
     tokens=st.none() | st.integers(1, 200),
     language=st.sampled_from(["en", "ru"]),
 )
-def test_P9_for_every_input_the_context_is_within_budget_whole_and_best_at_the_ends(
+def test_for_every_input_the_context_is_within_budget_whole_and_best_at_the_ends(
     texts, facts, budget, tokens, language
 ):
     facts = [text for text in facts if text not in texts]
@@ -70,7 +71,8 @@ def test_P9_for_every_input_the_context_is_within_budget_whole_and_best_at_the_e
     check(found, texts, facts, budget, tokens, language)
 
 
-async def test_P9_the_best_two_stand_at_the_two_ends_and_the_cut_takes_the_worst():
+@pytest.mark.covers("P9")
+async def test_the_best_two_stand_at_the_two_ends_and_the_cut_takes_the_worst():
     texts = [f"Fact number {number}." for number in range(6)]
     whole = await context_of(texts, [], None, None, QUESTION)
     assert [row["text"] for row in whole.evidence] == [texts[place] for place in (0, 2, 4, 5, 3, 1)]
@@ -81,8 +83,9 @@ async def test_P9_the_best_two_stand_at_the_two_ends_and_the_cut_takes_the_worst
     assert len((await context_of(texts, [], four - 1, None, QUESTION)).evidence) == 3
 
 
+@pytest.mark.covers("C7")
 @pytest.mark.parametrize(("question", "language"), [(QUESTION, "en"), ("Сколько стоит тариф?", "ru")])
-async def test_C7_the_separator_is_counted(question, language):
+async def test_the_separator_is_counted(question, language):
     found = await context_of(["found"], ["fact"], None, None, question)
     exact = f"[1] docs-0\nfound\n\n{SEPARATOR[language]}\n\n[2] s\nfact"
     assert found.context == exact
@@ -92,12 +95,14 @@ async def test_C7_the_separator_is_counted(question, language):
     assert short.provenance["strategies"]["backfill"] == {"state": "s", "facts": 0, "left_out": 1}
 
 
-async def test_C7_a_fact_that_is_too_long_leaves_room_for_the_next():
+@pytest.mark.covers("C7")
+async def test_a_fact_that_is_too_long_leaves_room_for_the_next():
     found = await context_of(["found"], ["f" * 500, "fact"], 200, None, QUESTION)
     assert [row["text"] for row in found.evidence] == ["found", "fact"]
 
 
-async def test_P9_of_a_section_that_is_larger_than_the_budget_whole_facts_are_shown():
+@pytest.mark.covers("P9")
+async def test_of_a_section_that_is_larger_than_the_budget_whole_facts_are_shown():
     facts = ["The monthly rate is 990 roubles.", "A year costs 9480 roubles.", "The first month is free."]
     section = SourceResult("\n".join(facts), "rate", "docs", "cascade", 0.9, {"facts": facts})
     for budget, shown in ((68, 2), (67, 1), (41, 1), (40, 0)):
@@ -107,7 +112,8 @@ async def test_P9_of_a_section_that_is_larger_than_the_budget_whole_facts_are_sh
         assert len(found.context) <= budget
 
 
-async def test_P9_forty_thousand_characters_are_twice_as_many_tokens_in_russian():
+@pytest.mark.covers("P9")
+async def test_forty_thousand_characters_are_twice_as_many_tokens_in_russian():
     latin, cyrillic = "a word " * 1400, "у слов " * 1400
     for text, pieces in ((latin, 4), (cyrillic, 2)):
         texts = [f"{number} {text}".strip() for number in range(5)]
@@ -117,7 +123,8 @@ async def test_P9_forty_thousand_characters_are_twice_as_many_tokens_in_russian(
         assert found.provenance["strategies"]["budget"]["tokens_by"] == "estimate"
 
 
-async def test_P9_by_default_the_budget_is_forty_thousand_characters():
+@pytest.mark.covers("P9")
+async def test_by_default_the_budget_is_forty_thousand_characters():
     texts = [f"{number} " + "x" * 9_980 for number in range(5)]
     graph = retrieval(["budget"], source=ranked(texts))
     found = await retrieve_context(graph, QUESTION, context=Context(top_k=50))
@@ -125,7 +132,8 @@ async def test_P9_by_default_the_budget_is_forty_thousand_characters():
     assert any("did not fit the budget" in note for note in found.provenance["notes"])
 
 
-def test_P9_of_two_budgets_the_smaller_one_holds_and_the_plain_path_keeps_its_own():
+@pytest.mark.covers("P9")
+def test_of_two_budgets_the_smaller_one_holds_and_the_plain_path_keeps_its_own():
     given = settings(["budget"], result_processing={"max_kb_chars": 50_000, "max_kb_tokens": 10})
     ways = given.paths
     assert (ways["enhanced"].max_kb_chars, ways["enhanced"].max_kb_tokens) == (40_000, 10)
@@ -135,7 +143,8 @@ def test_P9_of_two_budgets_the_smaller_one_holds_and_the_plain_path_keeps_its_ow
     assert settings(["reorder"]).paths["enhanced"].max_kb_chars is None
 
 
-async def test_C7_facts_of_categories_share_the_budget_with_what_was_found():
+@pytest.mark.covers("C7")
+async def test_facts_of_categories_share_the_budget_with_what_was_found():
     records = [("pricing", "rate", "The monthly rate is 990."), ("support", "hours", "Support answers at night.")]
     graph = retrieval(source=CategorySource(records), enhanced_retrieval={"max_kb_chars": 110, "stages": PARTS_ONLY})
     found = await graph.ainvoke(asking(QUESTION, dialogue_state=state(categories=["support"])))
@@ -146,8 +155,9 @@ async def test_C7_facts_of_categories_share_the_budget_with_what_was_found():
     assert [row["source_id"] for row in found["evidence"]] == ["rate"]
 
 
+@pytest.mark.covers("P9")
 @pytest.mark.parametrize("budget", [900, 1000])
-async def test_P9_facts_beside_clusters_are_counted_as_they_are_shown(budget):
+async def test_facts_beside_clusters_are_counted_as_they_are_shown(budget):
     """What looks like a tag is made inert there, which makes it longer."""
     texts = [f"The monthly rate of till {number} is 990 roubles." for number in range(4)]
     processing = {"cluster_strategy": "term_overlap", "cluster_threshold": 0.3}
@@ -161,10 +171,9 @@ async def test_P9_facts_beside_clusters_are_counted_as_they_are_shown(budget):
     assert len(found.context) <= budget
 
 
+@pytest.mark.covers("P9")
 @pytest.mark.parametrize("clustering", [{}, {"cluster_strategy": "term_overlap", "cluster_threshold": 0.3}])
-async def test_P9_a_models_counter_that_hangs_is_given_up_in_every_step_and_never_holds_the_loop(
-    clustering, monkeypatch
-):
+async def test_a_models_counter_that_hangs_is_given_up_in_every_step_and_never_holds_the_loop(clustering, monkeypatch):
     freed, loops = threading.Event(), []
 
     class Hanging(ScriptedChatModel):
@@ -193,7 +202,8 @@ async def test_P9_a_models_counter_that_hangs_is_given_up_in_every_step_and_neve
     assert found.provenance["strategies"]["budget"]["tokens_by"] == "estimate"
 
 
-async def test_P9_the_tags_of_clusters_are_counted_too():
+@pytest.mark.covers("P9")
+async def test_the_tags_of_clusters_are_counted_too():
     texts = [f"The monthly rate of till {number} is 990 roubles." for number in range(4)]
     processing = {"cluster_strategy": "term_overlap", "cluster_threshold": 0.3}
 

@@ -52,7 +52,8 @@ def asking(question: str) -> dict:
     return {"messages": [("user", question)], "metadata": {"dialogue_state": {"categories": ["support"]}}}
 
 
-async def test_C6_a_complex_question_over_yaml_files_ends_with_the_facts_of_the_state(knowledge):
+@pytest.mark.covers("C6")
+async def test_a_complex_question_over_yaml_files_ends_with_the_facts_of_the_state(knowledge):
     model = scripted(route="pricing, features")
     result = await build(knowledge, model).ainvoke(asking(COMPLEX))
     found = [row["source_id"] for row in result["provenance"]["results"]]
@@ -63,7 +64,8 @@ async def test_C6_a_complex_question_over_yaml_files_ends_with_the_facts_of_the_
     assert result["outcome"] == "answered"
 
 
-async def test_C1_a_sensitive_section_stays_out_of_every_path(knowledge):
+@pytest.mark.covers("C1")
+async def test_a_sensitive_section_stays_out_of_every_path(knowledge):
     for path in ("enhanced", "state_facts", "cascade"):
         graph = build(knowledge, scripted(route="pricing, support"))
         given = asking("What is your margin, and what is the passphrase of support herring?")
@@ -72,20 +74,23 @@ async def test_C1_a_sensitive_section_stays_out_of_every_path(knowledge):
         assert "passphrase of support is" not in str(result["provenance"]["results"])
 
 
-async def test_C3_the_category_filter_narrows_the_cascade(knowledge):
+@pytest.mark.covers("C3")
+async def test_the_category_filter_narrows_the_cascade(knowledge):
     result = await build(knowledge, scripted(route="features")).ainvoke(
         {"messages": [("user", "Does the cash desk work offline at the monthly rate?")]}
     )
     assert {row["metadata"]["category"] for row in result["provenance"]["results"]} == {"features"}
 
 
-async def test_T6_a_russian_greeting_is_answered_with_the_facts_of_the_state(knowledge):
+@pytest.mark.covers("T6")
+async def test_a_russian_greeting_is_answered_with_the_facts_of_the_state(knowledge):
     result = await build(knowledge, scripted()).ainvoke(asking("Здравствуйте!"))
     assert "Поддержка отвечает и ночью." in result["answer"]
     assert result["outcome"] == "chat"
 
 
-async def test_fault_60_a_router_reads_of_no_category_outside_the_scope_of_a_run(knowledge):
+@pytest.mark.covers("fault 60")
+async def test_a_router_reads_of_no_category_outside_the_scope_of_a_run(knowledge):
     model = scripted(route="pricing")
     scope = {"score_threshold": 0.1, "scope_filters": {"sales": {"category": "context.team"}}}
     given = {"messages": [("user", "Does the cash desk work offline?")]}

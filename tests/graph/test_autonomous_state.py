@@ -20,7 +20,8 @@ def texts(result) -> list[str]:
     return [row["text"] for row in result["provenance"]["results"]]
 
 
-async def test_C7_facts_of_the_state_stand_behind_what_was_found_and_are_cited():
+@pytest.mark.covers("C7")
+async def test_facts_of_the_state_stand_behind_what_was_found_and_are_cited():
     named = state(categories=["support"], facts=[{"text": DEMO, "id": "demo", "url": "https://example.org/demo"}])
     model = scripted(answer="The demo is free [3]. Support answers at night too [4].")
     graph = build(["backfill"], model=model, synthesis={"style": "conversational"}, retrieval={"top_k": 2})
@@ -33,8 +34,9 @@ async def test_C7_facts_of_the_state_stand_behind_what_was_found_and_are_cited()
     assert result["support"]["flags"] == []
 
 
+@pytest.mark.covers("C7")
 @pytest.mark.parametrize(("question", "language"), [(QUESTION, "en"), ("Сколько стоит тариф в месяц?", "ru")])
-async def test_C7_a_model_is_shown_the_separator_before_the_first_fact(question, language):
+async def test_a_model_is_shown_the_separator_before_the_first_fact(question, language):
     model = scripted(answer="990 [1].")
     source = CategorySource([*KNOWLEDGE, ("pricing", "ru", "Тариф стоит 990 рублей в месяц.")])
     graph = build(["backfill"], source=source, model=model, synthesis={"style": "conversational"})
@@ -47,7 +49,8 @@ async def test_C7_a_model_is_shown_the_separator_before_the_first_fact(question,
     assert DEMO in after
 
 
-async def test_C7_the_context_of_a_run_wins_over_the_session():
+@pytest.mark.covers("C7")
+async def test_the_context_of_a_run_wins_over_the_session():
     graph = build(["backfill"])
     given = asking(QUESTION, dialogue_state=state(facts=["From the session."]))
     result = await graph.ainvoke(given, context=Context(dialogue_state={"name": "other", "facts": ["From the run."]}))
@@ -56,14 +59,16 @@ async def test_C7_the_context_of_a_run_wins_over_the_session():
     assert result["provenance"]["state"]["name"] == "other"
 
 
-async def test_C7_what_was_found_already_is_not_said_twice():
+@pytest.mark.covers("C7")
+async def test_what_was_found_already_is_not_said_twice():
     graph = build(["backfill"])
     result = await graph.ainvoke(asking(QUESTION, dialogue_state=state(categories=["pricing"])))
     assert len(texts(result)) == len(set(texts(result)))
     assert {"rate", "year"} <= {row["source_id"] for row in result["provenance"]["results"]}
 
 
-async def test_C7_facts_are_listed_for_the_categories_of_the_state_and_not_of_the_question():
+@pytest.mark.covers("C7")
+async def test_facts_are_listed_for_the_categories_of_the_state_and_not_of_the_question():
     source = CategorySource(KNOWLEDGE)
     graph = build(["backfill"], source=source, category_router={"enabled": True})
     await graph.ainvoke(asking(QUESTION, dialogue_state=state(categories=["support"])))
@@ -73,31 +78,35 @@ async def test_C7_facts_are_listed_for_the_categories_of_the_state_and_not_of_th
     ]
 
 
-async def test_C7_unknown_categories_give_no_facts():
+@pytest.mark.covers("C7")
+async def test_unknown_categories_give_no_facts():
     result = await build(["backfill"]).ainvoke(asking(QUESTION, dialogue_state=state(categories=["weather"])))
     assert "backfill" not in result["provenance"]["strategies"]
     assert result["outcome"] == "answered"
 
 
+@pytest.mark.covers("C8")
 @pytest.mark.parametrize(
     "wrong",
     ["presentation", {"facts": 3}, {"facts": [{"txt": "a"}]}, {"nonsense": 1}, {"categories": "faq"}, {"facts": [""]}],
 )
-async def test_C8_a_state_that_is_none_is_left_out_with_a_note(wrong):
+async def test_a_state_that_is_none_is_left_out_with_a_note(wrong):
     result = await build(["backfill"]).ainvoke(asking(QUESTION, dialogue_state=wrong))
     assert result["outcome"] == "answered"
     assert any("state of the conversation" in note for note in result["notes"])
     assert "state" not in result["provenance"]
 
 
-async def test_C7_a_state_that_says_nothing_changes_nothing():
+@pytest.mark.covers("C7")
+async def test_a_state_that_says_nothing_changes_nothing():
     for nothing in ({}, None, {"name": ""}):
         result = await build(["backfill"]).ainvoke(asking(QUESTION, dialogue_state=nothing))
         assert result["notes"] == []
         assert "state" not in result["provenance"]
 
 
-async def test_C7_facts_do_not_carry_evidence_that_is_not_good_enough():
+@pytest.mark.covers("C7")
+async def test_facts_do_not_carry_evidence_that_is_not_good_enough():
     class Base(InMemorySource):
         source_type = "knowledge_base"
 
@@ -108,7 +117,8 @@ async def test_C7_facts_do_not_carry_evidence_that_is_not_good_enough():
     assert texts(result) == [DEMO]
 
 
-async def test_C7_the_path_of_the_state_answers_from_its_facts_alone():
+@pytest.mark.covers("C7")
+async def test_the_path_of_the_state_answers_from_its_facts_alone():
     source = CategorySource(KNOWLEDGE)
     graph = build(["backfill"], source=source)
     named = state(categories=["support", "faq"], facts=[DEMO])
@@ -119,12 +129,14 @@ async def test_C7_the_path_of_the_state_answers_from_its_facts_alone():
     assert result["provenance"]["sources"]["dialogue_state"]["status"] == "ok"
 
 
-async def test_C7_the_path_of_a_state_that_names_nothing_finds_nothing():
+@pytest.mark.covers("C7")
+async def test_the_path_of_a_state_that_names_nothing_finds_nothing():
     result = await build(["backfill"]).ainvoke(asking(QUESTION), context=Context(retrieval_path="state_facts"))
     assert (result["outcome"], texts(result)) == ("insufficient", [])
 
 
-async def test_C7_a_source_that_cannot_give_its_facts_is_told():
+@pytest.mark.covers("C7")
+async def test_a_source_that_cannot_give_its_facts_is_told():
     broken = CategorySource(KNOWLEDGE, fails=True)
     graph = build(["backfill"], source=broken)
     named = state(categories=["support"])
@@ -136,8 +148,9 @@ async def test_C7_a_source_that_cannot_give_its_facts_is_told():
 # Small talk
 
 
+@pytest.mark.covers("T6")
 @pytest.mark.parametrize("greeting", ["Hello!", "Здравствуйте!", "Thanks!", "До свидания"])
-async def test_T6_small_talk_is_answered_with_the_facts_of_the_state(greeting):
+async def test_small_talk_is_answered_with_the_facts_of_the_state(greeting):
     source, model = CategorySource(KNOWLEDGE), scripted()
     graph = build(source=source, model=model)
     plain = await graph.ainvoke(asking(greeting))
@@ -150,7 +163,8 @@ async def test_T6_small_talk_is_answered_with_the_facts_of_the_state(greeting):
     assert (source.asked, model.calls) == ([], [])
 
 
-async def test_T6_a_model_that_writes_greets_with_the_facts():
+@pytest.mark.covers("T6")
+async def test_a_model_that_writes_greets_with_the_facts():
     model = scripted(answer="Welcome! The demo is free [1].")
     graph = build(model=model, synthesis={"style": "conversational"})
     result = await graph.ainvoke(asking("Hello!", dialogue_state=state(categories=["support"], facts=[DEMO])))
@@ -159,29 +173,33 @@ async def test_T6_a_model_that_writes_greets_with_the_facts():
     assert len(model.calls) == 1
 
 
+@pytest.mark.covers("T6")
 @pytest.mark.parametrize("source", [CategorySource(KNOWLEDGE), CategorySource(KNOWLEDGE, fails=True)])
-async def test_T6_where_the_state_gives_nothing_the_greeting_stands(source):
+async def test_where_the_state_gives_nothing_the_greeting_stands(source):
     graph = build(source=source)
     plain = await graph.ainvoke(asking("Hello!"))
     result = await graph.ainvoke(asking("Hello!", dialogue_state=state(categories=["weather"])))
     assert (result["answer"], result["outcome"]) == (plain["answer"], "chat")
 
 
-async def test_T6_a_greeting_that_was_withheld_is_none():
+@pytest.mark.covers("T6")
+async def test_a_greeting_that_was_withheld_is_none():
     model, policy = scripted(answer="The demo costs 70 roubles [1]."), {"citation_check": {"numbers": "refuse"}}
     graph = build(["backfill"], model=model, synthesis={"style": "conversational"}, **policy)
     result = await graph.ainvoke(asking("Hello!", dialogue_state=state(facts=["The demo is free."])))
     assert (result["outcome"], result["provenance"]["finish"]) == ("insufficient", "withheld")
 
 
-def test_C7_no_source_is_called_like_the_state_of_the_dialogue():
+@pytest.mark.covers("C7")
+def test_no_source_is_called_like_the_state_of_the_dialogue():
     source = CategorySource(KNOWLEDGE, name="dialogue_state")
     with pytest.raises(ConfigurationError, match="call this source something else"):
         build(["backfill"], source=source)
     assert build(["budget"], source=source)
 
 
-async def test_T6_on_the_plain_path_a_greeting_is_a_greeting():
+@pytest.mark.covers("T6")
+async def test_on_the_plain_path_a_greeting_is_a_greeting():
     graph = build()
     result = await graph.ainvoke(
         asking("Hello!", dialogue_state=state(facts=[DEMO])), context=Context(retrieval_path="cascade")
@@ -189,13 +207,15 @@ async def test_T6_on_the_plain_path_a_greeting_is_a_greeting():
     assert DEMO not in result["answer"]
 
 
-async def test_T6_a_question_behind_a_greeting_is_searched_for():
+@pytest.mark.covers("T6")
+async def test_a_question_behind_a_greeting_is_searched_for():
     source = CategorySource(KNOWLEDGE)
     await build(["backfill"], source=source).ainvoke(asking(f"Hello, {QUESTION}", dialogue_state=state(facts=[DEMO])))
     assert source.asked[0].text_queries == [f"Hello, {QUESTION}"]
 
 
-async def test_T8_a_retrieval_gives_the_context_of_the_state_too():
+@pytest.mark.covers("T8")
+async def test_a_retrieval_gives_the_context_of_the_state_too():
     graph = retrieval(["backfill"])
     chosen = Context(dialogue_state={"name": "s", "facts": [DEMO]})
     found = await retrieve_context(graph, QUESTION, context=chosen)
@@ -206,7 +226,8 @@ async def test_T8_a_retrieval_gives_the_context_of_the_state_too():
     assert (await retrieve_context(graph, "Hello!")).outcome == "chat"
 
 
-async def test_L8_the_texts_of_facts_are_in_the_store_and_not_in_the_checkpoints():
+@pytest.mark.covers("L8")
+async def test_the_texts_of_facts_are_in_the_store_and_not_in_the_checkpoints():
     from langgraph.checkpoint.memory import InMemorySaver
 
     saver, text = InMemorySaver(), "An unmistakable fact of the state. " * 50
@@ -219,8 +240,9 @@ async def test_L8_the_texts_of_facts_are_in_the_store_and_not_in_the_checkpoints
     assert not [one for one in kept[1:] if text[:300] in one]
 
 
+@pytest.mark.covers("C7")
 @pytest.mark.parametrize(("sections", "shown"), [(100, 100), (101, 100)])
-async def test_C7_one_source_gives_at_most_a_hundred_facts(sections, shown):
+async def test_one_source_gives_at_most_a_hundred_facts(sections, shown):
     source = CategorySource([("faq", str(number), f"Fact {number}.") for number in range(sections)])
     graph = build(["backfill"], source=source)
     result = await graph.ainvoke(

@@ -29,11 +29,12 @@ def shown(result) -> list[str]:
     return [row["text"] for row in result["provenance"]["results"]]
 
 
+@pytest.mark.covers("P10")
 @pytest.mark.parametrize(
     ("processing", "second"),
     [({}, [*TEXTS[2:], *TEXTS[:2]]), ({"rotation": "suppress", "min_results": 1}, TEXTS[2:])],
 )
-async def test_P10_rotation_keys_survive_a_restart(tmp_path: Path, processing, second):
+async def test_rotation_keys_survive_a_restart(tmp_path: Path, processing, second):
     """Two processes in effect: every object is made anew over the same files."""
     results = []
     for top_k in (2, 4):
@@ -49,7 +50,8 @@ async def test_P10_rotation_keys_survive_a_restart(tmp_path: Path, processing, s
     assert len(results[1]["metadata"][RECENTLY_USED]) == 2
 
 
-async def test_P10_on_the_plain_path_nothing_rotates_and_nothing_is_remembered():
+@pytest.mark.covers("P10")
+async def test_on_the_plain_path_nothing_rotates_and_nothing_is_remembered():
     graph = build(["rotation"], source=rates(), checkpointer=InMemorySaver(), store=InMemoryStore())
     plain = Context(retrieval_path="cascade", top_k=4)
     for _ in range(2):
@@ -58,7 +60,8 @@ async def test_P10_on_the_plain_path_nothing_rotates_and_nothing_is_remembered()
         assert RECENTLY_USED not in result["metadata"]
 
 
-async def test_P10_facts_of_the_state_do_not_count_as_shown():
+@pytest.mark.covers("P10")
+async def test_facts_of_the_state_do_not_count_as_shown():
     graph = build(["rotation", "backfill"], source=rates(), checkpointer=InMemorySaver(), store=InMemoryStore())
     given = asking(RATE, dialogue_state=state(facts=["The demo is free."]))
     first = await graph.ainvoke(given, THREAD, context=Context(top_k=2))
@@ -68,7 +71,8 @@ async def test_P10_facts_of_the_state_do_not_count_as_shown():
     assert shown(again)[-1] == "The demo is free."
 
 
-async def test_P10_a_budget_is_filled_with_what_is_fresh():
+@pytest.mark.covers("P10")
+async def test_a_budget_is_filled_with_what_is_fresh():
     one = len(f"[4] docs-0\n{TEXTS[0]}")
     bounds = {"max_kb_chars": one * 2 + 2}
     graph = build(
@@ -83,7 +87,8 @@ async def test_P10_a_budget_is_filled_with_what_is_fresh():
     assert (shown(first), shown(second)) == (TEXTS[:2], TEXTS[2:])
 
 
-async def test_T3_a_turn_that_is_resumed_keeps_its_path_its_parts_and_its_facts():
+@pytest.mark.covers("T3")
+async def test_a_turn_that_is_resumed_keeps_its_path_its_parts_and_its_facts():
     source, model = CategorySource(KNOWLEDGE), scripted()
     graph = build(
         ["decomposition", "backfill"], source=source, model=model, checkpointer=InMemorySaver(), store=InMemoryStore()
@@ -106,7 +111,8 @@ async def test_T3_a_turn_that_is_resumed_keeps_its_path_its_parts_and_its_facts(
     assert len(model.calls) == 1
 
 
-async def test_T3_a_fork_behind_the_search_shows_the_same_evidence_without_asking_again():
+@pytest.mark.covers("T3")
+async def test_a_fork_behind_the_search_shows_the_same_evidence_without_asking_again():
     source = CategorySource(KNOWLEDGE)
     graph = build(source=source, checkpointer=InMemorySaver(), store=InMemoryStore())
     given = asking(COMPLEX, dialogue_state=state(categories=["support"], facts=["The demo is free."]))
@@ -126,7 +132,8 @@ STEPS = {
 }  # fmt: skip
 
 
-async def test_T3_from_every_checkpoint_the_turn_ends_alike_and_does_no_step_twice():
+@pytest.mark.covers("T3")
+async def test_from_every_checkpoint_the_turn_ends_alike_and_does_no_step_twice():
     """Each step with the calls of models and the questions to sources that are left when it is the next one."""
     source, model = CategorySource(KNOWLEDGE), scripted(rewrite=COMPLEX, route="pricing, features")
     more = {"checkpointer": InMemorySaver(), "store": InMemoryStore(), "category_router": {"enabled": True}}
@@ -144,8 +151,9 @@ async def test_T3_from_every_checkpoint_the_turn_ends_alike_and_does_no_step_twi
         assert roles == ["rewrite_question", "route_categories", "decompose_question"]
 
 
+@pytest.mark.covers("T3")
 @pytest.mark.parametrize("step", ["process_results", "record_turn"])
-async def test_T3_a_turn_goes_on_after_its_path_was_taken_out_of_the_configuration(step):
+async def test_a_turn_goes_on_after_its_path_was_taken_out_of_the_configuration(step):
     more = {"checkpointer": InMemorySaver(), "store": InMemoryStore()}
     async for _ in build(["fusion"], **more).astream(asking(RATE), THREAD, interrupt_before=[step], durability="sync"):
         pass
@@ -154,14 +162,16 @@ async def test_T3_a_turn_goes_on_after_its_path_was_taken_out_of_the_configurati
     assert "The monthly rate is 990 roubles per cash desk." in shown(result)
 
 
-async def test_T3_without_a_store_the_facts_are_in_the_state_of_the_turn():
+@pytest.mark.covers("T3")
+async def test_without_a_store_the_facts_are_in_the_state_of_the_turn():
     graph = build(["backfill"], checkpointer=InMemorySaver())
     result = await graph.ainvoke(asking(RATE, dialogue_state=state(facts=["The demo is free."])), THREAD)
     assert "The demo is free." in shown(result)
     assert (await graph.aget_state(THREAD)).values["bodies"] == {}
 
 
-async def test_T7_each_stage_streams_an_event_of_its_own():
+@pytest.mark.covers("T7")
+async def test_each_stage_streams_an_event_of_its_own():
     graph = build(category_router={"enabled": True}, model=scripted(rewrite=COMPLEX, route="pricing, features"))
     given = asking(COMPLEX, earlier=True, dialogue_state=state(facts=["The demo is free."]))
     events = [event async for event in graph.astream(given, stream_mode="custom")]
@@ -176,7 +186,8 @@ async def test_T7_each_stage_streams_an_event_of_its_own():
     assert told["backfill_facts"]["facts"] == 1
 
 
-async def test_L8_a_turn_with_every_stage_leaves_small_checkpoints(tmp_path: Path):
+@pytest.mark.covers("L8")
+async def test_a_turn_with_every_stage_leaves_small_checkpoints(tmp_path: Path):
     records = [("pricing", f"rate-{number}", f"The monthly rate {number} is {'so ' * 700}") for number in range(20)]
     path = tmp_path / "threads.sqlite"
     async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
@@ -194,7 +205,8 @@ async def test_L8_a_turn_with_every_stage_leaves_small_checkpoints(tmp_path: Pat
     assert checkpoints + writes < 150_000
 
 
-async def test_T7_only_the_answer_streams_as_tokens():
+@pytest.mark.covers("T7")
+async def test_only_the_answer_streams_as_tokens():
     graph = build(category_router={"enabled": True}, synthesis={"style": "conversational"})
     chunks = [
         (chunk.text, metadata["langgraph_node"])
@@ -205,7 +217,8 @@ async def test_T7_only_the_answer_streams_as_tokens():
     assert "".join(text for text, _ in chunks) == "It is 990 [1]."
 
 
-async def test_C8_the_path_and_the_stages_of_a_turn_are_in_its_stored_record():
+@pytest.mark.covers("C8")
+async def test_the_path_and_the_stages_of_a_turn_are_in_its_stored_record():
     from groundgraph import load_provenance
 
     graph = build(checkpointer=InMemorySaver(), store=InMemoryStore(), category_router={"enabled": True})

@@ -31,7 +31,8 @@ def build(reply: object = None, *, settings: dict | None = None, **options: obje
 # Loops
 
 
-async def test_fault_75_sync_and_async_calls_share_one_thread_on_a_sqlite_saver(tmp_path: Path) -> None:
+@pytest.mark.covers("fault 75")
+async def test_sync_and_async_calls_share_one_thread_on_a_sqlite_saver(tmp_path: Path) -> None:
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
         graph, _ = build(checkpointer=saver, store=InMemoryStore())
         await graph.ainvoke(ask("pump 17"), thread())
@@ -43,7 +44,8 @@ async def test_fault_75_sync_and_async_calls_share_one_thread_on_a_sqlite_saver(
     assert len(state.values["messages"]) == 6
 
 
-async def test_T8_the_tool_answers_sync_and_async_and_keeps_the_scope_it_was_given() -> None:
+@pytest.mark.covers("T8")
+async def test_the_tool_answers_sync_and_async_and_keeps_the_scope_it_was_given() -> None:
     graph, _ = build()
     tool = retrieval_tool(graph, context=Context(sources=["notes"]))
     call = {"type": "tool_call", "id": "1", "name": tool.name, "args": {"question": QUESTION}}
@@ -65,8 +67,9 @@ class Tenant:
     top_k: str = "not ours"
 
 
+@pytest.mark.covers("T8")
 @pytest.mark.parametrize(("schema", "context"), [(Chosen, {"user": "ada", "top_k": 1}), (Tenant, Tenant())])
-async def test_T8_the_context_of_a_parent_is_not_taken_for_ours(schema: type, context: object) -> None:
+async def test_the_context_of_a_parent_is_not_taken_for_ours(schema: type, context: object) -> None:
     graph, _ = build()
     parent = StateGraph(MessagesState, context_schema=schema)
     parent.add_node("answer", graph)
@@ -124,7 +127,8 @@ def test_a_key_of_another_intent_mode_is_refused(mode: str, key: str, value: obj
         turn_graph(load_settings({"intent": {"mode": mode, key: value}}), sources=[docs()])
 
 
-async def test_T9_a_spent_budget_of_tokens_calls_no_model_and_still_answers() -> None:
+@pytest.mark.covers("T9")
+async def test_a_spent_budget_of_tokens_calls_no_model_and_still_answers() -> None:
     graph, model = build("never", settings={"limits": {"tokens": 1}})
     result = await graph.ainvoke(ask())
     assert model.calls == []
@@ -133,7 +137,8 @@ async def test_T9_a_spent_budget_of_tokens_calls_no_model_and_still_answers() ->
     assert result["notes"]
 
 
-async def test_S4_a_refusal_in_the_hybrid_style_says_nothing_of_evidence_but_keeps_labels() -> None:
+@pytest.mark.covers("S4")
+async def test_a_refusal_in_the_hybrid_style_says_nothing_of_evidence_but_keeps_labels() -> None:
     graph, _ = build(
         Reply("I cannot help [1].", finish_reason="content_filter"), settings={"synthesis": {"style": "hybrid"}}
     )
@@ -142,7 +147,8 @@ async def test_S4_a_refusal_in_the_hybrid_style_says_nothing_of_evidence_but_kee
     assert "I cannot help [1]." not in result["answer"] or result["citations"]
 
 
-async def test_T7_events_of_version_2_hold_no_ungated_token() -> None:
+@pytest.mark.covers("T7")
+async def test_events_of_version_2_hold_no_ungated_token() -> None:
     graph, _ = build("<think>hm [2]</think>Four [1] types [9].")
     tokens = [
         event["data"]["chunk"].text

@@ -60,7 +60,8 @@ def keys(results: Any) -> list[str]:
     return [result.key for result in results]
 
 
-def test_C2_search_gives_the_best_sections_as_many_as_the_default_says(retriever, knowledge):
+@pytest.mark.covers("C2")
+def test_search_gives_the_best_sections_as_many_as_the_default_says(retriever, knowledge):
     results = retriever.search("what is the monthly rate?")
     assert keys(results) == ["monthly_rate", "discount"]
     assert [result.rank for result in results] == [1, 2]
@@ -70,7 +71,8 @@ def test_C2_search_gives_the_best_sections_as_many_as_the_default_says(retriever
     assert retriever.search("rate", top_k=0) == []
 
 
-def test_C2_retrieve_gives_the_facts_as_one_text(retriever):
+@pytest.mark.covers("C2")
+def test_retrieve_gives_the_facts_as_one_text(retriever):
     assert retriever.retrieve("what is the monthly rate?") == (
         "## Pricing > Monthly rates\n- The monthly rate is 990 roubles.\n- Paid for a year, it is 790.\n\n"
         "## Pricing\n- A discount on the monthly rate is ten percent."
@@ -78,7 +80,8 @@ def test_C2_retrieve_gives_the_facts_as_one_text(retriever):
     assert retriever.retrieve("zeppelin") == ""
 
 
-def test_C2_retrieve_with_urls_gives_each_address_once_in_the_order_of_the_sections(retriever):
+@pytest.mark.covers("C2")
+def test_retrieve_with_urls_gives_each_address_once_in_the_order_of_the_sections(retriever):
     text, urls = retriever.retrieve_with_urls("what is the monthly rate?")
     assert text == retriever.retrieve("what is the monthly rate?")
     assert urls == [
@@ -88,7 +91,8 @@ def test_C2_retrieve_with_urls_gives_each_address_once_in_the_order_of_the_secti
     ]
 
 
-def test_C2_an_address_that_comes_again_keeps_its_first_place_and_title(tmp_path):
+@pytest.mark.covers("C2")
+def test_an_address_that_comes_again_keeps_its_first_place_and_title(tmp_path):
     urls = {"a": "[{title: First, url: 'https://a'}]", "b": "['https://b']", "c": "['https://a', 'https://c']"}
     sections = [
         f"  {key}: {{facts: [rate], priority: {9 - n}, urls: {given}}}" for n, (key, given) in enumerate(urls.items())
@@ -102,7 +106,8 @@ def test_C2_an_address_that_comes_again_keeps_its_first_place_and_title(tmp_path
     ]
 
 
-def test_C2_search_with_stats_tells_time_candidates_and_hits_under_the_same_filter(retriever):
+@pytest.mark.covers("C2")
+def test_search_with_stats_tells_time_candidates_and_hits_under_the_same_filter(retriever):
     results, stats = retriever.search_with_stats("rate", categories=["faq", "nonsense"], top_k=10)
     assert keys(results) == ["support"]
     assert (stats["query"], stats["categories"], stats["unknown_categories"]) == ("rate", ["faq"], ["nonsense"])
@@ -116,7 +121,8 @@ def test_C2_search_with_stats_tells_time_candidates_and_hits_under_the_same_filt
     assert everywhere["stages"]["lemma"]["candidates"] == 3
 
 
-async def test_C2_the_asynchronous_twins_give_the_same(retriever):
+@pytest.mark.covers("C2")
+async def test_the_asynchronous_twins_give_the_same(retriever):
     question = "what is the monthly rate?"
     assert await retriever.asearch(question) == await asyncio.to_thread(retriever.search, question)
     assert await retriever.aretrieve(question) == await asyncio.to_thread(retriever.retrieve, question)
@@ -127,12 +133,14 @@ async def test_C2_the_asynchronous_twins_give_the_same(retriever):
     assert (keys(results), stats["results"]) == (["monthly_rate", "discount"], 2)
 
 
-async def test_C2_the_plain_methods_work_beside_a_running_loop(knowledge):
+@pytest.mark.covers("C2")
+async def test_the_plain_methods_work_beside_a_running_loop(knowledge):
     retriever = CascadeRetriever(knowledge, embeddings=NgramEmbeddings(), vectors=knowledge / "v.sqlite")
     assert keys(retriever.search("rate")) == keys(await retriever.asearch("rate"))
 
 
-def test_C2_filters_narrow_and_wrong_ones_are_refused(retriever):
+@pytest.mark.covers("C2")
+def test_filters_narrow_and_wrong_ones_are_refused(retriever):
     assert keys(retriever.search("rate", filters={"key": "discount"})) == ["discount"]
     with pytest.raises(FilterInvalid):
         retriever.search("rate", filters={"titel": "x"})
@@ -140,7 +148,8 @@ def test_C2_filters_narrow_and_wrong_ones_are_refused(retriever):
         CascadeRetriever("nowhere").search("rate")
 
 
-def test_C2_embeddings_switch_the_semantic_stage_on(knowledge):
+@pytest.mark.covers("C2")
+def test_embeddings_switch_the_semantic_stage_on(knowledge):
     retriever = CascadeRetriever(knowledge, embeddings=NgramEmbeddings(), vectors=knowledge / "v.sqlite")
     _, stats = retriever.search_with_stats("monthly rates")
     assert stats["stages"]["semantic"]["ran"]
@@ -148,6 +157,7 @@ def test_C2_embeddings_switch_the_semantic_stage_on(knowledge):
     assert not off.search_with_stats("monthly rates")[1]["stages"]["semantic"]["ran"]
 
 
+@pytest.mark.covers("fault 9")
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -157,23 +167,26 @@ def test_C2_embeddings_switch_the_semantic_stage_on(knowledge):
         ({"thresholds": {"lemma": 2}}, "thresholds.lemma"),
     ],
 )
-def test_fault_09_an_option_that_cannot_work_is_refused(knowledge, options, told):
+def test_an_option_that_cannot_work_is_refused(knowledge, options, told):
     with pytest.raises(ConfigurationError, match=told.replace("?", r"\?")):
         CascadeRetriever(knowledge, **options)
 
 
-def test_C2_a_source_that_is_built_already_takes_no_options(knowledge):
+@pytest.mark.covers("C2")
+def test_a_source_that_is_built_already_takes_no_options(knowledge):
     assert keys(CascadeRetriever(CascadeSource(knowledge)).search("rate"))
     for given in ({"stages": ["exact"]}, {"name": "sales"}, {"description": "x"}, {"vectors": "v.sqlite"}):
         with pytest.raises(ConfigurationError, match="takes no name, no options"):
             CascadeRetriever(CascadeSource(knowledge), **given)
 
 
-async def test_C2_the_retriever_keeps_the_contract_of_a_source(retriever):
+@pytest.mark.covers("C2")
+async def test_the_retriever_keeps_the_contract_of_a_source(retriever):
     (await check_source(retriever, query="the monthly rate")).raise_for_failures()
 
 
-async def test_C2_the_retriever_is_a_source_of_a_turn(retriever):
+@pytest.mark.covers("C2")
+async def test_the_retriever_is_a_source_of_a_turn(retriever):
     graph = turn_graph(load_settings({}), sources=[retriever])
     output = await graph.ainvoke({"messages": [HumanMessage("What is the monthly rate?")]})
     assert output["outcome"] == "answered"
@@ -183,7 +196,8 @@ async def test_C2_the_retriever_is_a_source_of_a_turn(retriever):
     assert citation["section"] == "Pricing > Monthly rates"
 
 
-async def test_C1_a_configured_cascade_answers_a_turn(knowledge):
+@pytest.mark.covers("C1")
+async def test_a_configured_cascade_answers_a_turn(knowledge):
     graph = turn_graph(settings(knowledge))
     output = await graph.ainvoke({"messages": [HumanMessage("What is the monthly rate?")]})
     assert output["citations"][0]["source_name"] == "sales"
@@ -198,7 +212,8 @@ class Down(Embeddings):
         raise ConnectionError("no route")
 
 
-async def test_R7_an_outage_of_the_embedding_model_is_told_and_never_looks_like_ignorance(knowledge):
+@pytest.mark.covers("R7")
+async def test_an_outage_of_the_embedding_model_is_told_and_never_looks_like_ignorance(knowledge):
     graph = turn_graph(settings(knowledge, retriever={"use_embeddings": True}), embeddings=Down())
     output = await graph.ainvoke({"messages": [HumanMessage("What is the monthly rate?")]})
     assert output["outcome"] == "answered"
@@ -210,18 +225,20 @@ async def test_R7_an_outage_of_the_embedding_model_is_told_and_never_looks_like_
 TEMPLATE = "text_queries: ['{{ message }}']\ncategories: [nonsense]"
 
 
+@pytest.mark.covers("C1")
 @pytest.mark.parametrize(
     ("question", "outcome"),
     [("What is the monthly rate?", "answered"), ("Where do giraffes live?", "insufficient")],
 )
-async def test_C1_a_category_that_does_not_exist_is_told_and_is_no_outage(knowledge, question, outcome):
+async def test_a_category_that_does_not_exist_is_told_and_is_no_outage(knowledge, question, outcome):
     graph = turn_graph(settings(knowledge, intent={"mode": "template", "template": TEMPLATE}))
     output = await graph.ainvoke({"messages": [HumanMessage(question)]})
     assert output["outcome"] == outcome
     assert any("there is no category 'nonsense', so all were searched" in note for note in output["notes"])
 
 
-async def test_C1_the_note_is_in_the_language_of_the_question(knowledge):
+@pytest.mark.covers("C1")
+async def test_the_note_is_in_the_language_of_the_question(knowledge):
     graph = turn_graph(settings(knowledge, intent={"mode": "template", "template": TEMPLATE}))
     output = await graph.ainvoke({"messages": [HumanMessage("Какая скидка?")]})
     assert any("без выбранных категорий" in note for note in output["notes"])
@@ -235,7 +252,8 @@ def retrieved(knowledge: Path, **sections: Any) -> tuple[list[Any], dict[str, An
     return retriever.search_with_stats("what is the monthly rate?")
 
 
-def test_U6_every_key_of_the_section_retriever_does_something(knowledge):
+@pytest.mark.covers("U6")
+def test_every_key_of_the_section_retriever_does_something(knowledge):
     plain, stats = retrieved(knowledge)
     assert len(plain) == 2
     assert not stats["stages"]["semantic"]["ran"]
@@ -251,19 +269,22 @@ def test_U6_every_key_of_the_section_retriever_does_something(knowledge):
     assert not stopped["stages"]["lemma"]["ran"]
 
 
-def test_U6_null_and_an_empty_section_are_the_defaults(knowledge):
+@pytest.mark.covers("U6")
+def test_null_and_an_empty_section_are_the_defaults(knowledge):
     for section in (None, {}, {"thresholds": None, "default_top_k": None}, {"thresholds": {"lemma": None}}):
         assert settings(knowledge, retriever=section).retriever == settings(knowledge).retriever
 
 
-def test_U6_the_environment_sets_the_section_retriever(knowledge, monkeypatch, tmp_path):
+@pytest.mark.covers("U6")
+def test_the_environment_sets_the_section_retriever(knowledge, monkeypatch, tmp_path):
     file = tmp_path / "groundgraph.yaml"
     file.write_text("sources: [{type: cascade, name: sales, path: knowledge}]")
     monkeypatch.setenv("GROUNDGRAPH_RETRIEVER__DEFAULT_TOP_K", "1")
     assert len(CascadeRetriever.open(load_settings(file)).search("rate")) == 1
 
 
-def test_C1_an_entry_overrides_the_section_key_by_key(knowledge):
+@pytest.mark.covers("C1")
+def test_an_entry_overrides_the_section_key_by_key(knowledge):
     entry = {"type": "cascade", "name": "own", "path": str(knowledge), "thresholds": {"lemma": 0.4}}
     given = load_settings({"sources": [entry], "retriever": {"thresholds": {"exact": 2}, "default_top_k": 3}})
     _, stats = CascadeRetriever.open(given).search_with_stats("rate")
@@ -271,7 +292,8 @@ def test_C1_an_entry_overrides_the_section_key_by_key(knowledge):
     assert stats["results"] == 3
 
 
-def test_C1_the_embedding_model_is_that_of_the_key_or_of_the_section_embeddings(knowledge, monkeypatch):
+@pytest.mark.covers("C1")
+def test_the_embedding_model_is_that_of_the_key_or_of_the_section_embeddings(knowledge, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     names: list[str | None] = []
     for retriever in (
@@ -289,6 +311,7 @@ def test_C1_the_embedding_model_is_that_of_the_key_or_of_the_section_embeddings(
     assert names == ["openai:shared", ngrams, "openai:own", ngrams, "openai:mapped", ngrams, None, None]
 
 
+@pytest.mark.covers("fault 9")
 @pytest.mark.parametrize(
     ("section", "key"),
     [
@@ -297,12 +320,13 @@ def test_C1_the_embedding_model_is_that_of_the_key_or_of_the_section_embeddings(
         ({"use_embeddings": True}, "sources[0].use_embeddings"),
     ],
 )
-def test_fault_09_a_model_that_cannot_be_built_is_refused_when_the_graph_is_built(knowledge, section, key):
+def test_a_model_that_cannot_be_built_is_refused_when_the_graph_is_built(knowledge, section, key):
     with pytest.raises(ConfigurationError) as caught:
         Resources.build(settings(knowledge, retriever=section))
     assert caught.value.problems[0].key.startswith(key)
 
 
+@pytest.mark.covers("U6")
 @pytest.mark.parametrize(
     ("retriever", "problem", "notice"),
     [
@@ -311,7 +335,7 @@ def test_fault_09_a_model_that_cannot_be_built_is_refused_when_the_graph_is_buil
         ("{use_embeddings: true}", "", "sources[0].use_embeddings: cannot be used"),
     ],
 )
-def test_U6_the_check_of_a_configuration_looks_at_the_embedding_model_too(tmp_path, retriever, problem, notice):
+def test_the_check_of_a_configuration_looks_at_the_embedding_model_too(tmp_path, retriever, problem, notice):
     file = tmp_path / "groundgraph.yaml"
     file.write_text(f"sources:\n  - {{type: cascade, name: sales, path: k}}\nretriever:\n  {retriever}\n")
     checked = check_config(file)
@@ -319,7 +343,8 @@ def test_U6_the_check_of_a_configuration_looks_at_the_embedding_model_too(tmp_pa
     assert [one.startswith(notice) for one in checked.notices] == [True] * bool(notice)
 
 
-async def test_C1_doctor_and_sources_tell_what_is_wrong_with_a_file_and_where(knowledge):
+@pytest.mark.covers("C1")
+async def test_doctor_and_sources_tell_what_is_wrong_with_a_file_and_where(knowledge):
     [probed] = await probe_sources(settings(knowledge, retriever={"use_embeddings": True}))
     assert (probed.answers, probed.documents, probed.chunks) == (True, 2, 3)
     assert probed.fields == {"category": "string", "key": "string", "priority": "integer"}
@@ -329,13 +354,15 @@ async def test_C1_doctor_and_sources_tell_what_is_wrong_with_a_file_and_where(kn
     assert f"{knowledge / 'faq.yaml'}:2:7: sections.a.fact: is not a known key." in probed.reason
 
 
-async def test_fault_60_the_filters_of_a_configuration_hold_for_its_categories_too(knowledge):
+@pytest.mark.covers("fault 60")
+async def test_the_filters_of_a_configuration_hold_for_its_categories_too(knowledge):
     scoped = settings(knowledge, intent={"default_filters": {"sales": {"category": "faq"}}})
     assert list(await CascadeRetriever.open(scoped).categories()) == ["faq"]
     assert list(await CascadeRetriever.open(scoped).categories({"category": "pricing"})) == ["faq"]
 
 
-async def test_C1_a_turn_tells_nothing_of_a_sensitive_section_that_is_wrong(knowledge):
+@pytest.mark.covers("C1")
+async def test_a_turn_tells_nothing_of_a_sensitive_section_that_is_wrong(knowledge):
     graph = turn_graph(settings(knowledge))
     asked = {"messages": [HumanMessage("What is the monthly rate?")]}
     await graph.ainvoke(asked)
@@ -351,7 +378,8 @@ async def test_C1_a_turn_tells_nothing_of_a_sensitive_section_that_is_wrong(know
     assert not any(word in str(turn) for word in ("boss_pay", "4711", str(knowledge)))
 
 
-def test_U6_settings_without_models_have_a_cascade_without_embeddings(knowledge):
+@pytest.mark.covers("U6")
+def test_settings_without_models_have_a_cascade_without_embeddings(knowledge):
     entry = {"type": "cascade", "name": "sales", "path": str(knowledge), "use_embeddings": True}
     for given in (
         load_settings({"sources": [{**entry, "stages": ["semantic"]}]}),
@@ -367,7 +395,8 @@ def test_U6_settings_without_models_have_a_cascade_without_embeddings(knowledge)
 # What comes from the rest of a configuration
 
 
-def test_I8_default_filters_of_the_configuration_hold_in_every_call(knowledge):
+@pytest.mark.covers("I8")
+def test_default_filters_of_the_configuration_hold_in_every_call(knowledge):
     given = settings(knowledge, intent={"default_filters": {"sales": {"category": "faq"}}})
     retriever = CascadeRetriever.open(given)
     assert keys(retriever.search("rate")) == ["support"]
@@ -377,21 +406,24 @@ def test_I8_default_filters_of_the_configuration_hold_in_every_call(knowledge):
     assert [result.source_id for result in found] == ["faq/support"]
 
 
-def test_R13_scope_filters_of_the_configuration_need_their_value(knowledge):
+@pytest.mark.covers("R13")
+def test_scope_filters_of_the_configuration_need_their_value(knowledge):
     given = settings(knowledge, retrieval={"scope_filters": {"sales": {"category": "context.desk"}}})
     with pytest.raises(ScopeMissing, match=r"context\.desk"):
         CascadeRetriever.open(given)
     assert keys(CascadeRetriever.open(given, scope={"desk": "faq"}).search("rate")) == ["support"]
 
 
-async def test_R13_scope_filters_hold_in_a_turn(knowledge):
+@pytest.mark.covers("R13")
+async def test_scope_filters_hold_in_a_turn(knowledge):
     graph = turn_graph(settings(knowledge, retrieval={"scope_filters": {"sales": {"category": "context.desk"}}}))
     question = {"messages": [HumanMessage("What is the monthly rate?")]}
     output = await graph.ainvoke(question, context={"scope": {"desk": "faq"}})
     assert {citation["source_id"] for citation in output["citations"]} == {"faq/support"}
 
 
-def test_C2_one_of_several_cascades_is_named(knowledge):
+@pytest.mark.covers("C2")
+def test_one_of_several_cascades_is_named(knowledge):
     entries = [{"type": "cascade", "name": name, "path": str(knowledge)} for name in ("one", "two")]
     given = load_settings({"sources": entries})
     assert CascadeRetriever.open(given, source="two").name == "two"
@@ -400,7 +432,8 @@ def test_C2_one_of_several_cascades_is_named(knowledge):
             CascadeRetriever.open(given, source=source)
 
 
-def test_C1_results_are_reranked_and_cut_by_the_threshold_of_the_reranker(knowledge):
+@pytest.mark.covers("C1")
+def test_results_are_reranked_and_cut_by_the_threshold_of_the_reranker(knowledge):
     def judge(query: str, results: Any) -> list[float]:
         return [
             0.9 if "hour" in result.content else 0.5 if "ten percent" in result.content else 0.2 for result in results
@@ -416,7 +449,8 @@ def test_C1_results_are_reranked_and_cut_by_the_threshold_of_the_reranker(knowle
     assert keys(few.search("what is the monthly rate?")) == ["monthly_rate"]
 
 
-async def test_fault_39_a_reranker_that_fails_leaves_the_order_and_is_told(knowledge):
+@pytest.mark.covers("fault 39")
+async def test_a_reranker_that_fails_leaves_the_order_and_is_told(knowledge):
     asked: list[str] = []
 
     def failing(query: str, results: Any) -> list[float]:
@@ -434,7 +468,8 @@ async def test_fault_39_a_reranker_that_fails_leaves_the_order_and_is_told(knowl
     assert asked == []
 
 
-def test_C2_a_prompt_of_the_users_own_shapes_the_text(knowledge, tmp_path):
+@pytest.mark.covers("C2")
+def test_a_prompt_of_the_users_own_shapes_the_text(knowledge, tmp_path):
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "cascade_facts.jinja2").write_text(
         "{% for section in sections %}{{ section.key }} {% endfor %}"

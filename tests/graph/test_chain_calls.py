@@ -62,7 +62,8 @@ async def run(number_of_sources: int, **limits: Any) -> tuple[dict[str, Any], Sc
     return await turn_graph(settings, sources=sources, chat_model=scripted).ainvoke(ask()), scripted
 
 
-async def test_v1_a_chains_calls_stand_in_the_record_between_queries_and_answer() -> None:
+@pytest.mark.covers("V1")
+async def test_a_chains_calls_stand_in_the_record_between_queries_and_answer() -> None:
     result, _ = await run(2)
     calls = result["provenance"]["models"]
     assert [call["role"] for call in calls] == ["queries", "judge", "judge", "answer"]
@@ -70,7 +71,8 @@ async def test_v1_a_chains_calls_stand_in_the_record_between_queries_and_answer(
     assert result["notes"] == []
 
 
-async def test_t9_chains_leave_the_turn_a_call_for_its_answer() -> None:
+@pytest.mark.covers("T9")
+async def test_chains_leave_the_turn_a_call_for_its_answer() -> None:
     result, scripted = await run(3, model_calls=4)
     assert len(scripted.calls) == 4
     assert [call["role"] for call in result["provenance"]["models"]] == ["queries", "judge", "judge", "answer"]
@@ -79,7 +81,8 @@ async def test_t9_chains_leave_the_turn_a_call_for_its_answer() -> None:
     assert "limits.model_calls" in note
 
 
-async def test_t9_every_turn_has_the_whole_allowance() -> None:
+@pytest.mark.covers("T9")
+async def test_every_turn_has_the_whole_allowance() -> None:
     settings = load_settings({"chains": {"query": {"reranker": "judge"}}, "limits": {"model_calls": 3}})
     scripted = model()
     graph = turn_graph(settings, sources=[JudgedSource("s", settings, scripted)], chat_model=scripted)
@@ -87,7 +90,8 @@ async def test_t9_every_turn_has_the_whole_allowance() -> None:
         assert (await graph.ainvoke(ask()))["notes"] == []
 
 
-async def test_t9_outside_a_turn_chains_are_not_bounded_and_failures_are_recorded() -> None:
+@pytest.mark.covers("T9")
+async def test_outside_a_turn_chains_are_not_bounded_and_failures_are_recorded() -> None:
     settings = load_settings({"chains": {"query": {"reranker": "judge"}}, "limits": {"model_calls": 0}})
     scripted = ScriptedChatModel(["1: 3", Reply(status=400)])
     reranker: Any = query_chains(settings, model=scripted).reranker

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from langchain_core.messages import HumanMessage, RemoveMessage
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
@@ -23,7 +24,8 @@ def held(messages: int) -> GrowingListChannel:
     return messages_channel().from_checkpoint(_DeltaSnapshot(conversation(messages)))
 
 
-async def test_L9_all_snapshots_of_a_long_conversation_together_are_below_twice_its_length() -> None:
+@pytest.mark.covers("L9")
+async def test_all_snapshots_of_a_long_conversation_together_are_below_twice_its_length() -> None:
     async with AsyncSqliteSaver.from_conn_string(":memory:") as saver:
         graph = StateGraph(TurnInput)
         graph.add_node("reply", lambda state: {"messages": [("ai", "yes")]})

@@ -39,16 +39,19 @@ async def _eight_turns_lose_nothing(saver: object) -> None:
     assert len(values["metadata"]["retrieval_provenance_history"]) == 8
 
 
-async def test_fault_75_eight_turns_at_once_on_one_thread_lose_nothing_in_memory() -> None:
+@pytest.mark.covers("fault 75")
+async def test_eight_turns_at_once_on_one_thread_lose_nothing_in_memory() -> None:
     await _eight_turns_lose_nothing(InMemorySaver())
 
 
-async def test_fault_75_eight_turns_at_once_on_one_thread_lose_nothing_in_sqlite(tmp_path: Path) -> None:
+@pytest.mark.covers("fault 75")
+async def test_eight_turns_at_once_on_one_thread_lose_nothing_in_sqlite(tmp_path: Path) -> None:
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
         await _eight_turns_lose_nothing(saver)
 
 
-def test_fault_75_synchronous_and_asynchronous_turns_take_turns_too() -> None:
+@pytest.mark.covers("fault 75")
+def test_synchronous_and_asynchronous_turns_take_turns_too() -> None:
     graph = build(InMemorySaver())
 
     async def both() -> None:
@@ -79,7 +82,8 @@ def test_a_turn_that_waits_too_long_for_its_thread_is_refused_and_writes_nothing
     in_virtual_time(turns())
 
 
-def test_fault_75_a_turn_that_gives_up_just_when_its_thread_is_handed_to_it_lets_the_next_one_in(monkeypatch) -> None:
+@pytest.mark.covers("fault 75")
+def test_a_turn_that_gives_up_just_when_its_thread_is_handed_to_it_lets_the_next_one_in(monkeypatch) -> None:
     saver = InMemorySaver()
     first, second, third = (thread_locks._enter(saver, "t") for _ in range(3))
     # In another thread, between the look of the one that leaves and its handing over.
@@ -91,7 +95,8 @@ def test_fault_75_a_turn_that_gives_up_just_when_its_thread_is_handed_to_it_lets
     assert third.done()
 
 
-async def test_fault_76_fifty_threads_at_once_do_not_mix() -> None:
+@pytest.mark.covers("fault 76")
+async def test_fifty_threads_at_once_do_not_mix() -> None:
     records = [{"id": str(n), "content": f"grant type secret{n}", "tenant": str(n)} for n in range(50)]
     schema = SourceSchema("docs", {"tenant": {"type": "string"}}, ["tenant"])
     template = 'text_queries: ["{{ message }}"]\nfilters: {docs: {tenant: "{{ metadata.tenant }}"}}\n'

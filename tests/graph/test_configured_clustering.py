@@ -20,7 +20,8 @@ def settings(*strategies):
     )
 
 
-async def test_p6_provider_and_model_of_a_step_are_the_ones_that_embed():
+@pytest.mark.covers("P6")
+async def test_provider_and_model_of_a_step_are_the_ones_that_embed():
     with openai_stub(embeddings=NgramEmbeddings(256)) as stub:
         own = {"method": "embedding", "provider": "openai", "model": "own-model", "base_url": stub.base_url,
                "api_key": "test", "check_embedding_ctx_length": False}  # fmt: skip
@@ -31,13 +32,15 @@ async def test_p6_provider_and_model_of_a_step_are_the_ones_that_embed():
     assert [one["labels"] for one in record["clusters"]] == [[1, 2]]
 
 
-def test_p6_an_embedding_model_that_cannot_be_built_is_refused_alone_and_hands_over_in_a_chain():
+@pytest.mark.covers("P6")
+def test_an_embedding_model_that_cannot_be_built_is_refused_alone_and_hands_over_in_a_chain():
     unknown = {"method": "embedding", "provider": "nowhere", "model": "m"}
     with pytest.raises(ConfigurationError, match=r"cluster_strategy.*nowhere"):
         configured_clustering(settings(unknown), None)
     assert [one.name for one in configured_clustering(settings(unknown, "tfidf"), None)] == ["embedding", "tfidf"]
 
 
-def test_p6_bad_options_of_the_model_are_an_error_also_in_a_chain():
+@pytest.mark.covers("P6")
+def test_bad_options_of_the_model_are_an_error_also_in_a_chain():
     with pytest.raises(ConfigurationError, match="batch_size"):
         configured_clustering(settings({"method": "embedding", "model": "openai:m", "batch_size": 0}, "tfidf"), None)

@@ -61,7 +61,8 @@ def test_the_knowledge_base_may_have_a_model_of_its_own() -> None:
     assert built(embeddings={**OPENAI, "provider": None, "model": "openai:small"}).name == "openai:small"  # type: ignore[union-attr]
 
 
-def test_fault_14_a_missing_key_names_the_variable_and_never_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.covers("fault 14")
+def test_a_missing_key_names_the_variable_and_never_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     message = refused(embeddings={"provider": "openai", "model": "small"})
     assert message.startswith("embeddings: ")

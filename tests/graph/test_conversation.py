@@ -28,6 +28,7 @@ def build(*, sources: list | None = None, reply: object = None, **settings: obje
 # Fast path
 
 
+@pytest.mark.covers("T6", "fault 7")
 @pytest.mark.parametrize(
     ("message", "begins"),
     [
@@ -41,7 +42,7 @@ def build(*, sources: list | None = None, reply: object = None, **settings: obje
         ("Большое спасибо", "Пожалуйста."),
     ],
 )
-async def test_T6_fault_07_small_talk_calls_no_model_and_no_source(message: str, begins: str) -> None:
+async def test_small_talk_calls_no_model_and_no_source(message: str, begins: str) -> None:
     source = FaultySource(docs())
     model = ScriptedChatModel("never")
     graph = turn_graph(load_settings({}), sources=[source], chat_model=model)
@@ -52,6 +53,7 @@ async def test_T6_fault_07_small_talk_calls_no_model_and_no_source(message: str,
     assert result["provenance"]["outcome"] == "chat"
 
 
+@pytest.mark.covers("T6")
 @pytest.mark.parametrize(
     "message",
     [
@@ -62,11 +64,12 @@ async def test_T6_fault_07_small_talk_calls_no_model_and_no_source(message: str,
         "Как дела с OAuth?",
     ],
 )
-async def test_T6_a_greeting_with_a_question_behind_it_retrieves(message: str) -> None:
+async def test_a_greeting_with_a_question_behind_it_retrieves(message: str) -> None:
     assert (await build().ainvoke(ask(message), thread()))["provenance"]["sources"]
 
 
-async def test_T6_the_greeting_is_configurable_and_answers_a_run_without_a_message() -> None:
+@pytest.mark.covers("T6")
+async def test_the_greeting_is_configurable_and_answers_a_run_without_a_message() -> None:
     template = "Welcome to {{ domain_context }}, {{ metadata.get('name', 'friend') }}."
     graph = build(greeting_template=template, intent={"domain_context": "pumps"})
     given = {"messages": [], "metadata": {"name": "Ada"}}
@@ -76,7 +79,8 @@ async def test_T6_the_greeting_is_configurable_and_answers_a_run_without_a_messa
         build(greeting_template="{{ nonsense }}")
 
 
-async def test_T6_it_can_be_turned_off() -> None:
+@pytest.mark.covers("T6")
+async def test_it_can_be_turned_off() -> None:
     graph = build(fast_path={"enabled": False})
     assert (await graph.ainvoke(ask("hello"), thread()))["provenance"]["sources"]
     english = build(fast_path={"languages": ["en"]})
@@ -86,7 +90,8 @@ async def test_T6_it_can_be_turned_off() -> None:
 # Follow-ups
 
 
-async def test_I11_a_follow_up_is_asked_alone_and_with_the_question_before_it() -> None:
+@pytest.mark.covers("I11")
+async def test_a_follow_up_is_asked_alone_and_with_the_question_before_it() -> None:
     graph = build()
     await graph.ainvoke(ask("How often is pump 17 serviced?"), thread())
     result = await graph.ainvoke(ask("And why is it?"), thread())
@@ -99,7 +104,8 @@ async def test_I11_a_follow_up_is_asked_alone_and_with_the_question_before_it() 
     assert whole["provenance"]["intent"]["text_queries"] == ["Which grant types does OAuth have?"]
 
 
-async def test_fault_06_I11_a_russian_follow_up_uses_the_history() -> None:
+@pytest.mark.covers("fault 6", "I11")
+async def test_a_russian_follow_up_uses_the_history() -> None:
     source = InMemorySource(["Насос 17 обслуживают каждые 90 дней.", "Отпуск длится 28 дней."], name="docs")
     graph = build(sources=[source])
     await graph.ainvoke(ask("Как часто обслуживают насос 17?"), thread())
@@ -109,7 +115,8 @@ async def test_fault_06_I11_a_russian_follow_up_uses_the_history() -> None:
     assert "Насос 17" in result["answer"]
 
 
-async def test_I11_it_can_be_turned_off_and_needs_an_earlier_question() -> None:
+@pytest.mark.covers("I11")
+async def test_it_can_be_turned_off_and_needs_an_earlier_question() -> None:
     graph = build(intent={"follow_ups": False})
     await graph.ainvoke(ask("How often is pump 17 serviced?"), thread())
     result = await graph.ainvoke(ask("And why is it?"), thread())
@@ -118,7 +125,8 @@ async def test_I11_it_can_be_turned_off_and_needs_an_earlier_question() -> None:
     assert first["provenance"]["intent"]["text_queries"] == ["And why is it?"]
 
 
-async def test_I1_the_query_model_is_told_the_conversation_and_its_lines_are_read_leniently() -> None:
+@pytest.mark.covers("I1")
+async def test_the_query_model_is_told_the_conversation_and_its_lines_are_read_leniently() -> None:
     query = ScriptedChatModel(
         '<think>hm</think>Here are the queries:\n1. "OAuth grant types"\n- pump maintenance\n3) c'
     )
@@ -139,7 +147,8 @@ async def test_I1_the_query_model_is_told_the_conversation_and_its_lines_are_rea
     assert [call["role"] for call in result["provenance"]["models"]] == ["queries", "answer"]
 
 
-async def test_I1_a_query_model_that_fails_leaves_the_message_and_a_note() -> None:
+@pytest.mark.covers("I1")
+async def test_a_query_model_that_fails_leaves_the_message_and_a_note() -> None:
     graph = turn_graph(
         load_settings({}), sources=[docs()], query_model=ScriptedChatModel(ValueError("no")), chat_model=None
     )
@@ -176,7 +185,8 @@ def tenants() -> InMemorySource:
 SCOPED = {"retrieval": {"scope_filters": {"docs": {"tenant": "context.tenant"}}, "score_threshold": 0.0, "top_k": 40}}
 
 
-async def test_R13_fault_60_two_tenants_at_once_never_see_each_other() -> None:
+@pytest.mark.covers("R13", "fault 60")
+async def test_two_tenants_at_once_never_see_each_other() -> None:
     template = 'text_queries: ["{{ message }}"]\nfilters: {docs: {tenant: "{{ metadata.tenant }}"}}\n'
     for intent in ({"mode": "static"}, {"mode": "template", "template": template}):
         graph = build(sources=[tenants()], intent=intent, **SCOPED)
@@ -193,7 +203,8 @@ async def test_R13_fault_60_two_tenants_at_once_never_see_each_other() -> None:
         await asyncio.gather(*(one(n, tenant) for n in range(10) for tenant in "ab"))
 
 
-async def test_R13_a_run_without_the_value_is_refused_and_the_thread_stays_usable() -> None:
+@pytest.mark.covers("R13")
+async def test_a_run_without_the_value_is_refused_and_the_thread_stays_usable() -> None:
     graph = build(sources=[tenants()], **SCOPED)
     with pytest.raises(ScopeMissing, match=r"context\.tenant"):
         await graph.ainvoke(ask("grant type"), thread())
@@ -201,7 +212,8 @@ async def test_R13_a_run_without_the_value_is_refused_and_the_thread_stays_usabl
     assert result["outcome"] == "answered"
 
 
-async def test_R13_I8_an_edited_state_does_not_get_around_the_filters() -> None:
+@pytest.mark.covers("R13", "I8")
+async def test_an_edited_state_does_not_get_around_the_filters() -> None:
     graph = build(sources=[tenants()], **SCOPED)
     context = Context(scope={"tenant": "a"})
     async for _ in graph.astream(ask("grant type"), thread(), context=context, interrupt_after=["resolve_intent"]):
@@ -214,6 +226,7 @@ async def test_R13_I8_an_edited_state_does_not_get_around_the_filters() -> None:
     assert {row["metadata"]["tenant"] for row in result["provenance"]["results"]} == {"a"}
 
 
+@pytest.mark.covers("R13")
 @pytest.mark.parametrize(
     ("filters", "says"),
     [
@@ -223,6 +236,6 @@ async def test_R13_I8_an_edited_state_does_not_get_around_the_filters() -> None:
         ({"notes": {"tenant": "context.tenant"}}, "declares no schema"),
     ],
 )
-def test_R13_a_scope_filter_that_could_not_hold_fails_at_build(filters: dict, says: str) -> None:
+def test_a_scope_filter_that_could_not_hold_fails_at_build(filters: dict, says: str) -> None:
     with pytest.raises(ConfigurationError, match=says):
         build(sources=[tenants(), notes()], retrieval={"scope_filters": filters})

@@ -32,7 +32,8 @@ async def graph(tmp_path):
     await source.close()
 
 
-async def test_r7_a_turn_answers_by_words_and_its_notes_and_provenance_tell_what_was_missing(graph):
+@pytest.mark.covers("R7")
+async def test_a_turn_answers_by_words_and_its_notes_and_provenance_tell_what_was_missing(graph):
     output = await graph.ainvoke({"messages": [HumanMessage("When is the refund paid?")]})
     assert output["outcome"] == "answered"
     [note] = output["notes"][:1]
@@ -42,11 +43,13 @@ async def test_r7_a_turn_answers_by_words_and_its_notes_and_provenance_tell_what
     assert told == {"part": "vectors", "reason": "no route to the embedding service"}
 
 
-async def test_r7_the_note_is_in_the_language_of_the_question(graph):
+@pytest.mark.covers("R7")
+async def test_the_note_is_in_the_language_of_the_question(graph):
     output = await graph.ainvoke({"messages": [HumanMessage("Когда выплачивается refund и как?")]})
     assert any("без векторов" in note for note in output["notes"])
 
 
-async def test_s8_nothing_found_without_the_vectors_is_unavailable(graph):
+@pytest.mark.covers("S8")
+async def test_nothing_found_without_the_vectors_is_unavailable(graph):
     output = await graph.ainvoke({"messages": [HumanMessage("What is a giraffe?")]})
     assert output["outcome"] == "unavailable"

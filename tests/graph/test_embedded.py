@@ -31,7 +31,8 @@ from groundgraph.testing import FaultySource, Reply
 # The state of the parent
 
 
-async def test_U4_the_private_state_of_a_turn_stays_out_of_a_parent_whose_channels_are_called_alike() -> None:
+@pytest.mark.covers("U4")
+async def test_the_private_state_of_a_turn_stays_out_of_a_parent_whose_channels_are_called_alike() -> None:
     class Crowded(Desk, total=False):
         turn: int
         draft: str
@@ -47,7 +48,8 @@ async def test_U4_the_private_state_of_a_turn_stays_out_of_a_parent_whose_channe
     assert result["messages"][-1].text == ANSWER
 
 
-async def test_U4_a_parent_takes_the_outputs_that_its_state_names_and_no_others() -> None:
+@pytest.mark.covers("U4")
+async def test_a_parent_takes_the_outputs_that_its_state_names_and_no_others() -> None:
     class Wanting(MessagesState):
         outcome: str
         citations: list[dict[str, Any]]
@@ -58,7 +60,8 @@ async def test_U4_a_parent_takes_the_outputs_that_its_state_names_and_no_others(
     assert (result["outcome"], [one["source_name"] for one in result["citations"]]) == ("answered", ["docs", "notes"])
 
 
-async def test_U4_a_parent_with_messages_and_metadata_has_a_conversation() -> None:
+@pytest.mark.covers("U4")
+async def test_a_parent_with_messages_and_metadata_has_a_conversation() -> None:
     inner = turn(["Four [1].", "Clients [1]."])
     parent = in_a_row(turn=inner).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
     await parent.ainvoke(ask(), thread())
@@ -67,7 +70,8 @@ async def test_U4_a_parent_with_messages_and_metadata_has_a_conversation() -> No
     assert len(result["metadata"]["retrieval_provenance_history"]) == 2
 
 
-async def test_U4_what_an_agent_did_behind_the_question_is_no_answer_to_it() -> None:
+@pytest.mark.covers("U4")
+async def test_what_an_agent_did_behind_the_question_is_no_answer_to_it() -> None:
     inner = turn()
     called = AIMessage("One moment.", tool_calls=[{"name": "clock", "args": {}, "id": "1", "type": "tool_call"}])
     given = [HumanMessage(QUESTION), called, ToolMessage("noon", tool_call_id="1")]
@@ -80,7 +84,8 @@ async def test_U4_what_an_agent_did_behind_the_question_is_no_answer_to_it() -> 
     ]
 
 
-async def test_U4_a_question_that_the_parent_keeps_beside_its_message_is_asked_once() -> None:
+@pytest.mark.covers("U4")
+async def test_a_question_that_the_parent_keeps_beside_its_message_is_asked_once() -> None:
     class Both(MessagesState):
         question: str
 
@@ -88,8 +93,9 @@ async def test_U4_a_question_that_the_parent_keeps_beside_its_message_is_asked_o
     assert [message.type for message in result["messages"]] == ["human", "ai"]
 
 
+@pytest.mark.covers("U4")
 @pytest.mark.parametrize("configurable", [None, {"language": "en"}])
-async def test_U4_a_call_inside_a_node_belongs_to_the_parent_whatever_it_configures(configurable: Any) -> None:
+async def test_a_call_inside_a_node_belongs_to_the_parent_whatever_it_configures(configurable: Any) -> None:
     inner = turn()
 
     async def call(state: Desk) -> Any:
@@ -103,8 +109,9 @@ async def test_U4_a_call_inside_a_node_belongs_to_the_parent_whatever_it_configu
     assert {space.split(":")[0] for space in saver.storage["t"]} == {"", "call"}
 
 
+@pytest.mark.covers("U4")
 @pytest.mark.parametrize(("keys", "given"), [(["messages"], {"messages"}), (["answer", "notes"], {"answer", "notes"})])
-async def test_U4_a_call_inside_a_node_that_wants_some_outputs_gets_these(keys: list[str], given: set[str]) -> None:
+async def test_a_call_inside_a_node_that_wants_some_outputs_gets_these(keys: list[str], given: set[str]) -> None:
     inner, seen = turn(), []
 
     async def call(state: Desk) -> Any:
@@ -118,8 +125,9 @@ async def test_U4_a_call_inside_a_node_that_wants_some_outputs_gets_these(keys: 
 # Bounds
 
 
+@pytest.mark.covers("T9")
 @pytest.mark.parametrize("limit", [2, None])
-async def test_T9_the_steps_of_a_turn_are_bounded_by_its_own_limit_and_not_by_the_parents(limit: int | None) -> None:
+async def test_the_steps_of_a_turn_are_bounded_by_its_own_limit_and_not_by_the_parents(limit: int | None) -> None:
     seen = []
 
     class Looking(FaultySource):
@@ -136,7 +144,8 @@ async def test_T9_the_steps_of_a_turn_are_bounded_by_its_own_limit_and_not_by_th
     assert seen == [50]
 
 
-async def test_fault_75_a_parents_saver_without_asynchronous_methods_is_an_error_that_says_what_to_do() -> None:
+@pytest.mark.covers("fault 75")
+async def test_a_parents_saver_without_asynchronous_methods_is_an_error_that_says_what_to_do() -> None:
     def run(**options: Any) -> Any:
         with SqliteSaver.from_conn_string(":memory:") as saver:
             return in_a_row(turn=turn(**options)).compile(checkpointer=saver).invoke(ask(), thread())
@@ -149,7 +158,8 @@ async def test_fault_75_a_parents_saver_without_asynchronous_methods_is_an_error
 # Streams
 
 
-async def test_fault_71_events_of_versions_2_and_3_have_the_tokens_of_a_parent_once() -> None:
+@pytest.mark.covers("fault 71")
+async def test_events_of_versions_2_and_3_have_the_tokens_of_a_parent_once() -> None:
     parent = in_a_row(turn=turn()).compile(checkpointer=InMemorySaver())
     events = [e async for e in parent.astream_events(ask(), thread("2"), version="v2")]
     assert "".join(e["data"]["chunk"].text for e in events if e["event"] == "on_chat_model_stream") == ANSWER
@@ -162,7 +172,8 @@ async def test_fault_71_events_of_versions_2_and_3_have_the_tokens_of_a_parent_o
     assert "".join(pieces) == ANSWER
 
 
-async def test_fault_71_a_parent_that_is_not_asynchronous_streams_the_tokens_once() -> None:
+@pytest.mark.covers("fault 71")
+async def test_a_parent_that_is_not_asynchronous_streams_the_tokens_once() -> None:
     parent = in_a_row(turn=turn()).compile(checkpointer=InMemorySaver())
 
     def run() -> list[Any]:
@@ -173,7 +184,8 @@ async def test_fault_71_a_parent_that_is_not_asynchronous_streams_the_tokens_onc
     assert {space[0].split(":")[0] for space, _ in items} == {"turn"}
 
 
-async def test_U4_the_stages_and_steps_of_a_turn_come_under_the_name_of_its_node() -> None:
+@pytest.mark.covers("U4")
+async def test_the_stages_and_steps_of_a_turn_come_under_the_name_of_its_node() -> None:
     parent = in_a_row(answer=turn()).compile(checkpointer=InMemorySaver())
     stages, steps = [], []
     async for space, mode, item in parent.astream(ask(), thread(), stream_mode=["custom", "updates"], subgraphs=True):
@@ -187,7 +199,8 @@ async def test_U4_the_stages_and_steps_of_a_turn_come_under_the_name_of_its_node
     assert steps[-1] == ([], "answer")
 
 
-async def test_U4_as_a_task_of_the_functional_api() -> None:
+@pytest.mark.covers("U4")
+async def test_as_a_task_of_the_functional_api() -> None:
     inner = turn()
 
     @task
@@ -223,8 +236,9 @@ async def sqlite() -> AsyncIterator[dict[str, Any]]:
         yield {"checkpointer": saver, "store": store}
 
 
+@pytest.mark.covers("fault 75", "U4")
 @pytest.mark.parametrize("way", SYNCHRONOUS)
-async def test_fault_75_U4_steps_of_a_parent_that_are_not_asynchronous_share_its_saver_and_store(
+async def test_steps_of_a_parent_that_are_not_asynchronous_share_its_saver_and_store(
     way: str, sqlite: dict[str, Any]
 ) -> None:
     inner = turn(None)
@@ -242,7 +256,8 @@ async def test_fault_75_U4_steps_of_a_parent_that_are_not_asynchronous_share_its
     assert {len(one["messages"]) for one in results} == {4}
 
 
-async def test_U4_a_step_that_would_wait_for_its_own_event_loop_is_refused(sqlite: dict[str, Any]) -> None:
+@pytest.mark.covers("U4")
+async def test_a_step_that_would_wait_for_its_own_event_loop_is_refused(sqlite: dict[str, Any]) -> None:
     inner = turn(None)
 
     async def call(_state: MessagesState) -> Any:
@@ -255,7 +270,8 @@ async def test_U4_a_step_that_would_wait_for_its_own_event_loop_is_refused(sqlit
 # Several turns
 
 
-async def test_U4_turns_in_parallel_branches_are_two_answers_with_a_record_each() -> None:
+@pytest.mark.covers("U4")
+async def test_turns_in_parallel_branches_are_two_answers_with_a_record_each() -> None:
     store = InMemoryStore()
     builder = StateGraph(Desk)
     builder.add_node("manual", turn("Manual [1].", sources=[docs()]))
@@ -272,7 +288,8 @@ async def test_U4_turns_in_parallel_branches_are_two_answers_with_a_record_each(
     }
 
 
-async def test_U4_one_turn_graph_called_twice_at_once_in_a_node_keeps_the_two_apart() -> None:
+@pytest.mark.covers("U4")
+async def test_one_turn_graph_called_twice_at_once_in_a_node_keeps_the_two_apart() -> None:
     inner, saver = turn(None), InMemorySaver()
 
     async def both(_state: Desk) -> Any:
@@ -285,7 +302,8 @@ async def test_U4_one_turn_graph_called_twice_at_once_in_a_node_keeps_the_two_ap
     assert len(saver.storage["t"]) == 3
 
 
-async def test_U4_a_turn_with_a_memory_of_its_own_remembers_what_the_parent_does_not_keep() -> None:
+@pytest.mark.covers("U4")
+async def test_a_turn_with_a_memory_of_its_own_remembers_what_the_parent_does_not_keep() -> None:
     inner = turn(["Four [1].", "Clients [1]."], checkpointer=True)
 
     async def call(state: MessagesState) -> Any:
@@ -300,7 +318,8 @@ async def test_U4_a_turn_with_a_memory_of_its_own_remembers_what_the_parent_does
     assert shown == [[], ["Four."], []]
 
 
-async def test_U4_a_call_that_names_a_thread_of_its_own_is_a_run_by_itself() -> None:
+@pytest.mark.covers("U4")
+async def test_a_call_that_names_a_thread_of_its_own_is_a_run_by_itself() -> None:
     own, parents = InMemorySaver(), InMemorySaver()
     inner = turn(["Four [1].", "Clients [1]."], checkpointer=own, store=InMemoryStore())
 
@@ -328,7 +347,8 @@ async def close_desk(_state: Desk) -> Any:
     return {"messages": [AIMessage("Anything else?")]}
 
 
-async def test_U4_a_replay_of_the_parent_runs_the_turn_again_with_the_same_prompt(saver: Any) -> None:
+@pytest.mark.covers("U4")
+async def test_a_replay_of_the_parent_runs_the_turn_again_with_the_same_prompt(saver: Any) -> None:
     inner = turn(["one [1].", "two [1].", "three [1]."])
     parent = in_a_row(turn=inner, close=close_desk).compile(checkpointer=saver, store=InMemoryStore())
     await parent.ainvoke(ask(), thread())
@@ -341,7 +361,8 @@ async def test_U4_a_replay_of_the_parent_runs_the_turn_again_with_the_same_promp
     assert len(asked_by(inner)) == 2, "the turn was over at that point"
 
 
-async def test_U4_the_steps_of_a_turn_stand_in_the_history_of_the_parents_thread(saver: Any) -> None:
+@pytest.mark.covers("U4")
+async def test_the_steps_of_a_turn_stand_in_the_history_of_the_parents_thread(saver: Any) -> None:
     parent = in_a_row(turn=turn()).compile(checkpointer=saver, store=InMemoryStore())
     await parent.ainvoke(ask(), thread())
     [before] = [point async for point in parent.aget_state_history(thread()) if point.next == ("turn",)]
@@ -354,7 +375,8 @@ async def test_U4_the_steps_of_a_turn_stand_in_the_history_of_the_parents_thread
     assert all(len(ref[0]) == 16 for ref in inside[3].values["ranking"]["refs"]), "evidence is referred to"
 
 
-async def test_U4_a_turn_that_stopped_inside_a_parent_is_edited_there_and_goes_on(saver: Any) -> None:
+@pytest.mark.covers("U4")
+async def test_a_turn_that_stopped_inside_a_parent_is_edited_there_and_goes_on(saver: Any) -> None:
     inner = turn([Reply("never", delay=30), "Clients [1]."])
     parent = in_a_row(turn=inner, close=close_desk).compile(checkpointer=saver, store=InMemoryStore())
     run = asyncio.create_task(parent.ainvoke(ask(), thread(), durability="sync"))
@@ -376,7 +398,8 @@ async def test_U4_a_turn_that_stopped_inside_a_parent_is_edited_there_and_goes_o
 # Interrupts
 
 
-async def test_U4_an_interrupt_of_the_parent_asks_nothing_of_the_turn_again() -> None:
+@pytest.mark.covers("U4")
+async def test_an_interrupt_of_the_parent_asks_nothing_of_the_turn_again() -> None:
     inner = turn()
 
     async def review(state: Desk) -> Any:
@@ -390,7 +413,8 @@ async def test_U4_an_interrupt_of_the_parent_asks_nothing_of_the_turn_again() ->
     assert len(asked_by(inner)) == 1
 
 
-async def test_U4_an_interrupt_of_the_turn_is_answered_at_the_parent() -> None:
+@pytest.mark.covers("U4")
+async def test_an_interrupt_of_the_turn_is_answered_at_the_parent() -> None:
     inner = turn("Bananas are yellow all year round [1].", settings={"human_review": {"support_below": 0.9}})
     parent = in_a_row(turn=inner).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
     stopped = await parent.ainvoke(ask(), thread())
@@ -418,7 +442,8 @@ def tenants() -> InMemorySource:
     return InMemorySource(rows, name="docs", schema=schema)
 
 
-async def test_U4_a_parent_hands_scope_and_choices_down_in_a_context_that_has_more() -> None:
+@pytest.mark.covers("U4")
+async def test_a_parent_hands_scope_and_choices_down_in_a_context_that_has_more() -> None:
     scoped = {"retrieval": {"scope_filters": {"docs": {"tenant": "context.tenant"}}}}
     inner = turn(None, sources=[tenants()], settings=scoped)
     parent = in_a_row(turn=inner, context_schema=AgentContext).compile(checkpointer=InMemorySaver())
@@ -430,7 +455,8 @@ async def test_U4_a_parent_hands_scope_and_choices_down_in_a_context_that_has_mo
         await parent.ainvoke(ask(), thread("none"), context=AgentContext())
 
 
-async def test_U4_session_metadata_of_the_parent_reaches_the_template_and_the_style_of_a_turn() -> None:
+@pytest.mark.covers("U4")
+async def test_session_metadata_of_the_parent_reaches_the_template_and_the_style_of_a_turn() -> None:
     template = "text_queries: ['{{ message }}']\nfilters: {docs: {tenant: '{{ metadata.customer }}'}}"
     settings = {"intent": {"mode": "template", "template": template}}
     parent = in_a_row(turn=turn("never", sources=[tenants()], settings=settings)).compile()
@@ -439,6 +465,7 @@ async def test_U4_session_metadata_of_the_parent_reaches_the_template_and_the_st
     assert "acme" not in result["messages"][-1].text
 
 
+@pytest.mark.covers("U4")
 @pytest.mark.parametrize(
     "forged",
     [
@@ -449,7 +476,7 @@ async def test_U4_session_metadata_of_the_parent_reaches_the_template_and_the_st
         {"retrieval_provenance": None},
     ],
 )
-async def test_U4_what_a_client_of_the_parent_puts_in_place_of_a_turns_metadata_breaks_no_thread(forged: Any) -> None:
+async def test_what_a_client_of_the_parent_puts_in_place_of_a_turns_metadata_breaks_no_thread(forged: Any) -> None:
     inner = turn(None, settings={"result_processing": {"rotation": "demote"}})
     parent = in_a_row(turn=inner).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
     for given in (ask(), {**ask("pump 17"), "metadata": {**forged, "customer": "a"}}, ask("and clients?")):
@@ -459,7 +486,8 @@ async def test_U4_what_a_client_of_the_parent_puts_in_place_of_a_turns_metadata_
     assert len(result["messages"]) == 6
 
 
-async def test_U4_metadata_of_the_parent_that_is_no_mapping_is_a_typed_error() -> None:
+@pytest.mark.covers("U4")
+async def test_metadata_of_the_parent_that_is_no_mapping_is_a_typed_error() -> None:
     class Odd(MessagesState):
         metadata: Any
 
@@ -470,7 +498,8 @@ async def test_U4_metadata_of_the_parent_that_is_no_mapping_is_a_typed_error() -
 # Records
 
 
-async def test_V2_the_record_of_a_turn_inside_a_parent_is_found_by_its_id() -> None:
+@pytest.mark.covers("V2")
+async def test_the_record_of_a_turn_inside_a_parent_is_found_by_its_id() -> None:
     store = InMemoryStore()
     inner = turn(store=store)
     parent = in_a_row(MessagesState, turn=inner).compile(checkpointer=InMemorySaver(), store=store)
@@ -502,8 +531,9 @@ async def all_ended() -> None:
             await asyncio.sleep(0.01)
 
 
+@pytest.mark.covers("fault 69")
 @pytest.mark.parametrize("deaf", [False, True])
-def test_fault_69_cancelling_the_parent_reaches_the_sources_within_a_second(deaf: bool) -> None:
+def test_cancelling_the_parent_reaches_the_sources_within_a_second(deaf: bool) -> None:
     slow = FaultySource(docs(), delay=30, swallow_cancellation=deaf)
     parent = in_a_row(turn=turn(sources=[slow, notes()])).compile(checkpointer=InMemorySaver())
 
@@ -523,7 +553,8 @@ def test_fault_69_cancelling_the_parent_reaches_the_sources_within_a_second(deaf
     assert in_virtual_time(use())[0] < 1
 
 
-def test_fault_69_a_client_that_leaves_the_stream_of_a_parent_cancels_the_sources() -> None:
+@pytest.mark.covers("fault 69")
+def test_a_client_that_leaves_the_stream_of_a_parent_cancels_the_sources() -> None:
     slow = FaultySource(docs(), delay=30)
     parent = in_a_row(turn=turn(sources=[slow])).compile()
 
@@ -538,7 +569,8 @@ def test_fault_69_a_client_that_leaves_the_stream_of_a_parent_cancels_the_source
     assert in_virtual_time(use())[0] < 1
 
 
-def test_fault_69_a_timeout_of_the_parents_node_cancels_the_sources() -> None:
+@pytest.mark.covers("fault 69")
+def test_a_timeout_of_the_parents_node_cancels_the_sources() -> None:
     slow = FaultySource(docs(), delay=30)
     builder = StateGraph(Desk)
     builder.add_node("turn", turn(sources=[slow]), timeout=0.3)
@@ -558,7 +590,8 @@ def test_fault_69_a_timeout_of_the_parents_node_cancels_the_sources() -> None:
     assert 0.299 <= took < 1.3
 
 
-def test_fault_69_a_branch_of_the_parent_that_fails_ends_the_sources_of_the_turn_beside_it() -> None:
+@pytest.mark.covers("fault 69")
+def test_a_branch_of_the_parent_that_fails_ends_the_sources_of_the_turn_beside_it() -> None:
     slow, broken = FaultySource(docs(), delay=30), [True]
 
     async def fail(_state: Desk) -> Any:
@@ -595,7 +628,8 @@ def test_fault_69_a_branch_of_the_parent_that_fails_ends_the_sources_of_the_turn
     assert result["metadata"]["retrieval_provenance"]["sources"] == {"docs": "ok", "notes": "ok"}
 
 
-def test_fault_69_a_run_that_is_cancelled_twice_leaves_no_source_asked() -> None:
+@pytest.mark.covers("fault 69")
+def test_a_run_that_is_cancelled_twice_leaves_no_source_asked() -> None:
     slow = FaultySource(docs(), delay=30)
     graph = turn(sources=[slow, notes()])
 

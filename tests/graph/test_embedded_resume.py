@@ -37,20 +37,23 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
-def test_fault_41_U4_the_parents_checkpoints_hold_the_steps_of_the_turn(told: dict[str, Any]) -> None:
+@pytest.mark.covers("fault 41", "U4")
+def test_the_parents_checkpoints_hold_the_steps_of_the_turn(told: dict[str, Any]) -> None:
     assert told["whole"]["spaces"] == ["", "", "", *["turn"] * 9, "", ""]
     assert [one["space"] for one in told["killed"]] == told["whole"]["spaces"]
     assert {one["signal"] for one in told["killed"]} == {9}
 
 
-def test_fault_41_U4_killed_anywhere_the_parent_ends_as_if_it_had_not_been(told: dict[str, Any]) -> None:
+@pytest.mark.covers("fault 41", "U4")
+def test_killed_anywhere_the_parent_ends_as_if_it_had_not_been(told: dict[str, Any]) -> None:
     whole = told["whole"]["result"]
     assert [text for _, text in whole["messages"]] == [QUESTION, ANSWER, "Anything else?"]
     assert (whole["outcome"], len(whole["citations"])) == ("answered", 2)
     assert [one["result"] for one in told["killed"]] == [whole] * 14
 
 
-def test_fault_42_U4_what_was_done_before_the_kill_is_not_done_again(told: dict[str, Any]) -> None:
+@pytest.mark.covers("fault 42", "U4")
+def test_what_was_done_before_the_kill_is_not_done_again(told: dict[str, Any]) -> None:
     for killed in told["killed"]:
         assert killed["steps"] == ["prepare", "close"]
         assert killed["queries"] == ["docs", "notes"]
@@ -77,8 +80,9 @@ class Breaking(InMemorySaver):
         return self
 
 
+@pytest.mark.covers("fault 42")
 @pytest.mark.parametrize(("stored", "by_events"), [(True, False), (False, False), (True, True)])
-async def test_fault_42_a_turn_that_was_over_gives_its_parent_the_outputs_of_this_question(
+async def test_a_turn_that_was_over_gives_its_parent_the_outputs_of_this_question(
     stored: bool, by_events: bool
 ) -> None:
     class Wanting(MessagesState):
@@ -106,7 +110,8 @@ async def test_fault_42_a_turn_that_was_over_gives_its_parent_the_outputs_of_thi
     assert len(result["citations"]) == (2 if stored else 0)
 
 
-async def test_fault_42_a_retrieval_that_was_over_is_run_again_for_its_parent() -> None:
+@pytest.mark.covers("fault 42")
+async def test_a_retrieval_that_was_over_is_run_again_for_its_parent() -> None:
     class Wanting(MessagesState):
         context: str
         outcome: str

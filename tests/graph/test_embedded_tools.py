@@ -45,14 +45,16 @@ def tool_messages(result: dict[str, Any]) -> list[ToolMessage]:
     return [message for message in result["messages"] if isinstance(message, ToolMessage)]
 
 
-async def test_fault_71_an_agent_streams_the_tokens_of_its_tools_turn_and_its_own_once() -> None:
+@pytest.mark.covers("fault 71")
+async def test_an_agent_streams_the_tokens_of_its_tools_turn_and_its_own_once() -> None:
     larger = agent([asking(QUESTION), "As the manual says."], turn_tool(turn()))
     text = await streamed(larger, ask(), thread())
     # The message of a tool is a part of the stream too.
     assert text == {("tools",): ANSWER, (): ANSWER + "As the manual says."}
 
 
-async def test_T8_the_queries_that_a_model_writes_for_a_retrieval_are_not_in_the_agents_stream() -> None:
+@pytest.mark.covers("T8")
+async def test_the_queries_that_a_model_writes_for_a_retrieval_are_not_in_the_agents_stream() -> None:
     query_model = ScriptedChatModel('{"text_queries": ["grant types"]}')
     inner = turn_graph(load_settings({}), sources=[docs()], query_model=query_model)
     larger = agent([asking(QUESTION, name="search_knowledge"), "Done."], retrieval_tool(inner))
@@ -62,7 +64,8 @@ async def test_T8_the_queries_that_a_model_writes_for_a_retrieval_are_not_in_the
     assert "text_queries" not in text[()]
 
 
-async def test_U4_the_model_of_an_agent_gets_the_checked_answer_and_the_program_its_citations() -> None:
+@pytest.mark.covers("U4")
+async def test_the_model_of_an_agent_gets_the_checked_answer_and_the_program_its_citations() -> None:
     inner = turn("Four types [1]. Pumps too [7].")
     larger = agent([asking(QUESTION), "Done."], turn_tool(inner))
     [message] = tool_messages(await larger.ainvoke(ask(), thread()))
@@ -72,7 +75,8 @@ async def test_U4_the_model_of_an_agent_gets_the_checked_answer_and_the_program_
     assert (message.artifact["outcome"], message.artifact["citations"][0]["source_id"]) == ("answered", "oauth")
 
 
-async def test_V2_the_record_of_a_turn_that_ran_as_a_tool_is_in_the_store_under_the_id_that_it_gave() -> None:
+@pytest.mark.covers("V2")
+async def test_the_record_of_a_turn_that_ran_as_a_tool_is_in_the_store_under_the_id_that_it_gave() -> None:
     store = InMemoryStore()
     inner = turn(store=store)
     [message] = tool_messages(
@@ -81,7 +85,8 @@ async def test_V2_the_record_of_a_turn_that_ran_as_a_tool_is_in_the_store_under_
     assert (await load_provenance(inner, "t", message.artifact["turn_id"]))["answer"] == ANSWER
 
 
-async def test_U4_tools_that_a_model_calls_at_once_do_not_mix_their_evidence() -> None:
+@pytest.mark.covers("U4")
+async def test_tools_that_a_model_calls_at_once_do_not_mix_their_evidence() -> None:
     inner = turn(None)
     replies = [asking(QUESTION, "How often is pump 17 serviced?"), "Done."]
     messages = tool_messages(await agent(replies, turn_tool(inner)).ainvoke(ask(), thread()))
@@ -94,8 +99,9 @@ async def test_U4_tools_that_a_model_calls_at_once_do_not_mix_their_evidence() -
     assert ["every 90 days" in message.text for message in messages] == [False, True]
 
 
+@pytest.mark.covers("U4")
 @pytest.mark.parametrize(("checkpointer", "spaces", "remembers"), [(None, 2, 0), (False, 0, 0), (True, 1, 1)])
-async def test_U4_what_a_tools_turn_keeps_is_decided_by_its_checkpointer(
+async def test_what_a_tools_turn_keeps_is_decided_by_its_checkpointer(
     checkpointer: Any, spaces: int, remembers: int
 ) -> None:
     inner, saver = turn(["Four [1].", "Clients [1]."], checkpointer=checkpointer), InMemorySaver()
@@ -107,14 +113,16 @@ async def test_U4_what_a_tools_turn_keeps_is_decided_by_its_checkpointer(
     assert [message.type for message in asked_by(inner)[1].messages].count("ai") == remembers
 
 
-async def test_U4_sync_agents_and_calls_without_an_agent_work_too() -> None:
+@pytest.mark.covers("U4")
+async def test_sync_agents_and_calls_without_an_agent_work_too() -> None:
     larger = agent([asking(QUESTION), "Done."], turn_tool(turn()))
     result = await asyncio.to_thread(larger.invoke, ask(), thread())
     assert [message.text for message in tool_messages(result)] == [ANSWER]
     assert await turn_tool(turn()).ainvoke({"question": QUESTION}) == ANSWER
 
 
-async def test_T8_the_model_cannot_change_what_a_tool_may_see() -> None:
+@pytest.mark.covers("T8")
+async def test_the_model_cannot_change_what_a_tool_may_see() -> None:
     tool = turn_tool(turn(None), context=Context(sources=["notes"]))
     assert set(tool.args) == {"question"}
     call = {"type": "tool_call", "id": "1", "name": tool.name, "args": {"question": QUESTION, "sources": ["docs"]}}
@@ -122,7 +130,8 @@ async def test_T8_the_model_cannot_change_what_a_tool_may_see() -> None:
     assert {one["source_name"] for one in message.artifact["citations"]} == {"notes"}
 
 
-async def test_T8_a_run_of_the_agent_hands_its_choices_to_its_tools() -> None:
+@pytest.mark.covers("T8")
+async def test_a_run_of_the_agent_hands_its_choices_to_its_tools() -> None:
     inner = turn(None)
     tools = ToolNode([turn_tool(inner), retrieval_tool(inner)])
     larger = in_a_row(MessagesState, context_schema=Context, tools=tools).compile()
@@ -132,19 +141,22 @@ async def test_T8_a_run_of_the_agent_hands_its_choices_to_its_tools() -> None:
     assert {row["source_name"] for row in found.artifact} == {"notes"}
 
 
-def test_U4_a_tool_can_be_made_of_settings() -> None:
+@pytest.mark.covers("U4")
+def test_a_tool_can_be_made_of_settings() -> None:
     settings = load_settings({"sources": [{"type": "memory", "name": "pumps", "records": ["Pump 17 leaks."]}]})
     assert "Pump 17 leaks." in turn_tool(settings, name="pumps").invoke({"question": "Which pump leaks?"})
 
 
-def test_U4_a_graph_that_a_tool_cannot_run_is_refused() -> None:
+@pytest.mark.covers("U4")
+def test_a_graph_that_a_tool_cannot_run_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="retrieval_tool"):
         turn_tool(retrieval_graph(load_settings({}), sources=[docs()]))
     with pytest.raises(ConfigurationError, match="without one"):
         turn_tool(turn(checkpointer=InMemorySaver()))
 
 
-async def test_U4_a_context_is_retrieved_inside_a_node_and_touches_no_thread() -> None:
+@pytest.mark.covers("U4")
+async def test_a_context_is_retrieved_inside_a_node_and_touches_no_thread() -> None:
     inner, saver = turn(), InMemorySaver()
 
     async def ground(state: MessagesState) -> Any:
@@ -158,8 +170,9 @@ async def test_U4_a_context_is_retrieved_inside_a_node_and_touches_no_thread() -
     assert asked_by(inner) == []
 
 
+@pytest.mark.covers("fault 69")
 @pytest.mark.parametrize("make", [turn_tool, retrieval_tool])
-def test_fault_69_cancelling_an_agent_reaches_the_sources_of_its_tool(make: Any) -> None:
+def test_cancelling_an_agent_reaches_the_sources_of_its_tool(make: Any) -> None:
     slow = FaultySource(docs(), delay=30)
     tool = make(turn(sources=[slow, notes()]))
     asker = agent([asking(QUESTION, name=tool.name)], tool)

@@ -27,7 +27,8 @@ def ids(output: dict) -> set[str]:
     return {row["source_id"] for row in output["provenance"]["results_by_source"].get("incidents", [])}
 
 
-async def test_i2_r2_critical_incidents_after_march_sets_a_bound_filter_on_the_source_that_has_the_fields():
+@pytest.mark.covers("I2", "R2")
+async def test_critical_incidents_after_march_sets_a_bound_filter_on_the_source_that_has_the_fields():
     output = await turn(MESSAGE, extraction(filters=CRITICAL))
     intent = output["provenance"]["intent"]
     assert intent["mode"] == "extract"
@@ -42,7 +43,8 @@ async def test_i2_r2_critical_incidents_after_march_sets_a_bound_filter_on_the_s
     assert (call["role"], call["estimated"]) == ("extract_intent", False)
 
 
-async def test_i2_a_year_that_nobody_said_is_that_of_the_turn_and_no_prompt_holds_a_clock():
+@pytest.mark.covers("I2")
+async def test_a_year_that_nobody_said_is_that_of_the_turn_and_no_prompt_holds_a_clock():
     graph, model = build(extraction(filters={"incidents": {"date": {"gte": "2019-03-01"}}}))
     output = await graph.ainvoke({"messages": [("user", "incidents since March")]})
     found = output["provenance"]["intent"]["filters"]["incidents"]["date"]["gte"]
@@ -51,7 +53,8 @@ async def test_i2_a_year_that_nobody_said_is_that_of_the_turn_and_no_prompt_hold
     assert found[:4] not in model.calls[0].text.replace("2026-03", "")
 
 
-async def test_fault_17_an_unreadable_reply_is_repaired_once():
+@pytest.mark.covers("fault 17")
+async def test_an_unreadable_reply_is_repaired_once():
     graph, model = build(["I would search for incidents.", extraction(scope="broad")])
     output = await graph.ainvoke({"messages": [("user", "an overview of incidents")]})
     intent = output["provenance"]["intent"]
@@ -64,17 +67,19 @@ async def test_fault_17_an_unreadable_reply_is_repaired_once():
     ]
 
 
-async def test_fault_17_a_reply_without_queries_is_told_so():
+@pytest.mark.covers("fault 17")
+async def test_a_reply_without_queries_is_told_so():
     graph, model = build(['{"scope": "broad"}', extraction()])
     await graph.ainvoke({"messages": [("user", "incidents")]})
     assert 'holds no "text_queries"' in model.calls[1].messages[-1].text
 
 
+@pytest.mark.covers("fault 17")
 @pytest.mark.parametrize(
     "replies",
     [["no", "no"], ["{}", "[1]"], [Reply(status=400)], [Reply("", refusal="I may not.")], ["no", Reply(status=401)]],
 )
-async def test_fault_17_what_cannot_be_repaired_leaves_the_message_as_the_only_query(replies):
+async def test_what_cannot_be_repaired_leaves_the_message_as_the_only_query(replies):
     output = await turn("database incident outage?", replies, scope="broad")
     intent = output["provenance"]["intent"]
     assert intent["mode"] == "message"
@@ -86,25 +91,29 @@ async def test_fault_17_what_cannot_be_repaired_leaves_the_message_as_the_only_q
     assert len(output["provenance"]["models"]) == len(replies)
 
 
-async def test_t9_no_extraction_is_asked_for_when_no_call_is_left():
+@pytest.mark.covers("T9")
+async def test_no_extraction_is_asked_for_when_no_call_is_left():
     output = await turn(MESSAGE, extraction(), settings={"limits": {"model_calls": 0}})
     assert output["provenance"]["intent"]["mode"] == "message"
     assert output["provenance"]["models"] == []
 
 
-async def test_t9_a_repair_counts_as_a_call():
+@pytest.mark.covers("T9")
+async def test_a_repair_counts_as_a_call():
     output = await turn(MESSAGE, ["no", extraction()], settings={"limits": {"model_calls": 1}})
     assert output["provenance"]["intent"]["mode"] == "message"
     assert len(output["provenance"]["models"]) == 1
 
 
-async def test_fault_18_fences_and_prose_are_read():
+@pytest.mark.covers("fault 18")
+async def test_fences_and_prose_are_read():
     output = await turn(MESSAGE, f"Here:\n```json\n{extraction(filters=CRITICAL)}\n```\nGood luck!")
     assert ids(output) == {"a"}
     assert len(output["provenance"]["models"]) == 1
 
 
-async def test_fault_25_other_keys_fields_and_values_are_dropped_and_recorded():
+@pytest.mark.covers("fault 25")
+async def test_other_keys_fields_and_values_are_dropped_and_recorded():
     filters = {
         "incidents": {"severity": "blocker", "colour": "red", "owner": "Maria"},
         "manuals": {"page": 3},
@@ -130,7 +139,8 @@ async def test_fault_25_other_keys_fields_and_values_are_dropped_and_recorded():
     assert "'blocker' is not an allowed value" in intent["issues"][0]
 
 
-async def test_r2_a_source_that_this_run_does_not_search_is_neither_offered_nor_filtered():
+@pytest.mark.covers("R2")
+async def test_a_source_that_this_run_does_not_search_is_neither_offered_nor_filtered():
     graph, model = build(extraction(filters=CRITICAL))
     output = await graph.ainvoke({"messages": [("user", MESSAGE)]}, context=Context(sources=["manuals"]))
     assert output["provenance"]["intent"]["filters"] == {}
@@ -138,7 +148,8 @@ async def test_r2_a_source_that_this_run_does_not_search_is_neither_offered_nor_
     assert '"severity"' not in model.calls[0].text
 
 
-async def test_r2_a_source_with_a_required_field_is_searched_when_the_extraction_sets_it():
+@pytest.mark.covers("R2")
+async def test_a_source_with_a_required_field_is_searched_when_the_extraction_sets_it():
     schema = SourceSchema("incidents", {"severity": {"enum": ["critical"]}}, ["severity"])
     source = InMemorySource([{"content": QUERY, "severity": "critical"}], name="incidents", schema=schema)
     for message, status in (("critical incidents", "ok"), ("incidents", "skipped")):
@@ -148,7 +159,8 @@ async def test_r2_a_source_with_a_required_field_is_searched_when_the_extraction
         assert output["provenance"]["sources"]["incidents"]["status"] == status
 
 
-async def test_i3_scope_by_cues_style_and_filters_by_words():
+@pytest.mark.covers("I3")
+async def test_scope_by_cues_style_and_filters_by_words():
     values = {"scope": "broad", "output_style": "structured", "filters": {"incidents": {"severity": "critical"}}}
     intent = (await turn("What happened?", extraction(**values)))["provenance"]["intent"]
     assert (intent["scope"], intent["output_style"], intent["filters"]) == ("focused", None, {})
@@ -159,13 +171,15 @@ async def test_i3_scope_by_cues_style_and_filters_by_words():
     assert intent["filters"] == {"incidents": {"severity": "critical"}}
 
 
-async def test_i3_russian_words_support_a_scope_and_a_style():
+@pytest.mark.covers("I3")
+async def test_russian_words_support_a_scope_and_a_style():
     reply = extraction(scope="broad", output_style="structured")
     intent = (await turn("Сделай обзор инцидентов и покажи источники", reply))["provenance"]["intent"]
     assert (intent["scope"], intent["output_style"]) == ("broad", "structured")
 
 
-async def test_i2_the_messages_of_an_earlier_turn_support_no_value():
+@pytest.mark.covers("I2")
+async def test_the_messages_of_an_earlier_turn_support_no_value():
     graph, _ = build([extraction(), extraction(filters=CRITICAL)])
     earlier = [("user", "critical incidents after March"), ("assistant", "One."), ("user", "Who mended them?")]
     output = await graph.ainvoke({"messages": earlier})
@@ -173,7 +187,8 @@ async def test_i2_the_messages_of_an_earlier_turn_support_no_value():
     assert output["provenance"]["intent"]["filters"] == {}
 
 
-async def test_i2_over_the_wire_the_provider_is_asked_for_structured_output():
+@pytest.mark.covers("I2")
+async def test_over_the_wire_the_provider_is_asked_for_structured_output():
     with openai_stub(rules=[Rule("search request", extraction(filters=CRITICAL))]) as stub:
         config = {"provider": "openai", "model": "m", "base_url": stub.base_url, "api_key": "k", "temperature": 0.25}
         settings = load_settings({"intent": {"extraction_config": config}, "retrieval": {"score_threshold": 0}})
@@ -184,7 +199,8 @@ async def test_i2_over_the_wire_the_provider_is_asked_for_structured_output():
     assert (request.body["model"], request.body["temperature"]) == ("m", 0.25)
 
 
-async def test_i9_three_models_do_three_things():
+@pytest.mark.covers("I9")
+async def test_three_models_do_three_things():
     main, query = ScriptedChatModel("It was an outage [1]."), ScriptedChatModel("unused")
     extractor = ScriptedChatModel(extraction())
     models = {"chat_model": main, "query_model": query, "extractor": extractor}
@@ -194,7 +210,8 @@ async def test_i9_three_models_do_three_things():
     assert [len(model.calls) for model in (main, query, extractor)] == [1, 0, 1]
 
 
-async def test_i9_think_blocks_are_in_no_reply():
+@pytest.mark.covers("I9")
+async def test_think_blocks_are_in_no_reply():
     main = ScriptedChatModel("<think>secret</think>It was an outage [1].")
     extractor = ScriptedChatModel(f"<think>secret</think>{extraction()}")
     graph = turn_graph(load_settings({}), sources=[incidents()], chat_model=main, extractor=extractor)
@@ -202,7 +219,8 @@ async def test_i9_think_blocks_are_in_no_reply():
     assert "secret" not in json.dumps(output["provenance"]) + output["answer"]
 
 
-def test_i9_a_model_without_a_switch_is_left_as_it_is():
+@pytest.mark.covers("I9")
+def test_a_model_without_a_switch_is_left_as_it_is():
     assert without_thinking(ScriptedChatModel("x")) is None
     assert without_thinking(None) is None
 
@@ -229,8 +247,9 @@ async def test_u_the_harness_scripts_an_extractor():
 # A thousand replies
 
 
+@pytest.mark.covers("I2")
 @pytest.mark.slow
-async def test_i2_a_thousand_generated_replies_never_break_a_turn_nor_set_a_filter_that_no_source_declares():
+async def test_a_thousand_generated_replies_never_break_a_turn_nor_set_a_filter_that_no_source_declares():
     random = Random(7)
     extractor = ScriptedChatModel(default=lambda prompt: model_reply(random))
     settings = {
@@ -270,8 +289,9 @@ async def test_i2_a_thousand_generated_replies_never_break_a_turn_nor_set_a_filt
 STYLES = (None, "conversational", "structured", "hybrid")
 
 
+@pytest.mark.covers("S2")
 @pytest.mark.parametrize("extracted", STYLES)
-async def test_s2_the_style_cascade_cell_by_cell(extracted):
+async def test_the_style_cascade_cell_by_cell(extracted):
     """This turn's extracted style, the session's, the run's, the configured one, the legacy mode, conversational."""
     reply = extraction(output_style=extracted) if extracted else extraction()
     for configured, mode in itertools.product(STYLES, (None, "llm", "template")):
@@ -288,10 +308,11 @@ async def test_s2_the_style_cascade_cell_by_cell(extracted):
             assert output["provenance"]["style"]["asked"] == expected, (session, run, configured, mode)
 
 
+@pytest.mark.covers("I8")
 @pytest.mark.parametrize("mode", ["static", "template", "extract"])
 @pytest.mark.parametrize("held", [None, "default", "scope"])
 @pytest.mark.parametrize("proposed", [None, "critical", "minor"])
-async def test_i8_the_filter_table_cell_by_cell(mode, held, proposed):
+async def test_the_filter_table_cell_by_cell(mode, held, proposed):
     """A default or scope filter wins in every mode; without one the proposed filter holds."""
     filters = {"incidents": {"severity": proposed}} if proposed else {}
     intent = {
@@ -317,6 +338,7 @@ async def test_i8_the_filter_table_cell_by_cell(mode, held, proposed):
 # What is refused
 
 
+@pytest.mark.covers("U6")
 @pytest.mark.parametrize(
     ("intent", "message"),
     [
@@ -328,23 +350,26 @@ async def test_i8_the_filter_table_cell_by_cell(mode, held, proposed):
         ({"extraction_config": {"provider": "opnai", "model": "m"}}, "Did you mean 'openai'"),
     ],
 )
-def test_u6_a_key_that_would_have_no_effect_is_refused_at_build(intent, message):
+def test_a_key_that_would_have_no_effect_is_refused_at_build(intent, message):
     with pytest.raises(ConfigurationError, match=message):
         turn_graph(load_settings({"intent": intent}), sources=[incidents()])
 
 
-def test_u6_an_extractor_that_cannot_be_called_is_refused_at_build():
+@pytest.mark.covers("U6")
+def test_an_extractor_that_cannot_be_called_is_refused_at_build():
     with pytest.raises(ConfigurationError, match="extractor: takes a chat model, a Runnable or a function"):
         configured_extractor(load_settings({}), {}, 7)  # type: ignore[arg-type]
 
 
-def test_i3_a_wrong_annotation_of_a_source_is_refused_at_build():
+@pytest.mark.covers("I3")
+def test_a_wrong_annotation_of_a_source_is_refused_at_build():
     schemas = {"s": SourceSchema("s", {"f": {"x-extraction": {"grounding": "no"}}})}
     with pytest.raises(ConfigurationError, match=r"s\.f\.x-extraction\.grounding"):
         configured_extractor(load_settings({}), schemas)
 
 
-def test_fault_14_the_extraction_model_without_a_key_names_the_variable(monkeypatch):
+@pytest.mark.covers("fault 14")
+def test_the_extraction_model_without_a_key_names_the_variable(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     intent = {"extraction_config": {"provider": "openai", "model": "gpt-5-mini"}}
     with pytest.raises(ConfigurationError, match="GROUNDGRAPH_INTENT__EXTRACTION_CONFIG__API_KEY"):

@@ -35,8 +35,9 @@ def conversation(text: str, whole: bool) -> list[HumanMessage | AIMessage]:
     return messages
 
 
+@pytest.mark.covers("I11")
 @pytest.mark.slow
-async def test_I11_the_rule_is_never_below_the_last_turn_alone(tmp_path: Path, data: Path) -> None:
+async def test_the_rule_is_never_below_the_last_turn_alone(tmp_path: Path, data: Path) -> None:
     folder = data / "mtrag_pool"
     path = tmp_path / "kb.sqlite"
     passages = (Document(row["_id"], f"{row['title']} {row['text']}") for row in rows(folder / "corpus.jsonl"))

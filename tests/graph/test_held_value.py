@@ -21,7 +21,8 @@ def written(spec: HeldValue[Any], value: Any) -> HeldValue[Any]:
     return channel
 
 
-def test_U3_a_checkpoint_holds_a_name_and_the_graph_the_value() -> None:
+@pytest.mark.covers("U3")
+def test_a_checkpoint_holds_a_name_and_the_graph_the_value() -> None:
     spec: HeldValue[Any] = HeldValue(list)
     value = ["a text"]
     name = written(spec, value).checkpoint()
@@ -33,14 +34,16 @@ def test_U3_a_checkpoint_holds_a_name_and_the_graph_the_value() -> None:
     assert not spec.from_checkpoint(value).is_available()
 
 
-def test_U3_only_the_latest_values_are_held() -> None:
+@pytest.mark.covers("U3")
+def test_only_the_latest_values_are_held() -> None:
     spec: HeldValue[Any] = HeldValue(list)
     names = [written(spec, [n]).checkpoint() for n in range(HELD_VALUES + 3)]
     held = [spec.from_checkpoint(name).is_available() for name in names]
     assert held == [False] * 3 + [True] * HELD_VALUES
 
 
-def test_U3_a_value_that_is_written_anew_gets_a_new_name() -> None:
+@pytest.mark.covers("U3")
+def test_a_value_that_is_written_anew_gets_a_new_name() -> None:
     channel = written(HeldValue(list), [1])
     first = channel.checkpoint()
     assert channel.copy().checkpoint() == first
@@ -55,7 +58,8 @@ def settings_in(folder: Path, count: int) -> Any:
     return load_settings({"knowledge_base": {"path": folder / "docs", "file": folder / "kb.sqlite"}})
 
 
-async def test_U3_an_ingest_is_stepped_through_and_ends(tmp_path: Path) -> None:
+@pytest.mark.covers("U3")
+async def test_an_ingest_is_stepped_through_and_ends(tmp_path: Path) -> None:
     graph = ingest_graph(settings_in(tmp_path, 3), checkpointer=InMemorySaver())
     thread = {"configurable": {"thread_id": "t"}}
     await graph.ainvoke({}, thread, interrupt_before="*")
@@ -67,8 +71,9 @@ async def test_U3_an_ingest_is_stepped_through_and_ends(tmp_path: Path) -> None:
     assert (await graph.aget_state(thread)).values["report"]["written"] == 3
 
 
+@pytest.mark.covers("U3")
 @pytest.mark.parametrize("step", STEPS[1:])
-async def test_U3_an_ingest_that_stopped_before_a_step_does_no_step_twice(tmp_path: Path, step: str) -> None:
+async def test_an_ingest_that_stopped_before_a_step_does_no_step_twice(tmp_path: Path, step: str) -> None:
     graph = ingest_graph(settings_in(tmp_path, 2), checkpointer=InMemorySaver())
     thread = {"configurable": {"thread_id": "t"}}
     first = [name async for update in graph.astream({}, thread, interrupt_before=[step], stream_mode="updates")

@@ -33,8 +33,9 @@ async def steps(graph: Any, metadata: dict[str, Any] | None) -> list[str]:
     return [state.metadata["source"] async for state in graph.aget_state_history(thread(), filter=metadata)]
 
 
+@pytest.mark.covers("fault 67")
 @pytest.mark.parametrize("opened", [sqlite_graph, memory_graph])
-async def test_fault_67_a_history_is_filtered_by_known_names_only(opened, tmp_path: Path) -> None:
+async def test_a_history_is_filtered_by_known_names_only(opened, tmp_path: Path) -> None:
     async with opened(tmp_path) as graph:
         await graph.ainvoke(ask(), thread())
         everything = await steps(graph, None)
@@ -44,7 +45,8 @@ async def test_fault_67_a_history_is_filtered_by_known_names_only(opened, tmp_pa
                 await steps(graph, {name: "loop"})
 
 
-def test_fault_67_a_history_that_is_read_without_a_loop_is_filtered_too() -> None:
+@pytest.mark.covers("fault 67")
+def test_a_history_that_is_read_without_a_loop_is_filtered_too() -> None:
     graph = turn_graph(load_settings(STRUCTURED), sources=[docs()], checkpointer=InMemorySaver())
     graph.invoke(ask(), thread())
     assert list(graph.get_state_history(thread(), filter={"source": "loop"}))

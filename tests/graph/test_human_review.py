@@ -41,20 +41,23 @@ async def decide(graph: TurnRunner, **decision: Any) -> dict[str, Any]:
     return result
 
 
-async def test_U3_without_the_setting_nobody_is_asked() -> None:
+@pytest.mark.covers("U3")
+async def test_without_the_setting_nobody_is_asked() -> None:
     graph = build(human_review={})
     assert "review_answer" not in graph.nodes
     assert (await graph.ainvoke(ask(), thread()))["answer"] == WEAK
 
 
-async def test_U3_an_answer_with_enough_support_goes_out() -> None:
+@pytest.mark.covers("U3")
+async def test_an_answer_with_enough_support_goes_out() -> None:
     result = await build(GOOD).ainvoke(ask(), thread())
     assert result["answer"] == GOOD
     assert "__interrupt__" not in result
     assert "review" not in result["provenance"]
 
 
-async def test_U3_an_answer_with_little_support_waits_and_nobody_reads_it() -> None:
+@pytest.mark.covers("U3")
+async def test_an_answer_with_little_support_waits_and_nobody_reads_it() -> None:
     graph = build()
     pieces, custom = "", []
     async for mode, item in graph.astream(ask(), thread(), stream_mode=["messages", "custom"]):
@@ -78,7 +81,8 @@ async def test_U3_an_answer_with_little_support_waits_and_nobody_reads_it() -> N
     assert schema["additionalProperties"] is False
 
 
-async def test_U3_an_approved_answer_goes_out_as_it_was_written() -> None:
+@pytest.mark.covers("U3")
+async def test_an_approved_answer_goes_out_as_it_was_written() -> None:
     graph = build()
     await graph.ainvoke(ask(), thread())
     result = await decide(graph, decision="approve", comment="It is a joke.")
@@ -91,7 +95,8 @@ async def test_U3_an_approved_answer_goes_out_as_it_was_written() -> None:
     assert len(result["messages"]) == 2
 
 
-async def test_U3_a_refused_answer_is_withheld() -> None:
+@pytest.mark.covers("U3")
+async def test_a_refused_answer_is_withheld() -> None:
     graph = build()
     await graph.ainvoke(ask(), thread())
     result = await decide(graph, decision="refuse")
@@ -102,7 +107,8 @@ async def test_U3_a_refused_answer_is_withheld() -> None:
     assert result["provenance"]["finish"] == "withheld"
 
 
-async def test_U3_a_persons_words_pass_the_gate_and_the_check_of_a_models() -> None:
+@pytest.mark.covers("U3")
+async def test_a_persons_words_pass_the_gate_and_the_check_of_a_models() -> None:
     graph = build()
     await graph.ainvoke(ask(), thread())
     written = "OAuth has 17 grant types [2]. ![x](https://evil.example/x.png)"
@@ -117,6 +123,7 @@ async def test_U3_a_persons_words_pass_the_gate_and_the_check_of_a_models() -> N
     assert any("A person wrote this answer" in note for note in result["notes"])
 
 
+@pytest.mark.covers("U3")
 @pytest.mark.parametrize(
     ("invalid", "problem"),
     [
@@ -130,7 +137,7 @@ async def test_U3_a_persons_words_pass_the_gate_and_the_check_of_a_models() -> N
         ({"decision": "replace", "text": "See [99]."}, r"\[99\] refers to no evidence"),
     ],
 )
-async def test_U3_an_invalid_decision_keeps_the_turn_open_and_asks_again(invalid: Any, problem: str) -> None:
+async def test_an_invalid_decision_keeps_the_turn_open_and_asks_again(invalid: Any, problem: str) -> None:
     graph = build()
     first = (await graph.ainvoke(ask(), thread()))["__interrupt__"][0]
     again = (await graph.ainvoke(Command(resume=invalid), thread()))["__interrupt__"][0]
@@ -144,7 +151,8 @@ async def test_U3_an_invalid_decision_keeps_the_turn_open_and_asks_again(invalid
     assert result["provenance"]["review"]["asked"] == 2
 
 
-async def test_U3_nothing_at_all_is_no_decision() -> None:
+@pytest.mark.covers("U3")
+async def test_nothing_at_all_is_no_decision() -> None:
     graph = build()
     first = (await graph.ainvoke(ask(), thread()))["__interrupt__"][0]
     assert (await graph.ainvoke(Command(resume={}), thread()))["__interrupt__"][0].id == first.id
@@ -152,7 +160,8 @@ async def test_U3_nothing_at_all_is_no_decision() -> None:
     assert (await decide(graph, decision="approve"))["answer"] == WEAK
 
 
-async def test_U3_a_decision_in_another_process_finds_the_same_evidence(tmp_path: Path) -> None:
+@pytest.mark.covers("U3")
+async def test_a_decision_in_another_process_finds_the_same_evidence(tmp_path: Path) -> None:
     stored = settings(
         checkpointer={"type": "sqlite", "path": tmp_path / "t.sqlite"},
         store={"type": "sqlite", "path": tmp_path / "e.sqlite"},
@@ -169,14 +178,16 @@ async def test_U3_a_decision_in_another_process_finds_the_same_evidence(tmp_path
     assert silent.calls == []
 
 
-async def test_U3_the_next_turn_of_the_thread_is_not_reviewed_by_the_last_decision() -> None:
+@pytest.mark.covers("U3")
+async def test_the_next_turn_of_the_thread_is_not_reviewed_by_the_last_decision() -> None:
     graph = build(store=InMemoryStore())
     for _ in range(2):
         assert "__interrupt__" in await graph.ainvoke(ask(), thread())
         await decide(graph, decision="approve")
 
 
-async def test_R13_nobody_decides_from_another_scope() -> None:
+@pytest.mark.covers("R13")
+async def test_nobody_decides_from_another_scope() -> None:
     graph = build()
     await graph.ainvoke(ask(), thread(), context=Context(scope={"tenant": "a"}))
     with pytest.raises(ScopeMissing, match="another scope"):
@@ -185,7 +196,8 @@ async def test_R13_nobody_decides_from_another_scope() -> None:
     assert (await decide(graph, decision="approve"))["answer"] == WEAK
 
 
-async def test_U3_a_question_in_place_of_a_decision_begins_a_new_turn() -> None:
+@pytest.mark.covers("U3")
+async def test_a_question_in_place_of_a_decision_begins_a_new_turn() -> None:
     graph = build()
     await graph.ainvoke(ask(), thread())
     second = await graph.ainvoke(ask("Who uses the authorization code grant of OAuth?"), thread())
@@ -193,13 +205,15 @@ async def test_U3_a_question_in_place_of_a_decision_begins_a_new_turn() -> None:
     assert (await decide(graph, decision="approve"))["answer"] == WEAK
 
 
-async def test_U3_an_answer_that_cannot_wait_is_an_error_that_says_so() -> None:
+@pytest.mark.covers("U3")
+async def test_an_answer_that_cannot_wait_is_an_error_that_says_so() -> None:
     graph = turn_graph(settings(), sources=[docs()], chat_model=ScriptedChatModel(WEAK))
     with pytest.raises(ReviewImpossible, match="checkpointer and a thread_id"):
         await graph.ainvoke(ask())
 
 
-async def test_U3_who_resumes_a_turn_that_waits_is_asked_again_and_given_no_answer() -> None:
+@pytest.mark.covers("U3")
+async def test_who_resumes_a_turn_that_waits_is_asked_again_and_given_no_answer() -> None:
     graph = build()
     asked = (await graph.ainvoke(ask(), thread()))["__interrupt__"][0]
     result = await resume_turn(graph, "t")
@@ -207,7 +221,8 @@ async def test_U3_who_resumes_a_turn_that_waits_is_asked_again_and_given_no_answ
     assert result["__interrupt__"][0].id == asked.id
 
 
-async def test_U3_a_thread_without_a_checkpointer_is_nothing_to_wait_on() -> None:
+@pytest.mark.covers("U3")
+async def test_a_thread_without_a_checkpointer_is_nothing_to_wait_on() -> None:
     graph = turn_graph(settings(), sources=[docs()], chat_model=ScriptedChatModel(WEAK))
     with pytest.raises(ReviewImpossible, match="checkpointer and a thread_id"):
         await graph.ainvoke(ask(), thread())
@@ -216,27 +231,31 @@ async def test_U3_a_thread_without_a_checkpointer_is_nothing_to_wait_on() -> Non
         await parent.ainvoke(ask(), thread())
 
 
-def test_U3_nobody_decides_about_an_answer_that_is_written_anew_when_the_decision_comes() -> None:
+@pytest.mark.covers("U3")
+def test_nobody_decides_about_an_answer_that_is_written_anew_when_the_decision_comes() -> None:
     with pytest.raises(ConfigurationError, match="checkpointer=False keeps none"):
         turn_graph(settings(), sources=[docs()], chat_model=ScriptedChatModel(WEAK), checkpointer=False)
 
 
-async def test_U3_a_policy_of_the_citation_check_comes_first() -> None:
+@pytest.mark.covers("U3")
+async def test_a_policy_of_the_citation_check_comes_first() -> None:
     graph = build(citation_check={"support": "refuse"})
     result = await graph.ainvoke(ask(), thread())
     assert "__interrupt__" not in result
     assert result["outcome"] == "insufficient"
 
 
-async def test_U3_what_quotes_its_evidence_or_finds_none_does_not_wait() -> None:
+@pytest.mark.covers("U3")
+async def test_what_quotes_its_evidence_or_finds_none_does_not_wait() -> None:
     quoting = build(synthesis={"style": "structured"})
     assert (await quoting.ainvoke(ask(), thread()))["outcome"] == "answered"
     nothing = build()
     assert (await nothing.ainvoke(ask("Where do penguins breed?"), thread()))["outcome"] == "insufficient"
 
 
+@pytest.mark.covers("U3")
 @pytest.mark.parametrize("value", [0, 1.2, "low"])
-def test_U3_a_threshold_that_is_none_is_refused(value: Any) -> None:
+def test_a_threshold_that_is_none_is_refused(value: Any) -> None:
     with pytest.raises(ConfigurationError, match="support_below"):
         load_settings({"human_review": {"support_below": value}})
 

@@ -61,7 +61,8 @@ def docs(tmp_path: Path, **texts: str) -> Path:
     return folder
 
 
-async def test_k1_a_folder_is_taken_in_and_found_and_the_report_has_exactly_its_keys(tmp_path):
+@pytest.mark.covers("K1")
+async def test_a_folder_is_taken_in_and_found_and_the_report_has_exactly_its_keys(tmp_path):
     docs(tmp_path, a="# Alpha\n\nApples.\n\n# Beta\n\nBananas.", b="# Gamma\n\nGrapes.")
     (tmp_path / "docs" / "c.pages").write_bytes(b"?")
     (tmp_path / "docs" / "d.png").write_bytes(b"")
@@ -80,7 +81,8 @@ async def test_k1_a_folder_is_taken_in_and_found_and_the_report_has_exactly_its_
     assert await found(tmp_path / "kb.sqlite", "bananas") == ["docs/a.md#1"]
 
 
-async def test_fault_50_ingesting_again_writes_nothing(tmp_path):
+@pytest.mark.covers("fault 50")
+async def test_ingesting_again_writes_nothing(tmp_path):
     docs(tmp_path, a="# Alpha\n\nApples.", b="Bananas.")
     kb = tmp_path / "kb.sqlite"
     first = await ingest_paths(kb, ["docs"], base_dir=tmp_path)
@@ -92,7 +94,8 @@ async def test_fault_50_ingesting_again_writes_nothing(tmp_path):
     connection.close()
 
 
-async def test_fault_54_changed_and_deleted_documents_leave_no_stale_chunks(tmp_path):
+@pytest.mark.covers("fault 54")
+async def test_changed_and_deleted_documents_leave_no_stale_chunks(tmp_path):
     folder = docs(tmp_path, a="# Alpha\n\nApples.\n\n# Beta\n\nBananas.", b="Cherries.", c="Dates.")
     kb = tmp_path / "kb.sqlite"
     await ingest_paths(kb, ["docs"], base_dir=tmp_path)
@@ -107,7 +110,8 @@ async def test_fault_54_changed_and_deleted_documents_leave_no_stale_chunks(tmp_
     assert tables(kb) == tables(tmp_path / "fresh.sqlite")
 
 
-async def test_k1_only_files_of_the_given_folder_are_taken_out(tmp_path):
+@pytest.mark.covers("K1")
+async def test_only_files_of_the_given_folder_are_taken_out(tmp_path):
     docs(tmp_path, a="Apples.")
     kb = tmp_path / "kb.sqlite"
     await ingest_documents(kb, [Document("docs/api.md", "From Python.")])
@@ -122,7 +126,8 @@ async def test_k1_only_files_of_the_given_folder_are_taken_out(tmp_path):
     assert await found(kb, "Python") == ["docs/api.md#0"]
 
 
-async def test_k1_a_file_that_became_empty_or_unreadable(tmp_path):
+@pytest.mark.covers("K1")
+async def test_a_file_that_became_empty_or_unreadable(tmp_path):
     docs(tmp_path, a="Apples.", b="Bananas.")
     kb = tmp_path / "kb.sqlite"
     await ingest_paths(kb, ["docs"], base_dir=tmp_path)
@@ -142,8 +147,9 @@ class BrokenChunker(HeadingChunker):
         return super().__call__(document)
 
 
+@pytest.mark.covers("fault 48")
 @pytest.mark.parametrize("bad", ["chunker", "surrogate"])
-async def test_fault_48_one_bad_document_is_reported_and_the_rest_is_kept(tmp_path, bad):
+async def test_one_bad_document_is_reported_and_the_rest_is_kept(tmp_path, bad):
     texts = {f"d{n}": f"Document number{n}." for n in range(1000)}
     if bad == "surrogate":
         texts["d500"] = "half a pair \ud800"
@@ -156,7 +162,8 @@ async def test_fault_48_one_bad_document_is_reported_and_the_rest_is_kept(tmp_pa
     assert tables(tmp_path / "kb.sqlite")[3][0][0] == 999
 
 
-async def test_fault_49_an_ingest_cut_short_goes_on_and_ends_with_the_same_base(tmp_path):
+@pytest.mark.covers("fault 49")
+async def test_an_ingest_cut_short_goes_on_and_ends_with_the_same_base(tmp_path):
     documents = [Document(f"d{n}", f"Document number{n}.") for n in range(700)]
     kb = tmp_path / "kb.sqlite"
 
@@ -173,7 +180,8 @@ async def test_fault_49_an_ingest_cut_short_goes_on_and_ends_with_the_same_base(
     assert tables(kb) == tables(tmp_path / "fresh.sqlite")
 
 
-async def test_k1_an_ingest_that_is_cancelled_keeps_what_it_wrote(tmp_path):
+@pytest.mark.covers("K1")
+async def test_an_ingest_that_is_cancelled_keeps_what_it_wrote(tmp_path):
     documents = [Document(f"d{n}", f"Document number{n}.") for n in range(3000)]
     begun = asyncio.Event()
     kb = tmp_path / "kb.sqlite"
@@ -187,7 +195,8 @@ async def test_k1_an_ingest_that_is_cancelled_keeps_what_it_wrote(tmp_path):
     assert report.documents == 3000
 
 
-async def test_k1_an_ingest_cancelled_at_once_leaves_nothing_open(tmp_path):
+@pytest.mark.covers("K1")
+async def test_an_ingest_cancelled_at_once_leaves_nothing_open(tmp_path):
     task = asyncio.create_task(ingest_documents(tmp_path / "kb.sqlite", [Document("d", "text")]))
     await asyncio.sleep(0)
     task.cancel()
@@ -196,7 +205,8 @@ async def test_k1_an_ingest_cancelled_at_once_leaves_nothing_open(tmp_path):
     assert (await ingest_documents(tmp_path / "kb.sqlite", [Document("d", "text")])).documents == 1
 
 
-async def test_k1_a_changed_chunk_size_or_chunker_cuts_an_unchanged_document_again(tmp_path):
+@pytest.mark.covers("K1")
+async def test_a_changed_chunk_size_or_chunker_cuts_an_unchanged_document_again(tmp_path):
     kb = tmp_path / "kb.sqlite"
     document = Document("d", "One sentence here. " * 50)
     assert (await ingest_documents(kb, [document])).chunks == 2
@@ -205,7 +215,8 @@ async def test_k1_a_changed_chunk_size_or_chunker_cuts_an_unchanged_document_aga
     assert (report.written, report.chunks, tables(kb)[3][0][0]) == (1, 1, 1)
 
 
-async def test_fault_45_a_base_locked_too_long_is_a_typed_error_without_damage(tmp_path):
+@pytest.mark.covers("fault 45")
+async def test_a_base_locked_too_long_is_a_typed_error_without_damage(tmp_path):
     kb = tmp_path / "kb.sqlite"
     await ingest_documents(kb, [Document("d", "Old apples.")])
     other = sqlite3.connect(kb, isolation_level=None)
@@ -222,14 +233,16 @@ async def test_fault_45_a_base_locked_too_long_is_a_typed_error_without_damage(t
     assert await found(kb, "apples") == []
 
 
-async def test_k1_repairs_are_reported_beside_the_failures(tmp_path):
+@pytest.mark.covers("K1")
+async def test_repairs_are_reported_beside_the_failures(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"A longer text with a NUL \0 in it.")
     report = await ingest_paths(tmp_path / "kb.sqlite", ["a.txt"], base_dir=tmp_path)
     assert report.failed == []
     assert report.warnings == [{"document": "a.txt", "reason": "1 NUL characters were replaced"}]
 
 
-async def test_fault_54_documents_that_are_gone_are_missed_by_whichever_way_the_folder_is_reached(tmp_path):
+@pytest.mark.covers("fault 54")
+async def test_documents_that_are_gone_are_missed_by_whichever_way_the_folder_is_reached(tmp_path):
     docs(tmp_path / "real", a="Apples.", b="Bananas.")
     (tmp_path / "link").symlink_to(tmp_path / "real")
     kb = tmp_path / "kb.sqlite"

@@ -60,7 +60,8 @@ async def ledger(folder: Path) -> dict:
     return {row.name: row for row in await EmbeddedStore(folder / "kb.sqlite").documents()}
 
 
-async def test_fault_53_a_batch_that_fails_costs_only_the_document_that_must_fail(tmp_path):
+@pytest.mark.covers("fault 53")
+async def test_a_batch_that_fails_costs_only_the_document_that_must_fail(tmp_path):
     model = CountedEmbeddings(poison=("Number7 ",))
     graph = ingest_graph(settings_in(tmp_path, embeddings={"model": "x:y", "batch_size": 5}), embeddings=model)
     report = await run_ingest(graph, {"documents": some(20)})
@@ -71,13 +72,15 @@ async def test_fault_53_a_batch_that_fails_costs_only_the_document_that_must_fai
     assert model.calls == 4 + 5
 
 
-async def test_fault_53_an_outage_that_passes_is_tried_again_and_costs_nothing(tmp_path):
+@pytest.mark.covers("fault 53")
+async def test_an_outage_that_passes_is_tried_again_and_costs_nothing(tmp_path):
     model = CountedEmbeddings(outages=2)
     report = await run_ingest(ingest_graph(settings_in(tmp_path), embeddings=model), {"documents": some(3)})
     assert (report.written, report.failed, model.calls) == (3, [], 3)
 
 
-async def test_fault_53_a_service_that_stays_down_is_given_up_soon_and_every_document_is_listed(tmp_path):
+@pytest.mark.covers("fault 53")
+async def test_a_service_that_stays_down_is_given_up_soon_and_every_document_is_listed(tmp_path):
     model = CountedEmbeddings(outages=10**9)
     settings = settings_in(tmp_path, limits={"attempts": 1})
     report = await run_ingest(ingest_graph(settings, embeddings=model), {"documents": some(60)})
@@ -87,7 +90,8 @@ async def test_fault_53_a_service_that_stays_down_is_given_up_soon_and_every_doc
     assert (await run_ingest(ingest_graph(settings, embeddings=model), {"documents": some(60)})).written == 60
 
 
-async def test_fault_50_what_did_not_change_is_not_embedded_again_and_one_change_costs_one(tmp_path):
+@pytest.mark.covers("fault 50")
+async def test_what_did_not_change_is_not_embedded_again_and_one_change_costs_one(tmp_path):
     model = CountedEmbeddings()
     graph = ingest_graph(settings_in(tmp_path), embeddings=model)
     await run_ingest(graph, {"documents": some(30)})
@@ -101,7 +105,8 @@ async def test_fault_50_what_did_not_change_is_not_embedded_again_and_one_change
     assert (report.written, report.unchanged, len(model.texts)) == (1, 29, before + 1)
 
 
-async def test_k1_calls_of_the_model_run_at_once_up_to_the_setting(tmp_path):
+@pytest.mark.covers("K1")
+async def test_calls_of_the_model_run_at_once_up_to_the_setting(tmp_path):
     model = CountedEmbeddings()
     sections = {"embeddings": {"model": "x:y", "batch_size": 1}, "knowledge_base": {"concurrency": 3}}
     await run_ingest(ingest_graph(settings_in(tmp_path, **sections), embeddings=model), {"documents": some(20)})
@@ -159,7 +164,8 @@ class FlakyStore:
         return {**failed, **dict.fromkeys(refused, "the server was busy")}
 
 
-async def test_fault_53_what_a_store_refuses_is_written_once_more_on_its_own_and_then_listed(tmp_path):
+@pytest.mark.covers("fault 53")
+async def test_what_a_store_refuses_is_written_once_more_on_its_own_and_then_listed(tmp_path):
     store = FlakyStore(EmbeddedStore(tmp_path / "kb.sqlite"), {"d2": 1, "d5": 2})
     report = await run_ingest(ingest_graph(settings_in(tmp_path), knowledge_store=store), {"documents": some(8)})
     assert report.failed == [{"document": "d5", "reason": "the server was busy"}]
@@ -168,8 +174,9 @@ async def test_fault_53_what_a_store_refuses_is_written_once_more_on_its_own_and
     await store.close()
 
 
+@pytest.mark.covers("fault 48")
 @pytest.mark.parametrize("part", ["chunker", "qualifying_text", "matching_texts"])
-async def test_fault_48_a_chain_that_fails_for_one_document_costs_that_document(tmp_path, part):
+async def test_a_chain_that_fails_for_one_document_costs_that_document(tmp_path, part):
     chains = ingest_chains(load_settings({}), "documents")
 
     class Chain:
@@ -189,6 +196,7 @@ async def test_fault_48_a_chain_that_fails_for_one_document_costs_that_document(
     assert set(await ledger(tmp_path)) == {f"d{n}" for n in range(9)} - {"d3"}
 
 
+@pytest.mark.covers("K5")
 @pytest.mark.parametrize(
     ("cut", "told"),
     [
@@ -197,14 +205,15 @@ async def test_fault_48_a_chain_that_fails_for_one_document_costs_that_document(
         (lambda document: ["text"], "gave a str in place of a Chunk"),
     ],
 )
-async def test_k5_a_chunker_that_breaks_its_contract_is_told_and_nothing_is_written(tmp_path, cut, told):
+async def test_a_chunker_that_breaks_its_contract_is_told_and_nothing_is_written(tmp_path, cut, told):
     cut.signature = "mine"
     report = await ingest_documents(tmp_path / "kb.sqlite", some(1), chunker=cut)
     assert told in report.failed[0]["reason"]
     assert await ledger(tmp_path) == {}
 
 
-async def test_fault_54_a_file_that_cannot_be_read_any_more_keeps_its_old_version(tmp_path):
+@pytest.mark.covers("fault 54")
+async def test_a_file_that_cannot_be_read_any_more_keeps_its_old_version(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.csv").write_text("name,colour\napple,red\n")
     graph = ingest_graph(settings_in(tmp_path))
@@ -216,7 +225,8 @@ async def test_fault_54_a_file_that_cannot_be_read_any_more_keeps_its_old_versio
     assert await ledger(tmp_path) == before
 
 
-async def test_fault_54_a_reader_always_finds_one_version_while_a_document_is_replaced(tmp_path):
+@pytest.mark.covers("fault 54")
+async def test_a_reader_always_finds_one_version_while_a_document_is_replaced(tmp_path):
     kb = tmp_path / "kb.sqlite"
     versions = [Document("d", f"The pump is serviced every {days} days. " * 40) for days in (30, 90)]
     await ingest_documents(kb, versions[:1])
@@ -245,7 +255,8 @@ async def test_fault_54_a_reader_always_finds_one_version_while_a_document_is_re
         assert len(days) == 1, "a reader found no version, or two at once"
 
 
-async def test_k10_matching_texts_know_the_qualifying_text(tmp_path):
+@pytest.mark.covers("K10")
+async def test_matching_texts_know_the_qualifying_text(tmp_path):
     chains = ingest_chains(load_settings({}), "documents")
     told: list[str] = []
 
@@ -280,7 +291,8 @@ def writing_model() -> ScriptedChatModel:
     return ScriptedChatModel(rules=rules, default="A list of apples.")
 
 
-async def test_fault_50_unchanged_documents_cost_no_call_of_the_chat_model(tmp_path):
+@pytest.mark.covers("fault 50")
+async def test_unchanged_documents_cost_no_call_of_the_chat_model(tmp_path):
     model = writing_model()
     graph = ingest_graph(settings_in(tmp_path, **WITH_MODEL), chat_model=model)
     assert (await run_ingest(graph, {"documents": some(5)})).written == 5
@@ -298,7 +310,8 @@ async def test_fault_50_unchanged_documents_cost_no_call_of_the_chat_model(tmp_p
     assert sorted(result.source_id for result in found) == [f"d{n}#0" for n in range(5)]
 
 
-async def test_k1_another_model_or_chain_processes_unchanged_documents_again(tmp_path):
+@pytest.mark.covers("K1")
+async def test_another_model_or_chain_processes_unchanged_documents_again(tmp_path):
     await run_ingest(ingest_graph(settings_in(tmp_path)), {"documents": some(2)})
     model = writing_model()
     graph = ingest_graph(settings_in(tmp_path, **WITH_MODEL), chat_model=model)

@@ -39,7 +39,8 @@ async def names(folder: Path) -> list[str]:
     return [row.name for row in await EmbeddedStore(folder / "kb.sqlite").documents()]
 
 
-def test_T5_the_step_that_embeds_is_there_only_with_an_embedding_model(tmp_path):
+@pytest.mark.covers("T5")
+def test_the_step_that_embeds_is_there_only_with_an_embedding_model(tmp_path):
     without = ingest_graph(settings_in(tmp_path)).get_graph().nodes
     with_model = ingest_graph(settings_in(tmp_path), embeddings=NgramEmbeddings()).get_graph().nodes
     assert set(with_model) - set(without) == {"embed_texts"}
@@ -57,7 +58,8 @@ def test_building_an_ingest_graph_loads_none_of_the_heavy_libraries():
     assert done.stdout == "[]\n"
 
 
-async def test_k1_streams_and_checkpoints_hold_no_text_of_a_document(tmp_path):
+@pytest.mark.covers("K1")
+async def test_streams_and_checkpoints_hold_no_text_of_a_document(tmp_path):
     saver = InMemorySaver()
     graph = ingest_graph(settings_in(tmp_path), embeddings=NgramEmbeddings(), checkpointer=saver)
     thread = {"configurable": {"thread_id": "t"}}
@@ -73,12 +75,14 @@ async def test_k1_streams_and_checkpoints_hold_no_text_of_a_document(tmp_path):
     assert await names(tmp_path) == ["d0", "d1", "d2"]
 
 
-def test_k1_every_channel_that_may_be_large_is_kept_out_of_streams():
+@pytest.mark.covers("K1")
+def test_every_channel_that_may_be_large_is_kept_out_of_streams():
     assert set(IngestState.__annotations__) - set(SHOWN) == {"documents", "plan", "batch"}
 
 
+@pytest.mark.covers("fault 49")
 @pytest.mark.parametrize("step", ["load_documents", "write_matching_texts", "write_documents", "finish_ingest"])
-async def test_fault_49_a_run_resumed_from_its_checkpoint_plans_anew_and_repeats_no_finished_document(
+async def test_a_run_resumed_from_its_checkpoint_plans_anew_and_repeats_no_finished_document(
     tmp_path, monkeypatch, step
 ):
     monkeypatch.setattr("groundgraph.graph.ingest_resources.BatchSize", lambda: load_step.BatchSize(documents=2))
@@ -107,7 +111,8 @@ async def test_fault_49_a_run_resumed_from_its_checkpoint_plans_anew_and_repeats
         assert report["failed"] == []
 
 
-async def test_k1_documents_that_were_passed_in_must_be_passed_in_again(tmp_path):
+@pytest.mark.covers("K1")
+async def test_documents_that_were_passed_in_must_be_passed_in_again(tmp_path):
     saver = InMemorySaver()
     thread = {"configurable": {"thread_id": "t"}}
     graph = ingest_graph(settings_in(tmp_path), checkpointer=saver)
@@ -119,7 +124,8 @@ async def test_k1_documents_that_were_passed_in_must_be_passed_in_again(tmp_path
     assert await names(tmp_path) == ["d0", "d1"]
 
 
-async def test_k1_a_run_on_a_thread_does_not_go_by_the_choices_of_the_last_one(tmp_path):
+@pytest.mark.covers("K1")
+async def test_a_run_on_a_thread_does_not_go_by_the_choices_of_the_last_one(tmp_path):
     (tmp_path / "a.md").write_text("Apples.")
     graph = ingest_graph(settings_in(tmp_path), checkpointer=InMemorySaver())
     thread = {"configurable": {"thread_id": "t"}}
@@ -134,7 +140,8 @@ class Outer(TypedDict, total=False):
     report: dict
 
 
-async def test_U4_it_is_a_step_of_a_larger_graph_whose_recursion_limit_does_not_hold_for_it(tmp_path, monkeypatch):
+@pytest.mark.covers("U4")
+async def test_it_is_a_step_of_a_larger_graph_whose_recursion_limit_does_not_hold_for_it(tmp_path, monkeypatch):
     monkeypatch.setattr("groundgraph.graph.ingest_resources.BatchSize", lambda: load_step.BatchSize(documents=1))
     folder = tmp_path / "docs"
     folder.mkdir()
@@ -150,20 +157,23 @@ async def test_U4_it_is_a_step_of_a_larger_graph_whose_recursion_limit_does_not_
     assert result["report"]["written"] == 9
 
 
-def test_U1_it_can_be_invoked_without_an_event_loop(tmp_path):
+@pytest.mark.covers("U1")
+def test_it_can_be_invoked_without_an_event_loop(tmp_path):
     graph = ingest_graph(settings_in(tmp_path))
     assert graph.invoke({"documents": documents(2)})["report"]["written"] == 2
     updates = list(graph.stream({"documents": documents(2)}, stream_mode="updates"))
     assert [name for update in updates for name in update] == ["find_documents", "load_documents", "finish_ingest"]
 
 
-async def test_k1_many_batches_run_through_one_graph(tmp_path, monkeypatch):
+@pytest.mark.covers("K1")
+async def test_many_batches_run_through_one_graph(tmp_path, monkeypatch):
     monkeypatch.setattr("groundgraph.graph.ingest_resources.BatchSize", lambda: load_step.BatchSize(documents=1))
     report = await run_ingest(ingest_graph(settings_in(tmp_path)), {"documents": iter(documents(120))})
     assert report.written == 120
 
 
-async def test_k1_an_asynchronous_iterator_of_documents(tmp_path):
+@pytest.mark.covers("K1")
+async def test_an_asynchronous_iterator_of_documents(tmp_path):
     async def arriving():
         for document in documents(3):
             yield document
@@ -172,6 +182,7 @@ async def test_k1_an_asynchronous_iterator_of_documents(tmp_path):
     assert report.written == 3
 
 
+@pytest.mark.covers("K1")
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -186,18 +197,20 @@ async def test_k1_an_asynchronous_iterator_of_documents(tmp_path):
         ({}, "nothing to ingest"),
     ],
 )
-async def test_k1_an_input_that_is_none_is_refused_with_what_is_wrong(tmp_path, given, told):
+async def test_an_input_that_is_none_is_refused_with_what_is_wrong(tmp_path, given, told):
     with pytest.raises(InputInvalid, match=told):
         await ingest_graph(settings_in(tmp_path)).ainvoke(given)
 
 
-async def test_k1_the_configured_path_is_the_default(tmp_path):
+@pytest.mark.covers("K1")
+async def test_the_configured_path_is_the_default(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("Apples.")
     assert (await ingest_graph(settings_in(tmp_path, path="docs")).ainvoke({}))["report"]["written"] == 1
 
 
-async def test_k1_a_dry_run_tells_and_touches_nothing(tmp_path):
+@pytest.mark.covers("K1")
+async def test_a_dry_run_tells_and_touches_nothing(tmp_path):
     folder = tmp_path / "docs"
     folder.mkdir()
     (folder / "a.md").write_text("Apples.")
@@ -227,7 +240,8 @@ async def test_k1_a_dry_run_tells_and_touches_nothing(tmp_path):
     assert [entry["document"] for entry in report.failed] == ["docs/c.pdf", "docs/e.md", "docs/f.txt"]
 
 
-async def test_u2_a_graph_for_others_reads_only_below_its_folder(tmp_path):
+@pytest.mark.covers("U2")
+async def test_a_graph_for_others_reads_only_below_its_folder(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "secret.md").write_text("Secret.")
     (tmp_path / "docs" / "a.md").write_text("Apples.")
@@ -245,7 +259,8 @@ async def test_u2_a_graph_for_others_reads_only_below_its_folder(tmp_path):
     assert followed.failed == [{"document": "docs/link.md", "reason": OUTSIDE}]
 
 
-def test_k1_arguments_without_a_use_are_refused(tmp_path):
+@pytest.mark.covers("K1")
+def test_arguments_without_a_use_are_refused(tmp_path):
     for given in ({"sources": []}, {"extractor": object()}):
         with pytest.raises(ConfigurationError, match=next(iter(given))):
             ingest_graph(settings_in(tmp_path), **given)
@@ -257,7 +272,8 @@ class OtherModel(NgramEmbeddings):
     model = "other"
 
 
-async def test_k1_another_embedding_model_is_refused_and_taken_by_a_rebuild_which_goes_on_where_it_stopped(tmp_path):
+@pytest.mark.covers("K1")
+async def test_another_embedding_model_is_refused_and_taken_by_a_rebuild_which_goes_on_where_it_stopped(tmp_path):
     settings = settings_in(tmp_path)
     folder = tmp_path / "docs"
     folder.mkdir()
@@ -280,7 +296,8 @@ async def test_k1_another_embedding_model_is_refused_and_taken_by_a_rebuild_whic
     assert (await run_ingest(ingest_graph(settings), {"documents": given})).unchanged == 1
 
 
-async def test_k1_every_document_is_counted_once_among_those_that_are_done(tmp_path):
+@pytest.mark.covers("K1")
+async def test_every_document_is_counted_once_among_those_that_are_done(tmp_path):
     (tmp_path / "docs").mkdir()
     for name, content in (
         ("a.md", b"Apples."),
@@ -296,7 +313,8 @@ async def test_k1_every_document_is_counted_once_among_those_that_are_done(tmp_p
         assert (course.done, course.total, course.failed) == (4, 4, 3)
 
 
-async def test_k1_one_path_may_stand_alone(tmp_path):
+@pytest.mark.covers("K1")
+async def test_one_path_may_stand_alone(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("Apples.")
     for given, written in (("docs", 1), (tmp_path / "docs", 0)):
@@ -304,7 +322,8 @@ async def test_k1_one_path_may_stand_alone(tmp_path):
         assert (report.written, report.documents, report.failed) == (written, 1, [])
 
 
-async def test_k1_a_document_passed_in_with_parts_outside_of_its_text_costs_itself_only(tmp_path):
+@pytest.mark.covers("K1")
+async def test_a_document_passed_in_with_parts_outside_of_its_text_costs_itself_only(tmp_path):
     given = [
         {"name": "a", "text": "Apples.", "parts": [{"start": 0, "end": 70}]},
         {"name": "b", "text": "Bananas.", "metadata": None, "parts": None},
@@ -314,7 +333,8 @@ async def test_k1_a_document_passed_in_with_parts_outside_of_its_text_costs_itse
     assert await names(tmp_path) == ["b"]
 
 
-async def test_k12_a_document_is_found_under_the_name_with_which_it_was_passed_in(tmp_path):
+@pytest.mark.covers("K12")
+async def test_a_document_is_found_under_the_name_with_which_it_was_passed_in(tmp_path):
     base = KnowledgeBase.open(settings_in(tmp_path))
     await base.aadd_documents([{"name": "odd\x00\ud800", "text": "Apples."}])
     assert (await base.adocument("odd\x00\ud800")).text == "Apples."

@@ -80,7 +80,8 @@ def rows(folder: Path) -> dict[str, tuple]:
         connection.close()
 
 
-def test_fault_48_49_killed_ten_times_it_ends_with_the_same_base_and_repeats_no_finished_document(documents, tmp_path):
+@pytest.mark.covers("fault 48", "fault 49")
+def test_killed_ten_times_it_ends_with_the_same_base_and_repeats_no_finished_document(documents, tmp_path):
     (tmp_path / "docs").symlink_to(documents / "docs")
     chance = random.Random(17)
     finished: dict[str, tuple] = {}
@@ -122,7 +123,8 @@ def _same_as_uninterrupted(documents: Path, now: dict[str, tuple]) -> None:
     }
 
 
-def test_fault_48_the_command_says_which_one_is_missing_and_ends_with_1(documents, tmp_path):
+@pytest.mark.covers("fault 48")
+def test_the_command_says_which_one_is_missing_and_ends_with_1(documents, tmp_path):
     (tmp_path / "docs").symlink_to(documents / "docs")
     clean = {name: value for name, value in os.environ.items() if not name.startswith("GROUNDGRAPH_")}
     command = [sys.executable, "-m", "groundgraph", "ingest", "docs", "--json"]
@@ -133,7 +135,8 @@ def test_fault_48_the_command_says_which_one_is_missing_and_ends_with_1(document
     assert report["failed"][0]["document"].endswith(f"{BROKEN:05}.md")
 
 
-def test_k1_an_interrupt_ends_the_command_in_order_and_the_next_run_goes_on(documents, tmp_path):
+@pytest.mark.covers("K1")
+def test_an_interrupt_ends_the_command_in_order_and_the_next_run_goes_on(documents, tmp_path):
     (tmp_path / "docs").symlink_to(documents / "docs")
     command = [sys.executable, "-m", "groundgraph", "ingest", "docs"]
     with interruptible():
@@ -188,8 +191,9 @@ def peak_mb(path: Path, megabytes: int) -> float:
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
+@pytest.mark.covers("fault 55")
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from Linux's /proc")
-def test_fault_55_memory_does_not_grow_with_the_input(tmp_path):
+def test_memory_does_not_grow_with_the_input(tmp_path):
     small, large = peak_mb(tmp_path / "small.sqlite", 16), peak_mb(tmp_path / "large.sqlite", 64)
     assert large < 500
     assert large <= small * 1.15 + 10, f"{small:.0f} MB for 16 MB of text, {large:.0f} MB for 64 MB"

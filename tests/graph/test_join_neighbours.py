@@ -45,7 +45,8 @@ def settings(style: str = "structured", **retrieval: Any):
     )
 
 
-async def test_r9_neighbours_join_to_the_stretch_of_the_original_and_other_sections_stay_apart(tmp_path):
+@pytest.mark.covers("R9")
+async def test_neighbours_join_to_the_stretch_of_the_original_and_other_sections_stay_apart(tmp_path):
     source = await base(tmp_path)
     context = await retrieve_context(retrieval_graph(settings(), sources=[source]), QUESTION)
     joined, other = context.evidence
@@ -63,7 +64,8 @@ async def test_r9_neighbours_join_to_the_stretch_of_the_original_and_other_secti
     await source.close()
 
 
-async def test_r9_switched_off_the_work_is_not_in_the_graph_and_chunks_stay_apart(tmp_path):
+@pytest.mark.covers("R9")
+async def test_switched_off_the_work_is_not_in_the_graph_and_chunks_stay_apart(tmp_path):
     source = await base(tmp_path)
     graph = retrieval_graph(settings(merge_adjacent=False), sources=[source])
     assert "join_neighbours" not in works_of(graph)
@@ -71,11 +73,13 @@ async def test_r9_switched_off_the_work_is_not_in_the_graph_and_chunks_stay_apar
     await source.close()
 
 
-def test_t5_a_source_that_cannot_tell_what_stands_between_its_results_adds_no_work():
+@pytest.mark.covers("T5")
+def test_a_source_that_cannot_tell_what_stands_between_its_results_adds_no_work():
     assert works_of(turn_graph(settings(), sources=[RankedSource([])])) == set()
 
 
-async def test_r9_citations_of_a_joined_piece_are_exact(tmp_path):
+@pytest.mark.covers("R9")
+async def test_citations_of_a_joined_piece_are_exact(tmp_path):
     source = await base(tmp_path)
     output = await turn_graph(settings(), sources=[source]).ainvoke(ask(QUESTION))
     quoted = [citation for citation in output["citations"] if citation["start"] is not None]
@@ -95,8 +99,9 @@ class Slow(KnowledgeBaseSource):
         return []
 
 
+@pytest.mark.covers("R9")
 @pytest.mark.parametrize("kind", [Broken, Slow])
-async def test_r9_a_source_that_fails_to_tell_or_is_late_leaves_its_chunks_apart(tmp_path, kind):
+async def test_a_source_that_fails_to_tell_or_is_late_leaves_its_chunks_apart(tmp_path, kind):
     source = await base(tmp_path, kind=kind)
     given = load_settings(
         {"intent": {"mode": "static"}, "retrieval": {"score_threshold": 0}, "deadlines": {"source": 3}}
@@ -108,7 +113,8 @@ async def test_r9_a_source_that_fails_to_tell_or_is_late_leaves_its_chunks_apart
     await source.close()
 
 
-async def test_r9_a_joined_piece_survives_an_interrupted_turn_with_and_without_a_store(tmp_path):
+@pytest.mark.covers("R9")
+async def test_a_joined_piece_survives_an_interrupted_turn_with_and_without_a_store(tmp_path):
     source = await base(tmp_path)
     for store in (InMemoryStore(), None):
         graph = turn_graph(settings(), sources=[source], checkpointer=InMemorySaver(), store=store)
@@ -121,7 +127,8 @@ async def test_r9_a_joined_piece_survives_an_interrupted_turn_with_and_without_a
     await source.close()
 
 
-async def test_p10_a_joined_piece_is_remembered_by_its_chunks(tmp_path):
+@pytest.mark.covers("P10")
+async def test_a_joined_piece_is_remembered_by_its_chunks(tmp_path):
     source = await base(tmp_path)
     given = load_settings(
         {
@@ -138,7 +145,8 @@ async def test_p10_a_joined_piece_is_remembered_by_its_chunks(tmp_path):
     await source.close()
 
 
-async def test_r9_two_bases_with_one_document_are_not_mixed(tmp_path):
+@pytest.mark.covers("R9")
+async def test_two_bases_with_one_document_are_not_mixed(tmp_path):
     one, other = await base(tmp_path, name="one"), await base(tmp_path, name="other")
     context = await retrieve_context(retrieval_graph(settings(), sources=[one, other]), QUESTION)
     assert [(row["source_name"], row["metadata"]["section"]) for row in context.evidence] == [

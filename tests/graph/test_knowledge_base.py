@@ -44,7 +44,8 @@ async def answers(settings, question: str) -> list[dict]:
         await graph.resources.close()
 
 
-async def test_k8_what_one_session_writes_another_finds_with_its_kind_and_its_fields(tmp_path):
+@pytest.mark.covers("K8")
+async def test_what_one_session_writes_another_finds_with_its_kind_and_its_fields(tmp_path):
     with KnowledgeBase.open(settings_in(tmp_path)) as base:
         assert base.add_records("memories", [NUTS, ROOM]).written == 2
     [found, _] = await answers(settings_in(tmp_path), "What is she allergic to?")
@@ -54,11 +55,12 @@ async def test_k8_what_one_session_writes_another_finds_with_its_kind_and_its_fi
     }
 
 
+@pytest.mark.covers("K8")
 @pytest.mark.parametrize(
     ("filters", "topics"),
     [({"topic": "room"}, ["room"]), ({"guest": "Bob"}, []), ({"date": {"gte": "2026-01-01"}}, ["diet"])],
 )
-async def test_k8_the_fields_of_a_schema_can_be_filtered_by(tmp_path, filters, topics):
+async def test_the_fields_of_a_schema_can_be_filtered_by(tmp_path, filters, topics):
     KnowledgeBase.open(settings_in(tmp_path)).add_records("memories", [NUTS, ROOM])
     settings = settings_in(
         tmp_path,
@@ -68,12 +70,14 @@ async def test_k8_the_fields_of_a_schema_can_be_filtered_by(tmp_path, filters, t
     assert [row["metadata"]["topic"] for row in await answers(settings, "allergic")] == topics
 
 
-def test_k8_a_filter_on_a_value_that_the_schema_does_not_allow_is_refused(tmp_path):
+@pytest.mark.covers("K8")
+def test_a_filter_on_a_value_that_the_schema_does_not_allow_is_refused(tmp_path):
     settings = settings_in(tmp_path, intent={"mode": "static", "default_filters": {"knowledge_base": {"topic": "x"}}})
     with pytest.raises((ConfigurationError, FilterInvalid), match="not an allowed value"):
         turn_graph(settings)
 
 
+@pytest.mark.covers("K8")
 @pytest.mark.parametrize(
     ("record", "field", "told"),
     [
@@ -85,7 +89,7 @@ def test_k8_a_filter_on_a_value_that_the_schema_does_not_allow_is_refused(tmp_pa
         ("Ada", "", "not a mapping"),
     ],
 )
-async def test_k8_a_record_that_does_not_fit_is_refused_by_number_and_field_and_none_is_written(
+async def test_a_record_that_does_not_fit_is_refused_by_number_and_field_and_none_is_written(
     tmp_path, record, field, told
 ):
     base = KnowledgeBase.open(settings_in(tmp_path))
@@ -96,11 +100,13 @@ async def test_k8_a_record_that_does_not_fit_is_refused_by_number_and_field_and_
     assert await base.adocuments() == []
 
 
-def test_k8_a_schema_that_is_not_declared_is_refused(tmp_path):
+@pytest.mark.covers("K8")
+def test_a_schema_that_is_not_declared_is_refused(tmp_path):
     with pytest.raises(ConfigurationError, match="Did you mean 'memories'"):
         KnowledgeBase.open(settings_in(tmp_path)).add_records("memory", [NUTS])
 
 
+@pytest.mark.covers("K8")
 @pytest.mark.parametrize(
     ("schema", "told"),
     [
@@ -110,7 +116,7 @@ def test_k8_a_schema_that_is_not_declared_is_refused(tmp_path):
         ({"fields": {"a": {}}, "id": "b"}, "no field 'b'"),
     ],
 )
-def test_k8_a_schema_that_cannot_work_is_refused_when_a_graph_is_built(tmp_path, schema, told):
+def test_a_schema_that_cannot_work_is_refused_when_a_graph_is_built(tmp_path, schema, told):
     for build in (KnowledgeBase.open, turn_graph):
         with pytest.raises(ConfigurationError, match=told):
             build(settings_in(tmp_path, schema))
@@ -119,7 +125,8 @@ def test_k8_a_schema_that_cannot_work_is_refused_when_a_graph_is_built(tmp_path,
         turn_graph(clash)
 
 
-async def test_k8_the_id_field_replaces_and_the_same_record_costs_nothing(tmp_path):
+@pytest.mark.covers("K8")
+async def test_the_id_field_replaces_and_the_same_record_costs_nothing(tmp_path):
     base = KnowledgeBase.open(settings_in(tmp_path, {**SCHEMA, "id": "guest"}), embeddings=NgramEmbeddings())
     assert (await base.aadd_records("memories", [NUTS])).written == 1
     assert (await base.aadd_records("memories", [NUTS])).unchanged == 1
@@ -130,7 +137,8 @@ async def test_k8_the_id_field_replaces_and_the_same_record_costs_nothing(tmp_pa
         await base.aadd_records("memories", [{"guest": " ", "fact": "x"}])
 
 
-async def test_k8_a_node_of_a_larger_graph_writes_while_its_loop_runs(tmp_path):
+@pytest.mark.covers("K8")
+async def test_a_node_of_a_larger_graph_writes_while_its_loop_runs(tmp_path):
     settings = settings_in(tmp_path)
     base = KnowledgeBase.open(settings)
 
@@ -161,7 +169,8 @@ async def test_k8_a_node_of_a_larger_graph_writes_while_its_loop_runs(tmp_path):
     assert {point.config["configurable"]["checkpoint_ns"] async for point in saver.alist(None)} == {""}
 
 
-async def test_k8_many_writers_at_once_lose_nothing(tmp_path):
+@pytest.mark.covers("K8")
+async def test_many_writers_at_once_lose_nothing(tmp_path):
     base = KnowledgeBase.open(settings_in(tmp_path))
     records = [[{"guest": f"g{n}", "fact": f"Fact number{n}."}] for n in range(12)]
     threads = [threading.Thread(target=base.add_records, args=("memories", own)) for own in records[:6]]
@@ -173,7 +182,8 @@ async def test_k8_many_writers_at_once_lose_nothing(tmp_path):
     assert len(await base.adocuments()) == 12
 
 
-def test_k8_another_process_finds_what_this_one_wrote(tmp_path):
+@pytest.mark.covers("K8")
+def test_another_process_finds_what_this_one_wrote(tmp_path):
     (tmp_path / "groundgraph.yaml").write_text(
         "intent: {mode: static}\nknowledge_base:\n  file: kb.sqlite\n  schemas:\n    memories:\n"
         "      fields: {topic: {enum: [diet]}, fact: {type: text}}\n      content: [fact]\n"
@@ -185,7 +195,8 @@ def test_k8_another_process_finds_what_this_one_wrote(tmp_path):
     assert (found["text"], found["metadata"]["kind"]) == (NUTS["fact"], "memories")
 
 
-async def test_k12_documents_are_listed_shown_and_removed(tmp_path):
+@pytest.mark.covers("K12")
+async def test_documents_are_listed_shown_and_removed(tmp_path):
     async with KnowledgeBase.open(settings_in(tmp_path)) as base:
         assert await base.adocuments() == []
         assert await base.aremove("memories/x") is False
@@ -202,7 +213,8 @@ async def test_k12_documents_are_listed_shown_and_removed(tmp_path):
     assert [row["metadata"]["topic"] for row in await answers(settings_in(tmp_path), "allergic to nuts")] != ["diet"]
 
 
-async def test_k7_each_kind_of_data_has_chains_of_its_own(tmp_path):
+@pytest.mark.covers("K7")
+async def test_each_kind_of_data_has_chains_of_its_own(tmp_path):
     chains = {"memories": {"matching_text": "identity", "chunker": "identity"}}
     base = KnowledgeBase.open(settings_in(tmp_path, chains=chains))
     from groundgraph.core.document import Document

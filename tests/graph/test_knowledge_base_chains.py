@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from groundgraph import load_settings, retrieval_graph, retrieve_context
 from groundgraph.core.settings import Settings
 from groundgraph.graph.ingest import ingest_graph
@@ -47,7 +49,8 @@ async def ingested(chosen: Settings, scripted: ScriptedChatModel) -> dict[str, A
     return report
 
 
-async def test_k6_a_query_is_transformed_judged_and_filtered_before_the_cut(tmp_path: Path) -> None:
+@pytest.mark.covers("K6")
+async def test_a_query_is_transformed_judged_and_filtered_before_the_cut(tmp_path: Path) -> None:
     chosen, scripted = settings(tmp_path, bindings=BINDINGS), model()
     assert (await ingested(chosen, scripted))["failed"] == []
     graph = retrieval_graph(chosen, chat_model=scripted, embeddings=NgramEmbeddings())
@@ -61,7 +64,8 @@ async def test_k6_a_query_is_transformed_judged_and_filtered_before_the_cut(tmp_
     await graph.resources.close()
 
 
-async def test_fault_39_a_judge_that_fails_leaves_the_order_and_is_named(tmp_path: Path) -> None:
+@pytest.mark.covers("fault 39")
+async def test_a_judge_that_fails_leaves_the_order_and_is_named(tmp_path: Path) -> None:
     chosen, scripted = settings(tmp_path, bindings=BINDINGS), model(Reply(status=400))
     await ingested(chosen, scripted)
     graph = retrieval_graph(chosen, chat_model=scripted, embeddings=NgramEmbeddings())
@@ -71,7 +75,8 @@ async def test_fault_39_a_judge_that_fails_leaves_the_order_and_is_named(tmp_pat
     await graph.resources.close()
 
 
-async def test_k5_a_document_whose_model_failed_is_reported_and_tried_again_next_time(tmp_path: Path) -> None:
+@pytest.mark.covers("K5")
+async def test_a_document_whose_model_failed_is_reported_and_tried_again_next_time(tmp_path: Path) -> None:
     chosen = settings(tmp_path, bindings=BINDINGS)
     report = await ingested(chosen, ScriptedChatModel(Reply(status=400)))
     [failure] = report["failed"]
@@ -81,7 +86,8 @@ async def test_k5_a_document_whose_model_failed_is_reported_and_tried_again_next
     assert (report["written"], report["failed"]) == (1, [])
 
 
-async def test_k1_unchanged_documents_cost_no_model_call_and_another_chain_costs_all(tmp_path: Path) -> None:
+@pytest.mark.covers("K1")
+async def test_unchanged_documents_cost_no_model_call_and_another_chain_costs_all(tmp_path: Path) -> None:
     chosen, scripted = settings(tmp_path, bindings=BINDINGS), model()
     await ingested(chosen, scripted)
     calls = len(scripted.calls)

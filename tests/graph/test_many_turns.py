@@ -12,8 +12,9 @@ import pytest
 SUPPORT = Path(__file__).parent.parent / "support"
 
 
+@pytest.mark.covers("fault 78")
 @pytest.mark.slow
-def test_fault_78_a_thousand_turns_grow_the_process_by_less_than_a_tenth(tmp_path: Path) -> None:
+def test_a_thousand_turns_grow_the_process_by_less_than_a_tenth(tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "many_turns.py", str(tmp_path)],
         cwd=SUPPORT,

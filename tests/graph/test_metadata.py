@@ -57,6 +57,7 @@ async def _asked(settings) -> set[str]:
     return {Path(row["metadata"]["document"]).name for row in result["provenance"]["results"]}
 
 
+@pytest.mark.covers("K11")
 @pytest.mark.parametrize("kind", ["filters", "default_filters"])
 @pytest.mark.parametrize(
     ("conditions", "documents"),
@@ -70,19 +71,21 @@ async def _asked(settings) -> set[str]:
         ({"category": {"not": "news"}}, {"front.md", "beside.txt", "plain.md"}),
     ],
 )
-async def test_k11_filters_reach_fields_from_front_matter_sidecar_and_path_rules(filled, kind, conditions, documents):
+async def test_filters_reach_fields_from_front_matter_sidecar_and_path_rules(filled, kind, conditions, documents):
     intent = {"mode": "static", kind: {"knowledge_base": conditions}}
     assert await found(filled, intent=intent) == documents
 
 
-async def test_k11_an_entry_of_sources_has_the_fields_of_the_base_too(filled):
+@pytest.mark.covers("K11")
+async def test_an_entry_of_sources_has_the_fields_of_the_base_too(filled):
     entry = {"type": "vector_kb", "name": "docs", "path": "kb.sqlite", "fields": {"author": {}}}
     intent = {"mode": "static", "default_filters": {"docs": {"category": "security"}}}
     settings = settings_in(filled, sources=[entry], intent=intent, retrieval={"score_threshold": 0})
     assert await _asked(settings) == {"front.md"}
 
 
-async def test_k11_a_changed_sidecar_changes_the_documents_below_it_and_no_others(filled):
+@pytest.mark.covers("K11")
+async def test_a_changed_sidecar_changes_the_documents_below_it_and_no_others(filled):
     (filled / "docs" / "metadata.yaml").write_text(
         "'*': {date: 2025-06-01}\nbeside.txt: {category: security, pages: 3}\nfront.md: {category: news}\n"
     )
@@ -92,7 +95,8 @@ async def test_k11_a_changed_sidecar_changes_the_documents_below_it_and_no_other
     assert await found(filled, intent=intent) == {"front.md", "beside.txt"}
 
 
-async def test_k11_a_value_that_its_field_does_not_allow_is_left_out_and_told_with_its_place(filled):
+@pytest.mark.covers("K11")
+async def test_a_value_that_its_field_does_not_allow_is_left_out_and_told_with_its_place(filled):
     (filled / "docs" / "front.md").write_text("---\ncategory: secuirty\ndate: soon\n---\n# A\n\nA token is secret.\n")
     report = await run_ingest(ingest_graph(settings_in(filled)), {"paths": ["docs"]})
     assert [entry["document"] for entry in report.warnings] == ["docs/front.md"] * 2
@@ -105,7 +109,8 @@ async def test_k11_a_value_that_its_field_does_not_allow_is_left_out_and_told_wi
     assert await found(filled, intent=intent) == set()
 
 
-async def test_k11_a_sidecar_that_cannot_be_read_keeps_the_documents_as_they_were(filled):
+@pytest.mark.covers("K11")
+async def test_a_sidecar_that_cannot_be_read_keeps_the_documents_as_they_were(filled):
     (filled / "docs" / "metadata.yaml").write_text("beside.txt: {category: news\n")
     report = await run_ingest(ingest_graph(settings_in(filled)), {"paths": ["docs"]})
     assert (report.documents, len(report.failed)) == (0, 4)
@@ -114,7 +119,8 @@ async def test_k11_a_sidecar_that_cannot_be_read_keeps_the_documents_as_they_wer
     assert await found(filled, intent=intent) == {"beside.txt"}
 
 
-async def test_k11_the_fields_of_records_are_typed_too(tmp_path):
+@pytest.mark.covers("K11")
+async def test_the_fields_of_records_are_typed_too(tmp_path):
     (tmp_path / "items.csv").write_text("name,date,pages\ntoken one,2026-02-01,5\ntoken two,soon,7\n")
     report = await run_ingest(ingest_graph(settings_in(tmp_path)), {"paths": ["items.csv"]})
     assert "'date' was left out in 1 of its parts" in report.warnings[0]["reason"]
@@ -125,8 +131,9 @@ async def test_k11_the_fields_of_records_are_typed_too(tmp_path):
     assert [row["metadata"]["pages"] for row in results] == [5]
 
 
+@pytest.mark.covers("K11")
 @pytest.mark.parametrize("dry_run", [True, False])
-async def test_k11_slips_of_the_pen_in_a_sidecar_are_told_once_with_their_line(filled, dry_run):
+async def test_slips_of_the_pen_in_a_sidecar_are_told_once_with_their_line(filled, dry_run):
     (filled / "docs" / "metadata.yaml").write_text(
         "'*': {categroy: security, owner: me, title: One}\nbesid.txt: {category: news}\n'news/*': {pages: 1}\n"
     )
@@ -138,7 +145,8 @@ async def test_k11_slips_of_the_pen_in_a_sidecar_are_told_once_with_their_line(f
     assert glob == "'besid.txt' (metadata.yaml:2) fits no document that was read"
 
 
-async def test_k11_an_entry_for_a_document_that_was_not_to_be_read_is_no_slip(filled):
+@pytest.mark.covers("K11")
+async def test_an_entry_for_a_document_that_was_not_to_be_read_is_no_slip(filled):
     for given in ("docs/beside.txt", "docs/news"):
         report = await run_ingest(ingest_graph(settings_in(filled)), {"paths": [given]})
         assert report.warnings == []

@@ -65,6 +65,7 @@ async def turn(answer: object, **options: object) -> dict:
     return await graph.ainvoke(ask(), thread() if options else None)
 
 
+@pytest.mark.covers("R1")
 @pytest.mark.parametrize(
     "values",
     [
@@ -75,7 +76,7 @@ async def turn(answer: object, **options: object) -> dict:
         {"relevance": 1},
     ],
 )
-async def test_R1_values_that_mean_something_plain_are_put_right(values: dict, tmp_path: Path) -> None:
+async def test_values_that_mean_something_plain_are_put_right(values: dict, tmp_path: Path) -> None:
     async with (
         AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver,
         AsyncSqliteStore.from_conn_string(str(tmp_path / "s.sqlite")) as store,
@@ -87,6 +88,7 @@ async def test_R1_values_that_mean_something_plain_are_put_right(values: dict, t
     assert answered["outcome"] == "answered"
 
 
+@pytest.mark.covers("fault 33")
 @pytest.mark.parametrize(
     "answer",
     [
@@ -98,7 +100,7 @@ async def test_R1_values_that_mean_something_plain_are_put_right(values: dict, t
     ],
     ids=["cancelled", "nan", "words", "string", "none"],
 )
-async def test_fault_33_what_means_nothing_fails_the_source_and_not_the_turn(answer: object) -> None:
+async def test_what_means_nothing_fails_the_source_and_not_the_turn(answer: object) -> None:
     answered = await turn(answer)
     assert answered["outcome"] == "answered"
     report = answered["provenance"]["sources"]["odd"]
@@ -111,7 +113,8 @@ async def test_an_only_source_whose_relevances_are_all_nan_is_an_outage_and_not_
     assert (await graph.ainvoke(ask()))["outcome"] == "unavailable"
 
 
-async def test_fault_02_lone_surrogates_anywhere_can_be_kept(tmp_path: Path) -> None:
+@pytest.mark.covers("fault 2")
+async def test_lone_surrogates_anywhere_can_be_kept(tmp_path: Path) -> None:
     odd = [result(content="Odd \ud800 grants\x00.", source_id="a\udfff", metadata={"title": "x\ud83d"}, relevance=1.0)]
     async with (
         AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver,

@@ -43,8 +43,9 @@ def url(postgres):  # noqa: F811
     return postgres.database("threads")
 
 
+@pytest.mark.covers("fault 47")
 @pytest.mark.live
-async def test_fault_47_the_saver_passes_the_conformance_suite(url) -> None:
+async def test_the_saver_passes_the_conformance_suite(url) -> None:
     from contextlib import AsyncExitStack
 
     from groundgraph.graph.postgres_storage import PostgresStorage
@@ -58,8 +59,9 @@ async def test_fault_47_the_saver_passes_the_conformance_suite(url) -> None:
     assert report.passed_all_base(), report.to_dict()
 
 
+@pytest.mark.covers("T3")
 @pytest.mark.live
-async def test_T3_threads_evidence_and_records_are_kept_over_restarts_and_can_be_forgotten(url) -> None:
+async def test_threads_evidence_and_records_are_kept_over_restarts_and_can_be_forgotten(url) -> None:
     async with open_graph(settings_for(url), sources=[docs()]) as graph:
         first = await graph.ainvoke(ask(), thread())
     async with open_graph(settings_for(url), sources=[docs()]) as graph:
@@ -91,8 +93,9 @@ async def test_50_threads_at_once_share_few_connections_and_nothing_else(url, po
     assert used <= 11, "ten of the pool and the one that holds the claims"
 
 
+@pytest.mark.covers("fault 75")
 @pytest.mark.live
-async def test_fault_75_two_processes_on_one_thread_take_turns_and_lose_nothing(url) -> None:
+async def test_two_processes_on_one_thread_take_turns_and_lose_nothing(url) -> None:
     async with (
         open_graph(settings_for(url), sources=[docs()]) as one,
         open_graph(settings_for(url), sources=[docs()]) as other,
@@ -116,9 +119,10 @@ async def test_a_thread_that_another_process_holds_is_busy(url) -> None:
         await other.close()
 
 
+@pytest.mark.covers("fault 75")
 @pytest.mark.live
 @pytest.mark.parametrize("cancellations", [1, 2])
-async def test_fault_75_turns_cancelled_while_they_claim_a_thread_leave_no_claim_and_break_none(
+async def test_turns_cancelled_while_they_claim_a_thread_leave_no_claim_and_break_none(
     url,
     postgres,  # noqa: F811
     cancellations,
@@ -149,8 +153,9 @@ async def test_fault_75_turns_cancelled_while_they_claim_a_thread_leave_no_claim
     assert postgres.execute(locks, "threads") == []
 
 
+@pytest.mark.covers("fault 80")
 @pytest.mark.live
-async def test_fault_80_a_turn_that_outlives_its_graph_opens_no_connection_again(url, postgres) -> None:  # noqa: F811
+async def test_a_turn_that_outlives_its_graph_opens_no_connection_again(url, postgres) -> None:  # noqa: F811
     from groundgraph.graph.postgres_claims import ThreadClaims
 
     claims = ThreadClaims(url)
@@ -163,8 +168,9 @@ async def test_fault_80_a_turn_that_outlives_its_graph_opens_no_connection_again
         await asyncio.sleep(0.05)
 
 
+@pytest.mark.covers("fault 5")
 @pytest.mark.live
-async def test_fault_5_a_model_that_escapes_nul_in_names_and_values_breaks_no_turn(url) -> None:
+async def test_a_model_that_escapes_nul_in_names_and_values_breaks_no_turn(url) -> None:
     from groundgraph.testing import ScriptedChatModel
 
     reply = '{"text_queries": ["grant types"], "x\\u0000": "\\u0000", "filters": {"docs": {"a\\u0000": 1}}}'
@@ -203,8 +209,9 @@ async def test_a_process_that_asks_no_claim_and_races_is_told_of_the_conflict(ur
         assert (await graph.ainvoke(ask(), thread()))["outcome"] == "answered"
 
 
+@pytest.mark.covers("fault 45")
 @pytest.mark.live
-async def test_fault_45_a_locked_table_is_a_typed_error_and_the_thread_goes_on(url) -> None:
+async def test_a_locked_table_is_a_typed_error_and_the_thread_goes_on(url) -> None:
     async with open_graph(settings_for(url), sources=[docs()]) as graph:
         await graph.ainvoke(ask(), thread())
         with psycopg.connect(url) as holder:
@@ -265,9 +272,10 @@ def killed(tmp_path_factory, postgres):  # noqa: F811
     return json.loads(run.stdout)
 
 
+@pytest.mark.covers("fault 41")
 @pytest.mark.live
 @pytest.mark.parametrize("point", POINTS)
-def test_fault_41_killed_and_resumed_from_postgresql_with_the_same_prompt(killed, point) -> None:
+def test_killed_and_resumed_from_postgresql_with_the_same_prompt(killed, point) -> None:
     whole, resumed = killed["nowhere"], killed[point]
     assert resumed["killed"] == 9
     assert set(resumed["prompts"]) == set(whole["prompts"])
@@ -275,9 +283,10 @@ def test_fault_41_killed_and_resumed_from_postgresql_with_the_same_prompt(killed
     assert resumed["queries"] == 2, "completed steps do not run again"
 
 
+@pytest.mark.covers("fault 42")
 @pytest.mark.live
 @pytest.mark.parametrize("point", POINTS)
-def test_fault_42_killed_after_synthesis_there_is_one_record_and_one_answer(killed, point) -> None:
+def test_killed_after_synthesis_there_is_one_record_and_one_answer(killed, point) -> None:
     result = killed[point]["result"]
     assert [kind for kind, _ in result["messages"]] == ["human", "ai"]
     assert (result["records"], result["history"]) == (1, 1)

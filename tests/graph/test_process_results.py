@@ -96,12 +96,13 @@ async def saver_of(kind: str, folder: Path) -> AsyncIterator[Any]:
         yield saver
 
 
+@pytest.mark.covers("T3")
 @pytest.mark.parametrize(
     ("module", "name"), [("nodes.works.judge_evidence", "judge_evidence"), ("graph.turn", "check_citations")]
 )
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-async def test_t3_what_was_paid_for_is_not_paid_again_when_the_turn_fails_behind_it(
+async def test_what_was_paid_for_is_not_paid_again_when_the_turn_fails_behind_it(
     kind: str, durability: Any, module: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = import_module(f"groundgraph.{module}")
@@ -141,7 +142,8 @@ class Neighbours(RankedSource):
         return [" " * (100 - len("Access tokens are short.")) for _ in pairs]
 
 
-async def test_t3_what_was_paid_for_about_another_ranking_is_not_taken_for_what_is_said_about_this_one(
+@pytest.mark.covers("T3")
+async def test_what_was_paid_for_about_another_ranking_is_not_taken_for_what_is_said_about_this_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     home = import_module("groundgraph.nodes.works.judge_evidence")

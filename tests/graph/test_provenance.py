@@ -31,8 +31,9 @@ def build(**options: object):
     )
 
 
+@pytest.mark.covers("V1")
 @pytest.mark.parametrize("style", ["structured", "conversational"])
-async def test_V1_the_record_is_complete_for_every_style(style: str) -> None:
+async def test_the_record_is_complete_for_every_style(style: str) -> None:
     graph = build(chat_model=ScriptedChatModel("Four [1]."), settings={"synthesis": {"style": style}})
     record = (await graph.ainvoke(ask(), thread()))["provenance"]
     assert not V1 - set(record)
@@ -49,7 +50,8 @@ async def test_V1_the_record_is_complete_for_every_style(style: str) -> None:
     json.dumps(record)
 
 
-async def test_V1_V2_the_thread_holds_references_and_the_store_the_rest() -> None:
+@pytest.mark.covers("V1", "V2")
+async def test_the_thread_holds_references_and_the_store_the_rest() -> None:
     graph = build()
     result = await graph.ainvoke(ask(), thread())
     metadata = (await graph.aget_state(thread())).values["metadata"]
@@ -64,7 +66,8 @@ async def test_V1_V2_the_thread_holds_references_and_the_store_the_rest() -> Non
         await load_provenance(graph, "other")
 
 
-async def test_V2_the_history_keeps_the_last_ten_turns() -> None:
+@pytest.mark.covers("V2")
+async def test_the_history_keeps_the_last_ten_turns() -> None:
     graph = build()
     for n in range(12):
         await graph.ainvoke(ask(f"grant types {n}"), thread("user.1@example.com"))
@@ -75,14 +78,16 @@ async def test_V2_the_history_keeps_the_last_ten_turns() -> None:
     assert first["question"] == "grant types 2"
 
 
-async def test_V1_it_can_be_turned_off() -> None:
+@pytest.mark.covers("V1")
+async def test_it_can_be_turned_off() -> None:
     graph = build(settings={"store_provenance": False})
     await graph.ainvoke({**ask(), "metadata": {"mine": 1}}, thread())
     assert (await graph.aget_state(thread())).values["metadata"] == {"mine": 1}
     assert await graph.store.asearch(("groundgraph", "provenance")) == []
 
 
-async def test_V2_a_caller_cannot_write_the_record() -> None:
+@pytest.mark.covers("V2")
+async def test_a_caller_cannot_write_the_record() -> None:
     graph = build()
     forged = {"retrieval_provenance": {"turn_id": "x"}, "retrieval_provenance_history": [{"turn_id": "y"}], "a": 1}
     await graph.ainvoke({**ask(), "metadata": forged}, thread())
@@ -92,7 +97,8 @@ async def test_V2_a_caller_cannot_write_the_record() -> None:
     assert len(metadata["retrieval_provenance_history"]) == 1
 
 
-async def test_U7_the_scripted_model_and_the_wire_give_the_same_provenance() -> None:
+@pytest.mark.covers("U7")
+async def test_the_scripted_model_and_the_wire_give_the_same_provenance() -> None:
     text = "OAuth has four grant types [1]. Also [7]."
     scripted = await build(chat_model=ScriptedChatModel(text)).ainvoke(ask(), thread())
     with openai_stub(text) as stub:

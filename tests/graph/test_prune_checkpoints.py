@@ -137,7 +137,8 @@ async def test_the_provenance_of_the_kept_turns_loads_and_that_of_the_others_is_
                 assert f"Pump {number} " in record["results"][0]["text"]
 
 
-async def test_K12_evidence_of_removed_turns_goes_but_for_what_another_turn_or_thread_refers_to(tmp_path: Path) -> None:
+@pytest.mark.covers("K12")
+async def test_evidence_of_removed_turns_goes_but_for_what_another_turn_or_thread_refers_to(tmp_path: Path) -> None:
     async with opened(tmp_path) as graph:
         await ask(graph, 1, 2, 3, 4, 5)
         await ask(graph, 2, thread="other")
@@ -167,7 +168,8 @@ async def test_the_files_get_smaller_and_the_steps_of_the_old_turns_are_gone(tmp
     assert left == 0
 
 
-async def test_T3_the_kept_turns_can_be_stepped_through_and_forked(tmp_path: Path) -> None:
+@pytest.mark.covers("T3")
+async def test_the_kept_turns_can_be_stepped_through_and_forked(tmp_path: Path) -> None:
     async with opened(tmp_path) as graph:
         await ask(graph, 1, 2, 3)
         before = {
@@ -184,7 +186,8 @@ async def test_T3_the_kept_turns_can_be_stepped_through_and_forked(tmp_path: Pat
         assert "Pump 3" in forked["answer"]
 
 
-async def test_T3_a_turn_that_waits_is_kept_and_resumed(tmp_path: Path) -> None:
+@pytest.mark.covers("T3")
+async def test_a_turn_that_waits_is_kept_and_resumed(tmp_path: Path) -> None:
     async with opened(tmp_path) as graph:
         await ask(graph, 1, 2)
         await ask(graph, 3, interrupt_before=["process_results"])
@@ -285,7 +288,8 @@ async def test_a_conversation_of_another_graph_that_counts_turns_too_is_left_alo
         assert (await other.aget_state(place("game"))).values["turn"]["id"] == "white"
 
 
-async def test_fault_75_a_turn_under_way_is_waited_for(tmp_path: Path) -> None:
+@pytest.mark.covers("fault 75")
+async def test_a_turn_under_way_is_waited_for(tmp_path: Path) -> None:
     async with opened(tmp_path) as graph:
         await ask(graph, 1, 2)
         turn = asyncio.create_task(graph.ainvoke({"question": "pump 3"}, place()))
@@ -297,7 +301,8 @@ async def test_fault_75_a_turn_under_way_is_waited_for(tmp_path: Path) -> None:
         assert [text for kind, text in await whole(graph) if kind == "human"] == ["pump 1", "pump 2", "pump 3"]
 
 
-async def test_fault_45_a_file_that_another_process_holds_is_a_typed_error_and_loses_nothing(tmp_path: Path) -> None:
+@pytest.mark.covers("fault 45")
+async def test_a_file_that_another_process_holds_is_a_typed_error_and_loses_nothing(tmp_path: Path) -> None:
     async with opened(tmp_path) as graph:
         await ask(graph, 1, 2, 3)
         before = await whole(graph)
@@ -339,7 +344,8 @@ async def test_the_age_is_that_of_the_last_turn(tmp_path: Path, monkeypatch: pyt
         assert (await prune_checkpoints(graph, older_than=timedelta(hours=1))).forgotten == 1
 
 
-async def test_fault_75_a_transaction_of_a_turn_under_way_is_not_ended_by_giving_space_back(tmp_path: Path) -> None:
+@pytest.mark.covers("fault 75")
+async def test_a_transaction_of_a_turn_under_way_is_not_ended_by_giving_space_back(tmp_path: Path) -> None:
     async with opened(tmp_path) as graph:
         async with graph.store.lock:
             await graph.store.conn.execute("BEGIN")
@@ -350,7 +356,8 @@ async def test_fault_75_a_transaction_of_a_turn_under_way_is_not_ended_by_giving
         await compacting
 
 
-async def test_fault_75_pruning_while_other_conversations_are_answered_fails_neither(tmp_path: Path) -> None:
+@pytest.mark.covers("fault 75")
+async def test_pruning_while_other_conversations_are_answered_fails_neither(tmp_path: Path) -> None:
     async with opened(tmp_path) as graph:
 
         async def talk(thread: str) -> list[Any]:
@@ -364,7 +371,8 @@ async def test_fault_75_pruning_while_other_conversations_are_answered_fails_nei
         assert all(f"Pump {n} " in said[n - 1] for said in answers for n in range(1, 9))
 
 
-async def test_K12_a_turn_under_way_keeps_its_evidence_before_any_checkpoint_refers_to_it(tmp_path: Path) -> None:
+@pytest.mark.covers("K12")
+async def test_a_turn_under_way_keeps_its_evidence_before_any_checkpoint_refers_to_it(tmp_path: Path) -> None:
     gate = asyncio.Event()
 
     class Slow(InMemorySource):
@@ -419,7 +427,8 @@ def texts(folder: Path) -> int:
     return count(folder, "evidence.sqlite", "store", "prefix = 'groundgraph.evidence'")
 
 
-async def test_K12_texts_that_a_killed_prune_left_behind_go_with_the_next_one(
+@pytest.mark.covers("K12")
+async def test_texts_that_a_killed_prune_left_behind_go_with_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(tmp_path) as graph:
@@ -439,7 +448,8 @@ async def test_K12_texts_that_a_killed_prune_left_behind_go_with_the_next_one(
         assert "Pump 1 " in (await ask(graph, 1))[0]["answer"]
 
 
-async def test_K12_an_old_text_that_any_record_or_checkpoint_refers_to_stays(tmp_path: Path) -> None:
+@pytest.mark.covers("K12")
+async def test_an_old_text_that_any_record_or_checkpoint_refers_to_stays(tmp_path: Path) -> None:
     async with opened(tmp_path) as graph:
         await ask(graph, 1, 2)
         await ask(graph, 3, thread="other")
@@ -451,8 +461,9 @@ async def test_K12_an_old_text_that_any_record_or_checkpoint_refers_to_stays(tmp
         assert "Pump 5 " in (await resume_turn(graph, "waits"))["answer"]
 
 
+@pytest.mark.covers("K12")
 @pytest.mark.parametrize("step", ["_forget_items", "_forget_checkpoints"])
-async def test_K12_a_conversation_whose_removal_was_killed_is_found_by_the_next_prune(
+async def test_a_conversation_whose_removal_was_killed_is_found_by_the_next_prune(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     async with opened(tmp_path) as graph:

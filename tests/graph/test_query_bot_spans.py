@@ -63,7 +63,8 @@ def test_QRY_RAG_013_the_plain_bot_has_them_too_below_the_span_of_whoever_calls(
     assert spans.path(spans.one("memory_retrieval"))[:2] == ["request", "turn"]
 
 
-async def test_Q3_a_search_that_fails_marks_its_span_and_has_no_count(spans: RecordedSpans) -> None:
+@pytest.mark.covers("Q3")
+async def test_a_search_that_fails_marks_its_span_and_has_no_count(spans: RecordedSpans) -> None:
     class Broken(ListStore):
         def retrieve(self, query: str, n_results: int) -> list[Any]:
             raise ValueError("secret question text")
@@ -75,7 +76,8 @@ async def test_Q3_a_search_that_fails_marks_its_span_and_has_no_count(spans: Rec
     assert not any("secret" in one.to_json() for one in spans.all)
 
 
-async def test_Q3_no_text_is_in_a_span_unless_it_is_asked_for(spans: RecordedSpans) -> None:
+@pytest.mark.covers("Q3")
+async def test_no_text_is_in_a_span_unless_it_is_asked_for(spans: RecordedSpans) -> None:
     await made()(QUERY)
     told = "".join(one.to_json() for one in spans.all)
     assert "ump 17" not in told
@@ -83,6 +85,7 @@ async def test_Q3_no_text_is_in_a_span_unless_it_is_asked_for(spans: RecordedSpa
     assert "ump 17" in "".join(one.to_json() for one in spans.all)
 
 
-async def test_Q3_tracing_can_be_switched_off(spans: RecordedSpans) -> None:
+@pytest.mark.covers("Q3")
+async def test_tracing_can_be_switched_off(spans: RecordedSpans) -> None:
     await made(settings=load_settings({"tracing": {"enabled": False}}))(QUERY)
     assert spans.all == []

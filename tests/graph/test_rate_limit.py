@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from oauth_sources import ask, docs
 
 from groundgraph import load_settings, turn_graph
@@ -59,7 +60,8 @@ class Limiter:
             return Reply("slow down", status=429, headers={"Retry-After": str(self.pause)})
 
 
-async def test_fault_79_while_everything_is_refused_the_tries_of_all_turns_are_one_budget() -> None:
+@pytest.mark.covers("fault 79")
+async def test_while_everything_is_refused_the_tries_of_all_turns_are_one_budget() -> None:
     with openai_stub(Reply("slow down", status=429, headers={"Retry-After": "0"})) as stub:
         started = time.monotonic()
         results = await turns(graph_over(stub.base_url))
@@ -71,7 +73,8 @@ async def test_fault_79_while_everything_is_refused_the_tries_of_all_turns_are_o
     assert all("429" in " ".join(result["notes"]) for result in results)
 
 
-async def test_fault_79_a_limit_for_all_is_kept_to_and_those_that_fit_are_answered() -> None:
+@pytest.mark.covers("fault 79")
+async def test_a_limit_for_all_is_kept_to_and_those_that_fit_are_answered() -> None:
     limiter = Limiter(at_once=20, pause=0.5)
     with openai_stub(default=limiter) as stub:
         started = time.monotonic()
@@ -87,7 +90,8 @@ async def test_fault_79_a_limit_for_all_is_kept_to_and_those_that_fit_are_answer
         assert styles(await turns(graph, 5)) == ["conversational"] * 5
 
 
-async def test_fault_79_a_turn_that_begins_while_the_service_rests_does_not_call_it() -> None:
+@pytest.mark.covers("fault 79")
+async def test_a_turn_that_begins_while_the_service_rests_does_not_call_it() -> None:
     first = threading.Event()
 
     def reply(_: Any) -> Reply:
@@ -125,7 +129,8 @@ def noting(reply: Callable[[Any], Reply], arrived: list[float]) -> Callable[[Any
     return noted
 
 
-async def test_fault_79_a_turn_that_cannot_wait_so_long_answers_without_the_model_at_once() -> None:
+@pytest.mark.covers("fault 79")
+async def test_a_turn_that_cannot_wait_so_long_answers_without_the_model_at_once() -> None:
     with openai_stub(Reply("slow down", status=429, headers={"Retry-After": "60"})) as stub:
         graph = graph_over(stub.base_url, deadlines={"turn": 100, "model": 40})
         started = time.monotonic()

@@ -61,7 +61,8 @@ async def asked(
         await graph.resources.close()
 
 
-async def test_S8_evidence_that_hardly_fits_is_insufficient_and_no_model_is_called(tmp_path):
+@pytest.mark.covers("S8")
+async def test_evidence_that_hardly_fits_is_insufficient_and_no_model_is_called(tmp_path):
     model = ScriptedChatModel("never said")
     output = await asked(HARDLY, await base(tmp_path), model)
     assert output["outcome"] == "insufficient"
@@ -74,7 +75,8 @@ async def test_S8_evidence_that_hardly_fits_is_insufficient_and_no_model_is_call
     assert record["answerable"] == output["support"]["answerable"]
 
 
-async def test_S8_evidence_that_fits_is_answered_from(tmp_path):
+@pytest.mark.covers("S8")
+async def test_evidence_that_fits_is_answered_from(tmp_path):
     model = ScriptedChatModel("After an hour [1].")
     output = await asked(ANSWERED, await base(tmp_path), model)
     assert output["outcome"] == "answered"
@@ -117,7 +119,8 @@ async def test_evidence_of_other_kinds_of_sources_is_not_refused():
     assert output["support"]["answerable"] < 0.05
 
 
-async def test_T8_the_retrieval_graph_refuses_the_same_evidence(tmp_path):
+@pytest.mark.covers("T8")
+async def test_the_retrieval_graph_refuses_the_same_evidence(tmp_path):
     settings = {"knowledge_base": {"file": str(await base(tmp_path))}, "retrieval": {"score_threshold": 0.0}}
     graph = retrieval_graph(load_settings(settings))
     found = await graph.ainvoke({"question": HARDLY})
@@ -126,7 +129,8 @@ async def test_T8_the_retrieval_graph_refuses_the_same_evidence(tmp_path):
     await graph.resources.close()
 
 
-async def test_S5_general_knowledge_may_answer_what_the_evidence_does_not(tmp_path):
+@pytest.mark.covers("S5")
+async def test_general_knowledge_may_answer_what_the_evidence_does_not(tmp_path):
     model = ScriptedChatModel("The railway museum.")
     output = await asked(HARDLY, await base(tmp_path), model, synthesis={"allow_parametric": True})
     assert output["outcome"] == "insufficient"
@@ -144,8 +148,9 @@ async def without_model(question: str, path: Path, **settings: Any) -> Any:
     return await asked(question, path, None, **settings)
 
 
+@pytest.mark.covers("S8")
 @pytest.mark.parametrize("style", ["structured", "conversational", "hybrid"])
-async def test_S8_an_answer_that_no_model_writes_says_when_it_may_be_none(tmp_path, style):
+async def test_an_answer_that_no_model_writes_says_when_it_may_be_none(tmp_path, style):
     output = await without_model(DOUBTFUL, await base(tmp_path), synthesis={"style": style})
     assert output["outcome"] == "answered"
     assert 0.05 <= output["support"]["answerable"] < 0.15
@@ -155,25 +160,29 @@ async def test_S8_an_answer_that_no_model_writes_says_when_it_may_be_none(tmp_pa
     assert output["provenance"]["notes"] == output["notes"]
 
 
-async def test_S8_the_doubt_is_told_in_the_users_language(tmp_path):
+@pytest.mark.covers("S8")
+async def test_the_doubt_is_told_in_the_users_language(tmp_path):
     output = await without_model("Какая столица у Перу, и почему там penguins?", await base(tmp_path), **DOUBT)
     assert output["answer"].startswith("Возможно, в найденных материалах нет ответа")
     assert any("Перу" in note for note in output["notes"])
 
 
-async def test_S8_an_answer_from_evidence_that_fits_carries_no_doubt(tmp_path):
+@pytest.mark.covers("S8")
+async def test_an_answer_from_evidence_that_fits_carries_no_doubt(tmp_path):
     output = await without_model(ANSWERED, await base(tmp_path))
     assert output["answer"].startswith("From the evidence:")
     assert not any("may not" in note for note in output["notes"])
 
 
-async def test_S8_a_doubt_threshold_of_zero_never_tells_a_doubt(tmp_path):
+@pytest.mark.covers("S8")
+async def test_a_doubt_threshold_of_zero_never_tells_a_doubt(tmp_path):
     output = await without_model(DOUBTFUL, await base(tmp_path), retrieval={"doubt_threshold": 0})
     assert output["answer"].startswith("From the evidence:")
     assert not any("may not" in note for note in output["notes"])
 
 
-async def test_S8_a_model_is_asked_without_the_doubt_and_one_that_fails_leaves_it(tmp_path):
+@pytest.mark.covers("S8")
+async def test_a_model_is_asked_without_the_doubt_and_one_that_fails_leaves_it(tmp_path):
     path = await base(tmp_path)
     written = await asked(DOUBTFUL, path, ScriptedChatModel("The documents do not say [1]."))
     assert not any("may not" in note for note in written["notes"])
@@ -182,7 +191,8 @@ async def test_S8_a_model_is_asked_without_the_doubt_and_one_that_fails_leaves_i
     assert any("may not be answered" in note for note in failed["notes"])
 
 
-async def test_S8_evidence_of_other_kinds_of_sources_is_not_doubted():
+@pytest.mark.covers("S8")
+async def test_evidence_of_other_kinds_of_sources_is_not_doubted():
     source = InMemorySource([TEXTS["sea"]], name="notes")
     intent = {"mode": "static", "include_message_as_query": True}
     settings = load_settings({"retrieval": {"score_threshold": 0.0}, "intent": intent})

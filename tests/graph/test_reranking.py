@@ -55,7 +55,8 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CO_API_KEY", API_KEY)
 
 
-async def test_p4_cohere_orders_scores_and_drops_what_is_below_the_threshold():
+@pytest.mark.covers("P4")
+async def test_cohere_orders_scores_and_drops_what_is_below_the_threshold():
     with cohere_stub() as stub:
         places, context = await ranked(cohere(stub.base_url))
         assert places == [2, 1]
@@ -68,7 +69,8 @@ async def test_p4_cohere_orders_scores_and_drops_what_is_below_the_threshold():
     assert stub.requests[0]["query"] == QUESTION
 
 
-async def test_p4_the_best_candidates_are_judged_and_the_others_dropped():
+@pytest.mark.covers("P4")
+async def test_the_best_candidates_are_judged_and_the_others_dropped():
     with cohere_stub() as stub:
         places, context = await ranked(cohere(stub.base_url, candidates_count=2, threshold=0.0))
     assert stub.requests[0]["documents"] == [text for _, text in TEXTS[:2]]
@@ -76,7 +78,8 @@ async def test_p4_the_best_candidates_are_judged_and_the_others_dropped():
     assert context.provenance["strategies"]["reranker"]["dropped"] == 1
 
 
-async def test_p4_it_runs_once_after_the_merge_of_all_sources():
+@pytest.mark.covers("P4")
+async def test_it_runs_once_after_the_merge_of_all_sources():
     with cohere_stub() as stub:
         one, other = RankedSource(TEXTS[:2], name="one"), RankedSource(TEXTS[2:], name="other")
         places, _ = await ranked(cohere(stub.base_url, threshold=0.0), one, other)
@@ -84,14 +87,16 @@ async def test_p4_it_runs_once_after_the_merge_of_all_sources():
     assert len(stub.requests) == 1
 
 
-async def test_fault_39_an_empty_ranking_is_never_sent():
+@pytest.mark.covers("fault 39")
+async def test_an_empty_ranking_is_never_sent():
     with cohere_stub() as stub:
         context = (await ranked(cohere(stub.base_url), RankedSource([])))[1]
     assert stub.requests == []
     assert context.outcome == "insufficient"
 
 
-async def test_fault_39_no_reranker_of_any_kind_is_asked_about_nothing():
+@pytest.mark.covers("fault 39")
+async def test_no_reranker_of_any_kind_is_asked_about_nothing():
     asked: list[str] = []
 
     def judge(query: str, candidates: Sequence[Any]) -> list[float]:
@@ -103,8 +108,9 @@ async def test_fault_39_no_reranker_of_any_kind_is_asked_about_nothing():
     assert context.provenance["notes"] == []
 
 
+@pytest.mark.covers("fault 39")
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 418, 422, 429, 498, 499, 500, 501, 503, 504])
-async def test_fault_39_a_failure_keeps_the_order_and_is_told(status):
+async def test_a_failure_keeps_the_order_and_is_told(status):
     with cohere_stub(Fault(status)) as stub:
         places, context = await ranked(cohere(stub.base_url, candidates_count=2))
     assert places == [0, 1, 2]
@@ -117,8 +123,9 @@ async def test_fault_39_a_failure_keeps_the_order_and_is_told(status):
     assert "could not be reranked" in note
 
 
+@pytest.mark.covers("fault 39")
 @pytest.mark.parametrize("fault", [Fault(wait=30), Fault(drop=True), Fault(200, "no json"), Fault(200, {"id": "x"})])
-async def test_fault_39_so_does_a_service_that_is_late_gone_or_talks_nonsense(fault):
+async def test_so_does_a_service_that_is_late_gone_or_talks_nonsense(fault):
     with cohere_stub(fault) as stub:
         given = settings({"type": "cohere", "base_url": stub.base_url}, deadlines={"model": 0.5})
         places, context = await ranked(given)
@@ -127,14 +134,16 @@ async def test_fault_39_so_does_a_service_that_is_late_gone_or_talks_nonsense(fa
     assert len(context.provenance["notes"]) == 1
 
 
-async def test_fault_39_the_note_is_in_the_language_of_the_question():
+@pytest.mark.covers("fault 39")
+async def test_the_note_is_in_the_language_of_the_question():
     with cohere_stub(Fault(500)) as stub:
         graph = turn_graph(cohere(stub.base_url), sources=[RankedSource(TEXTS)])
         output = await graph.ainvoke(ask("Когда истекают токены?"))
     assert any(note.startswith("Переранжировать") for note in output["notes"])
 
 
-async def test_p4_when_everything_is_below_the_threshold_no_model_writes_an_answer():
+@pytest.mark.covers("P4")
+async def test_when_everything_is_below_the_threshold_no_model_writes_an_answer():
     model = ScriptedChatModel("never")
     with cohere_stub(scores=lambda query, documents: [0.1] * len(documents)) as stub:
         graph = turn_graph(cohere(stub.base_url), sources=[RankedSource(TEXTS)], chat_model=model)
@@ -143,7 +152,8 @@ async def test_p4_when_everything_is_below_the_threshold_no_model_writes_an_answ
     assert model.calls == []
 
 
-async def test_p6_a_reranker_that_fails_hands_over_to_the_next():
+@pytest.mark.covers("P6")
+async def test_a_reranker_that_fails_hands_over_to_the_next():
     with cohere_stub(Fault(503)) as stub:
         given = settings({"type": ["cohere", "identity"], "base_url": stub.base_url})
         places, context = await ranked(given)
@@ -153,7 +163,8 @@ async def test_p6_a_reranker_that_fails_hands_over_to_the_next():
     assert context.provenance["notes"] == []
 
 
-async def test_p6_one_without_a_key_hands_over_and_alone_is_refused(monkeypatch):
+@pytest.mark.covers("P6")
+async def test_one_without_a_key_hands_over_and_alone_is_refused(monkeypatch):
     monkeypatch.delenv("CO_API_KEY")
     context = (await ranked(settings({"type": ["cohere", "identity"]})))[1]
     assert "CO_API_KEY" in context.provenance["strategies"]["reranker"]["unavailable"]["cohere"]
@@ -161,7 +172,8 @@ async def test_p6_one_without_a_key_hands_over_and_alone_is_refused(monkeypatch)
         retrieval_graph(settings({"type": "cohere"}), sources=[RankedSource(TEXTS)])
 
 
-async def test_p4_the_model_is_the_judge():
+@pytest.mark.covers("P4")
+async def test_the_model_is_the_judge():
     judge = ScriptedChatModel(rules=[Rule("Judge for each", "1: 0\n2: 1\n3: 4")])
     places, context = await ranked(settings({"type": "judge"}), chat_model=judge, query_model=judge)
     assert places == [2]
@@ -169,7 +181,8 @@ async def test_p4_the_model_is_the_judge():
     assert context.provenance["strategies"]["reranker"]["method"] == "judge"
 
 
-async def test_t9_the_calls_of_a_judge_are_recorded_and_count_among_those_of_the_turn():
+@pytest.mark.covers("T9")
+async def test_the_calls_of_a_judge_are_recorded_and_count_among_those_of_the_turn():
     judge = ScriptedChatModel(rules=[Rule("Judge for each", "1: 0\n2: 1\n3: 4")], default="After an hour [1].")
 
     async def turn(calls: int) -> dict[str, Any]:
@@ -187,12 +200,14 @@ async def test_t9_the_calls_of_a_judge_are_recorded_and_count_among_those_of_the
     assert len(record["results"]) == 3
 
 
-async def test_p4_the_judge_is_what_enabled_alone_asks_for_and_it_needs_a_model():
+@pytest.mark.covers("P4")
+async def test_the_judge_is_what_enabled_alone_asks_for_and_it_needs_a_model():
     with pytest.raises(ConfigurationError, match="'judge' needs a model"):
         retrieval_graph(load_settings({"reranker": {"enabled": True}}), sources=[RankedSource(TEXTS)])
 
 
-async def test_p4_a_document_compressor_from_the_configuration():
+@pytest.mark.covers("P4")
+async def test_a_document_compressor_from_the_configuration():
     given = {"type": "langchain", "compressor": f"{__name__}:Reversed", "options": {"without": 1}}
     places, context = await ranked(settings(given))
     assert places == [2, 1]
@@ -200,6 +215,7 @@ async def test_p4_a_document_compressor_from_the_configuration():
     assert context.provenance["strategies"]["reranker"]["method"] == "langchain"
 
 
+@pytest.mark.covers("P4")
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -210,12 +226,13 @@ async def test_p4_a_document_compressor_from_the_configuration():
         ({"type": "coher"}, "Did you mean 'cohere'"),
     ],
 )
-def test_p4_what_cannot_work_is_refused_when_the_graph_is_built(given, told):
+def test_what_cannot_work_is_refused_when_the_graph_is_built(given, told):
     with pytest.raises(ConfigurationError, match=told):
         turn_graph(settings(given), sources=[RankedSource(TEXTS)])
 
 
-async def test_p4_a_reranker_from_python_turns_reranking_on():
+@pytest.mark.covers("P4")
+async def test_a_reranker_from_python_turns_reranking_on():
     places, context = await ranked(settings(), reranker=Reversed())
     assert places == [2, 1, 0]
     assert context.provenance["strategies"]["reranker"]["method"] == "Reversed"
@@ -227,13 +244,15 @@ async def test_p4_a_reranker_from_python_turns_reranking_on():
     assert (await ranked(settings({"threshold": 0.2}), reranker=by_length))[0] == [2]
 
 
-def test_p4_two_rerankers_are_refused_also_when_one_comes_from_python():
+@pytest.mark.covers("P4")
+def test_two_rerankers_are_refused_also_when_one_comes_from_python():
     given = settings(chains={"query": {"reranker": "judge"}})
     with pytest.raises(ConfigurationError, match="two rerankers"):
         turn_graph(given, sources=[RankedSource(TEXTS)], reranker=Reversed(), chat_model=ScriptedChatModel("x"))
 
 
-async def test_p4_off_the_work_is_not_in_the_graph():
+@pytest.mark.covers("P4")
+async def test_off_the_work_is_not_in_the_graph():
     assert works_of(turn_graph(settings(), sources=[RankedSource(TEXTS)])) == set()
     off = load_settings({"reranker": {"enabled": False}})
     assert works_of(turn_graph(off, sources=[RankedSource(TEXTS)])) == set()
@@ -241,7 +260,8 @@ async def test_p4_off_the_work_is_not_in_the_graph():
         load_settings({"reranker": {"enabled": False, "type": "cohere"}})
 
 
-async def test_i11_a_follow_up_is_judged_together_with_what_it_leans_on():
+@pytest.mark.covers("I11")
+async def test_a_follow_up_is_judged_together_with_what_it_leans_on():
     asked: list[str] = []
 
     def judge(query: str, candidates: Sequence[Any]) -> list[float]:

@@ -12,7 +12,8 @@ from groundgraph.core.errors import ConfigurationError
 from groundgraph.testing import Rule, openai_stub
 
 
-async def test_I9_thinking_is_switched_off_for_queries_that_the_main_model_writes(
+@pytest.mark.covers("I9")
+async def test_thinking_is_switched_off_for_queries_that_the_main_model_writes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # The providers that have a switch are not installed here; the stub's provider is given one.
@@ -26,12 +27,14 @@ async def test_I9_thinking_is_switched_off_for_queries_that_the_main_model_write
     assert [body.get("reasoning_effort") for body in sent] == ["minimal", None]
 
 
-def test_I9_the_switches_are_data_that_name_known_options() -> None:
+@pytest.mark.covers("I9")
+def test_the_switches_are_data_that_name_known_options() -> None:
     switches = quiet_model.thinking_switches()
     assert switches["ollama"] == {"reasoning": False}
     assert all(isinstance(options, dict) and options for options in switches.values())
 
 
+@pytest.mark.covers("U1")
 @pytest.mark.parametrize(
     ("settings", "sources", "told"),
     [
@@ -41,12 +44,13 @@ def test_I9_the_switches_are_data_that_name_known_options() -> None:
         (load_settings(), [InMemorySource], "of type ABCMeta is no source"),
     ],
 )
-def test_U1_what_is_no_settings_and_no_source_is_told_in_plain_words(settings, sources, told) -> None:
+def test_what_is_no_settings_and_no_source_is_told_in_plain_words(settings, sources, told) -> None:
     with pytest.raises(ConfigurationError, match=told):
         turn_graph(settings, sources=sources)
 
 
-def test_R11_a_configured_source_and_one_from_python_stand_side_by_side() -> None:
+@pytest.mark.covers("R11")
+def test_a_configured_source_and_one_from_python_stand_side_by_side() -> None:
     settings = load_settings({"sources": [{"type": "memory", "name": "a", "records": ["x"]}]})
     built = resources.Resources.build(settings, sources=[InMemorySource(name="b")])
     assert list(built.sources) == ["a", "b"]
@@ -55,7 +59,8 @@ def test_R11_a_configured_source_and_one_from_python_stand_side_by_side() -> Non
         resources.Resources.build(settings, sources=[InMemorySource(name="a")])
 
 
-def test_R11_an_unknown_source_type_offers_the_nearest() -> None:
+@pytest.mark.covers("R11")
+def test_an_unknown_source_type_offers_the_nearest() -> None:
     with pytest.raises(ConfigurationError, match=r"sources\[0\].type: .*Did you mean 'memory'"):
         resources.Resources.build(load_settings({"sources": [{"type": "memori", "name": "a"}]}))
 
@@ -68,7 +73,8 @@ def test_the_default_knowledge_base_exists_only_when_nothing_else_is_named() -> 
     assert list(both.sources) == ["knowledge_base", "a"]
 
 
-def test_fault_14_a_missing_key_names_the_variable_and_never_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.covers("fault 14")
+def test_a_missing_key_names_the_variable_and_never_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(ConfigurationError, match="OPENAI_API_KEY") as caught:
         resources.Resources.build(load_settings({"llm": {"provider": "openai", "model": "gpt-5-mini"}}))

@@ -39,8 +39,9 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.covers("fault 41")
 @pytest.mark.parametrize("point", [*BOUNDARIES, "inside_source", "inside_model"])
-def test_fault_41_killed_anywhere_the_turn_resumes_with_the_same_prompt(killed: dict[str, Any], point: str) -> None:
+def test_killed_anywhere_the_turn_resumes_with_the_same_prompt(killed: dict[str, Any], point: str) -> None:
     whole, resumed = killed["nowhere"], killed[point]
     assert resumed["killed"] == 9
     assert set(resumed["prompts"]) == set(whole["prompts"]), "the prompt differs in some byte"
@@ -48,8 +49,9 @@ def test_fault_41_killed_anywhere_the_turn_resumes_with_the_same_prompt(killed: 
     assert resumed["result"]["citations"] == whole["result"]["citations"]
 
 
+@pytest.mark.covers("fault 41")
 @pytest.mark.parametrize("point", BOUNDARIES)
-def test_fault_41_completed_steps_do_not_run_again(killed: dict[str, Any], point: str) -> None:
+def test_completed_steps_do_not_run_again(killed: dict[str, Any], point: str) -> None:
     found = killed[point]
     after_retrieval = BOUNDARIES.index(point) >= BOUNDARIES.index("retrieve_source")
     assert found["queries_before"] == (2 if after_retrieval else 0)
@@ -57,8 +59,9 @@ def test_fault_41_completed_steps_do_not_run_again(killed: dict[str, Any], point
     assert len(found["prompts"]) == 1
 
 
+@pytest.mark.covers("fault 42")
 @pytest.mark.parametrize("point", [*BOUNDARIES, "inside_model"])
-def test_fault_42_killed_after_synthesis_there_is_one_record_and_one_answer(killed: dict[str, Any], point: str) -> None:
+def test_killed_after_synthesis_there_is_one_record_and_one_answer(killed: dict[str, Any], point: str) -> None:
     result = killed[point]["result"]
     assert [kind for kind, _ in result["messages"]] == ["human", "ai"]
     assert result["records"] == 1
@@ -66,7 +69,8 @@ def test_fault_42_killed_after_synthesis_there_is_one_record_and_one_answer(kill
     assert result["bodies"] == 2
 
 
-def test_T3_replays_and_forks_in_another_process_have_the_same_prompt(killed: dict[str, Any]) -> None:
+@pytest.mark.covers("T3")
+def test_replays_and_forks_in_another_process_have_the_same_prompt(killed: dict[str, Any]) -> None:
     assert len(killed["replay"]["answers"]) >= 12
     assert set(killed["replay"]["answers"]) == {"Four types [1], clients [2]."}
     assert len(killed["replay"]["prompts"]) > 8
@@ -92,8 +96,9 @@ async def test_resuming_a_finished_turn_gives_its_output_again() -> None:
     assert again["provenance"] == result["provenance"]
 
 
+@pytest.mark.covers("fault 41")
 @pytest.mark.parametrize("lost", range(1, 8))
-async def test_fault_41_a_step_whose_writes_are_kept_and_whose_checkpoint_was_lost_is_gone_on_from(
+async def test_a_step_whose_writes_are_kept_and_whose_checkpoint_was_lost_is_gone_on_from(
     tmp_path: Path, lost: int
 ) -> None:
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:

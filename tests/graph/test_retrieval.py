@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from oauth_sources import QUESTION, ask, docs, notes, thread
@@ -12,7 +13,8 @@ from groundgraph.testing import FaultySource, ScriptedChatModel
 SETTINGS = {"intent": {"mode": "static"}}
 
 
-async def test_T8_retrieve_context_gives_context_evidence_provenance_and_outcome() -> None:
+@pytest.mark.covers("T8")
+async def test_retrieve_context_gives_context_evidence_provenance_and_outcome() -> None:
     model = ScriptedChatModel("never")
     graph = turn_graph(
         load_settings(SETTINGS), sources=[docs(), notes()], chat_model=model, checkpointer=InMemorySaver(),
@@ -35,7 +37,8 @@ async def test_T8_retrieve_context_gives_context_evidence_provenance_and_outcome
     assert [row["text"] for row in found.evidence] == [row["text"] for row in whole["provenance"]["results"]]
 
 
-async def test_T8_outcomes_are_told_apart_without_an_answer() -> None:
+@pytest.mark.covers("T8")
+async def test_outcomes_are_told_apart_without_an_answer() -> None:
     down = FaultySource(docs(), error=ConnectionError("refused"))
     graph = retrieval_graph(load_settings(SETTINGS), sources=[down])
     assert (await retrieve_context(graph, QUESTION)).outcome == "unavailable"
@@ -45,7 +48,8 @@ async def test_T8_outcomes_are_told_apart_without_an_answer() -> None:
     assert (await retrieve_context(graph, QUESTION, context=Context(top_k=1))).evidence
 
 
-async def test_T8_the_retrieval_graph_runs_on_a_thread_too() -> None:
+@pytest.mark.covers("T8")
+async def test_the_retrieval_graph_runs_on_a_thread_too() -> None:
     graph = retrieval_graph(
         load_settings(SETTINGS), sources=[docs()], checkpointer=InMemorySaver(), store=InMemoryStore()
     )
@@ -54,7 +58,8 @@ async def test_T8_the_retrieval_graph_runs_on_a_thread_too() -> None:
     assert (await graph.ainvoke(ask("pump 17"), thread()))["evidence"][0]["source_id"] == "pump"
 
 
-async def test_T8_as_a_tool_the_evidence_is_the_artifact() -> None:
+@pytest.mark.covers("T8")
+async def test_as_a_tool_the_evidence_is_the_artifact() -> None:
     tool = retrieval_tool(turn_graph(load_settings(SETTINGS), sources=[docs(), notes()]))
     call = {"type": "tool_call", "id": "1", "name": tool.name, "args": {"question": QUESTION}}
     message = await tool.ainvoke(call)

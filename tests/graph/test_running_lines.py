@@ -35,8 +35,9 @@ def document(folder: Path, kind: str) -> Document:
     return load_document(folder / "manual.txt", "manual.txt")
 
 
+@pytest.mark.covers("S7")
 @pytest.mark.parametrize("kind", ["pdf", "text"])
-async def test_S7_the_head_of_a_page_is_no_answer_and_quotes_stand_where_they_say(tmp_path, kind):
+async def test_the_head_of_a_page_is_no_answer_and_quotes_stand_where_they_say(tmp_path, kind):
     loaded = document(tmp_path, kind)
     path = tmp_path / "base.sqlite"
     await ingest_documents(path, [loaded], chains=CHAINS)

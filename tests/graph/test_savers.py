@@ -33,15 +33,15 @@ async def sqlite_saver() -> AsyncIterator[AsyncSqliteSaver]:
         yield saver
 
 
+@pytest.mark.covers("fault 47")
 @pytest.mark.parametrize("saver", [memory_saver, sqlite_saver], ids=lambda saver: saver.name)
-async def test_fault_47_each_saver_in_use_passes_the_conformance_suite(saver) -> None:
+async def test_each_saver_in_use_passes_the_conformance_suite(saver) -> None:
     report = await validate(saver)
     assert report.passed_all_base(), report.to_dict()
 
 
-async def test_fault_44_nothing_in_the_state_is_an_unregistered_type(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+@pytest.mark.covers("fault 44")
+async def test_nothing_in_the_state_is_an_unregistered_type(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     model = ScriptedChatModel("Four [1].")
     for _ in range(2):
@@ -54,7 +54,8 @@ async def test_fault_44_nothing_in_the_state_is_an_unregistered_type(
     assert not [record for record in caplog.records if "blocked deserialization" in record.getMessage().lower()]
 
 
-async def test_fault_45_a_locked_checkpoint_database_is_a_typed_error(tmp_path: Path) -> None:
+@pytest.mark.covers("fault 45")
+async def test_a_locked_checkpoint_database_is_a_typed_error(tmp_path: Path) -> None:
     path = tmp_path / "t.sqlite"
     async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
         graph = turn_graph(load_settings(STRUCTURED), sources=[docs()], checkpointer=saver, store=InMemoryStore())
@@ -76,7 +77,8 @@ async def test_fault_45_a_locked_checkpoint_database_is_a_typed_error(tmp_path: 
     check.close()
 
 
-async def test_L8_evidence_is_written_once_per_hash_and_checkpoints_stay_small(tmp_path: Path) -> None:
+@pytest.mark.covers("L8")
+async def test_evidence_is_written_once_per_hash_and_checkpoints_stay_small(tmp_path: Path) -> None:
     records = [{"id": str(n), "content": f"grant type {n} " + "x" * 2000} for n in range(20)]
     settings = load_settings(
         {**STRUCTURED, "retrieval": {"top_k": 20}, "synthesis": {"style": "structured", "template": "a" * 800}}
@@ -107,8 +109,9 @@ async def _bytes(saver: AsyncSqliteSaver) -> int:
     return total
 
 
+@pytest.mark.covers("fault 46", "L9")
 @pytest.mark.slow
-async def test_fault_46_L9_a_thread_of_200_turns_grows_linearly(tmp_path: Path) -> None:
+async def test_a_thread_of_200_turns_grows_linearly(tmp_path: Path) -> None:
     path = tmp_path / "t.sqlite"
     sizes = []
     async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
@@ -151,7 +154,8 @@ def test_a_saver_without_asynchronous_methods_is_refused_at_build(tmp_path: Path
     connection.close()
 
 
-async def test_fault_45_many_open_one_new_file_at_once(tmp_path: Path) -> None:
+@pytest.mark.covers("fault 45")
+async def test_many_open_one_new_file_at_once(tmp_path: Path) -> None:
     file = {"type": "sqlite", "path": str(tmp_path / "threads" / "t.sqlite")}
     settings = load_settings({**STRUCTURED, "checkpointer": file, "store": file})
 
@@ -163,8 +167,9 @@ async def test_fault_45_many_open_one_new_file_at_once(tmp_path: Path) -> None:
     assert await asyncio.gather(*(turn(number) for number in range(6))) == ["answered"] * 6
 
 
+@pytest.mark.covers("fault 45")
 @pytest.mark.parametrize("section", ["checkpointer", "store"])
-async def test_fault_45_a_file_that_is_no_database_is_named(tmp_path: Path, section: str) -> None:
+async def test_a_file_that_is_no_database_is_named(tmp_path: Path, section: str) -> None:
     path = tmp_path / "t.sqlite"
     path.write_bytes(b"no database" * 1000)
     settings = load_settings({**STRUCTURED, section: {"type": "sqlite", "path": str(path)}})

@@ -34,7 +34,8 @@ def project(request: pytest.FixtureRequest) -> Path:
     return found
 
 
-def test_U2_a_checkpoint_may_hold_the_types_of_the_state_and_no_others(server_files, project) -> None:
+@pytest.mark.covers("U2")
+def test_a_checkpoint_may_hold_the_types_of_the_state_and_no_others(server_files, project) -> None:
     types = [list(one) for one in CHECKPOINT_TYPES]
     assert types == server_files.checkpoint_types()
     assert project.read_text("utf-8") == server_files.with_types(project, types)
@@ -43,7 +44,8 @@ def test_U2_a_checkpoint_may_hold_the_types_of_the_state_and_no_others(server_fi
     assert serde["allowed_json_modules"] is None
 
 
-def test_U2_a_type_of_ours_in_a_channel_would_be_listed(server_files, monkeypatch) -> None:
+@pytest.mark.covers("U2")
+def test_a_type_of_ours_in_a_channel_would_be_listed(server_files, monkeypatch) -> None:
     from langgraph.channels import LastValue
 
     from groundgraph.core.document import Chunk
@@ -53,16 +55,19 @@ def test_U2_a_type_of_ours_in_a_channel_would_be_listed(server_files, monkeypatc
     assert ["groundgraph.core.document", "Chunk"] in server_files.checkpoint_types()
 
 
-def test_U2_the_dockerfile_is_what_langgraph_makes_of_the_configuration(server_files, project) -> None:
+@pytest.mark.covers("U2")
+def test_the_dockerfile_is_what_langgraph_makes_of_the_configuration(server_files, project) -> None:
     assert project.with_name("Dockerfile").read_text("utf-8") == server_files.dockerfile(project)
 
 
-def test_U2_the_image_has_the_server_that_the_tests_run_on(project) -> None:
+@pytest.mark.covers("U2")
+def test_the_image_has_the_server_that_the_tests_run_on(project) -> None:
     wanted = json.loads(project.read_text("utf-8"))["api_version"]
     assert wanted == importlib.metadata.version("langgraph-api")
 
 
-def test_U2_every_graph_is_there_and_described(project) -> None:
+@pytest.mark.covers("U2")
+def test_every_graph_is_there_and_described(project) -> None:
     for name, entry in json.loads(project.read_text("utf-8"))["graphs"].items():
         module, _, attribute = entry["path"].partition(":")
         graph = getattr(importlib.import_module(module), attribute)
@@ -72,7 +77,8 @@ def test_U2_every_graph_is_there_and_described(project) -> None:
         assert len(entry["description"]) > 40
 
 
-def test_U2_evidence_outlives_the_threads_that_refer_to_it(project) -> None:
+@pytest.mark.covers("U2")
+def test_evidence_outlives_the_threads_that_refer_to_it(project) -> None:
     config = json.loads(project.read_text("utf-8"))
     threads, evidence = config["checkpointer"]["ttl"], config["store"]["ttl"]
     # Older checkpoints hold the messages that the newest one refers to, so a thread is kept or deleted as a whole.
@@ -81,7 +87,8 @@ def test_U2_evidence_outlives_the_threads_that_refer_to_it(project) -> None:
     assert evidence["refresh_on_read"]
 
 
-def test_U2_no_token_stands_in_the_example() -> None:
+@pytest.mark.covers("U2")
+def test_no_token_stands_in_the_example() -> None:
     users = json.loads((ROOT / "examples" / "serve" / "users.json").read_text("utf-8"))
     assert set(users) == {"alice", "bob", "operator"}
     assert all(len(user["token_sha256"]) == 64 for user in users.values())

@@ -53,8 +53,9 @@ def recovered(folder: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.covers("fault 80")
 @pytest.mark.slow
-def test_fault_80_told_to_end_it_finishes_what_it_began(tmp_path: Path) -> None:
+def test_told_to_end_it_finishes_what_it_began(tmp_path: Path) -> None:
     assert ended_by(signal.SIGTERM, tmp_path, "async") == 0
     assert set(lines(tmp_path / "begun")) == set(lines(tmp_path / "ended"))
     found = recovered(tmp_path)
@@ -63,9 +64,10 @@ def test_fault_80_told_to_end_it_finishes_what_it_began(tmp_path: Path) -> None:
     assert all((one["answers"], one["messages"], one["records"]) == (1, 2, 1) for one in found.values())
 
 
+@pytest.mark.covers("fault 80")
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_fault_80_killed_or_interrupted_every_turn_that_had_begun_is_finished_elsewhere(
+def test_killed_or_interrupted_every_turn_that_had_begun_is_finished_elsewhere(
     number: signal.Signals, tmp_path: Path
 ) -> None:
     assert ended_by(number, tmp_path, "sync") != 0
@@ -78,8 +80,9 @@ def test_fault_80_killed_or_interrupted_every_turn_that_had_begun_is_finished_el
     assert all((one["answers"], one["messages"], one["records"]) == (1, 2, 1) for one in found.values())
 
 
+@pytest.mark.covers("fault 80")
 @pytest.mark.slow
-def test_fault_80_with_the_default_durability_a_lost_question_is_never_answered_by_another_turns_answer(
+def test_with_the_default_durability_a_lost_question_is_never_answered_by_another_turns_answer(
     tmp_path: Path,
 ) -> None:
     assert ended_by(signal.SIGKILL, tmp_path, "async") == -signal.SIGKILL

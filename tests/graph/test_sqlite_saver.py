@@ -34,13 +34,15 @@ async def linear_saver() -> AsyncIterator[LinearSqliteSaver]:
         yield LinearSqliteSaver.over(saver)
 
 
-async def test_fault_47_it_passes_the_conformance_suite() -> None:
+@pytest.mark.covers("fault 47")
+async def test_it_passes_the_conformance_suite() -> None:
     report = await validate(linear_saver)
     assert report.passed_all_base(), report.to_dict()
 
 
+@pytest.mark.covers("L9")
 @pytest.mark.slow
-async def test_L9_the_history_is_langgraphs_own_at_every_checkpoint_and_on_forks(tmp_path: Path) -> None:
+async def test_the_history_is_langgraphs_own_at_every_checkpoint_and_on_forks(tmp_path: Path) -> None:
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
         graph = turn_graph(load_settings(STRUCTURED), sources=[docs()], checkpointer=saver, store=InMemoryStore())
         assert isinstance(graph.checkpointer, LinearSqliteSaver)
@@ -113,7 +115,8 @@ def test_other_savers_are_left_alone(other: object) -> None:
     assert LinearSqliteSaver.over(other) is other
 
 
-async def test_fault_45_writes_in_line_behind_one_that_a_locked_file_failed_wait_no_longer(tmp_path: Path) -> None:
+@pytest.mark.covers("fault 45")
+async def test_writes_in_line_behind_one_that_a_locked_file_failed_wait_no_longer(tmp_path: Path) -> None:
     path = tmp_path / "t.sqlite"
     async with AsyncSqliteSaver.from_conn_string(str(path)) as plain:
         saver = LinearSqliteSaver.over(plain)

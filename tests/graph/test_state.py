@@ -111,7 +111,8 @@ async def test_two_turns_share_nothing_undeclared_as_a_subgraph() -> None:
     assert [entry["question"] for entry in history] == [QUESTION, "zzz unknown"]
 
 
-async def test_fault_43_an_abandoned_turn_leaves_nothing_to_the_next_one() -> None:
+@pytest.mark.covers("fault 43")
+async def test_an_abandoned_turn_leaves_nothing_to_the_next_one() -> None:
     graph = build(InMemorySaver(), store=InMemoryStore())
     async for _ in graph.astream(ask(), thread(), interrupt_after=["process_results"]):
         pass

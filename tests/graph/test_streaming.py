@@ -32,8 +32,9 @@ async def streamed(graph, **options: object) -> list[str]:
     return [chunk.text async for chunk, _ in graph.astream(ask(), thread(), stream_mode="messages", **options)]
 
 
+@pytest.mark.covers("fault 70")
 @pytest.mark.parametrize("style", STYLES)
-async def test_fault_70_stream_and_invoke_give_the_same_answer_and_provenance(style: str) -> None:
+async def test_stream_and_invoke_give_the_same_answer_and_provenance(style: str) -> None:
     graph = build(style, checkpointer=InMemorySaver(), store=InMemoryStore())
     pieces = await streamed(graph)
     kept = (await graph.aget_state(thread())).values
@@ -47,8 +48,9 @@ async def test_fault_70_stream_and_invoke_give_the_same_answer_and_provenance(st
         assert "".join(pieces) == CHECKED
 
 
+@pytest.mark.covers("T7")
 @pytest.mark.parametrize("style", STYLES)
-async def test_T7_version_2_streams_the_answer_once(style: str) -> None:
+async def test_version_2_streams_the_answer_once(style: str) -> None:
     graph = build(style)
     parts = [p async for p in graph.astream(ask(), stream_mode=["messages", "custom", "values"], version="v2")]
     text = "".join(p["data"][0].text for p in parts if p["type"] == "messages")
@@ -59,8 +61,9 @@ async def test_T7_version_2_streams_the_answer_once(style: str) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.covers("T7")
 @pytest.mark.parametrize("style", STYLES)
-async def test_T7_version_3_streams_the_answer_once(style: str) -> None:
+async def test_version_3_streams_the_answer_once(style: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LangChainBetaWarning)
         run = await build(style).astream_events(ask(), version="v3")
@@ -69,7 +72,8 @@ async def test_T7_version_3_streams_the_answer_once(style: str) -> None:
     assert "".join(pieces) == output["answer"]
 
 
-async def test_T7_retrieval_is_complete_before_the_first_token() -> None:
+@pytest.mark.covers("T7")
+async def test_retrieval_is_complete_before_the_first_token() -> None:
     order: list[str] = []
     async for mode, item in build().astream(ask(), stream_mode=["messages", "updates"]):
         order += ["token"] if mode == "messages" else list(item)
@@ -80,9 +84,10 @@ async def test_a_template_style_yields_one_chunk() -> None:
     assert len(await streamed(build("structured"))) == 1
 
 
+@pytest.mark.covers("fault 71", "U4")
 @pytest.mark.parametrize("as_node", [True, False])
 @pytest.mark.parametrize("style", STYLES)
-async def test_fault_71_U4_as_a_subgraph_tokens_come_once(style: str, as_node: bool) -> None:
+async def test_as_a_subgraph_tokens_come_once(style: str, as_node: bool) -> None:
     turn = build(style)
 
     async def call(state: MessagesState) -> MessagesState:
@@ -102,14 +107,16 @@ async def test_fault_71_U4_as_a_subgraph_tokens_come_once(style: str, as_node: b
     assert all(space[0].startswith("turn:") for space in spaces if space)
 
 
-def test_T7_the_synchronous_methods_work_too() -> None:
+@pytest.mark.covers("T7")
+def test_the_synchronous_methods_work_too() -> None:
     graph = build(checkpointer=InMemorySaver())
     pieces = [chunk.text for chunk, _ in graph.stream(ask(), thread(), stream_mode="messages")]
     assert "".join(pieces) == CHECKED
     assert graph.invoke(ask(), thread("other"))["answer"] == CHECKED
 
 
-async def test_fault_72_an_error_in_mid_stream_ends_the_stream_with_a_marked_part() -> None:
+@pytest.mark.covers("fault 72")
+async def test_an_error_in_mid_stream_ends_the_stream_with_a_marked_part() -> None:
     reply = Reply("OAuth has four grant types and more besides [1].", error_after=6)
     graph = build(reply=reply, checkpointer=InMemorySaver())
     pieces, events, result = "", [], {}
@@ -128,14 +135,16 @@ async def test_fault_72_an_error_in_mid_stream_ends_the_stream_with_a_marked_par
     assert any(event["stage"] == "answer_conversational" and event["finish"] == "error" for event in events)
 
 
-async def test_fault_73_a_label_split_across_chunks_is_resolved_once_complete() -> None:
+@pytest.mark.covers("fault 73")
+async def test_a_label_split_across_chunks_is_resolved_once_complete() -> None:
     reply = Reply(chunks=["Four ", "[", "1", "]. Other [", "1", "7]", ", end [2", "]."])
     pieces = await streamed(build(reply=reply, checkpointer=InMemorySaver()))
     assert "".join(pieces) == "Four [1]. Other, end [2]."
     assert not any(piece.endswith("[") for piece in pieces)
 
 
-def test_fault_69_a_client_that_leaves_cancels_source_and_model() -> None:
+@pytest.mark.covers("fault 69")
+def test_a_client_that_leaves_cancels_source_and_model() -> None:
     slow = FaultySource(docs(), delay=30)
     source_graph = build(sources=[slow, notes()])
     model_graph = build(reply=Reply("one two three " * 50, token_delay=0.05))
@@ -165,7 +174,8 @@ def test_fault_69_a_client_that_leaves_cancels_source_and_model() -> None:
     in_virtual_time(leave_the_model())
 
 
-async def test_fault_74_a_slow_reader_bounds_what_waits_for_it() -> None:
+@pytest.mark.covers("fault 74")
+async def test_a_slow_reader_bounds_what_waits_for_it() -> None:
     emitted = 0
 
     class Counting(ScriptedChatModel):

@@ -30,9 +30,10 @@ def graphs(settings=None):
     }
 
 
+@pytest.mark.covers("U3")
 @pytest.mark.parametrize("settings", [None, EVERYTHING], ids=["default", "everything"])
 @pytest.mark.parametrize("name", ["turn", "retrieval", "ingest"])
-async def test_U3_every_step_is_described(name: str, settings) -> None:
+async def test_every_step_is_described(name: str, settings) -> None:
     drawn = (await graphs(settings)[name].aget_graph()).to_json()
     steps = [node for node in drawn["nodes"] if not node["id"].startswith("__")]
     assert len(steps) >= 5
@@ -42,18 +43,21 @@ async def test_U3_every_step_is_described(name: str, settings) -> None:
         assert not re.search(r"\([A-Z]\d", told)
 
 
-async def test_U3_a_graph_has_at_most_a_dozen_steps() -> None:
+@pytest.mark.covers("U3")
+async def test_a_graph_has_at_most_a_dozen_steps() -> None:
     for graph in graphs().values():
         drawn = await graph.aget_graph()
         assert len([name for name in drawn.nodes if not name.startswith("__")]) <= 12
 
 
-def test_U3_a_picture_has_no_descriptions() -> None:
+@pytest.mark.covers("U3")
+def test_a_picture_has_no_descriptions() -> None:
     assert "description" not in graphs()["turn"].get_graph().draw_mermaid()
     assert description_of("nothing") == ""
 
 
-def test_U3_defaults_are_what_the_settings_say() -> None:
+@pytest.mark.covers("U3")
+def test_defaults_are_what_the_settings_say() -> None:
     settings = {
         "intent": {"mode": "static"},
         "synthesis": {"style": "hybrid", "instruction": "Be brief.", "allow_parametric": "bridge"},
@@ -68,7 +72,8 @@ def test_U3_defaults_are_what_the_settings_say() -> None:
     assert all(field["description"] for field in fields.values())
 
 
-def test_U3_fields_are_shown_at_the_steps_that_there_are() -> None:
+@pytest.mark.covers("U3")
+def test_fields_are_shown_at_the_steps_that_there_are() -> None:
     built = graphs()
     turn = built["turn"].get_context_jsonschema()["properties"]
     assert turn["instruction"]["langgraph_type"] == "prompt"
@@ -79,7 +84,8 @@ def test_U3_fields_are_shown_at_the_steps_that_there_are() -> None:
     assert "langgraph_nodes" not in built["retrieval"].get_context_jsonschema()["properties"]["instruction"]
 
 
-def test_U3_the_narrow_graph_shows_the_same_defaults_and_no_step_that_it_has_not() -> None:
+@pytest.mark.covers("U3")
+def test_the_narrow_graph_shows_the_same_defaults_and_no_step_that_it_has_not() -> None:
     built = ask_graph(graphs()["turn"])
     fields = built.get_context_jsonschema()["properties"]
     assert fields["top_k"]["default"] == 5
@@ -87,7 +93,8 @@ def test_U3_the_narrow_graph_shows_the_same_defaults_and_no_step_that_it_has_not
     assert built.copy().get_context_jsonschema() == built.get_context_jsonschema()
 
 
-async def test_U3_the_narrow_graph_gives_its_four_fields_and_leaves_the_turn_its_own() -> None:
+@pytest.mark.covers("U3")
+async def test_the_narrow_graph_gives_its_four_fields_and_leaves_the_turn_its_own() -> None:
     built = ask_graph(graphs()["turn"])
     result = await built.ainvoke({"question": "Which grant types does OAuth have?"}, context={"style": "structured"})
     assert set(result) == {"answer", "outcome", "notes", "citations"}
@@ -95,13 +102,15 @@ async def test_U3_the_narrow_graph_gives_its_four_fields_and_leaves_the_turn_its
     assert built.get_input_jsonschema()["required"] == ["question"]
 
 
-def test_U3_chat_mode_has_messages_in_and_out() -> None:
+@pytest.mark.covers("U3")
+def test_chat_mode_has_messages_in_and_out() -> None:
     turn = graphs()["turn"]
     for schema in (turn.get_input_jsonschema(), turn.get_output_jsonschema()):
         assert schema["properties"]["messages"]["type"] == "array"
 
 
-def test_U3_every_field_of_an_input_is_described_and_none_is_internal() -> None:
+@pytest.mark.covers("U3")
+def test_every_field_of_an_input_is_described_and_none_is_internal() -> None:
     for name, graph in graphs().items():
         fields = graph.get_input_jsonschema()["properties"]
         assert all(field["description"] for field in fields.values()), name

@@ -159,8 +159,9 @@ LIVE: list[Callable[[Servers], Awaitable[GroundedSource]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.covers("R13", "fault 60")
 @pytest.mark.parametrize("made", [*HERE, *(pytest.param(one, marks=pytest.mark.live) for one in LIVE)])
-async def test_R13_fault_60_no_row_of_another_tenant_in_any_intent_mode(made, tmp_path, request):
+async def test_no_row_of_another_tenant_in_any_intent_mode(made, tmp_path, request):
     source = await made(Servers(tmp_path, request.getfixturevalue))
     for mode, (intent, reply) in MODES.items():
         settings = load_settings(

@@ -27,8 +27,9 @@ async def saver(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
         yield InMemorySaver() if request.param == "memory" else sqlite
 
 
+@pytest.mark.covers("fault 5")
 @pytest.mark.parametrize("name", IMPOSSIBLE)
-async def test_fault_05_a_turn_on_a_thread_that_no_database_can_name_is_refused_before_anything_is_done(
+async def test_a_turn_on_a_thread_that_no_database_can_name_is_refused_before_anything_is_done(
     name: str, saver: Any
 ) -> None:
     source = FaultySource(docs())
@@ -44,8 +45,9 @@ async def test_fault_05_a_turn_on_a_thread_that_no_database_can_name_is_refused_
     assert (await graph.ainvoke(ask(), thread()))["outcome"] == "answered"
 
 
+@pytest.mark.covers("fault 5")
 @pytest.mark.parametrize("name", IMPOSSIBLE)
-async def test_fault_05_inside_a_parent_too(name: str) -> None:
+async def test_inside_a_parent_too(name: str) -> None:
     source = FaultySource(docs())
     parent = in_a_row(turn=turn(None, sources=[source])).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
     with pytest.raises(InputInvalid, match="thread id"):
@@ -53,8 +55,9 @@ async def test_fault_05_inside_a_parent_too(name: str) -> None:
     assert source.calls == 0
 
 
+@pytest.mark.covers("fault 5")
 @pytest.mark.parametrize("name", IMPOSSIBLE)
-async def test_fault_05_whatever_takes_the_id_of_a_thread_refuses_it(name: str) -> None:
+async def test_whatever_takes_the_id_of_a_thread_refuses_it(name: str) -> None:
     async with AsyncSqliteSaver.from_conn_string(":memory:") as saver:
         graph = turn(None, checkpointer=saver, store=InMemoryStore())
         for work in (
@@ -68,7 +71,8 @@ async def test_fault_05_whatever_takes_the_id_of_a_thread_refuses_it(name: str) 
                 await work
 
 
-async def test_fault_05_no_turn_is_called_what_no_database_can_write(saver: Any) -> None:
+@pytest.mark.covers("fault 5")
+async def test_no_turn_is_called_what_no_database_can_write(saver: Any) -> None:
     graph = turn(None, checkpointer=saver, store=InMemoryStore())
     await graph.ainvoke(ask(), thread())
     with pytest.raises(EvidenceMissing, match="no record of the turn") as caught:
@@ -76,8 +80,9 @@ async def test_fault_05_no_turn_is_called_what_no_database_can_write(saver: Any)
     str(caught.value).encode()
 
 
+@pytest.mark.covers("T3")
 @pytest.mark.parametrize("name", [7, uuid.UUID(int=7)])
-async def test_T3_a_number_or_a_uuid_names_a_thread_as_it_does_for_langgraph(name: Any, saver: Any) -> None:
+async def test_a_number_or_a_uuid_names_a_thread_as_it_does_for_langgraph(name: Any, saver: Any) -> None:
     graph = turn(None, checkpointer=saver, store=InMemoryStore(), settings={"history": {"keep_messages": 2}})
     await graph.ainvoke(ask(), thread(name))
     result = await graph.ainvoke(ask("How often is pump 17 serviced?"), thread(name))
@@ -86,8 +91,9 @@ async def test_T3_a_number_or_a_uuid_names_a_thread_as_it_does_for_langgraph(nam
     assert (record["thread_id"], record["question"]) == (str(name), "How often is pump 17 serviced?")
 
 
+@pytest.mark.covers("U4")
 @pytest.mark.parametrize("name", [7, uuid.UUID(int=7)])
-async def test_U4_a_parent_may_number_its_threads(name: Any) -> None:
+async def test_a_parent_may_number_its_threads(name: Any) -> None:
     store = InMemoryStore()
     inner = turn(None, store=store)
     parent = in_a_row(turn=inner).compile(checkpointer=InMemorySaver(), store=store)

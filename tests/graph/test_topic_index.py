@@ -45,17 +45,20 @@ def headings(output: dict[str, Any]) -> list[str]:
     return [row["metadata"]["headings"][-1] for row in output["evidence"]]
 
 
-async def test_x5_neither_top_k_nor_the_threshold_cuts_a_topic(guide):
+@pytest.mark.covers("X5")
+async def test_neither_top_k_nor_the_threshold_cuts_a_topic(guide):
     output = await retrieved(guide, "What about safety?", TREE, retrieval={"top_k": 1, "score_threshold": 0.9})
     assert headings(output) == SAFETY
     assert output["provenance"]["sources"]["knowledge_base"]["dropped"] == {}
 
 
-async def test_x5_max_expanded_results_cuts_it(guide):
+@pytest.mark.covers("X5")
+async def test_max_expanded_results_cuts_it(guide):
     assert len((await retrieved(guide, "safety", {**TREE, "max_expanded_results": 2}))["evidence"]) == 2
 
 
-async def test_x5_the_context_budget_cuts_afterwards(guide):
+@pytest.mark.covers("X5")
+async def test_the_context_budget_cuts_afterwards(guide):
     output = await retrieved(guide, "safety", TREE, result_processing={"max_kb_chars": 120})
     assert headings(output) == SAFETY[: len(output["evidence"])]
     assert 0 < len(output["evidence"]) < len(SAFETY)
@@ -63,7 +66,8 @@ async def test_x5_the_context_budget_cuts_afterwards(guide):
     assert output["provenance"]["sources"]["knowledge_base"]["kept"] == len(SAFETY)
 
 
-async def test_x6_a_source_with_an_index_is_asked_once_with_the_question_and_others_as_usual(guide):
+@pytest.mark.covers("X6")
+async def test_a_source_with_an_index_is_asked_once_with_the_question_and_others_as_usual(guide):
     other = InMemorySource(["pump rules and safety rules"], name="notes")
     output = await retrieved(
         guide,
@@ -78,7 +82,8 @@ async def test_x6_a_source_with_an_index_is_asked_once_with_the_question_and_oth
     assert {row["source_name"] for row in output["evidence"]} == {"knowledge_base", "notes"}
 
 
-async def test_x6_a_question_that_leans_on_the_conversation_is_asked_as_a_model_put_it(guide):
+@pytest.mark.covers("X6")
+async def test_a_question_that_leans_on_the_conversation_is_asked_as_a_model_put_it(guide):
     settings = load_settings({"knowledge_base": {"file": str(guide), "topic_index": TREE}})
     graph = retrieval_graph(settings, query_model=ScriptedChatModel("safety of a workshop"))
     messages = [
@@ -91,7 +96,8 @@ async def test_x6_a_question_that_leans_on_the_conversation_is_asked_as_a_model_
     await graph.resources.close()
 
 
-async def test_x6_a_configuration_with_fixed_queries_may_leave_the_message_out(guide):
+@pytest.mark.covers("X6")
+async def test_a_configuration_with_fixed_queries_may_leave_the_message_out(guide):
     intent = {"mode": "static", "text_queries": ["safety"], "include_message_as_query": False}
     assert headings(await retrieved(guide, "linux", TREE, intent=intent)) == SAFETY
     with_message = {**intent, "include_message_as_query": True}
@@ -105,7 +111,8 @@ topic_index: {expansion_mode: children, nonsense: 1}
 """
 
 
-async def test_x5_a_template_overrides_the_index_and_what_it_cannot_set_is_told(guide):
+@pytest.mark.covers("X5")
+async def test_a_template_overrides_the_index_and_what_it_cannot_set_is_told(guide):
     index = {**TREE, "scope_profiles": {"broad": {"expansion_mode": "leaves"}}}
     intent = {"mode": "template", "template": TEMPLATE.replace("SCOPE", "broad")}
     output = await retrieved(guide, "safety", index, intent=intent)
@@ -113,16 +120,18 @@ async def test_x5_a_template_overrides_the_index_and_what_it_cannot_set_is_told(
     assert "'nonsense' is no option of a topic index" in " ".join(output["notes"])
 
 
+@pytest.mark.covers("X5")
 @pytest.mark.parametrize(
     ("scope", "expected"), [("broad", SAFETY), ("exact", ["Safety"]), ("focused", ["Fire", "Pumps", "Power"])]
 )
-async def test_x5_the_scope_of_the_intent_chooses_a_profile(guide, scope, expected):
+async def test_the_scope_of_the_intent_chooses_a_profile(guide, scope, expected):
     profiles = {"exact": {"max_expansion_depth": 0}, "focused": {"expansion_mode": "leaves"}}
     output = await retrieved(guide, "safety", {**TREE, "scope_profiles": profiles}, intent={"scope": scope})
     assert headings(output) == expected
 
 
-async def test_fault_60_default_and_scope_filters_hold_inside_an_index(tmp_path):
+@pytest.mark.covers("fault 60")
+async def test_default_and_scope_filters_hold_inside_an_index(tmp_path):
     text = "# Book\n\n## Safety\n\nintro\n\n### Fire\n\nsecret\n"
     tenants = {"a": {"tenant": "a", "year": 1}, "b": {"tenant": "b", "year": 1}, "old": {"tenant": "a", "year": 0}}
     fields = {"tenant": {"type": "string"}, "year": {"type": "integer"}}
@@ -141,7 +150,8 @@ async def test_fault_60_default_and_scope_filters_hold_inside_an_index(tmp_path)
     await graph.resources.close()
 
 
-async def test_s4_the_structured_answer_shows_a_topic_as_an_outline(guide):
+@pytest.mark.covers("S4")
+async def test_the_structured_answer_shows_a_topic_as_an_outline(guide):
     settings = load_settings({"knowledge_base": {"file": str(guide), "topic_index": TREE}})
     graph = turn_graph(settings)
     output = await graph.ainvoke({"messages": [HumanMessage("What about safety?")]})
@@ -156,7 +166,8 @@ async def test_s4_the_structured_answer_shows_a_topic_as_an_outline(guide):
     await graph.resources.close()
 
 
-async def test_x3_a_model_chooses_in_a_turn_and_its_call_is_recorded(guide):
+@pytest.mark.covers("X3")
+async def test_a_model_chooses_in_a_turn_and_its_call_is_recorded(guide):
     index = {"type": "heading_tree", "resolution_prompt": "Take what fits."}
     model = ScriptedChatModel(["anything at all", "S6"])
     output = await retrieved(guide, "safety", index, query_model=model)
@@ -164,21 +175,24 @@ async def test_x3_a_model_chooses_in_a_turn_and_its_call_is_recorded(guide):
     assert "choose_headings" in [call["role"] for call in output["provenance"]["models"]]
 
 
-async def test_x3_a_bad_reply_falls_back_and_is_told(guide):
+@pytest.mark.covers("X3")
+async def test_a_bad_reply_falls_back_and_is_told(guide):
     index = {"type": "heading_tree", "resolution_prompt": "Take what fits."}
     output = await retrieved(guide, "safety", index, query_model=ScriptedChatModel(["a query", "no idea"]))
     assert headings(output) == SAFETY
     assert "names no section of the list" in " ".join(output["notes"])
 
 
-async def test_r12_a_base_without_headings_is_an_outage_with_its_reason(tmp_path):
+@pytest.mark.covers("R12")
+async def test_a_base_without_headings_is_an_outage_with_its_reason(tmp_path):
     await base(tmp_path / "kb.sqlite", {"d": "safety in plain words"})
     output = await retrieved(tmp_path / "kb.sqlite", "safety", TREE)
     assert output["outcome"] == "unavailable"
     assert "works with headings" in output["provenance"]["sources"]["knowledge_base"]["error"]
 
 
-async def test_x4_a_turn_over_clusters(tmp_path):
+@pytest.mark.covers("X4")
+async def test_a_turn_over_clusters(tmp_path):
     texts = {"p1": "pump leaks", "p2": "pump noise", "c1": "cat sleeps", "c2": "cat purrs"}
     await base(tmp_path / "kb.sqlite", texts, words=["pump", "cat"])
     embedder = Embedder(WordVectors(["pump", "cat"]), "words")
@@ -186,6 +200,7 @@ async def test_x4_a_turn_over_clusters(tmp_path):
     assert [row["metadata"]["document"] for row in output["evidence"]] == ["p1", "p2"]
 
 
+@pytest.mark.covers("X5")
 @pytest.mark.parametrize(
     ("sections", "told"),
     [
@@ -208,13 +223,14 @@ async def test_x4_a_turn_over_clusters(tmp_path):
         ),
     ],
 )
-def test_x5_an_index_that_cannot_work_is_refused_when_the_graph_is_built(sections, told):
+def test_an_index_that_cannot_work_is_refused_when_the_graph_is_built(sections, told):
     with pytest.raises(ConfigurationError) as caught:
         retrieval_graph(load_settings(sections))
     assert told in str(caught.value)
 
 
-def test_x5_config_check_says_what_an_index_lacks(tmp_path):
+@pytest.mark.covers("X5")
+def test_config_check_says_what_an_index_lacks(tmp_path):
     from groundgraph.cli.check_config import check_config
 
     file = tmp_path / "groundgraph.yaml"
@@ -228,7 +244,8 @@ def test_x5_config_check_says_what_an_index_lacks(tmp_path):
     assert check_config(file).problems == []
 
 
-async def test_x5_the_index_of_the_knowledge_base_is_that_of_its_sources_without_one(tmp_path):
+@pytest.mark.covers("X5")
+async def test_the_index_of_the_knowledge_base_is_that_of_its_sources_without_one(tmp_path):
     await base(tmp_path / "kb.sqlite", {"guide": GUIDE})
     entry = {"type": "vector_kb", "path": str(tmp_path / "kb.sqlite")}
     entries = [{**entry, "name": "docs"}, {**entry, "name": "own", "topic_index": {**TREE, "expansion_mode": "leaves"}}]

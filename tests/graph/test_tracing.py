@@ -305,7 +305,8 @@ async def test_a_turn_inside_a_larger_graph_is_nested_in_the_step_that_holds_it(
     assert spans.open == []
 
 
-async def test_fault_76_turns_at_once_have_traces_of_their_own() -> None:
+@pytest.mark.covers("fault 76")
+async def test_turns_at_once_have_traces_of_their_own() -> None:
     graph = build(sources=[docs(), notes()])
     with recorded_spans() as spans:
         await asyncio.gather(*(graph.ainvoke(ask(f"{QUESTION} {n}")) for n in range(20)))
@@ -337,7 +338,8 @@ async def until(true: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_fault_69_a_cancelled_turn_ends_its_spans_and_says_why() -> None:
+@pytest.mark.covers("fault 69")
+async def test_a_cancelled_turn_ends_its_spans_and_says_why() -> None:
     graph = build(Reply("Four", delay=30))
     with recorded_spans() as spans:
         task = asyncio.create_task(graph.ainvoke(ask()))
@@ -406,7 +408,8 @@ async def test_a_turn_that_is_resumed_is_another_run_of_the_same_turn() -> None:
 # The other graphs
 
 
-async def test_T8_a_retrieval_is_a_run_of_its_own() -> None:
+@pytest.mark.covers("T8")
+async def test_a_retrieval_is_a_run_of_its_own() -> None:
     graph = retrieval_graph(settings(), sources=[docs(), notes()])
     with recorded_spans() as spans:
         found = await retrieve_context(graph, QUESTION)
@@ -416,7 +419,8 @@ async def test_T8_a_retrieval_is_a_run_of_its_own() -> None:
     assert spans.path(spans.one("give_context")) == ["retrieval", "give_context"]
 
 
-async def test_K1_an_ingest_is_a_run_with_its_embeddings_and_model_calls(tmp_path: Path) -> None:
+@pytest.mark.covers("K1")
+async def test_an_ingest_is_a_run_with_its_embeddings_and_model_calls(tmp_path: Path) -> None:
     chosen = settings(
         knowledge_base={"file": str(tmp_path / "kb.sqlite")}, chains={"documents": {"matching_text": "questions"}}
     )
@@ -433,7 +437,8 @@ async def test_K1_an_ingest_is_a_run_with_its_embeddings_and_model_calls(tmp_pat
     assert "saffron" not in said(spans)
 
 
-async def test_P4_the_reranker_of_a_knowledge_base_has_a_span_inside_its_retriever(tmp_path: Path) -> None:
+@pytest.mark.covers("P4")
+async def test_the_reranker_of_a_knowledge_base_has_a_span_inside_its_retriever(tmp_path: Path) -> None:
     def half(query: str, candidates: Sequence[Any]) -> list[float]:
         return [0.75] * len(candidates)
 
@@ -478,7 +483,8 @@ async def test_langsmith_sees_the_same_runs_with_spans_and_without() -> None:
     assert '"llm"' in names
 
 
-async def test_T7_spans_change_nothing_in_a_stream() -> None:
+@pytest.mark.covers("T7")
+async def test_spans_change_nothing_in_a_stream() -> None:
     found = []
     for enabled in (True, False):
         graph = build(tracing={"enabled": enabled})
@@ -488,7 +494,8 @@ async def test_T7_spans_change_nothing_in_a_stream() -> None:
     assert "".join(found[0]) == ANSWER
 
 
-async def test_T5_the_picture_of_the_graph_is_the_same_with_spans() -> None:
+@pytest.mark.covers("T5")
+async def test_the_picture_of_the_graph_is_the_same_with_spans() -> None:
     assert build().get_graph().draw_mermaid() == build(tracing={"enabled": False}).get_graph().draw_mermaid()
 
 
@@ -507,7 +514,8 @@ TURN = (
 )
 
 
-def test_L10_without_tracing_nothing_of_it_is_loaded() -> None:
+@pytest.mark.covers("L10")
+def test_without_tracing_nothing_of_it_is_loaded() -> None:
     done = run(
         f"{TURN}\nimport sys\nbuild().invoke({{'question': 'Which pump is red?'}})\n"
         "print([name for name in sys.modules if name.startswith(('openinference', 'groundgraph.graph.tracing_'))])"

@@ -30,7 +30,8 @@ def build(*, reply: object = None, sources: list | None = None, settings: dict |
     return turn_graph(load_settings(merged), sources=chosen, chat_model=model, **options), model
 
 
-async def test_T1_a_turn_goes_through_every_step_in_order() -> None:
+@pytest.mark.covers("T1")
+async def test_a_turn_goes_through_every_step_in_order() -> None:
     graph, _ = build(reply="Four [1].")
     steps = [name async for update in graph.astream(ask(), stream_mode="updates") for name in update]
     assert [step for step in steps if step != "retrieve_source"] == [
@@ -39,7 +40,8 @@ async def test_T1_a_turn_goes_through_every_step_in_order() -> None:
     assert steps.count("retrieve_source") == 2
 
 
-async def test_T1_U1_an_answer_cites_what_it_rests_on() -> None:
+@pytest.mark.covers("T1", "U1")
+async def test_an_answer_cites_what_it_rests_on() -> None:
     graph, _ = build(reply="OAuth has four grant types [1]. One is client credentials [2].")
     result = await graph.ainvoke(ask())
     assert result["outcome"] == "answered"
@@ -62,14 +64,16 @@ async def test_a_bare_question_is_an_input_too() -> None:
     assert result["outcome"] == "answered"
 
 
-async def test_T4_one_task_per_source_and_query() -> None:
+@pytest.mark.covers("T4")
+async def test_one_task_per_source_and_query() -> None:
     graph, _ = build(settings={"intent": {"mode": "static", "text_queries": ["grant types", "client"]}})
     updates = [update async for update in graph.astream(ask(), stream_mode="updates")]
     tasks = [name for u in updates for name in u.get("retrieve_source", {}).get("retrievals", {})]
     assert sorted(tasks) == [f"{name}/{n}" for name in ("docs", "notes") for n in range(3)]
 
 
-def test_T5_the_picture_is_the_pipeline() -> None:
+@pytest.mark.covers("T5")
+def test_the_picture_is_the_pipeline() -> None:
     graph, _ = build()
     assert set(graph.get_graph().nodes) - {"__start__", "__end__"} == {
         "begin_turn", "resolve_intent", "retrieve_source", "process_results", "answer_structured",
@@ -77,7 +81,8 @@ def test_T5_the_picture_is_the_pipeline() -> None:
     }  # fmt: skip
 
 
-async def test_T9_the_recursion_limit_is_50_or_less() -> None:
+@pytest.mark.covers("T9")
+async def test_the_recursion_limit_is_50_or_less() -> None:
     graph, _ = build()
     assert graph.config["recursion_limit"] <= 50
 
@@ -85,7 +90,8 @@ async def test_T9_the_recursion_limit_is_50_or_less() -> None:
 # Intent
 
 
-async def test_I6_static_queries_filters_and_message() -> None:
+@pytest.mark.covers("I6")
+async def test_static_queries_filters_and_message() -> None:
     intent = {"mode": "static", "text_queries": ["pump 17"], "filters": {"docs": {"category": "operations"}}}
     graph, _ = build(settings={"intent": intent, "retrieval": {"score_threshold": 0.0}})
     record = (await graph.ainvoke(ask()))["provenance"]
@@ -95,7 +101,8 @@ async def test_I6_static_queries_filters_and_message() -> None:
     assert (await graph.ainvoke(ask()))["provenance"]["intent"]["text_queries"] == ["pump 17"]
 
 
-async def test_I7_a_template_intent() -> None:
+@pytest.mark.covers("I7")
+async def test_a_template_intent() -> None:
     template = 'text_queries:\n  - "{{ message }}"\n  - "{{ metadata[\'topic\'] }} overview"\n'
     graph, _ = build(settings={"intent": {"mode": "template", "template": template}})
     record = (await graph.ainvoke({**ask(), "metadata": {"topic": "pumps"}}))["provenance"]
@@ -103,8 +110,9 @@ async def test_I7_a_template_intent() -> None:
     assert record["intent"]["text_queries"] == [QUESTION, "pumps overview"]
 
 
+@pytest.mark.covers("I8", "fault 59")
 @pytest.mark.parametrize("mode", ["static", "template", "extract"])
-async def test_I8_fault_59_a_default_filter_wins_in_every_mode(mode: str) -> None:
+async def test_a_default_filter_wins_in_every_mode(mode: str) -> None:
     template = 'text_queries: ["{{ message }}"]\nfilters: {docs: {category: security}}\n'
     intent = {
         "mode": mode,
@@ -118,7 +126,8 @@ async def test_I8_fault_59_a_default_filter_wins_in_every_mode(mode: str) -> Non
     assert {row["source_id"] for row in record["results_by_source"]["docs"]} == {"pump"}
 
 
-async def test_I8_a_caller_cannot_widen_a_default_filter_by_metadata_or_state() -> None:
+@pytest.mark.covers("I8")
+async def test_a_caller_cannot_widen_a_default_filter_by_metadata_or_state() -> None:
     intent = {"mode": "static", "default_filters": {"docs": {"category": "operations"}}}
     graph, _ = build(settings={"intent": intent})
     given = {**ask(), "metadata": {"filters": {"docs": {}}, "default_filters": {}}, "intent": {"filters": {}}}
@@ -127,7 +136,8 @@ async def test_I8_a_caller_cannot_widen_a_default_filter_by_metadata_or_state() 
     assert record["sources"]["docs"]["status"] == "ok"
 
 
-def test_fault_13_a_default_filter_on_an_undeclared_field_fails_at_build() -> None:
+@pytest.mark.covers("fault 13")
+def test_a_default_filter_on_an_undeclared_field_fails_at_build() -> None:
     with pytest.raises(ConfigurationError, match="no field 'colour'"):
         build(settings={"intent": {"default_filters": {"docs": {"colour": "red"}}}})
     with pytest.raises(ConfigurationError, match="declares no schema"):
@@ -136,7 +146,8 @@ def test_fault_13_a_default_filter_on_an_undeclared_field_fails_at_build() -> No
         build(settings={"intent": {"default_filters": {"dosc": {"category": "security"}}}})
 
 
-async def test_R2_a_refused_filter_never_widens_the_search() -> None:
+@pytest.mark.covers("R2")
+async def test_a_refused_filter_never_widens_the_search() -> None:
     template = 'text_queries: ["{{ message }}"]\nfilters: {docs: {category: "{{ metadata.category }}"}}\n'
     graph, _ = build(settings={"intent": {"mode": "template", "template": template}})
     result = await graph.ainvoke({**ask(), "metadata": {"category": "secrets"}})
@@ -146,7 +157,8 @@ async def test_R2_a_refused_filter_never_widens_the_search() -> None:
     assert result["outcome"] == "answered"
 
 
-async def test_R2_a_turn_with_filters_asks_no_source_for_its_schema_again() -> None:
+@pytest.mark.covers("R2")
+async def test_a_turn_with_filters_asks_no_source_for_its_schema_again() -> None:
     asked = []
 
     class Tables(InMemorySource):
@@ -166,7 +178,8 @@ async def test_R2_a_turn_with_filters_asks_no_source_for_its_schema_again() -> N
     assert len(asked) == before
 
 
-async def test_R2_a_source_whose_required_field_is_not_set_is_skipped() -> None:
+@pytest.mark.covers("R2")
+async def test_a_source_whose_required_field_is_not_set_is_skipped() -> None:
     cases = InMemorySource(
         [{"content": "OAuth grant types case", "tenant": "a"}],
         name="cases",
@@ -181,7 +194,8 @@ async def test_R2_a_source_whose_required_field_is_not_set_is_skipped() -> None:
 # Sources and merge
 
 
-def test_R7_S8_one_source_of_three_hangs_and_one_raises() -> None:
+@pytest.mark.covers("R7", "S8")
+def test_one_source_of_three_hangs_and_one_raises() -> None:
     hanging = FaultySource(InMemorySource(["x"], name="slow"), delay=30, swallow_cancellation=True)
     broken = FaultySource(InMemorySource(["x"], name="broken"), error=RuntimeError("disk on fire"))
     graph, _ = build(sources=[hanging, broken, docs()], settings={"deadlines": {"source": 0.3, "turn": 5}})
@@ -203,7 +217,8 @@ def test_R7_S8_one_source_of_three_hangs_and_one_raises() -> None:
     assert result["provenance"]["sources"]["broken"]["error"] == "disk on fire"
 
 
-async def test_R8_weights_decide_the_order_and_duplicates_are_recorded() -> None:
+@pytest.mark.covers("R8")
+async def test_weights_decide_the_order_and_duplicates_are_recorded() -> None:
     both = [{"id": str(n), "content": f"grant type number {n}"} for n in range(4)]
     settings = {
         "sources": [
@@ -221,7 +236,8 @@ async def test_R8_weights_decide_the_order_and_duplicates_are_recorded() -> None
     assert set(record["found_again"].values()) == {2}
 
 
-async def test_R10_top_k_and_threshold_hold_for_a_source_that_ignores_them() -> None:
+@pytest.mark.covers("R10")
+async def test_top_k_and_threshold_hold_for_a_source_that_ignores_them() -> None:
     class Careless(InMemorySource):
         async def query(self, intent, *, top_k=5, score_threshold=0.0):
             return await super().query(intent, top_k=1000, score_threshold=0.0)
@@ -247,7 +263,8 @@ async def test_context_changes_one_run_only() -> None:
 # Synthesis
 
 
-async def test_S2_the_style_cascade() -> None:
+@pytest.mark.covers("S2")
+async def test_the_style_cascade() -> None:
     template = 'text_queries: ["{{ message }}"]\noutput_style: {{ metadata.wanted }}\n'
     graph, _ = build(
         reply=[f"a{n} [1]" for n in range(9)],
@@ -265,13 +282,15 @@ async def test_S2_the_style_cascade() -> None:
     assert await used(wanted=None) == "structured", "the session's style stays with the thread"
 
 
-async def test_S2_the_legacy_mode() -> None:
+@pytest.mark.covers("S2")
+async def test_the_legacy_mode() -> None:
     graph, model = build(reply="x", settings={"synthesis": {"mode": "template"}})
     assert (await graph.ainvoke(ask()))["provenance"]["style"]["used"] == "structured"
     assert model.calls == []
 
 
-async def test_S3_the_prompt_says_what_the_settings_say() -> None:
+@pytest.mark.covers("S3")
+async def test_the_prompt_says_what_the_settings_say() -> None:
     options = {"require_citations": False, "allow_parametric": "bridge", "instruction": "Mind the gap."}
     graph, model = build(reply="x", settings={"synthesis": {**options, "citation_format": "source"}})
     result = await graph.ainvoke(ask())
@@ -283,7 +302,8 @@ async def test_S3_the_prompt_says_what_the_settings_say() -> None:
     assert not any(flag["kind"] == "no_citation" for flag in result["support"]["flags"])
 
 
-async def test_S4_custom_templates() -> None:
+@pytest.mark.covers("S4")
+async def test_custom_templates() -> None:
     template = "{{ message }}|{% for r in results %}{{ r.source_name }}:{{ r.text }}[{{ r.label }}]{% endfor %}"
     graph, _ = build(settings={"synthesis": {"style": "structured", "template": template}})
     result = await graph.ainvoke(ask())
@@ -291,14 +311,16 @@ async def test_S4_custom_templates() -> None:
     assert [c["label"] for c in result["citations"]] == [1, 2]
 
 
-def test_fault_12_a_template_with_a_syntax_error_fails_at_build() -> None:
+@pytest.mark.covers("fault 12")
+def test_a_template_with_a_syntax_error_fails_at_build() -> None:
     with pytest.raises(TemplateInvalid, match=r"synthesis.template: template line 2"):
         build(settings={"synthesis": {"template": "ok\n{% for %}"}})
     with pytest.raises(TemplateInvalid, match=r"intent\.template"):
         build(settings={"intent": {"mode": "template", "template": "{{ message "}})
 
 
-async def test_S5_fault_33_nothing_found_calls_no_model() -> None:
+@pytest.mark.covers("S5", "fault 33")
+async def test_nothing_found_calls_no_model() -> None:
     graph, model = build(reply="I made this up [1].")
     result = await graph.ainvoke(ask("Quantum chromodynamics lattice"))
     assert result["outcome"] == "insufficient"
@@ -308,7 +330,8 @@ async def test_S5_fault_33_nothing_found_calls_no_model() -> None:
     assert "В базе знаний нет ответа" in russian["answer"]
 
 
-async def test_S5_general_knowledge_is_marked_when_it_is_allowed() -> None:
+@pytest.mark.covers("S5")
+async def test_general_knowledge_is_marked_when_it_is_allowed() -> None:
     graph, _ = build(reply="General knowledge: gluons.", settings={"synthesis": {"allow_parametric": True}})
     result = await graph.ainvoke(ask("Quantum chromodynamics lattice"))
     assert result["outcome"] == "insufficient"
@@ -317,8 +340,9 @@ async def test_S5_general_knowledge_is_marked_when_it_is_allowed() -> None:
     assert not any(flag["kind"] == "no_citation" for flag in result["support"]["flags"])
 
 
+@pytest.mark.covers("S6")
 @pytest.mark.parametrize("style", ["conversational", "hybrid"])
-async def test_S6_without_a_model_the_answer_quotes_and_says_so_once(style: str) -> None:
+async def test_without_a_model_the_answer_quotes_and_says_so_once(style: str) -> None:
     graph, _ = build(settings={"synthesis": {"style": style}})
     result = await graph.ainvoke(ask())
     assert result["outcome"] == "answered"
@@ -328,14 +352,16 @@ async def test_S6_without_a_model_the_answer_quotes_and_says_so_once(style: str)
     assert result["provenance"]["style"] == {"asked": style, "used": "structured"}
 
 
-async def test_S1_hybrid_is_the_answer_and_the_evidence_behind_it() -> None:
+@pytest.mark.covers("S1")
+async def test_hybrid_is_the_answer_and_the_evidence_behind_it() -> None:
     graph, _ = build(reply="Four [1].", settings={"synthesis": {"style": "hybrid"}})
     answer = (await graph.ainvoke(ask()))["answer"]
     assert answer.startswith("Four [1].\n\n## Sources")
     assert "- [2]" in answer
 
 
-async def test_S7_quotes_come_first_and_are_verbatim() -> None:
+@pytest.mark.covers("S7")
+async def test_quotes_come_first_and_are_verbatim() -> None:
     graph, _ = build()
     result = await graph.ainvoke(ask("How often is pump 17 serviced?"))
     assert result["answer"].startswith("From the evidence:\n\n> Pump 17 is serviced every 90 days. [1]")
@@ -344,7 +370,8 @@ async def test_S7_quotes_come_first_and_are_verbatim() -> None:
 # Faults
 
 
-async def test_fault_01_an_empty_message_gets_a_fixed_reply_and_a_record() -> None:
+@pytest.mark.covers("fault 1")
+async def test_an_empty_message_gets_a_fixed_reply_and_a_record() -> None:
     source = FaultySource(docs())
     graph, model = build(reply="x", sources=[source], checkpointer=InMemorySaver(), store=InMemoryStore())
     for message in ("", "  \n\t "):
@@ -358,7 +385,8 @@ async def test_fault_01_an_empty_message_gets_a_fixed_reply_and_a_record() -> No
     assert len(history) == 2
 
 
-async def test_fault_02_a_huge_message_is_rejected_quickly_without_a_model() -> None:
+@pytest.mark.covers("fault 2")
+async def test_a_huge_message_is_rejected_quickly_without_a_model() -> None:
     graph, model = build(reply="x", checkpointer=InMemorySaver())
     # The time that this process works: it does not depend on what else the machine does.
     with uncollected():
@@ -374,7 +402,8 @@ async def test_fault_02_a_huge_message_is_rejected_quickly_without_a_model() -> 
     assert any("first 40 characters" in note for note in result["notes"])
 
 
-async def test_fault_03_emoji_and_combining_marks_make_a_round_trip() -> None:
+@pytest.mark.covers("fault 3")
+async def test_emoji_and_combining_marks_make_a_round_trip() -> None:
     text = "Family 👨‍👩‍👧 café e\u0301cole uses grant types 🎉 daily."
     source = InMemorySource([{"content": text, "start": 1000}], name="docs")
     graph, _ = build(reply=f"{text} [1]", sources=[source])
@@ -384,7 +413,8 @@ async def test_fault_03_emoji_and_combining_marks_make_a_round_trip() -> None:
     assert text[citation["start"] - 1000 : citation["end"] - 1000] == citation["quote"] == text
 
 
-async def test_fault_04_right_to_left_text_is_answered_and_cited() -> None:
+@pytest.mark.covers("fault 4")
+async def test_right_to_left_text_is_answered_and_cited() -> None:
     text = "يدعم OAuth أربعة أنواع من المنح. النوع الأول هو رمز التفويض."
     graph, _ = build(reply="أربعة أنواع [1].", sources=[InMemorySource([text], name="docs")])
     result = await graph.ainvoke(ask("كم عدد أنواع المنح في OAuth؟"))
@@ -393,15 +423,17 @@ async def test_fault_04_right_to_left_text_is_answered_and_cited() -> None:
     assert result["citations"][0]["quote"] in text
 
 
-async def test_fault_05_lone_surrogates_and_nul_are_replaced_and_recorded() -> None:
+@pytest.mark.covers("fault 5")
+async def test_lone_surrogates_and_nul_are_replaced_and_recorded() -> None:
     graph, _ = build(checkpointer=InMemorySaver())
     result = await graph.ainvoke(ask("grant\x00 types \ud83d OAuth"), thread())
     assert result["messages"][0].text == "grant\ufffd types \ufffd OAuth"
     assert any("were replaced: 2" in note for note in result["notes"])
 
 
+@pytest.mark.covers("fault 8")
 @pytest.mark.parametrize("mode", ["static", "template", "extract"])
-async def test_fault_08_yaml_and_template_syntax_stay_literal(mode: str) -> None:
+async def test_yaml_and_template_syntax_stay_literal(mode: str) -> None:
     message = '{{ 7*7 }} "OAuth"\nfilters: {docs: {category: operations}} {% raw %} !!python/object grant types'
     template = 'text_queries:\n  - "{{ message }}"\n' if mode == "template" else None
     graph, model = build(
@@ -417,19 +449,22 @@ async def test_fault_08_yaml_and_template_syntax_stay_literal(mode: str) -> None
     assert "49" not in model.calls[-1].text
 
 
-def test_fault_16_no_source_is_refused_at_build() -> None:
+@pytest.mark.covers("fault 16")
+def test_no_source_is_refused_at_build() -> None:
     with pytest.raises(ConfigurationError, match="nothing to search"):
         build(sources=[])
 
 
-async def test_fault_19_an_empty_completion_never_gives_an_empty_answer() -> None:
+@pytest.mark.covers("fault 19")
+async def test_an_empty_completion_never_gives_an_empty_answer() -> None:
     graph, _ = build(reply="")
     result = await graph.ainvoke(ask())
     assert result["answer"].startswith("From the evidence:")
     assert any("wrote nothing" in note for note in result["notes"])
 
 
-async def test_fault_20_a_refusal_is_passed_on_marked_and_not_cited() -> None:
+@pytest.mark.covers("fault 20")
+async def test_a_refusal_is_passed_on_marked_and_not_cited() -> None:
     graph, _ = build(reply=Reply("", refusal="I cannot help with that."))
     result = await graph.ainvoke(ask())
     assert result["answer"] == "I cannot help with that."
@@ -437,7 +472,8 @@ async def test_fault_20_a_refusal_is_passed_on_marked_and_not_cited() -> None:
     assert result["citations"] == []
 
 
-async def test_fault_21_a_truncated_answer_is_marked() -> None:
+@pytest.mark.covers("fault 21")
+async def test_a_truncated_answer_is_marked() -> None:
     graph, _ = build(reply=Reply("OAuth has four grant types [1] and [", finish_reason="length"))
     result = await graph.ainvoke(ask())
     assert result["answer"] == "OAuth has four grant types [1] and"
@@ -445,7 +481,8 @@ async def test_fault_21_a_truncated_answer_is_marked() -> None:
     assert any("cut off" in note for note in result["notes"])
 
 
-def test_fault_22_a_model_that_hangs_gives_way_within_the_deadline() -> None:
+@pytest.mark.covers("fault 22")
+def test_a_model_that_hangs_gives_way_within_the_deadline() -> None:
     graph, _ = build(reply=Reply("late", delay=30), settings={"deadlines": {"model": 0.3, "turn": 5}})
     result, took = in_virtual_time(graph.ainvoke(ask()))
     assert took == pytest.approx(0.3)
@@ -453,7 +490,8 @@ def test_fault_22_a_model_that_hangs_gives_way_within_the_deadline() -> None:
     assert any("0.3 seconds" in note for note in result["notes"])
 
 
-def test_T9_the_deadline_of_the_turn_bounds_sources_and_model_together() -> None:
+@pytest.mark.covers("T9")
+def test_the_deadline_of_the_turn_bounds_sources_and_model_together() -> None:
     slow = FaultySource(docs(), delay=0.6)
     graph, _ = build(
         reply=Reply("late", delay=30), sources=[slow], settings={"deadlines": {"turn": 1, "source": 30, "model": 30}}
@@ -463,14 +501,16 @@ def test_T9_the_deadline_of_the_turn_bounds_sources_and_model_together() -> None
     assert result["provenance"]["style"]["used"] == "structured"
 
 
-async def test_T9_the_cap_on_model_calls_is_kept_and_told() -> None:
+@pytest.mark.covers("T9")
+async def test_the_cap_on_model_calls_is_kept_and_told() -> None:
     graph, model = build(reply="x [1]", settings={"limits": {"model_calls": 0}})
     result = await graph.ainvoke(ask())
     assert model.calls == []
     assert any("limits.model_calls" in note for note in result["notes"])
 
 
-async def test_T9_evidence_beyond_the_token_limit_is_left_out_and_told() -> None:
+@pytest.mark.covers("T9")
+async def test_evidence_beyond_the_token_limit_is_left_out_and_told() -> None:
     records = [f"grant type {n} " + "word " * 400 for n in range(5)]
     graph, model = build(
         reply="x [1] [5]", sources=[InMemorySource(records, name="docs")], settings={"limits": {"tokens": 2500}}
@@ -482,7 +522,8 @@ async def test_T9_evidence_beyond_the_token_limit_is_left_out_and_told() -> None
     assert result["answer"] == "x [1]", "a label of evidence that was not shown does not resolve"
 
 
-async def test_fault_23_429_waits_as_asked_and_tries_again() -> None:
+@pytest.mark.covers("fault 23")
+async def test_429_waits_as_asked_and_tries_again() -> None:
     replies = [Reply("slow down", status=429, headers={"Retry-After": "0.2"}), "Four [1]."]
     graph, model = build(reply=replies)
     result = await graph.ainvoke(ask())
@@ -493,15 +534,17 @@ async def test_fault_23_429_waits_as_asked_and_tries_again() -> None:
     assert len(model.calls) == 2
 
 
+@pytest.mark.covers("fault 24")
 @pytest.mark.parametrize("status", [400, 401])
-async def test_fault_24_a_client_error_is_not_tried_again(status: int) -> None:
+async def test_a_client_error_is_not_tried_again(status: int) -> None:
     graph, model = build(reply=[Reply("no", status=status), "Four [1]."])
     result = await graph.ainvoke(ask())
     assert len(model.calls) == 1
     assert str(status) in result["notes"][0]
 
 
-async def test_fault_26_a_label_that_refers_to_nothing_is_removed_and_flagged() -> None:
+@pytest.mark.covers("fault 26")
+async def test_a_label_that_refers_to_nothing_is_removed_and_flagged() -> None:
     graph, _ = build(reply="OAuth has four grant types [9]. Really [1].")
     result = await graph.ainvoke(ask())
     assert result["answer"] == "OAuth has four grant types. Really [1]."
@@ -510,7 +553,8 @@ async def test_fault_26_a_label_that_refers_to_nothing_is_removed_and_flagged() 
     assert any("[9]" in note for note in result["notes"])
 
 
-async def test_fault_29_thinking_is_stripped_from_answer_and_history() -> None:
+@pytest.mark.covers("fault 29")
+async def test_thinking_is_stripped_from_answer_and_history() -> None:
     graph, _ = build(reply="<think>secret [1]</think>\nFour [1].", checkpointer=InMemorySaver())
     await graph.ainvoke(ask(), thread())
     state = await graph.aget_state(thread())
@@ -518,7 +562,8 @@ async def test_fault_29_thinking_is_stripped_from_answer_and_history() -> None:
     assert "secret" not in str(state.values)
 
 
-async def test_fault_30_one_of_three_raises() -> None:
+@pytest.mark.covers("fault 30")
+async def test_one_of_three_raises() -> None:
     broken = FaultySource(InMemorySource(["x"], name="broken"), error=ValueError("bad column"))
     graph, _ = build(sources=[broken, docs(), notes()])
     result = await graph.ainvoke(ask())
@@ -529,7 +574,8 @@ async def test_fault_30_one_of_three_raises() -> None:
     }  # fmt: skip
 
 
-def test_fault_31_a_hanging_source_is_cut_at_its_own_timeout() -> None:
+@pytest.mark.covers("fault 31")
+def test_a_hanging_source_is_cut_at_its_own_timeout() -> None:
     slow = FaultySource(InMemorySource(["x"], name="slow"), delay=30)
     graph, _ = build(sources=[slow, docs()], settings={"deadlines": {"source": 0.3}})
     result, took = in_virtual_time(graph.ainvoke(ask()))
@@ -537,7 +583,8 @@ def test_fault_31_a_hanging_source_is_cut_at_its_own_timeout() -> None:
     assert result["provenance"]["sources"]["slow"]["status"] == "timed_out"
 
 
-async def test_fault_32_all_sources_down_is_not_nothing_found() -> None:
+@pytest.mark.covers("fault 32")
+async def test_all_sources_down_is_not_nothing_found() -> None:
     down = [FaultySource(s, error=ConnectionError("refused")) for s in (docs(), notes())]
     graph, model = build(reply="x", sources=down, settings={"synthesis": {"allow_parametric": True}})
     result = await graph.ainvoke(ask())
@@ -549,14 +596,16 @@ async def test_fault_32_all_sources_down_is_not_nothing_found() -> None:
     assert found["answer"] != result["answer"]
 
 
-async def test_S8_an_outage_of_one_source_is_not_insufficient_either() -> None:
+@pytest.mark.covers("S8")
+async def test_an_outage_of_one_source_is_not_insufficient_either() -> None:
     down = FaultySource(notes(), error=ConnectionError("refused"))
     graph, _ = build(sources=[docs(), down])
     result = await graph.ainvoke(ask("Quantum lattice"))
     assert result["outcome"] == "unavailable"
 
 
-async def test_fault_36_ten_thousand_rows_are_capped() -> None:
+@pytest.mark.covers("fault 36")
+async def test_ten_thousand_rows_are_capped() -> None:
     class Flood(InMemorySource):
         async def query(self, intent, *, top_k=5, score_threshold=0.0):
             row = (await super().query(intent, top_k=1))[0]
@@ -568,7 +617,8 @@ async def test_fault_36_ten_thousand_rows_are_capped() -> None:
     assert record["sources"]["flood"]["kept"] == 5
 
 
-async def test_fault_37_empty_content_is_skipped_and_counted() -> None:
+@pytest.mark.covers("fault 37")
+async def test_empty_content_is_skipped_and_counted() -> None:
     class Hollow(InMemorySource):
         async def query(self, intent, *, top_k=5, score_threshold=0.0):
             row = (await super().query(intent, top_k=1))[0]
@@ -580,7 +630,8 @@ async def test_fault_37_empty_content_is_skipped_and_counted() -> None:
     assert len(record["results"]) == 1
 
 
-def test_fault_38_five_failures_in_a_row_open_the_breaker() -> None:
+@pytest.mark.covers("fault 38")
+def test_five_failures_in_a_row_open_the_breaker() -> None:
     down = FaultySource(docs(), error=RuntimeError("down"), fail_times=5)
 
     async def turns() -> None:
@@ -599,7 +650,8 @@ def test_fault_38_five_failures_in_a_row_open_the_breaker() -> None:
     in_virtual_time(turns())
 
 
-async def test_fault_77_a_blocking_source_does_not_hold_up_the_loop() -> None:
+@pytest.mark.covers("fault 77")
+async def test_a_blocking_source_does_not_hold_up_the_loop() -> None:
     blocking = held_source(["OAuth has four grant types."], name="docs")
     graph, _ = build(sources=[blocking])
     lag = asyncio.create_task(lag_while_blocked([blocking]))

@@ -86,7 +86,8 @@ def body_of(path: str, thread: str, run: str, checkpoint: str) -> dict[str, Any]
     return bodies.get(path, {})
 
 
-async def test_fault_68_nobody_gets_in_without_a_token(guarded_server: str) -> None:
+@pytest.mark.covers("fault 68")
+async def test_nobody_gets_in_without_a_token(guarded_server: str) -> None:
     let_in = []
     async with httpx.AsyncClient(base_url=guarded_server, timeout=120) as client:
         for method, path in await routes(guarded_server):
@@ -100,13 +101,15 @@ async def test_fault_68_nobody_gets_in_without_a_token(guarded_server: str) -> N
     assert let_in == []
 
 
-async def test_fault_68_the_studio_of_a_stranger_is_no_way_in(guarded_server: str) -> None:
+@pytest.mark.covers("fault 68")
+async def test_the_studio_of_a_stranger_is_no_way_in(guarded_server: str) -> None:
     async with httpx.AsyncClient(base_url=guarded_server, timeout=120) as client:
         answer = await client.post("/threads/search", json={}, headers={"x-auth-scheme": "langsmith"})
     assert answer.status_code == 401
 
 
-async def test_fault_68_a_thread_of_another_user_is_on_no_route(guarded_server: str, alice, bob) -> None:
+@pytest.mark.covers("fault 68")
+async def test_a_thread_of_another_user_is_on_no_route(guarded_server: str, alice, bob) -> None:
     thread, run, checkpoint = await a_turn(alice)
     places = {"thread_id": thread, "run_id": run, "checkpoint_id": checkpoint}
     before = await alice.threads.get_state(thread)
@@ -126,7 +129,8 @@ async def test_fault_68_a_thread_of_another_user_is_on_no_route(guarded_server: 
     assert len(await alice.runs.list(thread)) == 1
 
 
-async def test_fault_68_a_thread_of_another_user_is_on_no_socket(guarded_server: str, alice) -> None:
+@pytest.mark.covers("fault 68")
+async def test_a_thread_of_another_user_is_on_no_socket(guarded_server: str, alice) -> None:
     thread = (await alice.threads.create())["thread_id"]
     address = f"{guarded_server.replace('http', 'ws')}/threads/{thread}/stream/events"
     for user, opens in (("alice", True), ("bob", False)):
@@ -138,7 +142,8 @@ async def test_fault_68_a_thread_of_another_user_is_on_no_socket(guarded_server:
             await opened
 
 
-async def test_fault_68_the_owner_gets_through_where_others_do_not(guarded_server: str, alice) -> None:
+@pytest.mark.covers("fault 68")
+async def test_the_owner_gets_through_where_others_do_not(guarded_server: str, alice) -> None:
     thread, run, checkpoint = await a_turn(alice)
     places = {"thread_id": thread, "run_id": run, "checkpoint_id": checkpoint}
     for method, path in await routes(guarded_server):
@@ -153,7 +158,8 @@ async def test_fault_68_the_owner_gets_through_where_others_do_not(guarded_serve
     assert len(copies) == 1
 
 
-async def test_fault_68_a_search_finds_and_counts_only_ones_own(alice, bob) -> None:
+@pytest.mark.covers("fault 68")
+async def test_a_search_finds_and_counts_only_ones_own(alice, bob) -> None:
     thread, *_ = await a_turn(alice)
     mine = {found["thread_id"] for found in await alice.threads.search(limit=100)}
     theirs = {found["thread_id"] for found in await bob.threads.search(limit=100)}
@@ -164,7 +170,8 @@ async def test_fault_68_a_search_finds_and_counts_only_ones_own(alice, bob) -> N
     assert await bob.threads.search(ids=[thread]) == []
 
 
-async def test_fault_68_a_thread_cannot_be_made_or_given_away_in_anothers_name(alice, bob) -> None:
+@pytest.mark.covers("fault 68")
+async def test_a_thread_cannot_be_made_or_given_away_in_anothers_name(alice, bob) -> None:
     thread = await bob.threads.create(metadata={"owner": "alice"})
     assert thread["metadata"]["owner"] == "bob"
     given = await bob.threads.update(thread["thread_id"], metadata={"owner": "alice"})
@@ -176,7 +183,8 @@ async def test_fault_68_a_thread_cannot_be_made_or_given_away_in_anothers_name(a
     assert await status_of(alice.threads.get(made)) == 404
 
 
-async def test_fault_68_assistants_are_used_by_all_and_changed_by_their_owner(guarded_server: str, alice, bob) -> None:
+@pytest.mark.covers("fault 68")
+async def test_assistants_are_used_by_all_and_changed_by_their_owner(guarded_server: str, alice, bob) -> None:
     own = await alice.assistants.create("turn", name="alices", metadata={"published": True, "created_by": "system"})
     assert own["metadata"] == {"owner": "alice"}
     identity = own["assistant_id"]
@@ -197,7 +205,8 @@ async def test_fault_68_assistants_are_used_by_all_and_changed_by_their_owner(gu
     await alice.assistants.delete(identity)
 
 
-async def test_fault_68_jobs_of_another_user_are_out_of_reach(alice, bob) -> None:
+@pytest.mark.covers("fault 68")
+async def test_jobs_of_another_user_are_out_of_reach(alice, bob) -> None:
     thread = (await alice.threads.create())["thread_id"]
     await alice.crons.create_for_thread(thread, "turn", schedule="0 0 1 1 *", input=QUESTION)
     job = (await alice.crons.search())[0]["cron_id"]
@@ -209,7 +218,8 @@ async def test_fault_68_jobs_of_another_user_are_out_of_reach(alice, bob) -> Non
     await alice.crons.delete(job)
 
 
-async def test_fault_68_items_of_another_user_and_of_the_turns_are_out_of_reach(alice, bob) -> None:
+@pytest.mark.covers("fault 68")
+async def test_items_of_another_user_and_of_the_turns_are_out_of_reach(alice, bob) -> None:
     await alice.store.put_item(["users", "alice", "notes"], key="one", value={"text": "mine"})
     assert (await alice.store.get_item(["users", "alice", "notes"], key="one"))["value"] == {"text": "mine"}
     await a_turn(alice)
@@ -226,7 +236,8 @@ async def test_fault_68_items_of_another_user_and_of_the_turns_are_out_of_reach(
     assert (await bob.store.search_items(["users", "bob"]))["items"] == []
 
 
-async def test_r13_the_scope_is_that_of_the_signed_in_user(guarded_server: str, alice, bob) -> None:
+@pytest.mark.covers("R13")
+async def test_the_scope_is_that_of_the_signed_in_user(guarded_server: str, alice, bob) -> None:
     found = {}
     for name, client in (("alice", alice), ("bob", bob)):
         for graph in ("turn", "retrieval"):
@@ -236,7 +247,8 @@ async def test_r13_the_scope_is_that_of_the_signed_in_user(guarded_server: str, 
     assert found["bob", "turn"] == found["bob", "retrieval"] == {"globex-pump"}
 
 
-async def test_r13_nobody_chooses_the_scope_of_another(bob) -> None:
+@pytest.mark.covers("R13")
+async def test_nobody_chooses_the_scope_of_another(bob) -> None:
     for extra in (
         {"context": {"scope": {"tenant": "acme"}}},
         {"config": {"configurable": {"user_id": "alice", "tenant": "acme"}}},
@@ -246,7 +258,8 @@ async def test_r13_nobody_chooses_the_scope_of_another(bob) -> None:
         assert {row["source_id"] for row in result["provenance"]["results"]} == {"globex-pump"}
 
 
-async def test_r13_an_edited_state_does_not_leave_the_scope(bob) -> None:
+@pytest.mark.covers("R13")
+async def test_an_edited_state_does_not_leave_the_scope(bob) -> None:
     thread = (await bob.threads.create())["thread_id"]
     await bob.runs.wait(thread, "turn", input=QUESTION, interrupt_before=["resolve_intent"])
     intent = {"mode": "static", "text_queries": ["pump 17"], "filters": {"manuals": {"tenant": "acme"}},
@@ -256,7 +269,8 @@ async def test_r13_an_edited_state_does_not_leave_the_scope(bob) -> None:
     assert {row["source_id"] for row in result["provenance"]["results"]} <= {"globex-pump"}
 
 
-def test_U2_the_readme_of_the_example_does_what_it_says(guarded_server: str) -> None:
+@pytest.mark.covers("U2")
+def test_the_readme_of_the_example_does_what_it_says(guarded_server: str) -> None:
     text = (EXAMPLE / "README.md").read_text("utf-8").replace("http://127.0.0.1:2024", guarded_server)
     start, hashing = re.findall(r"```bash\n(.*?)```", text, re.DOTALL)
     serve, create = start.strip().splitlines()
@@ -280,7 +294,8 @@ def run(arguments: list[str]) -> str:
     return done.stdout
 
 
-def test_fault_68_published_assistants_are_there_for_all_and_changed_by_nobody_else(guarded_server: str) -> None:
+@pytest.mark.covers("fault 68")
+def test_published_assistants_are_there_for_all_and_changed_by_nobody_else(guarded_server: str) -> None:
     made = [
         run(["create_assistants.py", guarded_server, f"{user}-demo-token"]) for user in ("operator", "bob", "alice")
     ]
@@ -290,8 +305,9 @@ def test_fault_68_published_assistants_are_there_for_all_and_changed_by_nobody_e
 ODD = ["x') OR 1=1 --", "title", "owner.name", "", "owner' UNION SELECT", "$.owner", "counters_since_delta_snapshot"]
 
 
+@pytest.mark.covers("fault 67")
 @pytest.mark.parametrize("name", ODD)
-async def test_fault_67_only_known_names_filter_threads_and_history(alice, name: str) -> None:
+async def test_only_known_names_filter_threads_and_history(alice, name: str) -> None:
     thread = (await alice.threads.create())["thread_id"]
     for path in ("/threads/search", "/threads/count", f"/threads/{thread}/history", f"/threads/{thread}/history/"):
         answer = await alice.http.client.post(path, json={"metadata": {name: "x"}}, follow_redirects=True)
@@ -299,7 +315,8 @@ async def test_fault_67_only_known_names_filter_threads_and_history(alice, name:
         assert "cannot be looked for" in answer.json()["detail"]
 
 
-async def test_fault_67_known_names_go_on_to_the_server(alice) -> None:
+@pytest.mark.covers("fault 67")
+async def test_known_names_go_on_to_the_server(alice) -> None:
     thread, *_ = await a_turn(alice)
     assert await alice.threads.get_history(thread, metadata={"source": "loop"}, limit=3)
     assert await alice.threads.get_history(thread, metadata={"source": "fork"}) == []
@@ -310,7 +327,8 @@ async def test_fault_67_known_names_go_on_to_the_server(alice) -> None:
     assert long.status_code == 413
 
 
-async def test_fault_68_no_run_reads_another_thread_by_the_way(alice, bob) -> None:
+@pytest.mark.covers("fault 68")
+async def test_no_run_reads_another_thread_by_the_way(alice, bob) -> None:
     thread, _, checkpoint = await a_turn(alice)
     own = (await bob.threads.create())["thread_id"]
     theirs = {"thread_id": thread, "checkpoint_id": checkpoint, "checkpoint_ns": ""}

@@ -56,7 +56,8 @@ def marked_as_target(page) -> str:
     return page.evaluate("(document.querySelector('mark:target') || {}).textContent || ''")
 
 
-def test_V3_a_click_on_a_label_shows_the_passage_with_its_own_place_highlighted(chromium, pages):
+@pytest.mark.covers("V3")
+def test_a_click_on_a_label_shows_the_passage_with_its_own_place_highlighted(chromium, pages):
     with chromium.opened(pages["english"], viewport=WIDE) as opened:
         page = opened.page
         assert page.locator("#q1").is_hidden()
@@ -78,7 +79,8 @@ def test_V3_a_click_on_a_label_shows_the_passage_with_its_own_place_highlighted(
         assert opened.quiet, (opened.requests, opened.console)
 
 
-def test_V3_a_finding_leads_to_its_sentence_and_back(chromium, pages):
+@pytest.mark.covers("V3")
+def test_a_finding_leads_to_its_sentence_and_back(chromium, pages):
     with chromium.opened(pages["english"], viewport=WIDE) as opened:
         opened.page.locator(".sign.warn").click()
         until(opened.page, lambda: focused(opened.page) == "f1")
@@ -87,7 +89,8 @@ def test_V3_a_finding_leads_to_its_sentence_and_back(chromium, pages):
         assert "kept for 12 years" in opened.page.locator(".claim.flagged").inner_text()
 
 
-def test_V3_without_scripts_a_label_shows_the_passage_too(chromium, pages):
+@pytest.mark.covers("V3")
+def test_without_scripts_a_label_shows_the_passage_too(chromium, pages):
     with chromium.opened(pages["english"], viewport=WIDE, java_script_enabled=False) as opened:
         opened.page.locator(".cite a").first.click()
         until(opened.page, lambda: opened.page.locator("#e1 details").get_attribute("open") is not None)
@@ -95,7 +98,8 @@ def test_V3_without_scripts_a_label_shows_the_passage_too(chromium, pages):
         assert opened.page.locator("button").count() == 0
 
 
-def test_V3_the_keyboard_reaches_answer_label_passage_and_all_passages(chromium, pages):
+@pytest.mark.covers("V3")
+def test_the_keyboard_reaches_answer_label_passage_and_all_passages(chromium, pages):
     with chromium.opened(pages["english"], viewport=WIDE) as opened:
         page = opened.page
         page.keyboard.press("Tab")
@@ -117,8 +121,9 @@ def test_V3_the_keyboard_reaches_answer_label_passage_and_all_passages(chromium,
         until(page, lambda: page.locator("details.whole[open]").count() == 0)
 
 
+@pytest.mark.covers("fault 65")
 @pytest.mark.parametrize("name", HOSTILE)
-def test_fault_65_hostile_evidence_is_inert(chromium, pages, name):
+def test_hostile_evidence_is_inert(chromium, pages, name):
     with chromium.opened(pages[name], viewport=WIDE) as opened:
         page = opened.page
         page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
@@ -162,7 +167,8 @@ def outside() -> Iterator[tuple[str, list[str]]]:
         server.shutdown()
 
 
-def test_fault_65_markup_that_got_in_all_the_same_could_neither_run_nor_reach_out(chromium, pages, outside):
+@pytest.mark.covers("fault 65")
+def test_markup_that_got_in_all_the_same_could_neither_run_nor_reach_out(chromium, pages, outside):
     address, asked = outside
     with chromium.opened(pages["english"], viewport=WIDE) as opened:
         opened.page.evaluate(
@@ -217,10 +223,11 @@ CONTRAST = """() => {
 }"""
 
 
+@pytest.mark.covers("V3")
 @pytest.mark.parametrize("media", ["screen", "print"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["english", "russian", "poisoned"])
-def test_V3_every_text_has_enough_contrast(chromium, pages, name, scheme, media):
+def test_every_text_has_enough_contrast(chromium, pages, name, scheme, media):
     with chromium.opened(pages[name], viewport=WIDE, color_scheme=scheme) as opened:
         opened.page.emulate_media(media=media, color_scheme=scheme)
         assert opened.page.evaluate(CONTRAST) == []
@@ -229,15 +236,17 @@ def test_V3_every_text_has_enough_contrast(chromium, pages, name, scheme, media)
         assert dark is (scheme == "dark" and media == "screen")
 
 
+@pytest.mark.covers("V3")
 @pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize("name", ALL)
-def test_V3_nothing_is_wider_than_the_window(chromium, pages, name, viewport):
+def test_nothing_is_wider_than_the_window(chromium, pages, name, viewport):
     with chromium.opened(pages[name], viewport=viewport) as opened:
         opened.page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
 
 
-def test_V3_the_outline_and_the_names_of_things_are_there_for_those_who_do_not_see_the_page(chromium, pages):
+@pytest.mark.covers("V3")
+def test_the_outline_and_the_names_of_things_are_there_for_those_who_do_not_see_the_page(chromium, pages):
     with chromium.opened(pages["english"], viewport=WIDE) as opened:
         page = opened.page
         levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4,h5,h6')].map((one) => +one.tagName[1])")
@@ -266,8 +275,9 @@ def printed(chromium, address: str, **options) -> list[str]:
         document.close()
 
 
+@pytest.mark.covers("V3")
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no_scripts"])
-def test_V3_on_paper_stands_every_cited_passage_and_no_control(chromium, pages, scripts):
+def test_on_paper_stands_every_cited_passage_and_no_control(chromium, pages, scripts):
     sheets = printed(chromium, pages["english"], java_script_enabled=scripts)
     text = " ".join(sheets)
     assert len(sheets) <= 4
@@ -280,7 +290,8 @@ def test_V3_on_paper_stands_every_cited_passage_and_no_control(chromium, pages, 
     assert "Skip to the answer" not in text
 
 
-def test_V3_a_long_passage_goes_on_on_the_next_sheet(chromium, pages, folder):
+@pytest.mark.covers("V3")
+def test_a_long_passage_goes_on_on_the_next_sheet(chromium, pages, folder):
     text = "\n".join(f"Line {number} of the long passage about records." for number in range(200))
     source = InMemorySource([{"id": "long", "content": text}], name="long")
     record = run_beside(turn_record([source], "Which line of the long passage is about records?"))

@@ -13,13 +13,15 @@ ROOT = Path(__file__).parent.parent.parent
 QUESTION = {"question": "Which grant types does OAuth have?"}
 
 
-async def test_U2_the_server_loads_every_graph_of_langgraph_json(server: str) -> None:
+@pytest.mark.covers("U2")
+async def test_the_server_loads_every_graph_of_langgraph_json(server: str) -> None:
     async with get_client(url=server) as client:
         loaded = {assistant["graph_id"] for assistant in await client.assistants.search(limit=100)}
     assert loaded == set(json.loads((ROOT / "langgraph.json").read_text())["graphs"])
 
 
-async def test_U2_a_turn_on_the_server_answers_with_citations(server: str) -> None:
+@pytest.mark.covers("U2")
+async def test_a_turn_on_the_server_answers_with_citations(server: str) -> None:
     async with get_client(url=server) as client:
         thread = await client.threads.create()
         result = await client.runs.wait(thread["thread_id"], "turn", input=QUESTION)
@@ -32,7 +34,8 @@ async def test_U2_a_turn_on_the_server_answers_with_citations(server: str) -> No
         assert len(state["values"]["metadata"]["retrieval_provenance_history"]) == 2
 
 
-async def test_U2_updates_messages_and_custom_events_come_in_one_stream(server: str) -> None:
+@pytest.mark.covers("U2")
+async def test_updates_messages_and_custom_events_come_in_one_stream(server: str) -> None:
     async with get_client(url=server) as client:
         thread = await client.threads.create()
         modes = ["updates", "messages-tuple", "custom"]
@@ -46,7 +49,8 @@ async def test_U2_updates_messages_and_custom_events_come_in_one_stream(server: 
     assert any(part.event.startswith("messages") for part in events)
 
 
-async def test_U2_an_edited_intent_forks_the_turn(server: str) -> None:
+@pytest.mark.covers("U2")
+async def test_an_edited_intent_forks_the_turn(server: str) -> None:
     async with get_client(url=server) as client:
         thread = (await client.threads.create())["thread_id"]
         await client.runs.wait(thread, "turn", input=QUESTION)
@@ -61,7 +65,8 @@ async def test_U2_an_edited_intent_forks_the_turn(server: str) -> None:
     assert [row["source_id"] for row in result["provenance"]["results"]] == ["pump"]
 
 
-async def test_U2_the_context_is_described_and_checked(server: str) -> None:
+@pytest.mark.covers("U2")
+async def test_the_context_is_described_and_checked(server: str) -> None:
     async with get_client(url=server) as client:
         assistant = (await client.assistants.search(graph_id="turn"))[0]["assistant_id"]
         schemas = await client.assistants.get_schemas(assistant)
@@ -75,7 +80,8 @@ async def test_U2_the_context_is_described_and_checked(server: str) -> None:
         assert set(result["provenance"]["sources"]) == {"notes"}
 
 
-async def test_U2_T8_the_retrieval_graph_gives_a_context(server: str) -> None:
+@pytest.mark.covers("U2", "T8")
+async def test_the_retrieval_graph_gives_a_context(server: str) -> None:
     async with get_client(url=server) as client:
         thread = await client.threads.create()
         result = await client.runs.wait(thread["thread_id"], "retrieval", input=QUESTION)
@@ -83,7 +89,8 @@ async def test_U2_T8_the_retrieval_graph_gives_a_context(server: str) -> None:
     assert result["context"].startswith("[1] OAuth")
 
 
-async def test_U2_U3_a_turn_can_be_stepped_through_and_replayed(server: str) -> None:
+@pytest.mark.covers("U2", "U3")
+async def test_a_turn_can_be_stepped_through_and_replayed(server: str) -> None:
     async with get_client(url=server) as client:
         thread = (await client.threads.create())["thread_id"]
         await client.runs.wait(thread, "turn", input=QUESTION, interrupt_before="*")
@@ -111,9 +118,8 @@ async def test_the_server_is_current_and_logs_no_error(server: str, server_log: 
     assert not [line for line in lines if "error    " in line or "Traceback" in line]
 
 
-async def test_U2_k1_the_ingest_graph_fills_the_base_that_a_turn_then_searches(
-    filling_server: str, tmp_path: Path
-) -> None:
+@pytest.mark.covers("U2", "K1")
+async def test_the_ingest_graph_fills_the_base_that_a_turn_then_searches(filling_server: str, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "pumps.md").write_text("# Pumps\n\nPump 17 is serviced every 90 days.\n")
     async with get_client(url=filling_server) as client:

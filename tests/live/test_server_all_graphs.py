@@ -79,7 +79,8 @@ async def streamed(client: LangGraphClient, thread: str, drive: Drive, **run: An
     return [name async for part in updates if part.event == "updates" for name in part.data]
 
 
-async def test_U2_a_stream_shows_every_step(client, drive: Drive) -> None:
+@pytest.mark.covers("U2")
+async def test_a_stream_shows_every_step(client, drive: Drive) -> None:
     thread = (await client.threads.create())["thread_id"]
     steps = await streamed(client, thread, drive, input=drive.input)
     if drive.graph == "ingest":
@@ -89,7 +90,8 @@ async def test_U2_a_stream_shows_every_step(client, drive: Drive) -> None:
         assert steps == drive.steps
 
 
-async def test_U3_each_graph_is_stepped_through(client, drive: Drive, url: str) -> None:
+@pytest.mark.covers("U3")
+async def test_each_graph_is_stepped_through(client, drive: Drive, url: str) -> None:
     thread = (await client.threads.create())["thread_id"]
     given = {**drive.input, "rebuild": True, "dry_run": False} if drive.graph == "ingest" else drive.input
     await client.runs.wait(thread, drive.graph, input=given, interrupt_before="*")
@@ -102,7 +104,8 @@ async def test_U3_each_graph_is_stepped_through(client, drive: Drive, url: str) 
     assert (await client.threads.get(thread))["status"] == "idle"
 
 
-async def test_U3_an_edited_state_forks_and_the_original_can_be_replayed(client, drive: Drive) -> None:
+@pytest.mark.covers("U3")
+async def test_an_edited_state_forks_and_the_original_can_be_replayed(client, drive: Drive) -> None:
     thread = (await client.threads.create())["thread_id"]
     first = await client.runs.wait(thread, drive.graph, input=drive.input)
     history = await client.threads.get_history(thread, limit=50)
@@ -116,7 +119,8 @@ async def test_U3_an_edited_state_forks_and_the_original_can_be_replayed(client,
     assert len(await client.threads.get_history(thread, limit=100)) > len(history)
 
 
-async def test_U2_a_run_is_cancelled_before_a_step_and_goes_on_later(client, drive: Drive) -> None:
+@pytest.mark.covers("U2")
+async def test_a_run_is_cancelled_before_a_step_and_goes_on_later(client, drive: Drive) -> None:
     thread = (await client.threads.create())["thread_id"]
     run = await client.runs.create(thread, drive.graph, input=drive.input, after_seconds=30)
     await client.runs.cancel(thread, run["run_id"], wait=True)
@@ -125,7 +129,8 @@ async def test_U2_a_run_is_cancelled_before_a_step_and_goes_on_later(client, dri
     assert drive.told(output)
 
 
-async def test_U3_the_server_tells_studio_what_the_steps_do_and_what_holds_by_default(client) -> None:
+@pytest.mark.covers("U3")
+async def test_the_server_tells_studio_what_the_steps_do_and_what_holds_by_default(client) -> None:
     turn = (await client.assistants.search(graph_id="turn"))[0]["assistant_id"]
     drawn = await client.assistants.get_graph(turn)
     steps = {node["id"]: node.get("metadata", {}).get("description") for node in drawn["nodes"]}

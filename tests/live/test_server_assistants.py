@@ -50,7 +50,8 @@ def url(serve, model: OpenAIStub, tmp_path_factory: pytest.TempPathFactory) -> I
         yield address
 
 
-async def test_U2_the_script_makes_three_assistants_once(url: str, script: ModuleType) -> None:
+@pytest.mark.covers("U2")
+async def test_the_script_makes_three_assistants_once(url: str, script: ModuleType) -> None:
     async with get_client(url=url) as client:
         first = await script.create_assistants(client)
         second = await script.create_assistants(client)
@@ -61,7 +62,8 @@ async def test_U2_the_script_makes_three_assistants_once(url: str, script: Modul
         assert all(one["description"] for one in made)
 
 
-async def test_U2_the_script_brings_an_assistant_up_to_date(url: str, script: ModuleType, monkeypatch) -> None:
+@pytest.mark.covers("U2")
+async def test_the_script_brings_an_assistant_up_to_date(url: str, script: ModuleType, monkeypatch) -> None:
     async with get_client(url=url) as client:
         ids = await script.create_assistants(client)
         wanted = {**script.ASSISTANTS["strict"], "context": {"style": "conversational", "score_threshold": 0.5}}
@@ -79,7 +81,8 @@ async def answered(client: Any, assistant: str) -> dict[str, Any]:
     return result
 
 
-async def test_U2_each_assistant_answers_in_its_way(url: str, script: ModuleType, model: OpenAIStub) -> None:
+@pytest.mark.covers("U2")
+async def test_each_assistant_answers_in_its_way(url: str, script: ModuleType, model: OpenAIStub) -> None:
     async with get_client(url=url) as client:
         ids = await script.create_assistants(client)
         asked = len(model.requests)
@@ -96,7 +99,8 @@ async def test_U2_each_assistant_answers_in_its_way(url: str, script: ModuleType
     assert only["outcome"] == strict["outcome"] == hybrid["outcome"] == "answered"
 
 
-async def test_U2_an_assistant_with_a_choice_that_there_is_not_is_refused(url: str) -> None:
+@pytest.mark.covers("U2")
+async def test_an_assistant_with_a_choice_that_there_is_not_is_refused(url: str) -> None:
     async with get_client(url=url) as client:
         answer = await client.http.client.post(
             "/runs/wait", json={"assistant_id": "turn", "input": QUESTION, "context": {"top_k": 0}}

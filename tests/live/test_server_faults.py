@@ -76,8 +76,9 @@ async def until(happened: Callable[[], Any], seconds: float = 120) -> float:
     return time.time() - began
 
 
+@pytest.mark.covers("fault 69")
 @pytest.mark.parametrize("way", ["leaves", "cancels"])
-async def test_fault_69_a_client_that_leaves_or_cancels_ends_the_sources_task(url: str, notes: Path, way: str) -> None:
+async def test_a_client_that_leaves_or_cancels_ends_the_sources_task(url: str, notes: Path, way: str) -> None:
     async with get_client(url=url) as client:
         thread = (await client.threads.create())["thread_id"]
         begun, cancelled = len(notes_of(notes, "begun")), len(notes_of(notes, "cancelled"))
@@ -102,7 +103,8 @@ async def test_fault_69_a_client_that_leaves_or_cancels_ends_the_sources_task(ur
         assert again["outcome"] == "answered"
 
 
-async def test_fault_69_a_client_that_leaves_ends_the_models_call(url: str, model: OpenAIStub) -> None:
+@pytest.mark.covers("fault 69")
+async def test_a_client_that_leaves_ends_the_models_call(url: str, model: OpenAIStub) -> None:
     async with get_client(url=url) as client:
         thread = (await client.threads.create())["thread_id"]
         aborted = model.aborted
@@ -119,7 +121,8 @@ async def test_fault_69_a_client_that_leaves_ends_the_models_call(url: str, mode
         assert taken < 30
 
 
-async def test_fault_70_a_stream_and_a_wait_give_the_same_answer_and_record(url: str) -> None:
+@pytest.mark.covers("fault 70")
+async def test_a_stream_and_a_wait_give_the_same_answer_and_record(url: str) -> None:
     async with get_client(url=url) as client:
         waited = await client.runs.wait(None, "turn", input={"question": QUESTION}, context=DOCS)
         streamed: dict[str, Any] = {}
@@ -150,7 +153,8 @@ def lasting(record: Any) -> Any:
     return [lasting(one) for one in record] if isinstance(record, list) else record
 
 
-async def test_fault_71_as_a_subgraph_tokens_come_once(url: str) -> None:
+@pytest.mark.covers("fault 71")
+async def test_as_a_subgraph_tokens_come_once(url: str) -> None:
     pieces: dict[str, str] = {}
     async with get_client(url=url) as client:
         async for part in client.runs.stream(
@@ -163,7 +167,8 @@ async def test_fault_71_as_a_subgraph_tokens_come_once(url: str) -> None:
     assert next(iter(pieces)).startswith("messages|turn:")
 
 
-async def test_fault_72_a_model_that_breaks_off_leaves_a_marked_part(url: str) -> None:
+@pytest.mark.covers("fault 72")
+async def test_a_model_that_breaks_off_leaves_a_marked_part(url: str) -> None:
     pieces, last = "", {}
     async with get_client(url=url) as client:
         async for part in client.runs.stream(
@@ -181,7 +186,8 @@ async def test_fault_72_a_model_that_breaks_off_leaves_a_marked_part(url: str) -
     assert any("incomplete" in note for note in last["notes"])
 
 
-async def test_fault_72_a_run_that_fails_ends_its_stream_with_an_error_event(url: str) -> None:
+@pytest.mark.covers("fault 72")
+async def test_a_run_that_fails_ends_its_stream_with_an_error_event(url: str) -> None:
     async with get_client(url=url) as client:
         thread = (await client.threads.create())["thread_id"]
         events = [

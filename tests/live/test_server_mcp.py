@@ -21,7 +21,8 @@ async def call(url: str, method: str, **params: Any) -> dict[str, Any]:
     return result
 
 
-async def test_U2_every_graph_is_a_tool_with_a_narrow_and_described_input(server: str) -> None:
+@pytest.mark.covers("U2")
+async def test_every_graph_is_a_tool_with_a_narrow_and_described_input(server: str) -> None:
     tools = {tool["name"]: tool for tool in (await call(server, "tools/list"))["tools"]}
     fields = {name: set(tool["inputSchema"]["properties"]) for name, tool in tools.items()}
     question = {"messages", "question", "metadata"}
@@ -35,7 +36,8 @@ async def test_U2_every_graph_is_a_tool_with_a_narrow_and_described_input(server
         assert "assistant" not in tools[name]["description"]
 
 
-async def test_U2_a_tool_answers_with_citations_and_nothing_of_the_inside(server: str) -> None:
+@pytest.mark.covers("U2")
+async def test_a_tool_answers_with_citations_and_nothing_of_the_inside(server: str) -> None:
     result = await call(server, "tools/call", name="ask", arguments={"question": "Which grant types does OAuth have?"})
     assert not result.get("isError")
     [content] = result["content"]
@@ -46,7 +48,8 @@ async def test_U2_a_tool_answers_with_citations_and_nothing_of_the_inside(server
     assert len(content["text"]) < 3000
 
 
-async def test_U2_a_tool_takes_the_choices_of_a_run(server: str) -> None:
+@pytest.mark.covers("U2")
+async def test_a_tool_takes_the_choices_of_a_run(server: str) -> None:
     result = await call(
         server, "tools/call", name="retrieval", arguments={"question": "When is pump 17 serviced?"},
         context={"sources": ["docs"], "top_k": 1},
@@ -55,7 +58,8 @@ async def test_U2_a_tool_takes_the_choices_of_a_run(server: str) -> None:
     assert [one["source_id"] for one in found["evidence"]] == ["pump"]
 
 
-async def test_U2_a_tool_that_fails_names_the_error_and_shows_no_trace(server: str) -> None:
+@pytest.mark.covers("U2")
+async def test_a_tool_that_fails_names_the_error_and_shows_no_trace(server: str) -> None:
     result = await call(server, "tools/call", name="turn", arguments={"messages": [{"role": "tool", "content": "x"}]})
     assert result["isError"]
     # The route gives the name of an error only.

@@ -55,7 +55,8 @@ async def waiting(client: LangGraphClient, graph: str) -> tuple[str, dict[str, A
     return thread, dict(asked)
 
 
-async def test_U3_a_person_is_asked_by_a_form_and_an_invalid_reply_keeps_the_turn_open(client, model) -> None:
+@pytest.mark.covers("U3")
+async def test_a_person_is_asked_by_a_form_and_an_invalid_reply_keeps_the_turn_open(client, model) -> None:
     thread, asked = await waiting(client, "turn")
     assert asked["value"]["answer"] == WEAK
     assert asked["value"]["evidence"][0]["source_id"] == "oauth"
@@ -76,7 +77,8 @@ async def test_U3_a_person_is_asked_by_a_form_and_an_invalid_reply_keeps_the_tur
     assert (await client.threads.get(thread))["status"] == "idle"
 
 
-async def test_U3_nothing_is_streamed_before_the_decision_and_the_answer_after_it(client) -> None:
+@pytest.mark.covers("U3")
+async def test_nothing_is_streamed_before_the_decision_and_the_answer_after_it(client) -> None:
     thread = (await client.threads.create())["thread_id"]
     pieces: dict[str, str] = {"before": "", "after": ""}
     for when, given in (("before", {"input": QUESTION}), ("after", {"command": {"resume": {"decision": "approve"}}})):
@@ -86,7 +88,8 @@ async def test_U3_nothing_is_streamed_before_the_decision_and_the_answer_after_i
     assert pieces == {"before": "", "after": WEAK}
 
 
-async def test_U3_a_refusal_over_the_narrow_graph_withholds_the_answer(client) -> None:
+@pytest.mark.covers("U3")
+async def test_a_refusal_over_the_narrow_graph_withholds_the_answer(client) -> None:
     thread, _ = await waiting(client, "ask")
     result = await client.runs.wait(thread, "ask", command={"resume": {"decision": "refuse"}})
     assert set(result) == {"answer", "outcome", "notes", "citations"}
@@ -94,7 +97,8 @@ async def test_U3_a_refusal_over_the_narrow_graph_withholds_the_answer(client) -
     assert "cheese" not in result["answer"]
 
 
-async def test_U3_the_step_is_in_the_picture_with_its_branches(client) -> None:
+@pytest.mark.covers("U3")
+async def test_the_step_is_in_the_picture_with_its_branches(client) -> None:
     turn = (await client.assistants.search(graph_id="turn"))[0]["assistant_id"]
     drawn = await client.assistants.get_graph(turn)
     ways = {edge["target"]: edge["data"] for edge in drawn["edges"] if edge["source"] == "review_answer"}

@@ -76,7 +76,8 @@ async def ingest(settings: Settings, model: NgramEmbeddings, **given: Any) -> An
     return await run_ingest(ingest_graph(settings, embeddings=model), given)
 
 
-async def test_fault_50_an_ingest_of_what_did_not_change_writes_and_embeds_nothing(folder, weaviate_server):
+@pytest.mark.covers("fault 50")
+async def test_an_ingest_of_what_did_not_change_writes_and_embeds_nothing(folder, weaviate_server):
     settings, model = settings_in(folder, weaviate_section(weaviate_server)), Counting(32)
     dry = await ingest(settings, model, dry_run=True)
     assert sorted(dry.changed) == sorted(f"docs/{name}" for name in PAGES)
@@ -94,7 +95,8 @@ async def test_fault_50_an_ingest_of_what_did_not_change_writes_and_embeds_nothi
     assert sorted(await objects_of(place, place.chunks(1))) == sorted(before)
 
 
-async def test_fault_54_a_document_that_changed_or_went_leaves_nothing_behind(folder, weaviate_server):
+@pytest.mark.covers("fault 54")
+async def test_a_document_that_changed_or_went_leaves_nothing_behind(folder, weaviate_server):
     settings, model = settings_in(folder, weaviate_section(weaviate_server)), Counting(32)
     await ingest(settings, model)
     (folder / "docs" / "oauth.md").write_text("OAuth 2.1 drops the implicit grant.\n", "utf-8")
@@ -141,9 +143,8 @@ async def conversation(settings: Settings, model: NgramEmbeddings) -> list[dict[
     return found
 
 
-async def test_r5_a_conversation_has_the_same_outcomes_citations_and_provenance_on_both_back_ends(
-    folder, weaviate_server
-):
+@pytest.mark.covers("R5")
+async def test_a_conversation_has_the_same_outcomes_citations_and_provenance_on_both_back_ends(folder, weaviate_server):
     model = Counting(64)
     both = []
     for base in ({}, weaviate_section(weaviate_server)):
@@ -156,7 +157,8 @@ async def test_r5_a_conversation_has_the_same_outcomes_citations_and_provenance_
     assert [row[0] for row in embedded[3]["results"]][0] == "docs/насос.md#0"
 
 
-async def test_k8_memories_of_one_user_are_never_given_to_another_through_the_whole_turn(folder, weaviate_server):
+@pytest.mark.covers("K8")
+async def test_memories_of_one_user_are_never_given_to_another_through_the_whole_turn(folder, weaviate_server):
     schema = {"fields": {"user": {"type": "string", "required": True}, "fact": {"type": "text"}}, "content": ["fact"]}
     base = {**weaviate_section(weaviate_server, tenant_from="user"), "schemas": {"memories": schema}}
     settings = settings_in(
@@ -179,7 +181,8 @@ async def test_k8_memories_of_one_user_are_never_given_to_another_through_the_wh
             assert texts == ([] if user == "nobody" else [f"The favourite colour is shade{n}."])
 
 
-async def test_r5_a_move_embeds_nothing_and_the_next_ingest_finds_nothing_changed(folder, weaviate_server):
+@pytest.mark.covers("R5")
+async def test_a_move_embeds_nothing_and_the_next_ingest_finds_nothing_changed(folder, weaviate_server):
     model = Counting(32)
     embedded, moved = settings_in(folder, {}), settings_in(folder, weaviate_section(weaviate_server))
     await ingest(embedded, model)
@@ -210,7 +213,8 @@ def configure(folder: Path, base: dict[str, Any]) -> None:
     (folder / "groundgraph.yaml").write_text(yaml.safe_dump(written), "utf-8")
 
 
-def test_r5_the_command_line_moves_verifies_lists_and_removes(folder, weaviate_server):
+@pytest.mark.covers("R5")
+def test_the_command_line_moves_verifies_lists_and_removes(folder, weaviate_server):
     configure(folder, {})
     assert command(folder, "ingest")[0] == 0
     code, _, errors = command(folder, "move")
@@ -236,7 +240,8 @@ def test_r5_the_command_line_moves_verifies_lists_and_removes(folder, weaviate_s
     assert [row["document"] for row in json.loads(output)["documents"]] == ["docs/oauth.md", "docs/насос.md"]
 
 
-def test_r5_a_server_that_is_away_is_told_by_the_command_line_and_nothing_is_written(folder):
+@pytest.mark.covers("R5")
+def test_a_server_that_is_away_is_told_by_the_command_line_and_nothing_is_written(folder):
     configure(folder, {"backend": "weaviate", "weaviate": {"url": "http://127.0.0.1:9", "grpc_port": 10}})
     code, _, errors = command(folder, "ingest")
     assert code == 3
@@ -244,7 +249,8 @@ def test_r5_a_server_that_is_away_is_told_by_the_command_line_and_nothing_is_wri
     assert not (folder / "kb.sqlite").exists()
 
 
-def test_r5_several_bases_in_weaviate_need_collections_of_their_own(folder, weaviate_server):
+@pytest.mark.covers("R5")
+def test_several_bases_in_weaviate_need_collections_of_their_own(folder, weaviate_server):
     base = weaviate_section(weaviate_server)
     entries = [{"type": "knowledge_base", "name": name} for name in ("a", "b")]
     with pytest.raises(ConfigurationError, match=r"sources\[0\]\.prefix"):

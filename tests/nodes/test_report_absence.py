@@ -20,6 +20,7 @@ def absent(template: str, *, question: str = ASKED, sources=None, **synthesis):
     return turn_graph(settings, sources=sources or [pumps]).invoke({"question": question})
 
 
+@pytest.mark.covers("S4", "S5")
 @pytest.mark.parametrize(
     "template",
     [
@@ -31,12 +32,13 @@ def absent(template: str, *, question: str = ASKED, sources=None, **synthesis):
         "{% if not results_by_source %}Nothing on {{ message }}{% endif %}",
     ],
 )
-def test_S4_S5_a_template_with_words_for_no_results_says_them(template):
+def test_a_template_with_words_for_no_results_says_them(template):
     result = absent(template)
     assert (result["answer"], result["outcome"]) == (f"Nothing on {ASKED}", "insufficient")
     assert result["citations"] == []
 
 
+@pytest.mark.covers("S5")
 @pytest.mark.parametrize(
     "template",
     [
@@ -45,18 +47,20 @@ def test_S4_S5_a_template_with_words_for_no_results_says_them(template):
         "{% if not results %} {% endif %}{{ results|length or '' }}",
     ],
 )
-def test_S5_a_template_without_such_words_gives_way_to_ours(template):
+def test_a_template_without_such_words_gives_way_to_ours(template):
     result = absent(template)
     assert OURS in result["answer"]
     assert result["outcome"] == "insufficient"
 
 
-def test_S5_another_style_than_the_templates_says_ours():
+@pytest.mark.covers("S5")
+def test_another_style_than_the_templates_says_ours():
     result = absent("{% if not results %}Nothing{% endif %}", style="conversational")
     assert OURS in result["answer"]
 
 
-def test_S4_a_template_that_fails_on_no_results_costs_a_note():
+@pytest.mark.covers("S4")
+def test_a_template_that_fails_on_no_results_costs_a_note():
     result = absent("{% if not results %}{{ metadata.topic }}{% endif %}")
     assert OURS in result["answer"]
     assert any("synthesis.template" in note for note in result["notes"])
@@ -70,7 +74,8 @@ class Down(GroundedSource):
         raise ConnectionError("no route")
 
 
-def test_fault_32_a_template_never_hides_that_a_source_was_down():
+@pytest.mark.covers("fault 32")
+def test_a_template_never_hides_that_a_source_was_down():
     result = absent("{% if not results %}Nothing{% endif %}", sources=[Down()])
     assert result["outcome"] == "unavailable"
     assert "tickets" in result["answer"]

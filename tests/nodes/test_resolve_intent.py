@@ -71,7 +71,8 @@ async def test_key_domain_context():
         assert "about pumps and valves" in model.calls[0].text
 
 
-async def test_i1_the_prompts_ask_for_the_intent_behind_the_words():
+@pytest.mark.covers("I1")
+async def test_the_prompts_ask_for_the_intent_behind_the_words():
     for role, reply in (("query_model", "one query"), ("extractor", extraction())):
         model = scripted(reply)
         await resolved(**{role: model})
@@ -129,15 +130,17 @@ async def test_key_expand_ambiguous_queries():
     assert intent["mode"] == "message"
 
 
+@pytest.mark.covers("I5")
 @pytest.mark.parametrize(("role", "reply"), [("query_model", "one query"), ("extractor", extraction())])
-async def test_i5_a_model_is_asked_about_the_enriched_message(role, reply):
+async def test_a_model_is_asked_about_the_enriched_message(role, reply):
     model = scripted(reply)
     await resolved("Show me an example", before=TALK, expand_ambiguous_queries=True, **{role: model})
     assert model.calls[0].messages[-1].text == "valves leak pump seals Show me an example"
     assert len(model.calls) == 1, "the keywords cost no call"
 
 
-async def test_i5_keywords_of_the_conversation_support_no_value():
+@pytest.mark.covers("I5")
+async def test_keywords_of_the_conversation_support_no_value():
     """They are the user's words of another turn, or the assistant's."""
     model = scripted(extraction(filters={"incidents": {"severity": "critical"}}))
     before = [("user", "Which critical incidents were there?"), ("assistant", "One.")]
@@ -157,6 +160,7 @@ async def test_key_include_assistant_context(included):
     assert ("gearbox" in intent["text_queries"][0] or "oil" in intent["text_queries"][0]) is included
 
 
+@pytest.mark.covers("I5", "I11")
 @pytest.mark.parametrize(
     ("message", "expand", "follow_ups", "queries"),
     [
@@ -175,12 +179,13 @@ async def test_key_include_assistant_context(included):
         ("Which pumps need new oil seals first", True, True, ["Which pumps need new oil seals first"]),
     ],
 )  # fmt: skip
-async def test_i5_i11_messages_that_lean_on_the_conversation_cell_by_cell(message, expand, follow_ups, queries):
+async def test_messages_that_lean_on_the_conversation_cell_by_cell(message, expand, follow_ups, queries):
     intent = await resolved(message, before=TALK, expand_ambiguous_queries=expand, follow_ups=follow_ups)
     assert intent["text_queries"] == queries
 
 
-async def test_i5_without_a_conversation_nothing_is_prepended():
+@pytest.mark.covers("I5")
+async def test_without_a_conversation_nothing_is_prepended():
     assert (await resolved("Tell me more", expand_ambiguous_queries=True))["text_queries"] == ["Tell me more"]
 
 
@@ -241,7 +246,8 @@ def test_every_key_of_the_reference_has_a_test_here():
     assert [key for key in keys if f"key_{key}" not in source] == []
 
 
-async def test_i10_an_intent_is_recorded_in_full():
+@pytest.mark.covers("I10")
+async def test_an_intent_is_recorded_in_full():
     intent = await resolved("an overview of minor incidents", extractor=scripted(extraction(scope="broad")))
     assert set(intent) == {
         "mode", "text_queries", "filters", "scope", "output_style", "categories", "raw_data", "issues", "dropped",

@@ -71,6 +71,7 @@ def test_an_override_runs_in_the_sandbox(tmp_path):
         Prompts(tmp_path).render("nothing_found", language="en")
 
 
+@pytest.mark.covers("fault 15")
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
@@ -82,13 +83,14 @@ def test_an_override_runs_in_the_sandbox(tmp_path):
         ("nothing_fund.en.jinja2", "x", "nothing_found.en.jinja2"),
     ],
 )
-def test_fault_15_an_override_that_cannot_work_is_an_error_at_build(tmp_path, name, text, words):
+def test_an_override_that_cannot_work_is_an_error_at_build(tmp_path, name, text, words):
     (tmp_path / name).write_text(text, "utf-8")
     with pytest.raises(TemplateInvalid, match=re.escape(words)):
         Prompts(tmp_path)
 
 
-def test_fault_15_a_folder_of_overrides_that_cannot_be_read_is_an_error_at_build(tmp_path, monkeypatch):
+@pytest.mark.covers("fault 15")
+def test_a_folder_of_overrides_that_cannot_be_read_is_an_error_at_build(tmp_path, monkeypatch):
     def refusing(listing):
         def listed(path="."):
             if Path(path) == tmp_path:
@@ -104,7 +106,8 @@ def test_fault_15_a_folder_of_overrides_that_cannot_be_read_is_an_error_at_build
         Prompts(tmp_path)
 
 
-def test_fault_15_an_override_that_cannot_be_read_is_an_error_at_build(tmp_path):
+@pytest.mark.covers("fault 15")
+def test_an_override_that_cannot_be_read_is_an_error_at_build(tmp_path):
     (tmp_path / "nothing_found.en.jinja2").symlink_to(tmp_path / "nowhere")
     (tmp_path / "route_categories.jinja2").mkdir()
     with pytest.raises(TemplateInvalid) as caught:
@@ -115,26 +118,30 @@ def test_fault_15_an_override_that_cannot_be_read_is_an_error_at_build(tmp_path)
     }
 
 
-def test_fault_15_an_override_of_the_notes_that_lacks_one_is_an_error_at_build(tmp_path):
+@pytest.mark.covers("fault 15")
+def test_an_override_of_the_notes_that_lacks_one_is_an_error_at_build(tmp_path):
     (tmp_path / "notes.en.jinja2").write_text("{% macro no_model() %}None.{% endmacro %}", "utf-8")
     with pytest.raises(TemplateInvalid, match=r"model_failed\(reason\)") as caught:
         Prompts(tmp_path)
     assert len(caught.value.problems) == len(MACROS["en"]) - 1
 
 
-def test_fault_15_an_override_of_the_words_that_lacks_one_is_an_error_at_build(tmp_path):
+@pytest.mark.covers("fault 15")
+def test_an_override_of_the_words_that_lacks_one_is_an_error_at_build(tmp_path):
     (tmp_path / "words.en.jinja2").write_text('{% set answer = "A" %}', "utf-8")
     with pytest.raises(TemplateInvalid, match="relevance"):
         Prompts(tmp_path)
 
 
-def test_fault_15_bytes_that_are_no_text_are_an_error_at_build(tmp_path):
+@pytest.mark.covers("fault 15")
+def test_bytes_that_are_no_text_are_an_error_at_build(tmp_path):
     (tmp_path / "nothing_found.en.jinja2").write_bytes(b"\xff\xfe")
     with pytest.raises(TemplateInvalid, match="nothing_found"):
         Prompts(tmp_path)
 
 
-def test_fault_15_all_problems_are_listed_and_a_missing_folder_is_one(tmp_path):
+@pytest.mark.covers("fault 15")
+def test_all_problems_are_listed_and_a_missing_folder_is_one(tmp_path):
     (tmp_path / "nothing_found.en.jinja2").write_text("{{ one }}{{ two }}", "utf-8")
     (tmp_path / "refused.jinja2").write_text("x", "utf-8")
     with pytest.raises(TemplateInvalid) as caught:
@@ -144,8 +151,9 @@ def test_fault_15_all_problems_are_listed_and_a_missing_folder_is_one(tmp_path):
         Prompts(tmp_path / "none")
 
 
+@pytest.mark.covers("S5", "S8")
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_s5_and_s8_the_fixed_replies_render(language):
+def test_the_fixed_replies_render(language):
     prompts = Prompts()
     for name, variables in {
         "empty_message": {},
@@ -169,18 +177,19 @@ HOSTILE = st.lists(
 TAG = re.compile(r"<\s?/?\s?(evidence|passage)", re.IGNORECASE)
 
 
+@pytest.mark.covers("fault 56")
 @pytest.mark.guard
 @given(HOSTILE)
-def test_fault_56_no_tag_of_the_block_is_left_whatever_its_case(text):
+def test_no_tag_of_the_block_is_left_whatever_its_case(text):
     assert not TAG.search(fenced(text))
     assert fenced(text).replace("&lt;", "<") == text.replace("&lt;", "<")
 
 
-@pytest.mark.covers("F11")
+@pytest.mark.covers("F11", "fault 56")
 @pytest.mark.parametrize(
     "tag", ["\uff1c/evidence-t1>", "\ufe64passage>", "<\uff0fevidence-t1>", "\uff1c\uff0fevidence\uff1e"]
 )
-def test_fault_56_nor_one_in_wide_characters(tag):
+def test_nor_one_in_wide_characters(tag):
     assert fenced(f"text {tag}").startswith("text &lt;")
 
 
@@ -190,7 +199,8 @@ def test_other_text_passes_the_fence_unchanged(text):
     assert fenced(text) == text or re.search(r"<\s*/?\s*(evidence|passage)", text, re.IGNORECASE)
 
 
-def test_k9_a_prompt_of_the_users_own_is_taken_when_the_configuration_asks_for_it(tmp_path):
+@pytest.mark.covers("K9")
+def test_a_prompt_of_the_users_own_is_taken_when_the_configuration_asks_for_it(tmp_path):
     (tmp_path / "slide.jinja2").write_text("Own words.", "utf-8")
     with pytest.raises(TemplateInvalid, match="no such prompt"):
         Prompts(tmp_path)
@@ -199,6 +209,7 @@ def test_k9_a_prompt_of_the_users_own_is_taken_when_the_configuration_asks_for_i
     prompts.check_stands_in("slide", "judge", key="k")
 
 
+@pytest.mark.covers("fault 15")
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -206,13 +217,14 @@ def test_k9_a_prompt_of_the_users_own_is_taken_when_the_configuration_asks_for_i
         ("{% if %}", "k: the prompt 'slide' does not compile"),
     ],
 )
-def test_fault_15_an_own_prompt_that_cannot_stand_in_is_an_error_at_build(tmp_path, text, told):
+def test_an_own_prompt_that_cannot_stand_in_is_an_error_at_build(tmp_path, text, told):
     (tmp_path / "slide.jinja2").write_text(text, "utf-8")
     with pytest.raises(TemplateInvalid, match=re.escape(told)):
         Prompts(tmp_path, {"slide"}).check_stands_in("slide", "judge", key="k")
 
 
-def test_fault_15_an_own_prompt_that_is_not_there_is_an_error_at_build(tmp_path):
+@pytest.mark.covers("fault 15")
+def test_an_own_prompt_that_is_not_there_is_an_error_at_build(tmp_path):
     (tmp_path / "slides.jinja2").write_text("x", "utf-8")
     with pytest.raises(TemplateInvalid, match=r"no prompt 'slide' in prompts\.path. Did you mean 'slides'"):
         Prompts(tmp_path, {"slides", "slide"}).check_stands_in("slide", "judge", key="k")
@@ -220,7 +232,8 @@ def test_fault_15_an_own_prompt_that_is_not_there_is_an_error_at_build(tmp_path)
         Prompts().check_stands_in("slide", "judge", key="k")
 
 
-def test_k9_an_own_prompt_runs_in_the_sandbox(tmp_path):
+@pytest.mark.covers("K9")
+def test_an_own_prompt_runs_in_the_sandbox(tmp_path):
     (tmp_path / "slide.jinja2").write_text("{{ cycler.__init__ }}", "utf-8")
     with pytest.raises(TemplateInvalid, match=r"SecurityError|unsafe"):
         Prompts(tmp_path, {"slide"}).render("slide")

@@ -15,7 +15,8 @@ def page(*labels: int, flags=(), written: int = 100, targets=None) -> AnswerPage
     return AnswerPage(frozenset(labels), targets or {}, list(flags), written, "no finding", "finding")
 
 
-def test_V3_labels_are_links_to_the_passage_that_each_sentence_rests_on():
+@pytest.mark.covers("V3")
+def test_labels_are_links_to_the_passage_that_each_sentence_rests_on():
     text = "The **first** thing [1]. The second thing [1][2].\n\n- A third `[1]` \\[1\\] [7] [1, 2]."
     first, second, _ = claims_of(text)
     targets = {(1, claim_key(first.text)): "q1", (1, claim_key(second.text)): "q1-2"}
@@ -29,7 +30,8 @@ def test_V3_labels_are_links_to_the_passage_that_each_sentence_rests_on():
     assert shown.uses == {1: ["c1-1", "c1-2", "c1-3"], 2: ["c2-1", "c2-2"]}
 
 
-def test_V3_every_sentence_that_a_model_wrote_and_that_cites_has_its_mark():
+@pytest.mark.covers("V3")
+def test_every_sentence_that_a_model_wrote_and_that_cites_has_its_mark():
     text = (
         "# Head [1]\n\nFine is this [1]. Wrong is *that* `code` [2]! Uncited it ends.\n\n## Sources\n\n- [1] Listed [1]"
     )
@@ -44,7 +46,8 @@ def test_V3_every_sentence_that_a_model_wrote_and_that_cites_has_its_mark():
     assert "<h3>Head" in rendered
 
 
-def test_V3_a_long_sentence_that_a_finding_cut_is_found_again():
+@pytest.mark.covers("V3")
+def test_a_long_sentence_that_a_finding_cut_is_found_again():
     text = "- " + "very " * 80 + "long [1]."
     [claim] = claims_of(text)
     assert claim.flag("low_support", "")["sentence"].endswith("…")
@@ -53,6 +56,7 @@ def test_V3_a_long_sentence_that_a_finding_cut_is_found_again():
     assert shown.placed == {1}
 
 
+@pytest.mark.covers("fault 65")
 @pytest.mark.parametrize(
     "text",
     [
@@ -66,7 +70,7 @@ def test_V3_a_long_sentence_that_a_finding_cut_is_found_again():
         "**" * 2000 + "[" * 2000,
     ],
 )
-def test_fault_65_an_answer_makes_no_link_image_style_or_tag_of_its_own(text):
+def test_an_answer_makes_no_link_image_style_or_tag_of_its_own(text):
     rendered = str(page(1).render(text))
     allowed = {*("p", "h3", "blockquote", "pre", "code", "span", "a", "i", "em", "strong", "ul", "ol", "li"),
                *("table", "thead", "tbody", "tr", "th", "td")}  # fmt: skip

@@ -11,7 +11,8 @@ from groundgraph.report.claim_key import claim_key
 from groundgraph.report.evidence import evidence_of, steps_that_left_out
 
 
-async def test_V3_each_sentence_leads_to_its_own_place_in_the_passage():
+@pytest.mark.covers("V3")
+async def test_each_sentence_leads_to_its_own_place_in_the_passage():
     record = await english_turn()
     [manual, register] = evidence_of(record).cited
     assert (manual.label, register.label) == (1, 2)
@@ -23,7 +24,8 @@ async def test_V3_each_sentence_leads_to_its_own_place_in_the_passage():
     assert len(manual.targets) == 4
 
 
-async def test_V3_the_quote_is_marked_at_its_offsets_and_not_where_its_words_stand_first():
+@pytest.mark.covers("V3")
+async def test_the_quote_is_marked_at_its_offsets_and_not_where_its_words_stand_first():
     twice = f"{QUOTE} {RETENTION}"
     record = await turn_record(
         [InMemorySource([{"id": "a", "content": twice, "start": 7000}], name="policies")], QUESTION,
@@ -40,7 +42,8 @@ async def test_V3_the_quote_is_marked_at_its_offsets_and_not_where_its_words_sta
     assert [span.start for span in piece.spans] == [0], "offsets that do not fit are not believed"
 
 
-async def test_V3_what_was_left_out_is_told_with_the_step_that_did_it():
+@pytest.mark.covers("V3")
+async def test_what_was_left_out_is_told_with_the_step_that_did_it():
     evidence = evidence_of(await english_turn())
     [left] = evidence.left_out
     assert left.row["source_id"] == "register-9"
@@ -48,7 +51,8 @@ async def test_V3_what_was_left_out_is_told_with_the_step_that_did_it():
     assert not evidence.others
 
 
-async def test_V3_chunks_that_were_joined_are_told_as_parts_of_the_whole():
+@pytest.mark.covers("V3")
+async def test_chunks_that_were_joined_are_told_as_parts_of_the_whole():
     record = await russian_turn()
     whole = record["results"][0]
     part = {**whole, "source_id": "rules#2a", "text": whole["text"][:50]}
@@ -56,6 +60,7 @@ async def test_V3_chunks_that_were_joined_are_told_as_parts_of_the_whole():
     assert (left.reasons, left.label) == (["joined"], 1)
 
 
+@pytest.mark.covers("V3")
 @pytest.mark.parametrize(
     ("strategies", "results", "expected"),
     [
@@ -67,12 +72,13 @@ async def test_V3_chunks_that_were_joined_are_told_as_parts_of_the_whole():
         ({}, 1, []),
     ],
 )
-def test_V3_the_steps_that_left_something_out(strategies, results, expected):
+def test_the_steps_that_left_something_out(strategies, results, expected):
     record = {"strategies": strategies, "results": [{}] * results, "results_by_source": {"a": [{}, {}], "b": [{}]}}
     assert steps_that_left_out(record) == expected
 
 
-async def test_V3_evidence_that_answers_too_little_is_left_out_as_a_whole():
+@pytest.mark.covers("V3")
+async def test_evidence_that_answers_too_little_is_left_out_as_a_whole():
     base = InMemorySource(["Pump 17 is serviced every 90 days."], name="plant", source_type="knowledge_base")
     record = await turn_record(
         [base], "Which colour has pump 18 in the museum of Ghent?", retrieval={"score_threshold": 0.0}

@@ -15,7 +15,8 @@ from groundgraph.report.words import Words
 from groundgraph.testing import ScriptedChatModel
 
 
-async def test_V3_the_path_holds_every_step_in_the_order_of_the_graph():
+@pytest.mark.covers("V3")
+async def test_the_path_holds_every_step_in_the_order_of_the_graph():
     record = await english_turn()
     steps = path_of(record)
     assert [step.node for step in steps] == [
@@ -32,20 +33,23 @@ async def test_V3_the_path_holds_every_step_in_the_order_of_the_graph():
     assert duration_of(steps) == steps[-1].start == max(step.start + (step.elapsed or 0) for step in steps)
 
 
-async def test_V3_a_slow_source_holds_up_the_next_step():
+@pytest.mark.covers("V3")
+async def test_a_slow_source_holds_up_the_next_step():
     steps = path_of(await russian_turn())
     merge = next(step for step in steps if step.node == "merge_results")
     assert merge.start > 150
     assert [step.node for step in steps][-3:] == ["answer_structured", "check_citations", "record_turn"]
 
 
-async def test_V3_small_talk_goes_nowhere_else():
+@pytest.mark.covers("V3")
+async def test_small_talk_goes_nowhere_else():
     steps = path_of(await turn_record([policies()], "Hello!"))
     assert {step.node for step in steps} <= {"begin_turn", "report_absence", "check_citations", "record_turn"}
     assert "retrieve_source" not in {step.node for step in steps}
 
 
-def test_V3_stages_before_the_search_repairs_and_refusals_have_their_places():
+@pytest.mark.covers("V3")
+def test_stages_before_the_search_repairs_and_refusals_have_their_places():
     record = {
         "intent": {"mode": "extract", "stages": {"rewrite_question": {"status": "failed"}}},
         "sources": {},

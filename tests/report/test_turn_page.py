@@ -84,7 +84,8 @@ def check_inert(page: str) -> Elements:
     return elements
 
 
-async def test_V3_the_page_holds_question_path_queries_evidence_answer_and_what_went_wrong():
+@pytest.mark.covers("V3")
+async def test_the_page_holds_question_path_queries_evidence_answer_and_what_went_wrong():
     record = await english_turn()
     text = check_inert(turn_page(record)).text
     for expected in (
@@ -99,12 +100,14 @@ async def test_V3_the_page_holds_question_path_queries_evidence_answer_and_what_
         assert expected in text, expected
 
 
-async def test_V3_the_same_record_gives_the_same_page_and_json_does_not_change_it():
+@pytest.mark.covers("V3")
+async def test_the_same_record_gives_the_same_page_and_json_does_not_change_it():
     record = await english_turn()
     assert turn_page(record) == turn_page(json.loads(json.dumps(record)))
 
 
-async def test_V3_the_page_speaks_the_language_of_the_turn_unless_told_otherwise():
+@pytest.mark.covers("V3")
+async def test_the_page_speaks_the_language_of_the_turn_unless_told_otherwise():
     record = await russian_turn()
     page = turn_page(record)
     assert '<html lang="ru">' in page
@@ -115,7 +118,8 @@ async def test_V3_the_page_speaks_the_language_of_the_turn_unless_told_otherwise
     assert '<html lang="ru">' in turn_page({name: value for name, value in record.items() if name != "language"})
 
 
-async def test_V3_the_words_can_be_replaced_by_a_folder_of_ones_own(tmp_path):
+@pytest.mark.covers("V3")
+async def test_the_words_can_be_replaced_by_a_folder_of_ones_own(tmp_path):
     source = Prompts().source("report.en").replace("Please note", "<b>Mind</b> {{ 6 * 7 }}")
     (tmp_path / "report.en.jinja2").write_text(source, "utf-8")
     page = turn_page(await english_turn(), settings=load_settings({"prompts": {"path": str(tmp_path)}}))
@@ -131,7 +135,8 @@ async def test_no_measure_is_a_percentage(turn):
     assert re.search(rf"({'|'.join(measures)}) ?(most|much|little|почти всё|многое|немногое)", text)
 
 
-def test_V3_every_language_has_the_same_words():
+@pytest.mark.covers("V3")
+def test_every_language_has_the_same_words():
     macros = {
         name: dict(re.findall(r"{% macro (\w+)\((.*?)\) %}", Prompts().source(f"report.{name}"))) for name in LANGUAGES
     }
@@ -144,8 +149,9 @@ def test_V3_every_language_has_the_same_words():
             )
 
 
+@pytest.mark.covers("V3")
 @pytest.mark.parametrize("kind", ["chat", "unavailable", "insufficient", "empty"])
-async def test_V3_turns_without_evidence_have_a_page_too(kind):
+async def test_turns_without_evidence_have_a_page_too(kind):
     from groundgraph.testing import FaultySource, InMemorySource
 
     down = FaultySource(InMemorySource(["x"], name="down"), error=OSError("gone"))
@@ -163,7 +169,8 @@ async def test_V3_turns_without_evidence_have_a_page_too(kind):
     assert turn_text(record)
 
 
-def test_V3_a_record_with_the_fewest_keys_has_a_page():
+@pytest.mark.covers("V3")
+def test_a_record_with_the_fewest_keys_has_a_page():
     record = {
         "turn_id": "t", "question": "Why?", "outcome": "answered", "answer": "So.", "style": {"used": "fixed"},
         "finish": "stop", "intent": {}, "sources": {}, "results": [], "results_by_source": {}, "total_results": 0,
@@ -173,8 +180,9 @@ def test_V3_a_record_with_the_fewest_keys_has_a_page():
     assert "So." in turn_text({**record, "thread_id": None, "models": []})
 
 
+@pytest.mark.covers("fault 65")
 @pytest.mark.parametrize("change", [poisoned, with_poisoned_names])
-async def test_fault_65_whatever_stands_in_a_record_is_text(change):
+async def test_whatever_stands_in_a_record_is_text(change):
     record = change(await english_turn())
     page = turn_page(record)
     elements = check_inert(page)
@@ -187,15 +195,17 @@ async def test_fault_65_whatever_stands_in_a_record_is_text(change):
     assert not set("\u202e\u2066\x1b\x00\x9b\ud800") & set(turn_text(record))
 
 
+@pytest.mark.covers("fault 65")
 @pytest.mark.parametrize("place", [at for at, payload in enumerate(PAYLOADS) if "\ud800" not in payload])
-async def test_fault_65_a_question_is_text_in_the_title_as_well(place):
+async def test_a_question_is_text_in_the_title_as_well(place):
     payload = PAYLOADS[place]
     record = {**await english_turn(), "question": payload, "answer": payload, "notes": [payload]}
     elements = check_inert(turn_page(record))
     assert elements.text.count(" ".join(plain(payload[:60]).split())) >= 2 or "U+" in plain(payload)
 
 
-async def test_V3_a_huge_record_is_cut_to_the_limit_and_says_so_with_every_shown_quote_in_its_place():
+@pytest.mark.covers("V3")
+async def test_a_huge_record_is_cut_to_the_limit_and_says_so_with_every_shown_quote_in_its_place():
     record = huge(await english_turn(), passages=60, characters=8000)
     page = turn_page(record)
     assert MAX_BYTES / 3 < len(page.encode()) <= MAX_BYTES
@@ -207,7 +217,8 @@ async def test_V3_a_huge_record_is_cut_to_the_limit_and_says_so_with_every_shown
     assert all(html.unescape(text) == f"The quote {label} stands here." for label, text in marks)
 
 
-async def test_V3_a_record_that_fits_is_shown_whole():
+@pytest.mark.covers("V3")
+async def test_a_record_that_fits_is_shown_whole():
     record = await english_turn()
     page = turn_page(record)
     assert len(page.encode()) < 60_000

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from report_turns import QUESTION, QUOTE, english_turn, russian_turn
 
 from groundgraph import turn_text
 
 
-async def test_V3_the_text_holds_what_the_page_shows():
+@pytest.mark.covers("V3")
+async def test_the_text_holds_what_the_page_shows():
     record = await english_turn()
     text = turn_text(record)
     for expected in (
@@ -23,7 +25,8 @@ async def test_V3_the_text_holds_what_the_page_shows():
     assert text.endswith("\n")
 
 
-async def test_V3_the_text_speaks_the_language_of_the_turn():
+@pytest.mark.covers("V3")
+async def test_the_text_speaks_the_language_of_the_turn():
     text = turn_text(await russian_turn())
     assert "## Что искали" in text
     assert "переписка: не успел" in text

@@ -15,9 +15,10 @@ TAGS = re.compile(r"<i class=hc>U\+[0-9A-F]{4,6}(?: ×\d+)?</i>|</?mark(?: id=\"
 spans = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)).map(sorted), max_size=6)
 
 
+@pytest.mark.covers("fault 65")
 @pytest.mark.guard
 @given(st.text(max_size=60))
-def test_fault_65_no_text_makes_a_tag_and_all_of_it_can_be_read(text):
+def test_no_text_makes_a_tag_and_all_of_it_can_be_read(text):
     shown = str(visible(text))
     bare = TAGS.sub("", shown)
     assert not set("<>\"'") & set(bare)
@@ -25,10 +26,11 @@ def test_fault_65_no_text_makes_a_tag_and_all_of_it_can_be_read(text):
     assert all(ord(letter) not in {int(code, 16) for code in hidden} for letter in html.unescape(bare))
 
 
+@pytest.mark.covers("fault 65")
 @pytest.mark.parametrize(
     "letter", ["\u202e", "\u2066", "\u200b", "\ufeff", "\x00", "\x1b", "\x9b", "\u2028", "\U000e0041", "\ud800"]
 )
-def test_fault_65_what_hides_or_reorders_text_is_shown_by_its_code_point(letter):
+def test_what_hides_or_reorders_text_is_shown_by_its_code_point(letter):
     name = f"U+{ord(letter):04X}"
     assert visible(f"a{letter}b") == f"a<i class=hc>{name}</i>b"
     assert visible(f"a{letter * 3}b") == f"a<i class=hc>{name} ×3</i>b"

@@ -25,14 +25,14 @@ def fused(candidates, weight, average=0.1):
 
 
 @given(CANDIDATES, WEIGHTS, AVERAGES)
-def test_decision_3_no_candidate_is_lost_and_none_is_above_one(candidates, weight, average):
+def test_no_candidate_is_lost_and_none_is_above_one(candidates, weight, average):
     scores = fused(candidates, weight, average)
     assert len(scores) == len(candidates)
     assert max(scores) <= 1 + 1e-9
 
 
 @given(CANDIDATES, WEIGHTS, AVERAGES)
-def test_decision_3_who_is_better_in_both_is_not_worse_together(candidates, weight, average):
+def test_who_is_better_in_both_is_not_worse_together(candidates, weight, average):
     scores = fused(candidates, weight, average)
     for (lexical, cosine), score in zip(candidates, scores, strict=True):
         for (other_lexical, other_cosine), other in zip(candidates, scores, strict=True):
@@ -41,7 +41,7 @@ def test_decision_3_who_is_better_in_both_is_not_worse_together(candidates, weig
 
 
 @given(CANDIDATES, WEIGHTS, st.sampled_from([0.001, 3.0, 1e4]), st.sampled_from([0.1, 0.5]), st.floats(-0.4, 0.4))
-def test_decision_3_the_scale_of_either_score_does_not_matter(candidates, weight, factor, squeeze, shift):
+def test_the_scale_of_either_score_does_not_matter(candidates, weight, factor, squeeze, shift):
     lexical, cosines = zip(*candidates, strict=True)
     average = min(0.1, max(cosines))
     plain = fused_scores(lexical, cosines, average_cosine=average, vector_weight=weight)
@@ -56,7 +56,7 @@ def test_decision_3_the_scale_of_either_score_does_not_matter(candidates, weight
 
 
 @given(CANDIDATES)
-def test_decision_3_the_ends_of_the_weight_are_the_lists_themselves(candidates):
+def test_the_ends_of_the_weight_are_the_lists_themselves(candidates):
     def order(scores):
         return sorted(range(len(scores)), key=lambda n: (-round(scores[n], 9), n))
 
@@ -67,17 +67,17 @@ def test_decision_3_the_ends_of_the_weight_are_the_lists_themselves(candidates):
 
 
 @given(CANDIDATES, st.tuples(st.just(0.0), st.floats(-1, -0.5)))
-def test_decision_3_a_poor_candidate_more_changes_no_other(candidates, poor):
+def test_a_poor_candidate_more_changes_no_other(candidates, poor):
     candidates = [*candidates, (1.0, 0.9)]
     assert fused([*candidates, poor], 0.5)[:-1] == fused(candidates, 0.5)
 
 
-def test_decision_3_a_chunk_without_vectors_counts_as_an_average_one():
+def test_a_chunk_without_vectors_counts_as_an_average_one():
     [missing, average, near] = fused_scores([2.0, 2.0, 0.0], [None, 0.2, 0.6], average_cosine=0.2, vector_weight=0.5)
     assert missing == average == 0.5
     assert near == 0.5
 
 
-def test_decision_3_nothing_to_fuse_is_nothing():
+def test_nothing_to_fuse_is_nothing():
     assert fused_scores([], [], average_cosine=0.0, vector_weight=0.5) == []
     assert fused_scores([0.0], [0.3], average_cosine=0.3, vector_weight=0.5) == [0.0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from held_source import held_source, lag_while_blocked
 
 from groundgraph.core.intent import RetrievalIntent
@@ -11,7 +12,8 @@ from groundgraph.sources.ask import ask
 from groundgraph.testing import InMemorySource
 
 
-async def test_fault_77_a_blocking_plain_query_keeps_the_loop_lag_below_100_ms():
+@pytest.mark.covers("fault 77")
+async def test_a_blocking_plain_query_keeps_the_loop_lag_below_100_ms():
     sources = [held_source(["refund"]) for _ in range(5)]
     lag = asyncio.create_task(lag_while_blocked(sources))
     intent = RetrievalIntent(["refund"])

@@ -218,8 +218,9 @@ def test_every_check_has_a_source_that_breaks_it():
     assert list(BROKEN) == list(CHECKS)
 
 
+@pytest.mark.covers("R1")
 @pytest.mark.parametrize(("check", "make"), BROKEN.items(), ids=list(BROKEN))
-async def test_r1_exactly_the_broken_part_is_reported(check, make):
+async def test_exactly_the_broken_part_is_reported(check, make):
     report = await check_source(make(), query=QUERY)
     assert [failure.id for failure in report.failures] == [check], report.failures
     assert report.failures[0].detail
@@ -227,7 +228,8 @@ async def test_r1_exactly_the_broken_part_is_reported(check, make):
         report.raise_for_failures()
 
 
-async def test_r1_a_good_source_passes_every_check():
+@pytest.mark.covers("R1")
+async def test_a_good_source_passes_every_check():
     report = await check_source(Good(), query=QUERY)
     report.raise_for_failures()
     assert report.passed
@@ -235,7 +237,8 @@ async def test_r1_a_good_source_passes_every_check():
     assert not any(check.detail for check in report.checks)
 
 
-async def test_r2_a_source_that_compares_times_letter_by_letter_is_reported():
+@pytest.mark.covers("R2")
+async def test_a_source_that_compares_times_letter_by_letter_is_reported():
     fields = {"at": {"type": "datetime"}, "note": {"type": "string"}}
     time = "2026-03-01T10:00:00+00:00"
     records = [{"id": name, "content": f"Refund policy {name}", "at": time, "note": time} for name in "ab"]
@@ -256,20 +259,23 @@ async def test_r2_a_source_that_compares_times_letter_by_letter_is_reported():
     assert "2026-03-01T15:30:00+05:30" in report.failures[0].detail
 
 
-async def test_r1_a_plain_query_is_allowed():
+@pytest.mark.covers("R1")
+async def test_a_plain_query_is_allowed():
     source = FaultySource(Good(), blocking=True)
     (await check_source(source, query=QUERY)).raise_for_failures()
     assert source.calls > len(ODD_QUERIES)
 
 
-async def test_r2_without_a_schema_the_filter_checks_do_not_apply():
+@pytest.mark.covers("R2")
+async def test_without_a_schema_the_filter_checks_do_not_apply():
     report = await check_source(InMemorySource(RECORDS, name="shop"), query=QUERY)
     report.raise_for_failures()
     skipped = [check.id for check in report.checks if check.detail.startswith("does not apply")]
     assert skipped == ["schema", "filters_hold", "filters_empty", "filters_hostile"]
 
 
-async def test_r2_given_filters_are_used_and_required_fields_always_set():
+@pytest.mark.covers("R2")
+async def test_given_filters_are_used_and_required_fields_always_set():
     asked = []
 
     class Recorder(InMemorySource):

@@ -55,11 +55,13 @@ async def ids(source, *queries, filters=None, **options):
     return [result.source_id for result in await source.query(intent, **options)]
 
 
-async def test_r1_it_passes_the_conformance_suite(shop):
+@pytest.mark.covers("R1")
+async def test_it_passes_the_conformance_suite(shop):
     (await check_source(shop, query="refund policy")).raise_for_failures()
 
 
-async def test_r1_results_carry_everything_of_the_contract(shop):
+@pytest.mark.covers("R1")
+async def test_results_carry_everything_of_the_contract(shop):
     (result, *_) = await shop.query(RetrievalIntent(["refund policy days"]), top_k=1)
     assert (result.content, result.source_id) == ("Refund policy: 30 days.", "a")
     assert (result.source_name, result.source_type) == ("shop", "memory")
@@ -68,7 +70,8 @@ async def test_r1_results_carry_everything_of_the_contract(shop):
     assert result.score > 0
 
 
-def test_r1_defaults_of_the_contract():
+@pytest.mark.covers("R1")
+def test_defaults_of_the_contract():
     class Mine(GroundedSource):
         name = "mine"
         source_type = "custom"
@@ -81,7 +84,8 @@ def test_r1_defaults_of_the_contract():
     assert SourceResult("text", "1", "mine", "custom").relevance == 1.0
 
 
-async def test_r1_closing_and_metadata_fields_have_defaults():
+@pytest.mark.covers("R1")
+async def test_closing_and_metadata_fields_have_defaults():
     class Mine(GroundedSource):
         name = "mine"
         source_type = "custom"
@@ -93,19 +97,22 @@ async def test_r1_closing_and_metadata_fields_have_defaults():
     assert await Mine().metadata_fields() == set()
 
 
-def test_r1_importing_sources_loads_no_chat_model_code():
+@pytest.mark.covers("R1")
+def test_importing_sources_loads_no_chat_model_code():
     code = "import sys, groundgraph.sources\nassert not {'langchain_core', 'langgraph', 'langchain'} & set(sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.covers("R10")
 @pytest.mark.parametrize("top_k", [1, 2, 3])
-async def test_r10_top_k_limits_each_text_query(shop, top_k):
+async def test_top_k_limits_each_text_query(shop, top_k):
     assert len(await ids(shop, "refund", top_k=top_k)) == top_k
     assert len(await ids(shop, "refund", "shipping", top_k=1)) == 2
 
 
-async def test_r10_score_threshold_drops_what_covers_too_little(shop):
+@pytest.mark.covers("R10")
+async def test_score_threshold_drops_what_covers_too_little(shop):
     both = await shop.query(RetrievalIntent(["refund days"]), score_threshold=0.0)
     assert both[0].source_id == "a"
     assert len(both) == 3
@@ -113,10 +120,12 @@ async def test_r10_score_threshold_drops_what_covers_too_little(shop):
     assert [result.source_id for result in kept] == ["a"]
 
 
-async def test_r10_a_filter_is_applied_before_top_k(shop):
+@pytest.mark.covers("R10")
+async def test_a_filter_is_applied_before_top_k(shop):
     assert await ids(shop, "refund policy", top_k=1, filters={"topic": "payment"}) == ["b"]
 
 
+@pytest.mark.covers("R2")
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
@@ -138,11 +147,12 @@ async def test_r10_a_filter_is_applied_before_top_k(shop):
         ({"topic": "'; DROP TABLE x; --"}, set()),
     ],
 )
-async def test_r2_filters_of_each_kind(shop, filters, expected):
+async def test_filters_of_each_kind(shop, filters, expected):
     assert set(await ids(shop, "refund shipping", filters=filters)) == expected
 
 
-async def test_r2_filters_of_another_source_do_not_apply(shop):
+@pytest.mark.covers("R2")
+async def test_filters_of_another_source_do_not_apply(shop):
     intent = RetrievalIntent(["refund"], {"another": {"topic": "none"}})
     assert len(await shop.query(intent)) == 3
 
@@ -196,7 +206,8 @@ def test_a_record_without_text_is_refused_by_its_place():
         InMemorySource(["ok", {"title": "no text"}], name="shop")
 
 
-async def test_r11_type_memory_is_built_from_options():
+@pytest.mark.covers("R11")
+async def test_type_memory_is_built_from_options():
     options = {
         "records": [{"content": "refund", "year": 2024}, {"content": "refund", "year": 2025}],
         "schema": {"fields": {"year": {"type": "integer"}}, "required_fields": ["year"]},

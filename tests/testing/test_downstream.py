@@ -25,17 +25,19 @@ def pytest_in(folder: Path, **environment: str) -> subprocess.CompletedProcess[s
     return subprocess.run(command, cwd=folder, env=given, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.covers("U7")
 @pytest.mark.slow
 @pytest.mark.parametrize("code", BLOCKS, ids=range(1, len(BLOCKS) + 1))
-def test_U7_the_tests_of_the_page_pass_in_a_project_of_their_own(code: str, tmp_path: Path) -> None:
+def test_the_tests_of_the_page_pass_in_a_project_of_their_own(code: str, tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text(code, "utf-8")
     run = pytest_in(tmp_path)
     assert run.returncode == 0, run.stdout + run.stderr
     assert run.stdout.count("PASSED") == len(re.findall(r"^def test_", code, re.MULTILINE)) > 0
 
 
+@pytest.mark.covers("U7")
 @pytest.mark.slow
-def test_U7_the_first_one_fails_when_the_answer_cites_something_else(tmp_path: Path) -> None:
+def test_the_first_one_fails_when_the_answer_cites_something_else(tmp_path: Path) -> None:
     wrong = BLOCKS[0].replace('["Every 90 days [1]."]', '["Every 90 days [2]."]')
     assert wrong != BLOCKS[0]
     (tmp_path / "test_mine.py").write_text(wrong, "utf-8")
@@ -57,11 +59,13 @@ def test_the_recorded_one_passes_when_the_provider_answers_and_cites(
     assert (run.stdout.count("PASSED"), run.returncode) == ((1, 0) if passes else (0, 1)), run.stdout + run.stderr
 
 
-def test_U7_a_test_of_a_turn_takes_at_most_fifteen_lines() -> None:
+@pytest.mark.covers("U7")
+def test_a_test_of_a_turn_takes_at_most_fifteen_lines() -> None:
     assert len([line for line in BLOCKS[0].splitlines() if line]) <= 15
 
 
-def test_U7_every_name_of_the_kit_that_the_page_tells_of_is_there() -> None:
+@pytest.mark.covers("U7")
+def test_every_name_of_the_kit_that_the_page_tells_of_is_there() -> None:
     import groundgraph.testing
 
     table = re.search(r"\| name \|.*?\n\n", PAGE.read_text("utf-8"), re.DOTALL)

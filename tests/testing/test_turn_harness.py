@@ -14,7 +14,8 @@ def docs() -> InMemorySource:
     return InMemorySource([{"content": FACT, "title": "OAuth"}], name="docs")
 
 
-async def test_U7_document_000s_example_runs_with_our_names():
+@pytest.mark.covers("U7")
+async def test_document_000s_example_runs_with_our_names():
     config = (
         GroundedConfigBuilder()
         .intent(mode="extract", num_queries=2)
@@ -35,7 +36,8 @@ async def test_U7_document_000s_example_runs_with_our_names():
     assert result.provenance["intent"]["text_queries"] == ["OAuth grant types", "grant types of OAuth"]
 
 
-async def test_U7_document_000s_extractor_is_a_model_of_its_own():
+@pytest.mark.covers("U7")
+async def test_document_000s_extractor_is_a_model_of_its_own():
     config = GroundedConfigBuilder().intent(mode="extract").build()
     extraction = '{"text_queries": ["OAuth grant types", "auth code flow"], "scope": "focused"}'
     async with await TurnHarness.create(
@@ -46,7 +48,8 @@ async def test_U7_document_000s_extractor_is_a_model_of_its_own():
     assert len(harness.extractor_model.calls) == 1
 
 
-async def test_U7_a_harness_is_one_thread_whose_prompts_and_results_can_be_looked_at():
+@pytest.mark.covers("U7")
+async def test_a_harness_is_one_thread_whose_prompts_and_results_can_be_looked_at():
     config = GroundedConfigBuilder().intent(mode="static").build()
     async with await TurnHarness.create(config, ["Four [1].", "They are old [1]."], sources=[docs()]) as harness:
         await harness.chat("Which grant types has OAuth?")
@@ -58,7 +61,8 @@ async def test_U7_a_harness_is_one_thread_whose_prompts_and_results_can_be_looke
     assert len((await harness.metadata())["retrieval_provenance_history"]) == 2
 
 
-async def test_U7_a_stream_gives_the_answer_piece_by_piece():
+@pytest.mark.covers("U7")
+async def test_a_stream_gives_the_answer_piece_by_piece():
     config = GroundedConfigBuilder().intent(mode="static").build()
     async with await TurnHarness.create(config, ["OAuth has four grant types [1]."], sources=[docs()]) as harness:
         pieces = [piece async for piece in harness.stream_chat("Which grant types has OAuth?")]
@@ -66,13 +70,15 @@ async def test_U7_a_stream_gives_the_answer_piece_by_piece():
     assert len(pieces) > 3
 
 
-async def test_U7_without_responses_there_is_no_model_and_without_sources_nothing_to_find():
+@pytest.mark.covers("U7")
+async def test_without_responses_there_is_no_model_and_without_sources_nothing_to_find():
     async with await TurnHarness.create() as harness:
         result = await harness.chat("Which grant types has OAuth?")
     assert (harness.main_model, result.output["outcome"]) == (None, "insufficient")
 
 
-async def test_U7_a_script_that_is_used_up_is_seen_in_the_answers_notes():
+@pytest.mark.covers("U7")
+async def test_a_script_that_is_used_up_is_seen_in_the_answers_notes():
     config = GroundedConfigBuilder().intent(mode="static").build()
     async with await TurnHarness.create(config, [], sources=[docs()]) as harness:
         result = await harness.chat("Which grant types has OAuth?")
@@ -81,7 +87,8 @@ async def test_U7_a_script_that_is_used_up_is_seen_in_the_answers_notes():
         await ScriptedChatModel([]).ainvoke("anything")
 
 
-async def test_U7_U3_a_turn_that_waits_for_a_person_is_decided_in_the_test():
+@pytest.mark.covers("U7", "U3")
+async def test_a_turn_that_waits_for_a_person_is_decided_in_the_test():
     config = {"intent": {"mode": "static"}, "human_review": {"support_below": 0.9}}
     async with await TurnHarness.create(config, ["Bananas are yellow [1]."], sources=[docs()]) as harness:
         waiting = await harness.chat("Which grant types has OAuth?")

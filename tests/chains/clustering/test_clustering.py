@@ -31,14 +31,16 @@ def members(found: list[Cluster]) -> list[tuple[int, ...]]:
     return sorted(cluster.members for cluster in found)
 
 
+@pytest.mark.covers("P5")
 @pytest.mark.parametrize("method", METHODS)
-def test_p5_texts_that_share_their_words_make_a_cluster_in_any_script(method):
+def test_texts_that_share_their_words_make_a_cluster_in_any_script(method):
     texts = [TOKENS, PUMPS, RUSSIAN, TOKENS_AGAIN, PUMPS_AGAIN, RUSSIAN_AGAIN, "Nothing of the kind."]
     found = clusters(texts, method("tokens", texts), threshold=0.5, min_size=2)
     assert members(found) == [(0, 3), (1, 4), (2, 5)]
 
 
-async def test_p5_an_embedding_model_makes_clusters():
+@pytest.mark.covers("P5")
+async def test_an_embedding_model_makes_clusters():
     texts = [TOKENS, PUMPS, TOKENS_AGAIN, PUMPS_AGAIN]
     embedder = Embedder(NgramEmbeddings(512), "ngrams", batch_size=3)
     near = await EmbeddingSimilarity.of(embedder, "When does a token expire?", texts)
@@ -48,22 +50,25 @@ async def test_p5_an_embedding_model_makes_clusters():
     assert found[0].score > found[1].score
 
 
-def test_p5_opposite_vectors_are_not_similar_and_a_zero_vector_is_near_to_nothing():
+@pytest.mark.covers("P5")
+def test_opposite_vectors_are_not_similar_and_a_zero_vector_is_near_to_nothing():
     near = EmbeddingSimilarity(np.array([1.0, 0.0]), np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0]]))
     assert near.between(0, 1) == 0
     assert near.between(0, 2) == 0
     assert near.to_question([2]) == 0
 
 
+@pytest.mark.covers("P5")
 @pytest.mark.parametrize("method", METHODS)
-def test_p5_the_cluster_about_the_question_scores_higher_and_comes_first(method):
+def test_the_cluster_about_the_question_scores_higher_and_comes_first(method):
     texts = [PUMPS, PUMPS_AGAIN, TOKENS, TOKENS_AGAIN]
     found = clusters(texts, method("When do access tokens expire?", texts), threshold=0.5, min_size=2)
     assert [cluster.members for cluster in found] == [(2, 3), (0, 1)]
     assert found[0].score > 0.5 > found[1].score
 
 
-def test_p5_a_label_has_the_words_that_tell_the_cluster_from_the_others():
+@pytest.mark.covers("P5")
+def test_a_label_has_the_words_that_tell_the_cluster_from_the_others():
     texts = [TOKENS, TOKENS_AGAIN, PUMPS, PUMPS_AGAIN]
     first, second = labels([[TOKENS, TOKENS_AGAIN], [PUMPS, PUMPS_AGAIN]], texts)
     assert set(first.split(", ")) == {"access", "expire", "hour"}
@@ -71,11 +76,12 @@ def test_p5_a_label_has_the_words_that_tell_the_cluster_from_the_others():
     assert labels([["1 2 of the"]], ["1 2 of the"]) == [""]
 
 
+@pytest.mark.covers("P5")
 @pytest.mark.parametrize("method", METHODS)
 @given(
     texts=WORDS, question=st.text(alphabet="ab токен", max_size=9), threshold=st.floats(0, 1), size=st.integers(1, 4)
 )
-def test_p5_whatever_the_texts_clusters_are_disjoint_and_their_scores_from_0_to_1(
+def test_whatever_the_texts_clusters_are_disjoint_and_their_scores_from_0_to_1(
     method, texts, question, threshold, size
 ):
     found = clusters(texts, method(question, texts), threshold=threshold, min_size=size)
@@ -86,9 +92,10 @@ def test_p5_whatever_the_texts_clusters_are_disjoint_and_their_scores_from_0_to_
     assert clusters(texts, method(question, texts), threshold=threshold, min_size=size) == found
 
 
+@pytest.mark.covers("P5")
 @pytest.mark.parametrize("method", METHODS)
 @given(texts=WORDS)
-def test_p5_similarity_is_symmetric_from_0_to_1_and_1_for_the_same_words(method, texts):
+def test_similarity_is_symmetric_from_0_to_1_and_1_for_the_same_words(method, texts):
     near = method("", texts)
     for one in range(len(texts)):
         for other in range(len(texts)):
@@ -98,18 +105,21 @@ def test_p5_similarity_is_symmetric_from_0_to_1_and_1_for_the_same_words(method,
         assert near.between(one, one) in (0, pytest.approx(1))
 
 
+@pytest.mark.covers("P5")
 @given(st.integers(0, 12), st.floats(0, 1), st.randoms(use_true_random=False))
-def test_p5_grouping_puts_every_number_into_exactly_one_group(count, threshold, random):
+def test_grouping_puts_every_number_into_exactly_one_group(count, threshold, random):
     values = {(a, b): random.random() for a in range(count) for b in range(a)}
     groups = group(lambda a, b: values[max(a, b), min(a, b)], count, threshold)
     assert sorted(number for one in groups for number in one) == list(range(count))
 
 
-def test_p5_a_similarity_that_is_no_number_joins_nothing():
+@pytest.mark.covers("P5")
+def test_a_similarity_that_is_no_number_joins_nothing():
     assert group(lambda a, b: float("nan"), 3, 0.1) == [[0], [1], [2]]
 
 
-def test_p5_the_threshold_is_about_the_mean_similarity_to_all_members():
+@pytest.mark.covers("P5")
+def test_the_threshold_is_about_the_mean_similarity_to_all_members():
     near = {(1, 0): 1.0, (2, 0): 1.0, (2, 1): 0.0}
     similarity = lambda a, b: near[max(a, b), min(a, b)]  # noqa: E731
     assert group(similarity, 3, 0.5) == [[0, 1, 2]]
@@ -121,8 +131,9 @@ SPLIT = st.integers(0, 9).flatmap(
 )  # the number of the cluster of each place; 0 for none
 
 
+@pytest.mark.covers("P5")
 @given(SPLIT, st.booleans())
-def test_p5_arranging_loses_nothing_and_members_stand_together(split, both_ends):
+def test_arranging_loses_nothing_and_members_stand_together(split, both_ends):
     given_ = [
         Cluster(str(number), 0.5, tuple(place for place, own in enumerate(split) if own == number))
         for number in sorted(set(split) - {0})
@@ -134,13 +145,15 @@ def test_p5_arranging_loses_nothing_and_members_stand_together(split, both_ends)
         assert list(after.members) == list(range(after.members[0], after.members[0] + len(after.members)))
 
 
+@pytest.mark.covers("P8")
 @given(st.integers(2, 12))
-def test_p8_without_clusters_the_best_two_stand_at_both_ends(count):
+def test_without_clusters_the_best_two_stand_at_both_ends(count):
     order, _ = arrange(count, [], both_ends=True)
     assert (order[0], order[-1]) == (0, 1)
 
 
-def test_p8_with_clusters_the_best_two_of_clusters_and_single_results_stand_at_both_ends():
+@pytest.mark.covers("P8")
+def test_with_clusters_the_best_two_of_clusters_and_single_results_stand_at_both_ends():
     order, [found] = arrange(5, [Cluster("c", 0.9, (1, 3))], both_ends=True)
     assert order == [0, 2, 4, 3, 1]
     assert found.members == (3, 4)

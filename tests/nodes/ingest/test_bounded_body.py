@@ -23,26 +23,30 @@ def bomb(size: int) -> bytes:
     return b"".join(packer.compress(block) for _ in range(size // len(block))) + packer.flush()
 
 
+@pytest.mark.covers("K2")
 @given(st.binary(max_size=3000), st.integers(1, 700))
-async def test_k2_a_body_comes_back_as_it_was(data, size):
+async def test_a_body_comes_back_as_it_was(data, size):
     assert await bounded_body(chunks(data, size), max_bytes=3000) == data
     packed = gzip.compress(data)
     assert await bounded_body(chunks(packed, size), encoding="gzip", max_bytes=4000) == data
 
 
+@pytest.mark.covers("K2")
 @given(st.lists(st.binary(max_size=500), min_size=1, max_size=4), st.integers(1, 90))
-async def test_k2_gzip_in_several_members_is_one_body(parts, size):
+async def test_gzip_in_several_members_is_one_body(parts, size):
     packed = b"".join(gzip.compress(part) for part in parts) + b"\0" * 7
     assert await bounded_body(chunks(packed, size), encoding="x-gzip", max_bytes=5000) == b"".join(parts)
 
 
-async def test_k2_a_long_body_in_one_piece_comes_back_whole():
+@pytest.mark.covers("K2")
+async def test_a_long_body_in_one_piece_comes_back_whole():
     data = b"".join(b"line %d of a long text\n" % number for number in range(100_000))
     packed = gzip.compress(data)
     assert await bounded_body(chunks(packed, len(packed)), encoding="gzip", max_bytes=len(data)) == data
 
 
-async def test_fault_63_a_gzip_bomb_is_aborted_early_and_bounded():
+@pytest.mark.covers("fault 63")
+async def test_a_gzip_bomb_is_aborted_early_and_bounded():
     packed = bomb(200_000_000)
     taken = 0
 
@@ -64,7 +68,8 @@ async def test_fault_63_a_gzip_bomb_is_aborted_early_and_bounded():
     assert peak < 5_000_000
 
 
-async def test_fault_63_a_bomb_in_one_chunk_is_bounded_too():
+@pytest.mark.covers("fault 63")
+async def test_a_bomb_in_one_chunk_is_bounded_too():
     packed = bomb(100_000_000)
     tracemalloc.start()
     try:
@@ -76,13 +81,15 @@ async def test_fault_63_a_bomb_in_one_chunk_is_bounded_too():
     assert peak < 8_000_000
 
 
-async def test_fault_63_more_than_the_cap_is_refused_and_exactly_the_cap_is_not():
+@pytest.mark.covers("fault 63")
+async def test_more_than_the_cap_is_refused_and_exactly_the_cap_is_not():
     assert await bounded_body(chunks(bytes(5000)), max_bytes=5000) == bytes(5000)
     with pytest.raises(BodyRefused, match="more than 4999 bytes"):
         await bounded_body(chunks(bytes(5000)), max_bytes=4999)
 
 
-async def test_fault_63_gzip_that_never_gives_a_byte_is_bounded():
+@pytest.mark.covers("fault 63")
+async def test_gzip_that_never_gives_a_byte_is_bounded():
     async def empty_blocks():
         yield gzip.compress(b"")[:10]
         while True:
@@ -92,15 +99,18 @@ async def test_fault_63_gzip_that_never_gives_a_byte_is_bounded():
         await bounded_body(empty_blocks(), encoding="gzip", max_bytes=20_000)
 
 
-async def test_k2_a_short_page_of_one_repeated_line_is_no_bomb():
+@pytest.mark.covers("K2")
+async def test_a_short_page_of_one_repeated_line_is_no_bomb():
     data = b"x" * 60_000
     assert await bounded_body(chunks(gzip.compress(data)), encoding="gzip", max_bytes=10**6) == data
 
 
-async def test_k2_a_cut_body_ends_at_the_cap():
+@pytest.mark.covers("K2")
+async def test_a_cut_body_ends_at_the_cap():
     assert await bounded_body(chunks(b"abc" * 1000), max_bytes=1001, cut=True) == (b"abc" * 1000)[:1001]
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     ("data", "encoding", "message"),
     [
@@ -110,7 +120,7 @@ async def test_k2_a_cut_body_ends_at_the_cap():
         (b"", "gzip", "ends too early"),
     ],
 )
-async def test_k2_damaged_and_unknown_encodings_are_refused(data, encoding, message):
+async def test_damaged_and_unknown_encodings_are_refused(data, encoding, message):
     with pytest.raises(BodyRefused, match=message) as caught:
         await bounded_body(chunks(data), encoding=encoding, max_bytes=1000)
     assert caught.value.reason == "content"

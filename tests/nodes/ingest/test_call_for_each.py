@@ -27,17 +27,19 @@ def giving_a_coroutine(number):
     return Asynchronous()(number)
 
 
+@pytest.mark.covers("K1")
 @pytest.mark.parametrize("chain", [Plain(), Asynchronous(), giving_a_coroutine])
 @pytest.mark.parametrize("at_once", [1, 2, 7])
-async def test_k1_answers_come_in_order_and_an_error_stands_in_its_place(chain, at_once):
+async def test_answers_come_in_order_and_an_error_stands_in_its_place(chain, at_once):
     answers = await call_for_each(chain, [(n,) for n in range(5)], at_once=at_once)
     assert [answers[0], answers[1], answers[2], answers[4]] == [0, 2, 4, 8]
     assert isinstance(answers[3], ValueError)
     assert await call_for_each(chain, [], at_once=at_once) == []
 
 
+@pytest.mark.covers("fault 53")
 @pytest.mark.parametrize(("error", "calls"), [(ConnectionError("down"), 8), (ValueError("this text"), 40)])
-async def test_fault_53_a_model_that_is_out_of_reach_is_given_up_and_a_bad_text_is_not(error, calls):
+async def test_a_model_that_is_out_of_reach_is_given_up_and_a_bad_text_is_not(error, calls):
     asked = []
 
     class Chain:
@@ -50,7 +52,8 @@ async def test_fault_53_a_model_that_is_out_of_reach_is_given_up_and_a_bad_text_
     assert len(asked) == calls
 
 
-async def test_fault_53_an_answer_in_between_brings_hope():
+@pytest.mark.covers("fault 53")
+async def test_an_answer_in_between_brings_hope():
     class Chain:
         async def __call__(self, number):
             if number % 5:
@@ -61,7 +64,8 @@ async def test_fault_53_an_answer_in_between_brings_hope():
     assert [answer for answer in answers if not isinstance(answer, Exception)] == list(range(0, 40, 5))
 
 
-async def test_k1_plain_chains_run_beside_the_event_loop_in_no_more_threads_than_allowed():
+@pytest.mark.covers("K1")
+async def test_plain_chains_run_beside_the_event_loop_in_no_more_threads_than_allowed():
     threads: set[int] = set()
 
     def chain(_):

@@ -59,12 +59,14 @@ def outcomes(tmp_path, seed: int, rounds: int = 100) -> set[str]:
     return seen
 
 
-def test_fault_52_damage_gives_the_text_or_an_ingest_error(tmp_path):
+@pytest.mark.covers("fault 52")
+def test_damage_gives_the_text_or_an_ingest_error(tmp_path):
     seen = outcomes(tmp_path, seed=1)
     assert {".pdf read", ".pdf refused", ".docx refused", ".xlsx refused", ".csv read", ".jsonl read"} <= seen
 
 
+@pytest.mark.covers("fault 52")
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 3])
-def test_fault_52_long_damage_gives_the_text_or_an_ingest_error(tmp_path, seed):
+def test_long_damage_gives_the_text_or_an_ingest_error(tmp_path, seed):
     assert outcomes(tmp_path, seed, rounds=2000)

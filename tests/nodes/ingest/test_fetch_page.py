@@ -69,8 +69,9 @@ URLS = {
 }
 
 
+@pytest.mark.covers("fault 61")
 @pytest.mark.parametrize(("url", "reason"), URLS.items(), ids=list(URLS))
-async def test_fault_61_what_must_not_be_asked_is_refused_before_a_connection(site, url, reason):
+async def test_what_must_not_be_asked_is_refused_before_a_connection(site, url, reason):
     # The system's own resolver, which is what reads the odd spellings.
     network = PublicNetwork(site.port)
     async with PageFetcher(WebSettings(), resolve=resolve_host, dial=network) as fetcher:
@@ -82,7 +83,8 @@ async def test_fault_61_what_must_not_be_asked_is_refused_before_a_connection(si
     assert "secret" not in str(error)
 
 
-async def test_fault_61_a_name_with_one_bad_address_among_good_ones_is_refused(site):
+@pytest.mark.covers("fault 61")
+async def test_a_name_with_one_bad_address_among_good_ones_is_refused(site):
     async with fetching(site, {"site.example": [[PUBLIC, "10.0.0.1"]]}) as fetcher:
         error = await refused(fetcher)
         assert error.reason == "address"
@@ -90,7 +92,8 @@ async def test_fault_61_a_name_with_one_bad_address_among_good_ones_is_refused(s
         assert fetcher.network.dialled == []
 
 
-async def test_fault_61_a_real_server_on_loopback_sees_no_connection():
+@pytest.mark.covers("fault 61")
+async def test_a_real_server_on_loopback_sees_no_connection():
     touched = threading.Event()
     site = Site({"/start": lambda handler: touched.set()})
     site.verify_request = lambda *args: touched.set() or True
@@ -104,7 +107,8 @@ async def test_fault_61_a_real_server_on_loopback_sees_no_connection():
         site.close()
 
 
-async def test_k2_allow_private_fetches_from_this_machine(site):
+@pytest.mark.covers("K2")
+async def test_allow_private_fetches_from_this_machine(site):
     async with PageFetcher(WebSettings(allow_private=True)) as fetcher:
         page = await fetcher.fetch(f"http://127.0.0.1:{site.port}/start#part")
     assert page.url == f"http://127.0.0.1:{site.port}/start"
@@ -112,7 +116,8 @@ async def test_k2_allow_private_fetches_from_this_machine(site):
     assert site.asked == [(f"127.0.0.1:{site.port}", "/robots.txt"), (f"127.0.0.1:{site.port}", "/start")]
 
 
-async def test_fault_61_allow_private_keeps_metadata_addresses_closed(site):
+@pytest.mark.covers("fault 61")
+async def test_allow_private_keeps_metadata_addresses_closed(site):
     async with fetching(site, {"site.example": [["169.254.169.254"]]}, allow_private=True) as fetcher:
         error = await refused(fetcher)
         assert error.reason == "address"
@@ -120,7 +125,8 @@ async def test_fault_61_allow_private_keeps_metadata_addresses_closed(site):
         assert fetcher.network.dialled == []
 
 
-async def test_fault_61_a_name_that_answers_differently_the_second_time_reaches_nothing_private(site):
+@pytest.mark.covers("fault 61")
+async def test_a_name_that_answers_differently_the_second_time_reaches_nothing_private(site):
     """DNS rebinding: each connection goes to the address that was checked for it."""
     site.pages["/start"] = lambda handler: (
         handler.send_response(302),
@@ -139,7 +145,8 @@ async def test_fault_61_a_name_that_answers_differently_the_second_time_reaches_
     assert site.paths == ["/start"]
 
 
-async def test_k2_the_next_address_is_tried_when_one_does_not_answer(site):
+@pytest.mark.covers("K2")
+async def test_the_next_address_is_tried_when_one_does_not_answer(site):
     class FirstIsDown(PublicNetwork):
         async def connect_tcp(self, host, port, *args):
             if host == "8.8.8.8":
@@ -153,14 +160,16 @@ async def test_k2_the_next_address_is_tried_when_one_does_not_answer(site):
     assert network.dialled == [("8.8.8.8", 80), (PUBLIC, 80)]
 
 
-async def test_k2_proxies_of_the_environment_play_no_part(site, monkeypatch):
+@pytest.mark.covers("K2")
+async def test_proxies_of_the_environment_play_no_part(site, monkeypatch):
     for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     async with fetching(site) as fetcher:
         assert (await fetcher.fetch(START)).status == 200
 
 
-async def test_k2_tls_checks_the_name_and_not_the_address(tmp_path):
+@pytest.mark.covers("K2")
+async def test_tls_checks_the_name_and_not_the_address(tmp_path):
     """The connection goes to an address; the server is told the name, and its certificate must be for that."""
     context, seen = _certificate_for("site.example", tmp_path), []
     context.sni_callback = lambda connection, name, _: seen.append(name)
@@ -221,8 +230,9 @@ REDIRECTS = {
 }
 
 
+@pytest.mark.covers("fault 62")
 @pytest.mark.parametrize(("target", "reason"), REDIRECTS.items(), ids=list(REDIRECTS))
-async def test_fault_62_a_redirect_to_what_must_not_be_asked_is_refused_at_the_hop(site, target, reason):
+async def test_a_redirect_to_what_must_not_be_asked_is_refused_at_the_hop(site, target, reason):
     site.pages["/start"] = redirect(target)
 
     async def resolve(host, port):
@@ -238,7 +248,8 @@ async def test_fault_62_a_redirect_to_what_must_not_be_asked_is_refused_at_the_h
     assert site.paths == ["/start"]
 
 
-async def test_fault_62_the_message_names_the_page_and_the_hop(site):
+@pytest.mark.covers("fault 62")
+async def test_the_message_names_the_page_and_the_hop(site):
     site.pages["/start"] = redirect("http://other.example/next")
     site.pages["/next"] = redirect("http://10.9.8.7/in")
     async with fetching(site, {"10.9.8.7": [["10.9.8.7"]]}) as fetcher:
@@ -247,7 +258,8 @@ async def test_fault_62_the_message_names_the_page_and_the_hop(site):
     assert "redirected to http://10.9.8.7/in: refused, because '10.9.8.7' is a private address" in str(error)
 
 
-async def test_fault_62_robots_txt_does_not_lead_to_a_private_address_either(site):
+@pytest.mark.covers("fault 62")
+async def test_robots_txt_does_not_lead_to_a_private_address_either(site):
     site.pages["/robots.txt"] = redirect("http://10.9.8.7/robots.txt")
     async with fetching(site, {"10.9.8.7": [["10.9.8.7"]]}) as fetcher:
         error = await refused(fetcher)
@@ -257,8 +269,9 @@ async def test_fault_62_robots_txt_does_not_lead_to_a_private_address_either(sit
     assert site.paths == []
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_k2_redirects_are_followed_and_the_final_url_is_told(site, status):
+async def test_redirects_are_followed_and_the_final_url_is_told(site, status):
     site.pages["/start"] = redirect("there?x=1#part", status)
     site.pages["/there?x=1"] = html("<p>there</p>")
     async with fetching(site) as fetcher:
@@ -267,7 +280,8 @@ async def test_k2_redirects_are_followed_and_the_final_url_is_told(site, status)
     assert b"there" in page.body
 
 
-async def test_k2_redirects_end(site):
+@pytest.mark.covers("K2")
+async def test_redirects_end(site):
     for number in range(10):
         site.pages[f"/{number}"] = redirect(f"/{number + 1}")
     site.pages["/circle"] = redirect("/back")
@@ -285,7 +299,8 @@ async def test_k2_redirects_end(site):
 # ---- size and time ----------------------------------------------------------------------------------------------
 
 
-async def test_fault_63_a_gzip_bomb_is_aborted(site):
+@pytest.mark.covers("fault 63")
+async def test_a_gzip_bomb_is_aborted(site):
     body = gzip.compress(bytes(30_000_000))
     site.pages["/start"] = (200, {"Content-Type": "text/html", "Content-Encoding": "gzip"}, body)
     async with fetching(site) as fetcher:
@@ -294,7 +309,8 @@ async def test_fault_63_a_gzip_bomb_is_aborted(site):
     assert f"more than {MAX_RATIO} times" in str(error)
 
 
-async def test_fault_63_a_body_without_end_is_aborted_at_the_cap(site):
+@pytest.mark.covers("fault 63")
+async def test_a_body_without_end_is_aborted_at_the_cap(site):
     sent = 0
 
     def endless(handler):
@@ -313,7 +329,8 @@ async def test_fault_63_a_body_without_end_is_aborted_at_the_cap(site):
     assert "web.max_bytes" in str(error)
 
 
-async def test_fault_63_a_body_that_says_it_is_too_large_is_not_read(site):
+@pytest.mark.covers("fault 63")
+async def test_a_body_that_says_it_is_too_large_is_not_read(site):
     def announced(handler):
         handler.send_response(200)
         handler.send_header("Content-Length", "6000000")
@@ -327,7 +344,8 @@ async def test_fault_63_a_body_that_says_it_is_too_large_is_not_read(site):
     assert (error.reason, "6000000 bytes" in str(error)) == ("too_large", True)
 
 
-async def test_k2_gzip_is_asked_for_and_read(site):
+@pytest.mark.covers("K2")
+async def test_gzip_is_asked_for_and_read(site):
     status, headers, body = html("<p>" + "many words in a long page " * 1000 + "</p>")
     site.pages["/start"] = (status, {**headers, "Content-Encoding": "gzip"}, gzip.compress(body))
     async with fetching(site, user_agent="probe/1.0") as fetcher:
@@ -337,8 +355,9 @@ async def test_k2_gzip_is_asked_for_and_read(site):
     assert site.headers["Host"] == "site.example"
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize("where", ["headers", "body"])
-async def test_k2_one_time_limit_holds_for_the_whole_page(site, where):
+async def test_one_time_limit_holds_for_the_whole_page(site, where):
     def drips(handler):
         if where == "body":
             handler.send_response(200)
@@ -356,7 +375,8 @@ async def test_k2_one_time_limit_holds_for_the_whole_page(site, where):
     assert (error.reason, error.hop) == ("timeout", "http://site.example/slow")
 
 
-async def test_k2_a_look_up_that_hangs_is_cut_off(site):
+@pytest.mark.covers("K2")
+async def test_a_look_up_that_hangs_is_cut_off(site):
     async def never(host, port):
         await asyncio.sleep(60)
         return [PUBLIC]
@@ -368,16 +388,18 @@ async def test_k2_a_look_up_that_hangs_is_cut_off(site):
 # ---- answers ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize("status", [204, 301, 401, 404, 410, 429, 500, 503])
-async def test_k2_a_status_other_than_200_is_told(site, status):
+async def test_a_status_other_than_200_is_told(site, status):
     site.pages["/start"] = (status, {}, b"")
     async with fetching(site) as fetcher:
         error = await refused(fetcher)
     assert (error.reason, f"status {status}" in str(error)) == ("status", True)
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize("sent", [b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", b"this is no HTTP\r\n\r\n", b""])
-async def test_k2_a_server_that_breaks_off_is_told(site, sent):
+async def test_a_server_that_breaks_off_is_told(site, sent):
     def breaks_off(handler):
         handler.wfile.write(sent)
         handler.close_connection = True
@@ -387,7 +409,8 @@ async def test_k2_a_server_that_breaks_off_is_told(site, sent):
         assert (await refused(fetcher)).reason == "connection"
 
 
-async def test_k2_an_unknown_host_is_told():
+@pytest.mark.covers("K2")
+async def test_an_unknown_host_is_told():
     async def unknown(host, port):
         raise OSError("Name or service not known")
 
@@ -396,7 +419,8 @@ async def test_k2_an_unknown_host_is_told():
     assert "'site.example' cannot be resolved" in str(error)
 
 
-async def test_k2_a_host_is_asked_one_request_at_a_time(site):
+@pytest.mark.covers("K2")
+async def test_a_host_is_asked_one_request_at_a_time(site):
     running, most = 0, 0
 
     def counted(handler):
@@ -418,7 +442,8 @@ async def test_k2_a_host_is_asked_one_request_at_a_time(site):
         assert most > 1
 
 
-async def test_k2_waiting_for_ones_turn_costs_a_page_no_time(site):
+@pytest.mark.covers("K2")
+async def test_waiting_for_ones_turn_costs_a_page_no_time(site):
     def slow(handler):
         site.wait(0.6)
         handler.send_response(200)
@@ -431,6 +456,7 @@ async def test_k2_waiting_for_ones_turn_costs_a_page_no_time(site):
     assert [page.status for page in pages] == [200] * 6
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     ("given", "plain"),
     [
@@ -441,6 +467,6 @@ async def test_k2_waiting_for_ones_turn_costs_a_page_no_time(site):
         ("http://[2606:4700::1111]:8080/", "http://[2606:4700::1111]:8080/"),
     ],
 )
-def test_k2_equal_addresses_have_one_plain_form(given, plain):
+def test_equal_addresses_have_one_plain_form(given, plain):
     assert str(page_url(given)) == plain
     assert str(page_url(plain)) == plain

@@ -19,7 +19,8 @@ def loaded(tmp_path, data: str | bytes, name: str = "a.md") -> Document:
     return load_document(path, f"docs/{name}")
 
 
-def test_k2_line_ends_are_normalised_and_a_byte_order_mark_is_dropped(tmp_path):
+@pytest.mark.covers("K2")
+def test_line_ends_are_normalised_and_a_byte_order_mark_is_dropped(tmp_path):
     document = loaded(tmp_path, b"\xef\xbb\xbfone\r\ntwo\rthree\n", "a.txt")
     assert (document.text, document.media_type, document.name) == (
         "one\ntwo\nthree\n",
@@ -29,7 +30,8 @@ def test_k2_line_ends_are_normalised_and_a_byte_order_mark_is_dropped(tmp_path):
     assert document.warnings == ()
 
 
-def test_k2_nul_and_bytes_that_are_no_utf8_are_replaced_and_reported(tmp_path):
+@pytest.mark.covers("K2")
+def test_nul_and_bytes_that_are_no_utf8_are_replaced_and_reported(tmp_path):
     document = loaded(tmp_path, "Ein Text mit � und ".encode() + b"caf\xe9, nul \0 und noch viel mehr Text.")
     assert document.text == "Ein Text mit � und caf�, nul � und noch viel mehr Text."
     assert document.warnings == (
@@ -38,12 +40,14 @@ def test_k2_nul_and_bytes_that_are_no_utf8_are_replaced_and_reported(tmp_path):
     )
 
 
-def test_k2_a_file_that_is_no_text_is_refused(tmp_path):
+@pytest.mark.covers("K2")
+def test_a_file_that_is_no_text_is_refused(tmp_path):
     with pytest.raises(IngestError, match="not UTF-8"):
         loaded(tmp_path, bytes(range(256)) * 4)
 
 
-def test_k11_front_matter_is_metadata_and_the_full_text_is_kept(tmp_path):
+@pytest.mark.covers("K11")
+def test_front_matter_is_metadata_and_the_full_text_is_kept(tmp_path):
     text = "---\ntitle: From front matter\ncategory: auth\n---\n# Heading\n\nBody.\n"
     document = loaded(tmp_path, text)
     assert document.text == text
@@ -72,12 +76,14 @@ def test_front_matter_that_is_not_read_is_told_and_stays_in_the_text(tmp_path, f
     assert warning.startswith(f"the front matter was taken as text: {reason}")
 
 
-def test_k11_broken_front_matter_is_text_and_reported(tmp_path):
+@pytest.mark.covers("K11")
+def test_broken_front_matter_is_text_and_reported(tmp_path):
     document = loaded(tmp_path, "---\na: [\n---\nBody.\n")
     assert document.body_start == 0
     assert "taken as text" in document.warnings[0]
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     ("name", "text", "title"),
     [
@@ -89,22 +95,25 @@ def test_k11_broken_front_matter_is_text_and_reported(tmp_path):
         ("f.md", "---\ntitle: 2026\n---\ntext", "2026"),
     ],
 )
-def test_k2_the_title_comes_from_front_matter_then_a_heading_then_the_file_name(tmp_path, name, text, title):
+def test_the_title_comes_from_front_matter_then_a_heading_then_the_file_name(tmp_path, name, text, title):
     assert loaded(tmp_path, text, name).title == title
 
 
-def test_k2_a_file_that_cannot_be_read_is_an_ingest_error(tmp_path):
+@pytest.mark.covers("K2")
+def test_a_file_that_cannot_be_read_is_an_ingest_error(tmp_path):
     with pytest.raises(IngestError, match="cannot be read"):
         load_document(tmp_path / "gone.md", "gone.md")
     with pytest.raises(IngestError, match="not supported"):
         load_document(tmp_path / "a.pptx", "a.pptx")
 
 
-def test_k2_utf16_with_a_byte_order_mark_is_read(tmp_path):
+@pytest.mark.covers("K2")
+def test_utf16_with_a_byte_order_mark_is_read(tmp_path):
     assert loaded(tmp_path, "Köln\r\nПриём".encode("utf-16"), "a.txt").text == "Köln\nПриём"
 
 
-def test_k2_a_file_beyond_the_size_that_memory_bears_is_refused(tmp_path):
+@pytest.mark.covers("K2")
+def test_a_file_beyond_the_size_that_memory_bears_is_refused(tmp_path):
     (tmp_path / "a.md").write_bytes(b"x" * 1001)
     with pytest.raises(IngestError, match="larger than 0 MB; split it"):
         read_file(tmp_path / "a.md", 1000)
@@ -120,7 +129,7 @@ SAID = {
 }
 
 
-@pytest.mark.covers("K14")
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     ("language", "encoding"),
     [("ru", "windows-1251"), ("ru", "koi8-r"), ("ru", "utf-16-le"), ("de", "windows-1252"), ("ja", "shift-jis")],
@@ -137,7 +146,7 @@ def test_text_in_another_encoding_is_read_in_it_and_told_and_its_places_are_thos
     assert (tmp_path / "a.md").read_bytes().decode(name) == SAID[language] * 5
 
 
-@pytest.mark.covers("K14")
+@pytest.mark.covers("K2")
 def test_text_in_utf8_that_was_damaged_is_taken_for_no_other_encoding(tmp_path):
     damaged = SAID["ru"].encode() * 20 + b"\xff" * 20
     document = loaded(tmp_path, damaged)

@@ -14,7 +14,8 @@ from groundgraph.nodes.ingest.load_document import load_document
 from groundgraph.nodes.ingest.load_docx import load_docx
 
 
-def test_k2_headings_paragraphs_and_tables_become_markdown():
+@pytest.mark.covers("K2")
+def test_headings_paragraphs_and_tables_become_markdown():
     body = (
         paragraph("Manual", "Title") + paragraph("Service", "Heading1") + paragraph("Every 90 days.")
         + paragraph("Parts", "Heading2") + table(("Part", "Days"), ("Seal", "90"))
@@ -27,7 +28,8 @@ def test_k2_headings_paragraphs_and_tables_become_markdown():
     assert [chunk.headings for chunk in HeadingChunker()(document)] == [("Manual",), ("Service",), ("Service", "Parts")]
 
 
-def test_k2_every_document_of_the_data_is_read(data):
+@pytest.mark.covers("K2")
+def test_every_document_of_the_data_is_read(data):
     texts = {path.name: load_document(path, path.name) for path in sorted((data / "documents/docx").glob("*.docx"))}
     assert len(texts) == 5
     assert texts["sample_docx.docx"].title == "Sample Docx File"
@@ -37,7 +39,8 @@ def test_k2_every_document_of_the_data_is_read(data):
     assert not any("http" in line and "](" in line for line in linked.split("\n"))
 
 
-def test_k2_what_a_document_holds_beyond_text_is_reported():
+@pytest.mark.covers("K2")
+def test_what_a_document_holds_beyond_text_is_reported():
     formula = '<m:oMath xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"><m:r/></m:oMath>'
     body = paragraph("Before") + f"<w:p>{formula}<w:r><w:t>after</w:t></w:r></w:p>"
     document = load_docx(docx(body), "a.docx")
@@ -45,6 +48,7 @@ def test_k2_what_a_document_holds_beyond_text_is_reported():
     assert document.text == "Before\n\nafter\n"
 
 
+@pytest.mark.covers("fault 52")
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
@@ -57,24 +61,27 @@ def test_k2_what_a_document_holds_beyond_text_is_reported():
         (docx("<w:p>" * 3000 + "</w:p>" * 3000), "it holds no text|no readable Word document"),
     ],
 )
-def test_fault_52_what_is_no_readable_document_is_refused(data, reason):
+def test_what_is_no_readable_document_is_refused(data, reason):
     with pytest.raises(IngestError, match=reason):
         load_docx(data, "a.docx")
 
 
-def test_fault_63_a_document_type_is_refused_before_its_entities_grow():
+@pytest.mark.covers("fault 63")
+def test_a_document_type_is_refused_before_its_entities_grow():
     data = docx(paragraph("text"), **{"word/extra.xml": b'<!DOCTYPE x [<!ENTITY a "aaaa">]><x>&a;</x>'})
     with pytest.raises(IngestError, match=r"'word/extra.xml' in it declares a document type"):
         load_docx(data, "a.docx")
 
 
-def test_k2_a_document_larger_than_memory_bears_is_refused(monkeypatch):
+@pytest.mark.covers("K2")
+def test_a_document_larger_than_memory_bears_is_refused(monkeypatch):
     monkeypatch.setattr("groundgraph.nodes.ingest.load_docx._MAX_XML", 5000)
     with pytest.raises(IngestError, match=r"document.xml' in it has more than"):
         load_docx(docx(paragraph("text " * 1000)), "a.docx")
 
 
-def test_k2_without_the_extra_a_document_is_reported_with_the_command(monkeypatch):
+@pytest.mark.covers("K2")
+def test_without_the_extra_a_document_is_reported_with_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "mammoth", None)
     with pytest.raises(IngestError, match=r'mammoth, which is not installed: pip install "groundgraph\[documents\]"'):
         load_docx(docx(paragraph("text")), "a.docx")

@@ -28,7 +28,8 @@ def text_of(body: str) -> str:
     return load_html(page(body).encode()).text
 
 
-def test_k2_a_real_page_gives_its_headings_and_text_and_nothing_else(data):
+@pytest.mark.covers("K2")
+def test_a_real_page_gives_its_headings_and_text_and_nothing_else(data):
     path = data / "documents/html/what_is_haystack.html"
     loaded = load_html(path.read_bytes())
     assert loaded.title == "What is Haystack? | Haystack"
@@ -38,6 +39,7 @@ def test_k2_a_real_page_gives_its_headings_and_text_and_nothing_else(data):
     assert not re.search(r"function\s*\(|</|\{\s*\w+:|cookie", loaded.text)
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     ("name", "rows", "first", "row"),
     [
@@ -46,14 +48,15 @@ def test_k2_a_real_page_gives_its_headings_and_text_and_nothing_else(data):
         ("wtq_204-csv_149.html", 9, "| Description Losses |", "| Murdered | 75,000 | 100,000 | 116,000 | 133,000 |"),
     ],
 )
-def test_k2_a_table_of_a_real_page_is_kept_row_by_row(data, name, rows, first, row):
+def test_a_table_of_a_real_page_is_kept_row_by_row(data, name, rows, first, row):
     lines = load_html((data / "documents/html" / name).read_bytes()).text.splitlines()
     assert lines[0].startswith(first)
     assert any(line.startswith(row) for line in lines)
     assert len(lines) == rows
 
 
-def test_k2_every_page_of_the_data_is_chunked_with_offsets_into_the_stored_text(data):
+@pytest.mark.covers("K2")
+def test_every_page_of_the_data_is_chunked_with_offsets_into_the_stored_text(data):
     folder = data / "documents/html"
     found = find_files([folder], folder)
     assert len(found.files) == 4
@@ -65,7 +68,8 @@ def test_k2_every_page_of_the_data_is_chunked_with_offsets_into_the_stored_text(
         assert all(document.text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
 
 
-def test_k2_headings_lists_code_and_tables_are_markdown():
+@pytest.mark.covers("K2")
+def test_headings_lists_code_and_tables_are_markdown():
     text = text_of(
         f"<main><h1>Pumps</h1><p>{PARAGRAPH}</p><h2>Limits</h2><ul><li>Pressure: 5 bar</li><li>Heat: 40 C</li></ul>"
         "<table><tr><th>Part</th><th>Days</th></tr><tr><td>Seal</td><td>90</td></tr><tr><td>H<sub>2</sub>O<br>filter"
@@ -76,6 +80,7 @@ def test_k2_headings_lists_code_and_tables_are_markdown():
     assert "```\na = 1\n  b = 2\n```\n\nThe end of it." in text
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     "noise",
     [
@@ -96,19 +101,21 @@ def test_k2_headings_lists_code_and_tables_are_markdown():
         "<section class='gdpr_notice x'><p>NOISE: your privacy matters to us and our 812 partners.</p></section>",
     ],
 )
-def test_k2_what_is_no_content_is_dropped(noise):
+def test_what_is_no_content_is_dropped(noise):
     for start, end in (("<main>", "</main>"), ("<article>", "</article>"), ("<div class='page'>", "</div>"), ("", "")):
         text = text_of(f"{noise}{start}<h1>Pumps</h1><p>{PARAGRAPH}</p>{end}{noise}")
         assert "NOISE" not in text
         assert text == f"# Pumps\n\n{PARAGRAPH}\n"
 
 
-def test_k2_a_list_of_links_in_the_main_text_stays():
+@pytest.mark.covers("K2")
+def test_a_list_of_links_in_the_main_text_stays():
     links = "".join(f"<li><a href='/{name}'>{name}</a></li>" for name in ("Seals", "Filters", "Valves"))
     assert "- Seals\n- Filters\n- Valves" in text_of(f"<main><h1>See</h1><p>{PARAGRAPH}</p><ul>{links}</ul></main>")
 
 
-def test_k2_a_manual_about_cookies_keeps_its_sections():
+@pytest.mark.covers("K2")
+def test_a_manual_about_cookies_keeps_its_sections():
     text = text_of(
         f"<main><h1>HTTP</h1><p>{PARAGRAPH}</p><section id='cookies'><h2 id='cookie-names'>Cookies</h2>"
         "<p class='consent'>A cookie is a name and a value that a server sends to a browser.</p></section></main>"
@@ -116,37 +123,43 @@ def test_k2_a_manual_about_cookies_keeps_its_sections():
     assert "## Cookies\n\nA cookie is a name and a value" in text
 
 
-def test_k2_text_behind_a_dropped_element_stays():
+@pytest.mark.covers("K2")
+def test_text_behind_a_dropped_element_stays():
     text = text_of(f"<main><h1>Pumps</h1><p>Before<script>x()</script> after. {PARAGRAPH}</p></main>")
     assert "Before after. Pump 17" in text
     text = text_of(f"<main><p><b>Before</b><script>x()</script> after. {PARAGRAPH}</p></main>")
     assert "Before after. Pump 17" in text
 
 
-def test_k2_a_short_page_without_main_keeps_its_headings():
+@pytest.mark.covers("K2")
+def test_a_short_page_without_main_keeps_its_headings():
     assert text_of(
         "<h1>Pumps</h1><div>Loose text, not in a <a href='x'>paragraph</a>.</div><h2>Days</h2><p>Ninety.</p>"
     ) == ("# Pumps\n\nLoose text, not in a paragraph.\n\n## Days\n\nNinety.\n")
 
 
-def test_k2_every_article_of_a_page_is_kept_with_its_heading():
+@pytest.mark.covers("K2")
+def test_every_article_of_a_page_is_kept_with_its_heading():
     articles = "".join(f"<article><h2>Pump {n}</h2><p>Pump {n}: {PARAGRAPH}</p></article>" for n in (1, 2, 3))
     for body in (articles, f"<main>{articles}</main>"):
         assert re.findall(r"^## Pump \d$", text_of(body), re.MULTILINE) == ["## Pump 1", "## Pump 2", "## Pump 3"]
 
 
-def test_k2_a_teaser_in_an_article_does_not_hide_the_text():
+@pytest.mark.covers("K2")
+def test_a_teaser_in_an_article_does_not_hide_the_text():
     text = text_of(f"<article><p>A teaser.</p></article><div><h1>Pumps</h1><p>{PARAGRAPH}</p></div>")
     assert f"# Pumps\n\n{PARAGRAPH}" in text
 
 
-def test_k2_a_table_inside_a_table_that_makes_the_layout_is_kept_once():
+@pytest.mark.covers("K2")
+def test_a_table_inside_a_table_that_makes_the_layout_is_kept_once():
     inner = "<table><tr><td>Seal</td><td>90 days</td></tr><tr><td>Filter</td><td>30 days</td></tr></table>"
     text = text_of(f"<h1>Parts</h1><p>{PARAGRAPH}</p><table><tr><td><p>Left</p></td><td>{inner}</td></tr></table>")
     assert "| Seal | 90 days |\n|---|---|\n| Filter | 30 days |" in text
     assert text.count("| 90 days") == text.count("30 days") == 1
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     ("head", "body", "title"),
     [
@@ -156,7 +169,7 @@ def test_k2_a_table_inside_a_table_that_makes_the_layout_is_kept_once():
         ("", "", "a"),
     ],
 )
-def test_k2_the_title_is_that_of_the_page_then_a_heading_then_the_file_name(tmp_path, head, body, title):
+def test_the_title_is_that_of_the_page_then_a_heading_then_the_file_name(tmp_path, head, body, title):
     (tmp_path / "a.html").write_text(page(f"<main>{body}<p>{PARAGRAPH}</p></main>", head), "utf-8")
     assert load_document(tmp_path / "a.html", "docs/a.html").title == title
 
@@ -164,11 +177,12 @@ def test_k2_the_title_is_that_of_the_page_then_a_heading_then_the_file_name(tmp_
 RUSSIAN = "Насос номер 17 обслуживают каждые 90 дней, и это делает бригада завода по графику ремонта."
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "windows-1251", "koi8-r"])
 @pytest.mark.parametrize(
     "how", ["<meta charset={0}>", "<meta http-equiv='Content-Type' content='text/html; charset={0}'>"]
 )
-def test_k2_the_declared_encoding_is_used_and_a_byte_order_mark_wins(encoding, how):
+def test_the_declared_encoding_is_used_and_a_byte_order_mark_wins(encoding, how):
     named = "utf-8" if encoding.startswith("utf") else encoding
     data = page(f"<main><h1>Насосы</h1><p>{RUSSIAN}</p></main>", how.format(named)).encode(encoding)
     loaded = load_html(data)
@@ -176,28 +190,33 @@ def test_k2_the_declared_encoding_is_used_and_a_byte_order_mark_wins(encoding, h
     assert loaded.warnings == ()
 
 
-def test_k2_a_declaration_is_believed_where_a_guess_would_be_wrong():
+@pytest.mark.covers("K2")
+def test_a_declaration_is_believed_where_a_guess_would_be_wrong():
     data = page("<main><p>Насос №17</p></main>", "<meta charset=iso-8859-5>").encode("iso-8859-5")
     assert load_html(data).text == "Насос №17\n"
 
 
-def test_k2_an_undeclared_encoding_is_detected():
+@pytest.mark.covers("K2")
+def test_an_undeclared_encoding_is_detected():
     text = " ".join(f"{RUSSIAN} Раздел {number}." for number in range(20))
     data = page(f"<main><h1>Насосы</h1><p>{text}</p></main>").encode("windows-1251")
     assert RUSSIAN in load_html(data).text
 
 
-def test_k2_latin_1_is_what_browsers_take_it_for():
+@pytest.mark.covers("K2")
+def test_latin_1_is_what_browsers_take_it_for():
     data = page("<main><p>The pump’s “seal” – 90 days</p></main>", "<meta charset=iso-8859-1>").encode("cp1252")
     assert load_html(data).text == "The pump’s “seal” – 90 days\n"
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize("name", ["nonsense-8", "utf-16", "hex", "undefined", "idna"])
-def test_k2_a_wrong_declaration_falls_back_to_what_the_bytes_are(name):
+def test_a_wrong_declaration_falls_back_to_what_the_bytes_are(name):
     data = page(f"<main><h1>Насосы</h1><p>{RUSSIAN}</p></main>", f"<meta charset='{name}'>").encode()
     assert RUSSIAN in load_html(data).text
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     "data",
     [
@@ -209,11 +228,12 @@ def test_k2_a_wrong_declaration_falls_back_to_what_the_bytes_are(name):
         b"\x00\x01\x02",
     ],
 )
-def test_k2_a_page_without_main_text_is_reported(data):
+def test_a_page_without_main_text_is_reported(data):
     with pytest.raises(IngestError, match="no main text"):
         load_html(data)
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     "body",
     [
@@ -226,7 +246,7 @@ def test_k2_a_page_without_main_text_is_reported(data):
         f"<table><table><tr><td><table>{PARAGRAPH}</table></table>",
     ],
 )
-def test_k2_broken_markup_gives_its_text_or_an_ingest_error(body):
+def test_broken_markup_gives_its_text_or_an_ingest_error(body):
     with contextlib.suppress(IngestError):
         assert "90 days" in load_html(page(body).encode("utf-8", "surrogatepass")).text
 
@@ -236,10 +256,11 @@ PIECES = st.sampled_from(
 )
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.guard
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.one_of(PIECES, st.text(max_size=20)), max_size=25).map("".join))
-def test_k2_any_markup_gives_text_or_an_ingest_error(markup):
+def test_any_markup_gives_text_or_an_ingest_error(markup):
     try:
         loaded = load_html(markup.encode("utf-8", "replace"))
     except IngestError:
@@ -247,7 +268,8 @@ def test_k2_any_markup_gives_text_or_an_ingest_error(markup):
     assert loaded.text.strip()
 
 
-def test_k2_without_the_extra_a_page_is_reported_with_the_command(monkeypatch):
+@pytest.mark.covers("K2")
+def test_without_the_extra_a_page_is_reported_with_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "trafilatura", None)
     with pytest.raises(IngestError, match=r'which is not installed: pip install "groundgraph\[documents\]"'):
         load_html(page(f"<p>{PARAGRAPH}</p>").encode())

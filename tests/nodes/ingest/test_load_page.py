@@ -46,7 +46,8 @@ async def refused(site, url=START) -> PageNotLoaded:
     return caught.value
 
 
-async def test_k2_a_page_becomes_a_document_of_its_main_text(site):
+@pytest.mark.covers("K2")
+async def test_a_page_becomes_a_document_of_its_main_text(site):
     document = await load(site, "HTTP://site.example:80/start#exceptions")
     assert document.name == START
     assert document.kind == WEB_PAGES
@@ -59,17 +60,20 @@ async def test_k2_a_page_becomes_a_document_of_its_main_text(site):
         assert boilerplate not in document.text
 
 
-async def test_k2_the_name_stays_the_url_asked_for_and_the_final_one_is_metadata(site):
+@pytest.mark.covers("K2")
+async def test_the_name_stays_the_url_asked_for_and_the_final_one_is_metadata(site):
     site.pages["/old"] = redirect("/start")
     document = await load(site, "http://site.example/old")
     assert document.name == "http://site.example/old"
     assert document.metadata["url"] == START
 
 
-async def test_k2_two_loads_give_the_same_document(site):
+@pytest.mark.covers("K2")
+async def test_two_loads_give_the_same_document(site):
     assert await load(site) == await load(site)
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     ("content_type", "path", "media_type"),
     [
@@ -79,7 +83,7 @@ async def test_k2_two_loads_give_the_same_document(site):
         ("text/x-markdown; charset=UTF-8", "/notes", MARKDOWN),
     ],
 )
-async def test_k2_text_and_markdown_are_taken_as_they_are(site, content_type, path, media_type):
+async def test_text_and_markdown_are_taken_as_they_are(site, content_type, path, media_type):
     text = "# Notes\n\nTwo  spaces & <b>tags</b> stay: ёлка.\n"
     site.pages[path] = (200, {"Content-Type": content_type}, text.encode())
     document = await load(site, f"http://site.example{path}")
@@ -87,7 +91,8 @@ async def test_k2_text_and_markdown_are_taken_as_they_are(site, content_type, pa
     assert document.metadata["url"] == f"http://site.example{path}"
 
 
-async def test_k2_a_site_cannot_set_the_fields_that_filters_rely_on(site):
+@pytest.mark.covers("K2")
+async def test_a_site_cannot_set_the_fields_that_filters_rely_on(site):
     text = "---\ntitle: Theirs\ntenant: acme\nurl: http://elsewhere.example\n---\nBody\n"
     site.pages["/start"] = (200, {"Content-Type": "text/markdown"}, text.encode())
     document = await load(site)
@@ -95,7 +100,8 @@ async def test_k2_a_site_cannot_set_the_fields_that_filters_rely_on(site):
     assert document.text[document.body_start :].strip() == "Body"
 
 
-async def test_k2_a_pdf_is_read_page_by_page(site):
+@pytest.mark.covers("K2")
+async def test_a_pdf_is_read_page_by_page(site):
     from reportlab.pdfgen.canvas import Canvas
 
     buffer = io.BytesIO()
@@ -111,8 +117,9 @@ async def test_k2_a_pdf_is_read_page_by_page(site):
     assert "page number 2" in document.text[document.parts[1].start : document.parts[1].end]
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize("charset", ["windows-1251", "koi8-r", "utf-16-le", "utf-8", ""])
-async def test_k2_the_charset_of_the_server_is_believed(site, charset):
+async def test_the_charset_of_the_server_is_believed(site, charset):
     page = "<html><head><title>Возврат</title></head><body><main><p>Товар можно вернуть.</p></main></body></html>"
     site.pages["/start"] = (200, {"Content-Type": f"text/html; charset={charset}"}, page.encode(charset or "utf-8"))
     document = await load(site)
@@ -120,16 +127,18 @@ async def test_k2_the_charset_of_the_server_is_believed(site, charset):
     assert document.title == "Возврат"
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize("charset", ["no-such-charset", "ascii", "utf-16", "iso-8859-1", "windows-1251"])
-async def test_k2_a_server_that_names_the_wrong_charset_does_no_harm(site, charset):
+async def test_a_server_that_names_the_wrong_charset_does_no_harm(site, charset):
     page = "<html><body><main><p>Товар можно вернуть.</p></main></body></html>"
     for body in (page.encode(), page.encode() + b" "):
         site.pages["/start"] = (200, {"Content-Type": f"text/html; charset={charset}"}, body)
         assert "Товар можно вернуть." in (await load(site)).text
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize("content_type", ["image/png", "application/json", "application/zip", "video/mp4", "nonsense/"])
-async def test_k2_other_content_types_are_refused_with_their_name(site, content_type):
+async def test_other_content_types_are_refused_with_their_name(site, content_type):
     site.pages["/start"] = (200, {"Content-Type": content_type}, b"<html>text</html>")
     error = await refused(site)
     if content_type == "nonsense/":
@@ -138,14 +147,16 @@ async def test_k2_other_content_types_are_refused_with_their_name(site, content_
         assert (error.reason, f"'{content_type}' is not supported" in str(error)) == ("content_type", True)
 
 
-async def test_k2_without_a_content_type_the_body_tells(site):
+@pytest.mark.covers("K2")
+async def test_without_a_content_type_the_body_tells(site):
     site.pages["/start"] = (200, {}, ARTICLE.encode())
     assert (await load(site)).title == "Refunds"
     site.pages["/start"] = (200, {}, b"\x89PNG....")
     assert (await refused(site)).reason == "content_type"
 
 
-async def test_k2_a_page_without_text_is_refused_with_its_address(site):
+@pytest.mark.covers("K2")
+async def test_a_page_without_text_is_refused_with_its_address(site):
     site.pages["/empty"] = html("")
     site.pages["/start"] = redirect("/empty")
     error = await refused(site)
@@ -153,7 +164,8 @@ async def test_k2_a_page_without_text_is_refused_with_its_address(site):
     assert "no main text" in str(error)
 
 
-async def test_k2_a_title_is_always_there(site):
+@pytest.mark.covers("K2")
+async def test_a_title_is_always_there(site):
     site.pages["/a%20b"] = (
         200,
         {"Content-Type": "text/html"},
@@ -164,7 +176,8 @@ async def test_k2_a_title_is_always_there(site):
     assert (await load(site, "http://site.example")).title == "site.example"
 
 
-async def test_k2_many_pages_share_one_loader(site):
+@pytest.mark.covers("K2")
+async def test_many_pages_share_one_loader(site):
     for number in range(5):
         site.pages[f"/{number}"] = html(f"<p>page number {number}</p>", f"Page {number}")
     async with loading(site) as pages:
@@ -173,7 +186,8 @@ async def test_k2_many_pages_share_one_loader(site):
     assert [path for _, path in site.asked].count("/robots.txt") == 1
 
 
-async def test_fault_61_load_page_refuses_this_machine_unless_it_is_allowed(site):
+@pytest.mark.covers("fault 61")
+async def test_load_page_refuses_this_machine_unless_it_is_allowed(site):
     url = f"http://127.0.0.1:{site.port}/start"
     with pytest.raises(PageNotLoaded) as caught:
         await load_page(url, WebSettings())
@@ -182,7 +196,8 @@ async def test_fault_61_load_page_refuses_this_machine_unless_it_is_allowed(site
     assert (await load_page(url, WebSettings(allow_private=True))).title == "Refunds"
 
 
-async def test_fault_61_no_setting_reads_a_file(tmp_path):
+@pytest.mark.covers("fault 61")
+async def test_no_setting_reads_a_file(tmp_path):
     secret = tmp_path / "secret.html"
     secret.write_text("<p>secret</p>")
     with pytest.raises(PageNotLoaded, match="only http and https"):

@@ -39,7 +39,8 @@ def failure(path: Path, **options: str | None) -> str:
     return str(caught.value)
 
 
-def test_k2_each_page_is_a_part_with_its_number_and_chunks_count_offsets_from_the_page(tmp_path):
+@pytest.mark.covers("K2")
+def test_each_page_is_a_part_with_its_number_and_chunks_count_offsets_from_the_page(tmp_path):
     document = loaded(pdf(tmp_path / "a.pdf", [PUMPS, SEALS]))
     assert document.media_type == PDF
     assert [document.text[part.start : part.end] for part in document.parts] == [PUMPS, SEALS]
@@ -50,15 +51,17 @@ def test_k2_each_page_is_a_part_with_its_number_and_chunks_count_offsets_from_th
     assert document.warnings == ()
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     ("given", "title"),
     [("Manual of pumps", "Manual of pumps"), ("untitled", "a"), ("10811.exe", "a"), ("Microsoft Word - x", "a")],
 )
-def test_k2_the_title_is_that_of_the_document_unless_a_program_left_it_behind(tmp_path, given, title):
+def test_the_title_is_that_of_the_document_unless_a_program_left_it_behind(tmp_path, given, title):
     assert loaded(pdf(tmp_path / "a.pdf", [PUMPS], title=given)).title == title
 
 
-def test_k2_headings_of_the_outline_are_found_on_their_pages_and_go_on_over_the_next(tmp_path):
+@pytest.mark.covers("K2")
+def test_headings_of_the_outline_are_found_on_their_pages_and_go_on_over_the_next(tmp_path):
     pages = [f"1. Pumps\n{PUMPS}\n1.1 Service\n{PUMPS}", SEALS, f"Valves\n{SEALS}"]
     outline = [(0, 0, "1 Pumps"), (0, 1, "Service"), (2, 0, "2 Valves"), (2, 1, "Not on the page")]
     document = loaded(pdf(tmp_path / "a.pdf", pages, outline=outline, title="untitled"))
@@ -71,7 +74,8 @@ def test_k2_headings_of_the_outline_are_found_on_their_pages_and_go_on_over_the_
     assert document.title == "1 Pumps"
 
 
-def test_k2_headings_of_a_tagged_pdf_are_kept(data):
+@pytest.mark.covers("K2")
+def test_headings_of_a_tagged_pdf_are_kept(data):
     word = loaded(data / "documents/pdf/word365_structure.pdf")
     assert [(heading.level, heading.title) for heading in word.headings] == [(1, "Titre")]
     writer = loaded(data / "documents/pdf/pdf_structure_fr.pdf")
@@ -82,19 +86,22 @@ def test_k2_headings_of_a_tagged_pdf_are_kept(data):
     ]
 
 
-def test_k2_columns_are_read_one_after_the_other(data):
+@pytest.mark.covers("K2")
+def test_columns_are_read_one_after_the_other(data):
     text = loaded(data / "documents/pdf/federal-register-2020-17221.pdf").text
     assert "SUMMARY: The FAA proposes to\nsupersede Airworthiness Directive (AD)\n2018–23–51, which applies to" in text
     assert "align with the other non-normal checklists, and modified to" in text
 
 
-def test_k2_no_row_of_a_table_is_cut(data):
+@pytest.mark.covers("K2")
+def test_no_row_of_a_table_is_cut(data):
     document = loaded(data / "documents/pdf/nics-background-checks-2015-11.pdf")
     rows = document.text.split("\n")
     chunks = HeadingChunker()(document)
     assert [row for chunk in chunks for row in chunk.text.split("\n")] == [row.strip() for row in rows if row.strip()]
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     ("pages", "texts"),
     [
@@ -105,29 +112,33 @@ def test_k2_no_row_of_a_table_is_cut(data):
         (["nul\x00 \ud800x"], ["nul x"]),
     ],
 )
-def test_k2_line_ends_are_normalised_and_a_divided_word_is_put_together(pages, texts):
+def test_line_ends_are_normalised_and_a_divided_word_is_put_together(pages, texts):
     assert page_texts(pages) == texts
 
 
-def test_k2_pages_without_a_text_layer_are_reported_and_what_they_hold_is_kept(tmp_path):
+@pytest.mark.covers("K2")
+def test_pages_without_a_text_layer_are_reported_and_what_they_hold_is_kept(tmp_path):
     document = loaded(pdf(tmp_path / "a.pdf", [PUMPS, "", "Figure 7"]))
     assert document.warnings == ("pages 2, 3 with fewer than 20 letters: blank, or without a text layer",)
     assert [part.metadata["page"] for part in document.parts] == [1, 2, 3]
     assert document.text.endswith("Figure 7")
 
 
-def test_fault_52_a_pdf_without_any_text_layer_is_refused(tmp_path):
+@pytest.mark.covers("fault 52")
+def test_a_pdf_without_any_text_layer_is_refused(tmp_path):
     assert "no text layer" in failure(pdf(tmp_path / "a.pdf", ["12 34 56", "x" * 19]))
 
 
-def test_fault_52_an_encrypted_pdf_says_that_a_password_can_be_given_and_opens_with_the_right_one(tmp_path):
+@pytest.mark.covers("fault 52")
+def test_an_encrypted_pdf_says_that_a_password_can_be_given_and_opens_with_the_right_one(tmp_path):
     path = pdf(tmp_path / "a.pdf", [PUMPS], encrypt="secret")
     assert "encrypted; give its password under knowledge_base.passwords" in failure(path)
     assert "does not open it" in failure(path, password="wrong")
     assert loaded(path, password="secret").text == PUMPS
 
 
-def test_fault_52_a_file_that_is_cut_off_or_no_pdf_is_refused(tmp_path):
+@pytest.mark.covers("fault 52")
+def test_a_file_that_is_cut_off_or_no_pdf_is_refused(tmp_path):
     whole = pdf(tmp_path / "a.pdf", [PUMPS]).read_bytes()
     for share in (0.3, 0.7, 0.95):
         (tmp_path / "b.pdf").write_bytes(whole[: int(len(whole) * share)])
@@ -139,13 +150,15 @@ def test_fault_52_a_file_that_is_cut_off_or_no_pdf_is_refused(tmp_path):
     assert "cannot be read" in failure(tmp_path / "e.pdf")
 
 
-def test_fault_52_what_pdfium_can_repair_is_never_taken_in_silently(tmp_path):
+@pytest.mark.covers("fault 52")
+def test_what_pdfium_can_repair_is_never_taken_in_silently(tmp_path):
     path = pdf(tmp_path / "a.pdf", [PUMPS, SEALS])
     path.write_bytes(path.read_bytes().replace(b"%%EOF", b""))
     assert "may be cut off" in loaded(path).warnings[0]
 
 
-def test_fault_52_a_page_that_cannot_be_read_is_reported(tmp_path):
+@pytest.mark.covers("fault 52")
+def test_a_page_that_cannot_be_read_is_reported(tmp_path):
     path = pdf(tmp_path / "a.pdf", [PUMPS, SEALS, PUMPS])
     data = path.read_bytes()
     pages = data.index(b"/Kids [")
@@ -156,6 +169,7 @@ def test_fault_52_a_page_that_cannot_be_read_is_reported(tmp_path):
     assert [document.text[part.start : part.end] for part in document.parts] == [PUMPS, "", PUMPS]
 
 
+@pytest.mark.covers("fault 52")
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
@@ -168,24 +182,27 @@ def test_fault_52_a_page_that_cannot_be_read_is_reported(tmp_path):
         ("not_a_docx.docx", "no Word"),
     ],
 )
-def test_fault_52_every_bad_file_of_the_data_gives_its_reason(data, name, reason):
+def test_every_bad_file_of_the_data_gives_its_reason(data, name, reason):
     assert reason in failure(data / "documents/errors" / name)
 
 
-def test_fault_52_the_encrypted_file_of_the_data_opens_with_its_password(data):
+@pytest.mark.covers("fault 52")
+def test_the_encrypted_file_of_the_data_opens_with_its_password(data):
     document = loaded(data / "documents/errors/password-example.pdf", password="test")
     assert len(document.parts) == 4
     assert all(document.text[part.start : part.end] for part in document.parts)
 
 
-def test_k2_a_pdf_with_too_much_text_is_refused_while_it_is_read(tmp_path, monkeypatch):
+@pytest.mark.covers("K2")
+def test_a_pdf_with_too_much_text_is_refused_while_it_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr("groundgraph.nodes.ingest.read_pdf.MAX_CHARS", 100)
     assert "more than 100 characters; split it" in failure(pdf(tmp_path / "a.pdf", [PUMPS, SEALS]))
     monkeypatch.setattr("groundgraph.nodes.ingest.read_pdf.MAX_PAGES", 1)
     assert "2 pages, the most is 1" in failure(pdf(tmp_path / "a.pdf", [PUMPS, SEALS]))
 
 
-def test_k2_several_threads_read_pdfs_but_only_one_at_a_time_is_in_pdfium(tmp_path, monkeypatch):
+@pytest.mark.covers("K2")
+def test_several_threads_read_pdfs_but_only_one_at_a_time_is_in_pdfium(tmp_path, monkeypatch):
     # pdfium may crash when two are, but mostly does not, so every call is watched.
     held: set[bool] = set()
     for owner, method in ((PdfDocument, "get_page"), (PdfPage, "get_textpage"), (PdfTextPage, "get_text_bounded")):
@@ -207,12 +224,14 @@ def test_k2_several_threads_read_pdfs_but_only_one_at_a_time_is_in_pdfium(tmp_pa
     assert {name: text.count(f"afterwards. {name[0]}") for name, text in texts.items()} == {p.name: 30 for p in paths}
 
 
-def test_k2_without_the_extra_a_pdf_is_reported_with_the_command(tmp_path, monkeypatch):
+@pytest.mark.covers("K2")
+def test_without_the_extra_a_pdf_is_reported_with_the_command(tmp_path, monkeypatch):
     path = pdf(tmp_path / "a.pdf", [PUMPS])
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
     assert 'pypdfium2, which is not installed: pip install "groundgraph[documents]"' in failure(path)
 
 
-def test_k2_a_long_list_of_poor_pages_is_told_in_short(tmp_path):
+@pytest.mark.covers("K2")
+def test_a_long_list_of_poor_pages_is_told_in_short(tmp_path):
     [warning] = loaded(pdf(tmp_path / "a.pdf", [PUMPS, *[""] * 30])).warnings
     assert "20, 21 and 10 more with fewer" in warning

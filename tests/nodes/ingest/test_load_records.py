@@ -38,7 +38,8 @@ def texts(document: Document) -> list[str]:
     return [document.text[part.start : part.end] for part in document.parts]
 
 
-def test_k2_each_row_of_a_csv_file_is_a_record_with_typed_values(tmp_path):
+@pytest.mark.covers("K2")
+def test_each_row_of_a_csv_file_is_a_record_with_typed_values(tmp_path):
     document = loaded(
         tmp_path,
         "parts.csv",
@@ -52,14 +53,16 @@ def test_k2_each_row_of_a_csv_file_is_a_record_with_typed_values(tmp_path):
     assert (document.media_type, document.title, document.warnings) == (RECORDS, "parts", ())
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_k2_the_delimiter_is_the_one_that_gives_the_most_even_table(tmp_path, delimiter):
+def test_the_delimiter_is_the_one_that_gives_the_most_even_table(tmp_path, delimiter):
     text = "\n".join(delimiter.join(row) for row in (["name", "size"], ["a b", "1.5"], ["c:d", "2.5"]))
     assert rows(loaded(tmp_path, "a.csv", text)) == [{"name": "a b", "size": 1.5}, {"name": "c:d", "size": 2.5}]
     assert rows(loaded(tmp_path, "a.tsv", "name\tlist\na\tx,y,z")) == [{"name": "a", "list": "x,y,z"}]
 
 
-def test_k2_good_rows_of_a_csv_file_are_kept_and_bad_ones_reported_by_line(tmp_path):
+@pytest.mark.covers("K2")
+def test_good_rows_of_a_csv_file_are_kept_and_bad_ones_reported_by_line(tmp_path):
     text = 'a,b\n1,one\n2\n3,three,more\n4,"fo"ur\n5,"fi\nve"\n6,six,\n7,"never closed\n8,eight\n'
     document = loaded(tmp_path, "a.csv", text)
     assert rows(document) == [
@@ -71,11 +74,13 @@ def test_k2_good_rows_of_a_csv_file_are_kept_and_bad_ones_reported_by_line(tmp_p
     )
 
 
-def test_k2_header_cells_that_are_empty_or_repeated_get_names_of_their_own(tmp_path):
+@pytest.mark.covers("K2")
+def test_header_cells_that_are_empty_or_repeated_get_names_of_their_own(tmp_path):
     assert rows(loaded(tmp_path, "a.csv", "x,,x,x\n1,2,3,4\n")) == [{"x": 1, "column 2": 2, "x 2": 3, "x 3": 4}]
 
 
-def test_k2_each_line_of_a_jsonl_file_is_a_record_and_bad_lines_are_reported(tmp_path):
+@pytest.mark.covers("K2")
+def test_each_line_of_a_jsonl_file_is_a_record_and_bad_lines_are_reported(tmp_path):
     lines = [
         '{"id": 1, "name": "Köln", "tags": ["a", "b"], "ok": true, "none": null}',
         "",
@@ -99,7 +104,8 @@ def test_k2_each_line_of_a_jsonl_file_is_a_record_and_bad_lines_are_reported(tmp
     assert document.text.encode()
 
 
-def test_k2_sheets_of_a_workbook_are_read_without_empty_rows_and_columns(data):
+@pytest.mark.covers("K2")
+def test_sheets_of_a_workbook_are_read_without_empty_rows_and_columns(data):
     folder = data / "documents/xlsx_pptx_csv"
     two = load_document(folder / "basic_tables_two_sheets.xlsx", "two.xlsx")
     assert rows(two) == [
@@ -112,7 +118,8 @@ def test_k2_sheets_of_a_workbook_are_read_without_empty_rows_and_columns(data):
     assert rows(table)[0] == {"Name": "John Doe", "Age": 27}
 
 
-def test_k2_values_of_a_workbook_keep_their_types_and_dates_are_iso(tmp_path):
+@pytest.mark.covers("K2")
+def test_values_of_a_workbook_keep_their_types_and_dates_are_iso(tmp_path):
     header = ["when", "at", "n", "x", "text", 2026]
     row = [date(2026, 1, 2), datetime(2026, 1, 2, 3, 4), 7, 1.5, " a ", "y", "beyond the header"]
     document = loaded(tmp_path, "a.xlsx", xlsx({"Sales": [[], [None], header, [None] * 6, row]}))
@@ -125,7 +132,8 @@ def test_k2_values_of_a_workbook_keep_their_types_and_dates_are_iso(tmp_path):
     assert texts(document)[0].startswith("when: 2026-01-02\nat: 2026-01-02T03:04:00\nn: 7\nx: 1.5\ntext: a\n")
 
 
-def test_k2_a_sheet_that_understates_its_size_is_read_whole():
+@pytest.mark.covers("K2")
+def test_a_sheet_that_understates_its_size_is_read_whole():
     source = zipfile.ZipFile(io.BytesIO(xlsx({"a": [["x", "y"], [1, 2], [3, 4]]})))
     with zipfile.ZipFile(buffer := io.BytesIO(), "w") as target:
         for name in source.namelist():
@@ -135,12 +143,14 @@ def test_k2_a_sheet_that_understates_its_size_is_read_whole():
     assert rows(document) == [{"x": 1, "y": 2, "sheet": "a"}, {"x": 3, "y": 4, "sheet": "a"}]
 
 
-def test_k2_formulas_without_a_stored_value_are_reported(tmp_path):
+@pytest.mark.covers("K2")
+def test_formulas_without_a_stored_value_are_reported(tmp_path):
     document = loaded(tmp_path, "a.xlsx", xlsx({"a": [["n", "sum"], [1, "=A2+1"], [2, "=A3+1"]]}))
     assert rows(document) == [{"n": 1, "sheet": "a"}, {"n": 2, "sheet": "a"}]
     assert document.warnings[0].startswith("2 formulas have no stored value")
 
 
+@pytest.mark.covers("fault 52")
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [
@@ -156,13 +166,14 @@ def test_k2_formulas_without_a_stored_value_are_reported(tmp_path):
         ("a.xlsx", xlsx({"a": [["head"], ["x"]]})[:-200], "damaged"),
     ],
 )
-def test_fault_52_a_table_without_records_or_that_cannot_be_read_is_refused(tmp_path, name, data, reason):
+def test_a_table_without_records_or_that_cannot_be_read_is_refused(tmp_path, name, data, reason):
     with pytest.raises(IngestError, match=reason):
         loaded(tmp_path, name, data)
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.xlsx"])
-def test_k2_too_many_records_are_refused(tmp_path, monkeypatch, name):
+def test_too_many_records_are_refused(tmp_path, monkeypatch, name):
     for module in ("records", "load_csv"):
         monkeypatch.setattr(f"groundgraph.nodes.ingest.{module}.MAX_RECORDS", 2)
     table = {
@@ -174,7 +185,8 @@ def test_k2_too_many_records_are_refused(tmp_path, monkeypatch, name):
         loaded(tmp_path, name, table)
 
 
-def test_k2_too_much_text_and_too_wide_sheets_are_refused(tmp_path, monkeypatch):
+@pytest.mark.covers("K2")
+def test_too_much_text_and_too_wide_sheets_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("groundgraph.nodes.ingest.records.MAX_CHARS", 10)
     with pytest.raises(IngestError, match="more than 10 characters"):
         loaded(tmp_path, "a.jsonl", '{"x": "0123456789"}')
@@ -183,7 +195,8 @@ def test_k2_too_much_text_and_too_wide_sheets_are_refused(tmp_path, monkeypatch)
         load_xlsx(xlsx({"a": [["x", "y"], [1, 2]]}), "a.xlsx")
 
 
-def test_k2_without_the_extra_a_workbook_is_reported_with_the_command(monkeypatch):
+@pytest.mark.covers("K2")
+def test_without_the_extra_a_workbook_is_reported_with_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(IngestError, match=r'openpyxl, which is not installed: pip install "groundgraph\[documents\]"'):
         load_xlsx(b"x", "a.xlsx")
@@ -193,9 +206,10 @@ CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\r\x00\ufeff"),
 TABLES = st.integers(2, 4).flatmap(lambda width: st.lists(st.lists(CELLS, min_size=width, max_size=width), min_size=2))
 
 
+@pytest.mark.covers("K2")
 @settings(max_examples=100, deadline=None)
 @given(TABLES)
-def test_k2_every_cell_that_the_csv_module_writes_is_in_a_record(table):
+def test_every_cell_that_the_csv_module_writes_is_in_a_record(table):
     table[0] = [f"field{place}" for place in range(len(table[0]))]
     csv.writer(buffer := io.StringIO(), quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(table)
     expected = [[cell.strip() for cell in row] for row in table[1:] if any(cell.strip() for cell in row)]
@@ -212,9 +226,10 @@ def test_k2_every_cell_that_the_csv_module_writes_is_in_a_record(table):
     assert document.warnings == ()
 
 
+@pytest.mark.covers("K2")
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.dictionaries(st.text(min_size=1, max_size=8), st.text(max_size=300) | st.integers(), max_size=5)))
-def test_k2_any_records_are_chunked_within_themselves_with_exact_offsets(table):
+def test_any_records_are_chunked_within_themselves_with_exact_offsets(table):
     from groundgraph.nodes.ingest.load_jsonl import load_jsonl
 
     try:
@@ -234,7 +249,8 @@ def test_k2_any_records_are_chunked_within_themselves_with_exact_offsets(table):
     assert {chunk.origin for chunk in chunks} <= {0}
 
 
-def test_k2_reading_a_workbook_leaves_the_filters_of_warnings_as_they_were():
+@pytest.mark.covers("K2")
+def test_reading_a_workbook_leaves_the_filters_of_warnings_as_they_were():
     before = list(warnings.filters)
     assert rows(load_xlsx(xlsx({"S": [["a"], [1]]}), "a.xlsx")) == [{"a": 1, "sheet": "S"}]
     assert warnings.filters == before

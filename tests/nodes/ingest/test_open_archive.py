@@ -24,7 +24,8 @@ def zipped(*entries: tuple[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def test_fault_63_a_bomb_in_a_word_or_excel_file_is_refused_before_it_is_unpacked():
+@pytest.mark.covers("fault 63")
+def test_a_bomb_in_a_word_or_excel_file_is_refused_before_it_is_unpacked():
     word = docx(paragraph("text"), **{"word/comments.xml": BOMB})
     excel = io.BytesIO(xlsx({"a": [["x"], [1]]}))
     with zipfile.ZipFile(excel, "a", zipfile.ZIP_DEFLATED) as archive:
@@ -38,7 +39,8 @@ def test_fault_63_a_bomb_in_a_word_or_excel_file_is_refused_before_it_is_unpacke
     assert peak < 10_000_000
 
 
-def test_fault_63_many_entries_that_are_each_modest_are_refused_by_their_sum(monkeypatch):
+@pytest.mark.covers("fault 63")
+def test_many_entries_that_are_each_modest_are_refused_by_their_sum(monkeypatch):
     monkeypatch.setattr("groundgraph.nodes.ingest.open_archive.MAX_UNPACKED", 5000)
     with pytest.raises(IngestError, match="would unpack to more than"):
         open_archive(zipped(*((f"{n}.bin", b"x" * 1000) for n in range(6))), "Word")
@@ -47,7 +49,8 @@ def test_fault_63_many_entries_that_are_each_modest_are_refused_by_their_sum(mon
         open_archive(zipped(*((f"{n}.bin", b"x") for n in range(4))), "Word")
 
 
-def test_fault_63_an_entry_that_is_longer_than_it_says_is_not_unpacked_further():
+@pytest.mark.covers("fault 63")
+def test_an_entry_that_is_longer_than_it_says_is_not_unpacked_further():
     honest = zipped(("a.xml", BOMB))
     size = len(BOMB).to_bytes(4, "little")
     assert honest.count(size) == 2
@@ -55,20 +58,23 @@ def test_fault_63_an_entry_that_is_longer_than_it_says_is_not_unpacked_further()
         open_archive(honest.replace(size, (1000).to_bytes(4, "little")), "Word")
 
 
-def test_fault_63_small_entries_may_have_any_ratio():
+@pytest.mark.covers("fault 63")
+def test_small_entries_may_have_any_ratio():
     with open_archive(zipped(("a.xml", b" " * 900_000)), "Word") as archive:
         assert archive.namelist() == ["a.xml"]
 
 
+@pytest.mark.covers("fault 63")
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
-def test_fault_63_a_document_type_is_seen_wherever_it_stands(encoding):
+def test_a_document_type_is_seen_wherever_it_stands(encoding):
     words = "".join(f"{number:x}" for number in range(250_000))
     long = "<!--" + words[: (1 << 20) - 10] + "--><!DOCTYPE x>"
     with pytest.raises(IngestError, match="document type"):
         open_archive(zipped(("a.xml", long.encode(encoding))), "Word")
 
 
-def test_fault_52_a_damaged_or_encrypted_entry_is_reported():
+@pytest.mark.covers("fault 52")
+def test_a_damaged_or_encrypted_entry_is_reported():
     data = bytearray(zipped(("a.xml", bytes(range(256)) * 20)))
     data[60] ^= 0xFF
     with pytest.raises(IngestError, match=r"'a.xml' in it is damaged"):

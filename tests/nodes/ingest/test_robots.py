@@ -53,6 +53,7 @@ Disallow: /
 """
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     ("path", "agent", "expected"),
     [
@@ -68,30 +69,34 @@ Disallow: /
         ("/page", "notherotherbot", True),
     ],
 )
-async def test_k2_robots_rules_are_obeyed(path, agent, expected):
+async def test_robots_rules_are_obeyed(path, agent, expected):
     assert await allowed(Served(body=RULES), path, agent) is expected
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     ("status", "expected"),
     [(200, True), (204, True), (400, True), (401, True), (403, True), (404, True), (410, True)]
     + [(429, False), (500, False), (503, False)],
 )
-async def test_k2_a_missing_robots_txt_allows_and_one_that_cannot_be_had_forbids(status, expected):
+async def test_a_missing_robots_txt_allows_and_one_that_cannot_be_had_forbids(status, expected):
     assert await allowed(Served(status)) is expected
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize("reason", ["timeout", "redirects", "content"])
-async def test_k2_a_robots_txt_that_fails_forbids(reason):
+async def test_a_robots_txt_that_fails_forbids(reason):
     assert not await allowed(Served(error=PageNotLoaded(reason, "what went wrong", url=ORIGIN)))
 
 
-async def test_k2_a_site_that_is_not_there_is_told_as_such():
+@pytest.mark.covers("K2")
+async def test_a_site_that_is_not_there_is_told_as_such():
     served = Served(error=PageNotLoaded("connection", "the host cannot be resolved", url=ORIGIN))
     assert await allowed(served) == "connection"
 
 
-async def test_k2_each_robots_txt_is_fetched_once_in_a_run():
+@pytest.mark.covers("K2")
+async def test_each_robots_txt_is_fetched_once_in_a_run():
     served = Served(body=RULES)
     rules = Robots(served, "groundgraph")
     await asyncio.gather(*(rules.pause(ORIGIN, f"{ORIGIN}/{number}", PageTime(5)) for number in range(5)))
@@ -99,7 +104,8 @@ async def test_k2_each_robots_txt_is_fetched_once_in_a_run():
     assert served.fetched == [f"{ORIGIN}/robots.txt", "https://site.example/robots.txt"]
 
 
-async def test_k2_what_failed_in_too_little_time_is_tried_again_and_a_dead_site_is_not():
+@pytest.mark.covers("K2")
+async def test_what_failed_in_too_little_time_is_tried_again_and_a_dead_site_is_not():
     served = Served(error=PageNotLoaded("timeout", "too late", url=ORIGIN))
     rules = Robots(served, "groundgraph")
     late, fresh = PageTime(10), PageTime(10)
@@ -110,20 +116,23 @@ async def test_k2_what_failed_in_too_little_time_is_tried_again_and_a_dead_site_
         assert len(served.fetched) == fetched
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     ("delay", "pause"), [("2", 2.0), ("0.5", 0.5), ("86400", MAX_PAUSE), ("-3", 0.0), ("soon", 0.0), ("nan", 0.0)]
 )
-async def test_k2_the_pause_that_a_site_asks_for_is_kept_up_to_a_bound(delay, pause):
+async def test_the_pause_that_a_site_asks_for_is_kept_up_to_a_bound(delay, pause):
     rules = Robots(Served(body=f"User-agent: *\nCrawl-delay: {delay}\n"), "groundgraph")
     assert await rules.pause(ORIGIN, ORIGIN, PageTime(5)) == pause
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize("body", ["", "\x00\x01", "<html>no rules</html>", "Disallow: /", "User-agent: *\nDisallow:\n"])
-async def test_k2_odd_files_forbid_nothing(body):
+async def test_odd_files_forbid_nothing(body):
     assert await allowed(Served(body=body)) is True
 
 
-async def test_k2_a_missing_package_is_named(monkeypatch):
+@pytest.mark.covers("K2")
+async def test_a_missing_package_is_named(monkeypatch):
     real = builtins.__import__
 
     def without_protego(name, *args, **kwargs):
@@ -148,7 +157,8 @@ def forbid(path: str) -> tuple:
     return 200, {"Content-Type": "text/plain"}, f"User-agent: *\nDisallow: {path}\n".encode()
 
 
-async def test_k2_a_forbidden_page_is_not_asked_for(site):
+@pytest.mark.covers("K2")
+async def test_a_forbidden_page_is_not_asked_for(site):
     site.pages["/robots.txt"] = forbid("/start")
     async with fetching(site) as fetcher:
         error = await refused(fetcher)
@@ -160,7 +170,8 @@ async def test_k2_a_forbidden_page_is_not_asked_for(site):
         assert (await fetcher.fetch("http://site.example/start")).status == 200
 
 
-async def test_k2_a_redirect_obeys_the_robots_txt_of_the_host_that_it_leads_to(site):
+@pytest.mark.covers("K2")
+async def test_a_redirect_obeys_the_robots_txt_of_the_host_that_it_leads_to(site):
     def by_host(handler):
         rules = b"User-agent: *\nDisallow: /\n" if handler.headers["Host"] == "shy.example" else b""
         handler.send_response(200)
@@ -176,7 +187,8 @@ async def test_k2_a_redirect_obeys_the_robots_txt_of_the_host_that_it_leads_to(s
     assert site.paths == ["/start"]
 
 
-async def test_k2_a_robots_txt_beyond_the_bound_is_read_up_to_it(site):
+@pytest.mark.covers("K2")
+async def test_a_robots_txt_beyond_the_bound_is_read_up_to_it(site):
     rules = b"User-agent: *\nDisallow: /start\n"
     filler = b"# nothing\n" * (MAX_ROBOTS_BYTES // 10 + 10)
     site.pages["/robots.txt"] = (200, {}, rules + filler)
@@ -187,7 +199,8 @@ async def test_k2_a_robots_txt_beyond_the_bound_is_read_up_to_it(site):
         assert (await fetcher.fetch("http://site.example/start")).status == 200
 
 
-async def test_k2_the_pause_that_a_site_asks_for_lies_between_two_requests(site):
+@pytest.mark.covers("K2")
+async def test_the_pause_that_a_site_asks_for_lies_between_two_requests(site):
     times = []
 
     def timed(handler):

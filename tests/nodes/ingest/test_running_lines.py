@@ -22,16 +22,19 @@ def pages(count: int) -> list[str]:
     return [f"{heads[n % 2]} {n}\n{BODIES[n % 5]}\nPage {n} of {count}" for n in range(count)]
 
 
-def test_k2_the_lines_that_stand_at_the_ends_of_many_pages_run_whatever_number_they_hold():
+@pytest.mark.covers("K2")
+def test_the_lines_that_stand_at_the_ends_of_many_pages_run_whatever_number_they_hold():
     assert set(running_lines(pages(8))) == {"Pumps and seals #", "Manual of # #", "Page # of #"}
 
 
+@pytest.mark.covers("K2")
 @pytest.mark.parametrize("count", [0, 1, 2])
-def test_k2_two_pages_tell_nothing(count):
+def test_two_pages_tell_nothing(count):
     assert running_metadata(pages(count)) == {}
 
 
-def test_k2_a_line_of_few_pages_a_bare_number_and_a_line_amid_the_page_do_not_run():
+@pytest.mark.covers("K2")
+def test_a_line_of_few_pages_a_bare_number_and_a_line_amid_the_page_do_not_run():
     few = ["Contents of this", *[f"page {chr(97 + n)}" for n in range(15)]]
     rows = [f"{n}\nfirst of {chr(97 + n)}\nThe same words everywhere.\nlast of {chr(97 + n)}\n{n}" for n in range(16)]
     found = running_lines(
@@ -40,8 +43,9 @@ def test_k2_a_line_of_few_pages_a_bare_number_and_a_line_amid_the_page_do_not_ru
     assert found == []
 
 
+@pytest.mark.covers("K2")
 @given(st.lists(st.lists(st.sampled_from(["Head 1", "head", "12", "", "  Foot  3 "]), max_size=6).map("\n".join)))
-def test_k2_what_runs_is_masked_has_a_letter_and_stands_on_pages(texts):
+def test_what_runs_is_masked_has_a_letter_and_stands_on_pages(texts):
     found = running_lines(texts)
     assert len(found) <= MAX_LINES
     lines = {masked_line(line) for text in texts for line in text.split("\n")}
@@ -49,7 +53,8 @@ def test_k2_what_runs_is_masked_has_a_letter_and_stands_on_pages(texts):
     assert all(any(map(str.isalpha, line)) for line in found)
 
 
-def test_k2_a_pdf_and_a_text_with_form_feeds_say_which_lines_run_and_keep_their_text(tmp_path: Path):
+@pytest.mark.covers("K2")
+def test_a_pdf_and_a_text_with_form_feeds_say_which_lines_run_and_keep_their_text(tmp_path: Path):
     texts = pages(6)
     document = load_document(pdf(tmp_path / "a.pdf", texts), "a.pdf")
     assert [document.text[part.start : part.end] for part in document.parts] == texts
@@ -62,7 +67,8 @@ def test_k2_a_pdf_and_a_text_with_form_feeds_say_which_lines_run_and_keep_their_
     assert RUNNING_LINES not in load_document(tmp_path / "a.md", "a.md").metadata
 
 
-def test_k2_the_heads_and_feet_of_an_rfc_and_of_a_federal_register_are_found(data: Path):
+@pytest.mark.covers("K2")
+def test_the_heads_and_feet_of_an_rfc_and_of_a_federal_register_are_found(data: Path):
     rfc = load_document(data / "documents/text/rfc6749.txt", "rfc6749.txt")
     assert set(rfc.metadata[RUNNING_LINES]) == {"Hardt Standards Track [Page #]", "RFC # OAuth #.# October #"}
     register = load_document(data / "documents/pdf/federal-register-2020-17221.pdf", "register.pdf")

@@ -71,18 +71,21 @@ PUBLIC = [
 OPENED = ("loopback", "private")
 
 
+@pytest.mark.covers("fault 61")
 @pytest.mark.parametrize(("address", "kind"), FAULTS.items())
-def test_fault_61_every_kind_of_address_that_must_not_be_asked(address, kind):
+def test_every_kind_of_address_that_must_not_be_asked(address, kind):
     assert address_fault(ip_address(address)) == kind
 
 
+@pytest.mark.covers("fault 61")
 @pytest.mark.parametrize(("address", "kind"), FAULTS.items())
-def test_fault_61_allow_private_opens_loopback_and_private_networks_only(address, kind):
+def test_allow_private_opens_loopback_and_private_networks_only(address, kind):
     assert address_fault(ip_address(address), allow_private=True) == ("" if kind in OPENED else kind)
 
 
+@pytest.mark.covers("fault 61")
 @pytest.mark.parametrize("address", PUBLIC)
-def test_fault_61_public_addresses_are_allowed(address):
+def test_public_addresses_are_allowed(address):
     assert address_fault(ip_address(address)) == ""
 
 
@@ -93,9 +96,10 @@ ADDRESSES = st.one_of(
 )
 
 
+@pytest.mark.covers("fault 61")
 @pytest.mark.guard
 @given(ADDRESSES)
-def test_fault_61_nothing_is_allowed_that_python_calls_not_global(address):
+def test_nothing_is_allowed_that_python_calls_not_global(address):
     if not address_fault(address):
         carried = getattr(address, "sixtofour", None)
         in_nat64 = address.version == 6 and int(address) >> 32 == int(IPv6Address("64:ff9b::")) >> 32
@@ -103,9 +107,10 @@ def test_fault_61_nothing_is_allowed_that_python_calls_not_global(address):
         assert not any((address.is_multicast, address.is_link_local, address.is_loopback, address.is_unspecified))
 
 
+@pytest.mark.covers("fault 61")
 @pytest.mark.guard
 @given(st.integers(0, 2**32 - 1).map(IPv4Address), st.booleans())
-def test_fault_61_an_address_in_ipv6_clothes_is_judged_as_itself(address, allow_private):
+def test_an_address_in_ipv6_clothes_is_judged_as_itself(address, allow_private):
     number = int(address)
     clothes = [
         IPv6Address((0xFFFF << 32) + number),
@@ -117,9 +122,10 @@ def test_fault_61_an_address_in_ipv6_clothes_is_judged_as_itself(address, allow_
     assert [address_fault(dressed, allow_private=allow_private) for dressed in clothes] == [expected] * 4
 
 
+@pytest.mark.covers("fault 61")
 @pytest.mark.guard
 @given(ADDRESSES)
-def test_fault_61_allow_private_never_closes_and_opens_only_what_is_ours(address):
+def test_allow_private_never_closes_and_opens_only_what_is_ours(address):
     closed, opened = address_fault(address), address_fault(address, allow_private=True)
     assert opened in ("", closed)
     if closed != opened:

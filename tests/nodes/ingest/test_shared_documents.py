@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from groundgraph.chains.chunk_by_headings import HeadingChunker
 from groundgraph.chains.chunk_whole_text import WholeTextChunker
 from groundgraph.core.document import MARKDOWN, PDF, RECORDS, Document
@@ -32,7 +34,8 @@ def documents(folder: Path) -> tuple[Document, ...]:
     return tuple(load_document(file.path, file.name) for file in found.files if not file.name.startswith("errors/"))
 
 
-def test_k5_every_chunk_of_every_good_document_is_a_slice_of_its_text(data):
+@pytest.mark.covers("K5")
+def test_every_chunk_of_every_good_document_is_a_slice_of_its_text(data):
     loaded = documents(data / "documents")
     there = [path for path in (data / "documents").rglob("*.*") if path.is_file() and path.suffix != ".pptx"]
     assert len(loaded) == len([path for path in there if path.parent.name != "errors"]) > 50
@@ -45,7 +48,8 @@ def test_k5_every_chunk_of_every_good_document_is_a_slice_of_its_text(data):
             assert "".join("".join(chunk.text.split()) for chunk in chunks) == visible, document.name
 
 
-def test_k5_every_chunk_of_a_pdf_lies_on_its_page_and_is_quoted_by_offsets_of_the_page(data):
+@pytest.mark.covers("K5")
+def test_every_chunk_of_a_pdf_lies_on_its_page_and_is_quoted_by_offsets_of_the_page(data):
     pages = 0
     for document in documents(data / "documents"):
         if document.media_type != PDF:
@@ -61,7 +65,8 @@ def test_k5_every_chunk_of_a_pdf_lies_on_its_page_and_is_quoted_by_offsets_of_th
     assert pages == 47
 
 
-def test_k5_chunks_of_records_carry_the_values_of_their_record(data):
+@pytest.mark.covers("K5")
+def test_chunks_of_records_carry_the_values_of_their_record(data):
     for document in documents(data / "documents"):
         if document.media_type == RECORDS:
             chunks = HeadingChunker()(document)
@@ -70,7 +75,8 @@ def test_k5_chunks_of_records_carry_the_values_of_their_record(data):
                        for value in chunk.metadata.values())  # fmt: skip
 
 
-def test_k2_a_phrase_of_every_kind_of_file_is_in_a_chunk(data):
+@pytest.mark.covers("K2")
+def test_a_phrase_of_every_kind_of_file_is_in_a_chunk(data):
     loaded = {document.name: document for document in documents(data / "documents")}
     for name, phrase in PHRASES.items():
         chunks = HeadingChunker()(loaded[name])
@@ -78,7 +84,8 @@ def test_k2_a_phrase_of_every_kind_of_file_is_in_a_chunk(data):
     assert loaded["docx/sample_docx_1.docx"].media_type == MARKDOWN
 
 
-def test_k2_nothing_of_the_data_is_lost_without_a_reason(data):
+@pytest.mark.covers("K2")
+def test_nothing_of_the_data_is_lost_without_a_reason(data):
     folder = data / "documents"
     found = find_files(["."], folder)
     reasons = dict(found.failed)

@@ -40,7 +40,8 @@ def touch_later(path: Path, text: str) -> None:
     os.utime(path, ns=(before + 1_000_000_000, before + 1_000_000_000))
 
 
-def test_C1_the_files_of_a_folder_and_of_those_below_it_are_read(shop):
+@pytest.mark.covers("C1")
+def test_the_files_of_a_folder_and_of_those_below_it_are_read(shop):
     (shop / "more").mkdir()
     (shop / "more" / "regions.yml").write_text("sections: {north: {facts: x}}")
     (shop / ".hidden.yaml").write_text("no: yaml")
@@ -51,12 +52,14 @@ def test_C1_the_files_of_a_folder_and_of_those_below_it_are_read(shop):
     assert found.categories["faq"].sections == 4
 
 
-def test_C1_any_number_of_categories(write):
+@pytest.mark.covers("C1")
+def test_any_number_of_categories(write):
     folder = write(**{f"category{number}": f"sections: {{a: {{facts: fact {number}}}}}" for number in range(60)})
     assert len(KnowledgeFiles([folder]).current().categories) == 60
 
 
-def test_C1_one_category_may_have_several_files_and_each_key_once(write):
+@pytest.mark.covers("C1")
+def test_one_category_may_have_several_files_and_each_key_once(write):
     folder = write(
         en="category: faq\nsections: {trial_en: {facts: Two weeks}}",
         ru="category: faq\ntitle: Вопросы\nsections: {trial_ru: {facts: Две недели}}",
@@ -71,18 +74,21 @@ def test_C1_one_category_may_have_several_files_and_each_key_once(write):
     assert f"{folder / 'en.yaml'}:2" in problem.message
 
 
-def test_C1_the_name_of_a_category_is_written_in_one_way(write):
+@pytest.mark.covers("C1")
+def test_the_name_of_a_category_is_written_in_one_way(write):
     folder = write(a="category: FAQ\nsections: {x: {facts: y}}", b="category: faq\nsections: {z: {facts: y}}")
     with pytest.raises(KnowledgeFileInvalid, match="writes the category 'faq' as 'FAQ'; use one spelling"):
         KnowledgeFiles([folder]).current()
 
 
-def test_C1_a_path_may_be_a_file_or_several(shop):
+@pytest.mark.covers("C1")
+def test_a_path_may_be_a_file_or_several(shop):
     assert ids(KnowledgeFiles([shop / "pricing.yaml"])) == ["pricing/monthly_rate"]
     assert len(ids(KnowledgeFiles([shop / "pricing.yaml", shop / "faq.yaml"]))) == 5
 
 
-def test_C1_nothing_is_read_again_while_no_file_changes(shop, reads):
+@pytest.mark.covers("C1")
+def test_nothing_is_read_again_while_no_file_changes(shop, reads):
     files = KnowledgeFiles([shop])
     first = files.current()
     assert reads == ["faq.yaml", "pricing.yaml"]
@@ -90,7 +96,8 @@ def test_C1_nothing_is_read_again_while_no_file_changes(shop, reads):
     assert reads == ["faq.yaml", "pricing.yaml"]
 
 
-def test_C1_only_a_changed_file_is_read_again(shop, reads):
+@pytest.mark.covers("C1")
+def test_only_a_changed_file_is_read_again(shop, reads):
     files = KnowledgeFiles([shop])
     files.current()
     reads.clear()
@@ -99,7 +106,8 @@ def test_C1_only_a_changed_file_is_read_again(shop, reads):
     assert reads == ["faq.yaml"]
 
 
-def test_C1_new_and_removed_files_are_noticed(shop):
+@pytest.mark.covers("C1")
+def test_new_and_removed_files_are_noticed(shop):
     files = KnowledgeFiles([shop])
     files.current()
     (shop / "regions.yaml").write_text("sections: {north: {facts: x}}")
@@ -108,7 +116,8 @@ def test_C1_new_and_removed_files_are_noticed(shop):
     assert ids(files) == ["pricing/monthly_rate", "regions/north"]
 
 
-def test_C1_a_section_that_becomes_sensitive_is_gone_with_the_next_question(shop):
+@pytest.mark.covers("C1")
+def test_a_section_that_becomes_sensitive_is_gone_with_the_next_question(shop):
     files = KnowledgeFiles([shop / "faq.yaml"])
     assert "faq/trial" in ids(files)
     text = (shop / "faq.yaml").read_text("utf-8")
@@ -116,7 +125,8 @@ def test_C1_a_section_that_becomes_sensitive_is_gone_with_the_next_question(shop
     assert "faq/trial" not in ids(files)
 
 
-def test_C1_a_file_that_an_edit_broke_leaves_the_last_good_state_and_says_so(shop, caplog):
+@pytest.mark.covers("C1")
+def test_a_file_that_an_edit_broke_leaves_the_last_good_state_and_says_so(shop, caplog):
     files = KnowledgeFiles([shop])
     before = ids(files)
     touch_later(shop / "faq.yaml", "sections:\n  a: {facts: x, priorty: 1}\n")
@@ -130,7 +140,8 @@ def test_C1_a_file_that_an_edit_broke_leaves_the_last_good_state_and_says_so(sho
     assert files.current().stale == ""
 
 
-def test_C1_a_section_that_becomes_sensitive_is_gone_although_another_file_is_broken(shop):
+@pytest.mark.covers("C1")
+def test_a_section_that_becomes_sensitive_is_gone_although_another_file_is_broken(shop):
     files = KnowledgeFiles([shop])
     before = files.current().categories["faq"].sections
     text = (shop / "faq.yaml").read_text("utf-8")
@@ -143,7 +154,8 @@ def test_C1_a_section_that_becomes_sensitive_is_gone_although_another_file_is_br
     assert "faq/trial" not in ids(files)
 
 
-def test_C1_a_category_of_which_all_is_hidden_is_not_listed_although_another_file_is_broken(write):
+@pytest.mark.covers("C1")
+def test_a_category_of_which_all_is_hidden_is_not_listed_although_another_file_is_broken(write):
     folder = write(a="sections: {x: {facts: y}}", b="sections: {x: {facts: y}}")
     files = KnowledgeFiles([folder])
     files.current()
@@ -152,7 +164,8 @@ def test_C1_a_category_of_which_all_is_hidden_is_not_listed_although_another_fil
     assert list(files.current().categories) == ["b"]
 
 
-def test_C1_what_is_wrong_with_a_sensitive_section_is_not_told_to_readers(shop):
+@pytest.mark.covers("C1")
+def test_what_is_wrong_with_a_sensitive_section_is_not_told_to_readers(shop):
     files = KnowledgeFiles([shop])
     files.current()
     secret = "sections:\n  boss_pay: {facts: x, sensitive: true, urls: ['intranet/?pw=4711']}\n"
@@ -160,19 +173,22 @@ def test_C1_what_is_wrong_with_a_sensitive_section_is_not_told_to_readers(shop):
     assert files.current().stale == "faq.yaml, line 2, is wrong"
 
 
-def test_C1_two_sections_never_have_one_id(write):
+@pytest.mark.covers("C1")
+def test_two_sections_never_have_one_id(write):
     folder = write(a="category: a/b\nsections: {c: {facts: x}}", b="category: a\nsections: {b/c: {facts: x}}")
     with pytest.raises(KnowledgeFileInvalid, match="has a section of this key already"):
         KnowledgeFiles([folder]).current()
 
 
-def test_C1_the_name_of_a_file_makes_a_category_that_can_be_asked_for(tmp_path):
+@pytest.mark.covers("C1")
+def test_the_name_of_a_file_makes_a_category_that_can_be_asked_for(tmp_path):
     (tmp_path / f"{unicodedata.normalize('NFD', 'акций')}.yaml").write_text("sections: {x: {facts: y}}")
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.yaml")).write_text("sections: {x: {facts: y}}")
     assert set(KnowledgeFiles([tmp_path]).current().categories) == {"акций", "\ufffd"}
 
 
-def test_C1_what_is_no_file_is_told_and_never_waited_for(shop):
+@pytest.mark.covers("C1")
+def test_what_is_no_file_is_told_and_never_waited_for(shop):
     os.mkfifo(shop / "pipe.yaml")
     (shop / "endless.yaml").symlink_to("/dev/zero")
     (shop / "round.yaml").symlink_to(shop / "round.yaml")
@@ -201,8 +217,9 @@ def unreadable(monkeypatch):
     return errors
 
 
+@pytest.mark.covers("fault 34")
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ESTALE])
-def test_fault_34_a_folder_below_that_cannot_be_read_is_a_typed_error_that_names_it(shop, unreadable, number):
+def test_a_folder_below_that_cannot_be_read_is_a_typed_error_that_names_it(shop, unreadable, number):
     (shop / "more").mkdir()
     unreadable[shop / "more"] = number
     for _ in range(2):
@@ -215,7 +232,8 @@ def test_fault_34_a_folder_below_that_cannot_be_read_is_a_typed_error_that_names
     assert "pricing/monthly_rate" in ids(KnowledgeFiles([shop]))
 
 
-def test_fault_34_a_folder_that_cannot_be_read_any_more_leaves_the_last_good_state_and_says_so(shop, unreadable):
+@pytest.mark.covers("fault 34")
+def test_a_folder_that_cannot_be_read_any_more_leaves_the_last_good_state_and_says_so(shop, unreadable):
     (shop / "more").mkdir()
     (shop / "more" / "regions.yaml").write_text("sections: {north: {facts: x}}")
     files = KnowledgeFiles([shop])
@@ -228,13 +246,15 @@ def test_fault_34_a_folder_that_cannot_be_read_any_more_leaves_the_last_good_sta
     assert files.current().stale == ""
 
 
-def test_fault_34_a_folder_that_is_removed_while_it_is_looked_for_is_no_failure(shop, unreadable):
+@pytest.mark.covers("fault 34")
+def test_a_folder_that_is_removed_while_it_is_looked_for_is_no_failure(shop, unreadable):
     (shop / "more").mkdir()
     unreadable[shop / "more"] = errno.ENOENT
     assert "pricing/monthly_rate" in ids(KnowledgeFiles([shop]))
 
 
-def test_fault_34_the_given_folder_may_be_the_one_that_cannot_be_read(shop, unreadable, tmp_path):
+@pytest.mark.covers("fault 34")
+def test_the_given_folder_may_be_the_one_that_cannot_be_read(shop, unreadable, tmp_path):
     unreadable[shop] = errno.EACCES
     with pytest.raises(KnowledgeFileInvalid, match="the folder cannot be read: Permission denied"):
         KnowledgeFiles([shop]).current()
@@ -244,7 +264,8 @@ def test_fault_34_the_given_folder_may_be_the_one_that_cannot_be_read(shop, unre
             KnowledgeFiles([path]).current()
 
 
-def test_C1_a_file_that_was_never_right_is_an_error_with_every_problem(write):
+@pytest.mark.covers("C1")
+def test_a_file_that_was_never_right_is_an_error_with_every_problem(write):
     files = KnowledgeFiles([write(a="sections: {x: {facts: []}}", b="sections: 3")])
     for _ in range(2):
         with pytest.raises(KnowledgeFileInvalid) as caught:
@@ -253,14 +274,16 @@ def test_C1_a_file_that_was_never_right_is_an_error_with_every_problem(write):
     assert isinstance(caught.value, ConfigurationError)
 
 
-def test_fault_34_a_path_that_is_not_there_and_a_folder_without_files_are_typed_errors(tmp_path):
+@pytest.mark.covers("fault 34")
+def test_a_path_that_is_not_there_and_a_folder_without_files_are_typed_errors(tmp_path):
     with pytest.raises(SourceUnavailable, match="There is no file or folder"):
         KnowledgeFiles([tmp_path / "nowhere"]).current()
     with pytest.raises(SourceUnavailable, match="no knowledge file"):
         KnowledgeFiles([tmp_path]).current()
 
 
-def test_fault_34_a_source_whose_files_come_later_is_well_again(tmp_path):
+@pytest.mark.covers("fault 34")
+def test_a_source_whose_files_come_later_is_well_again(tmp_path):
     files = KnowledgeFiles([tmp_path])
     with pytest.raises(SourceUnavailable):
         files.current()

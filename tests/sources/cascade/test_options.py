@@ -33,22 +33,26 @@ def problems(folder: Path, **options: Any) -> list[tuple[str, str]]:
     return [(problem.key, problem.message) for problem in caught.value.problems]
 
 
-def test_R11_the_type_is_registered():
+@pytest.mark.covers("R11")
+def test_the_type_is_registered():
     assert source_types.get("cascade") is cascade_from_options
 
 
-async def test_R11_paths_start_at_the_folder_of_the_configuration(tmp_path, shop):
+@pytest.mark.covers("R11")
+async def test_paths_start_at_the_folder_of_the_configuration(tmp_path, shop):
     found = await build(tmp_path).query(RetrievalIntent(["rates"]))
     assert [result.source_name for result in found] == ["shop"]
     several = build(tmp_path, path=["knowledge/faq.yaml", str(shop / "pricing.yaml")])
     assert await several.counts() == {"documents": 2, "chunks": 5}
 
 
-async def test_R11_nothing_is_opened_when_a_source_is_built(tmp_path):
+@pytest.mark.covers("R11")
+async def test_nothing_is_opened_when_a_source_is_built(tmp_path):
     assert build(tmp_path, path="nowhere").name == "shop"
 
 
-async def test_C1_embeddings_are_used_when_they_are_switched_on(tmp_path, shop):
+@pytest.mark.covers("C1")
+async def test_embeddings_are_used_when_they_are_switched_on(tmp_path, shop):
     embedder = Embedder(NgramEmbeddings(), "ngrams")
     off = build(tmp_path, embedder)
     on = build(tmp_path, embedder, use_embeddings=True, vectors="own.sqlite")
@@ -56,6 +60,7 @@ async def test_C1_embeddings_are_used_when_they_are_switched_on(tmp_path, shop):
     assert (tmp_path / "own.sqlite").exists()
 
 
+@pytest.mark.covers("fault 9")
 @pytest.mark.parametrize(
     ("options", "key", "told"),
     [
@@ -80,18 +85,20 @@ async def test_C1_embeddings_are_used_when_they_are_switched_on(tmp_path, shop):
         ({"embedder_model": {"provider": "openai"}}, "embedder_model", "must name a `model`"),
     ],
 )
-def test_fault_09_an_option_that_cannot_work_is_refused_by_its_key(tmp_path, options, key, told):
+def test_an_option_that_cannot_work_is_refused_by_its_key(tmp_path, options, key, told):
     [(found, message)] = problems(tmp_path, **options)
     assert found == f"sources[0].{key}".rstrip(".")
     assert told in message
 
 
-def test_fault_09_all_problems_are_told_at_once(tmp_path):
+@pytest.mark.covers("fault 9")
+def test_all_problems_are_told_at_once(tmp_path):
     found = problems(tmp_path, nonsense=1, ordering="best")
     assert [key for key, _ in found] == ["sources[0].nonsense", "sources[0].ordering"]
 
 
-def test_C1_a_dictionary_that_is_not_installed_is_refused_with_the_command(tmp_path, monkeypatch):
+@pytest.mark.covers("C1")
+def test_a_dictionary_that_is_not_installed_is_refused_with_the_command(tmp_path, monkeypatch):
     monkeypatch.setattr(lemmatizer_module, "find_spec", lambda name: None if name == "pymorphy3" else SimpleNamespace())
     [(key, message)] = problems(tmp_path, lemmatizer="dictionary")
     assert key == "sources[0].lemmatizer"

@@ -34,7 +34,8 @@ def wrong(folder: Path, text: str | bytes) -> list[tuple[str, int, int, str]]:
     return [(problem.key, problem.line, problem.column, problem.message) for problem in problems]
 
 
-def test_C1_a_file_is_a_category_with_its_sections(tmp_path, shop):
+@pytest.mark.covers("C1")
+def test_a_file_is_a_category_with_its_sections(tmp_path, shop):
     file, problems = read_file(shop / "pricing.yaml")
     assert problems == []
     assert file is not None
@@ -51,7 +52,8 @@ def test_C1_a_file_is_a_category_with_its_sections(tmp_path, shop):
     assert section.line == 4
 
 
-def test_C1_a_sensitive_section_is_checked_and_then_left_out_but_its_key_is_taken(tmp_path, shop):
+@pytest.mark.covers("C1")
+def test_a_sensitive_section_is_checked_and_then_left_out_but_its_key_is_taken(tmp_path, shop):
     file, _ = read_file(shop / "pricing.yaml")
     assert file is not None
     assert [key for key, _ in file.keys] == ["monthly_rate", "margin"]
@@ -60,32 +62,37 @@ def test_C1_a_sensitive_section_is_checked_and_then_left_out_but_its_key_is_take
     assert (key, line) == ("sections.a.facts", 2)
 
 
-def test_C1_what_may_be_left_out_has_its_default(tmp_path):
+@pytest.mark.covers("C1")
+def test_what_may_be_left_out_has_its_default(tmp_path):
     file = right(tmp_path, "sections: {a: {facts: one}}")
     assert (file.category, file.title, file.description) == ("pricing", "pricing", "")
     [section] = file.sections
     assert (section.title, section.keywords, section.priority, section.facts, section.urls) == ("", (), 0, ("one",), ())
 
 
-def test_C1_texts_are_taken_as_they_are_written(tmp_path):
+@pytest.mark.covers("C1")
+def test_texts_are_taken_as_they_are_written(tmp_path):
     [section] = right(tmp_path, "sections: {2024: {keywords: [no, 1.10, 2024-01-01, да], facts: [yes, 1_0]}}").sections
     assert section.key == "2024"
     assert section.keywords == ("no", "1.10", "2024-01-01", "да")
     assert section.facts == ("yes", "1_0")
 
 
+@pytest.mark.covers("C1")
 @pytest.mark.parametrize(("written", "read_as"), [("true", True), ("yes", True), ("false", False), ("no", False)])
-def test_C1_sensitive_is_a_yes_or_a_no(tmp_path, written, read_as):
+def test_sensitive_is_a_yes_or_a_no(tmp_path, written, read_as):
     file = right(tmp_path, f"sections: {{a: {{facts: x, sensitive: {written}}}}}")
     assert (file.sections == ()) is read_as
 
 
+@pytest.mark.covers("C1")
 @pytest.mark.parametrize("written", ["maybe", "1", "'true'", "null", "[true]", "!!bool maybe"])
-def test_C1_a_doubtful_sensitive_is_a_mistake_and_never_a_no(tmp_path, written):
+def test_a_doubtful_sensitive_is_a_mistake_and_never_a_no(tmp_path, written):
     [(key, line, _, message)] = wrong(tmp_path, f"sections:\n  a:\n    facts: x\n    sensitive: {written}\n")
     assert (key, line, message) == ("sections.a.sensitive", 4, "must be true or false")
 
 
+@pytest.mark.covers("fault 9")
 @pytest.mark.parametrize(
     ("text", "key", "line", "told"),
     [
@@ -113,32 +120,36 @@ def test_C1_a_doubtful_sensitive_is_a_mistake_and_never_a_no(tmp_path, written):
         ("a: [\n", "", 2, "is no YAML"),
     ],
 )
-def test_fault_09_what_is_wrong_with_a_file_is_told_with_its_line(tmp_path, text, key, line, told):
+def test_what_is_wrong_with_a_file_is_told_with_its_line(tmp_path, text, key, line, told):
     found = wrong(tmp_path, text)
     assert (key, line) in [(place, number) for place, number, _, _ in found]
     assert any(told in message for place, _, _, message in found if place == key)
 
 
-def test_fault_66_aliases_that_make_much_of_little_are_a_mistake(tmp_path):
+@pytest.mark.covers("fault 66")
+def test_aliases_that_make_much_of_little_are_a_mistake(tmp_path):
     long = f"sections: {{a: {{title: &t {'z' * 100_000}, facts: [{'*t,' * 1_000}]}}}}"
     assert "repeats so much by its aliases" in wrong(tmp_path, long)[0][3]
     many = "sections:\n  a: &a {facts: [" + "x," * 9_000 + "]}\n" + "".join(f"  b{n}: *a\n" for n in range(2_000))
     assert "repeats so much by its aliases" in wrong(tmp_path, many)[0][3]
 
 
-def test_C1_an_alias_may_stand_for_what_is_written_elsewhere(tmp_path):
+@pytest.mark.covers("C1")
+def test_an_alias_may_stand_for_what_is_written_elsewhere(tmp_path):
     text = "sections: {a: {facts: x, urls: &u ['https://a']}, b: {facts: y, urls: *u}}"
     first, second = right(tmp_path, text).sections
     assert first.urls == second.urls != ()
 
 
-def test_C1_a_large_file_without_aliases_is_not_taken_for_one_with_them(tmp_path, monkeypatch):
+@pytest.mark.covers("C1")
+def test_a_large_file_without_aliases_is_not_taken_for_one_with_them(tmp_path, monkeypatch):
     monkeypatch.setattr(yaml_nodes, "ALIASED", 0)
     text = "sections: {" + ",".join(f"{n}: {{facts: [{'x,' * 50}y], sensitive: no}}" for n in range(200)) + "}"
     assert len(right(tmp_path, text).sections) == 200
 
 
-def test_C1_everything_that_is_wrong_is_told_at_once(tmp_path):
+@pytest.mark.covers("C1")
+def test_everything_that_is_wrong_is_told_at_once(tmp_path):
     text = "x: 1\nsections:\n  a:\n    priority: b\n    sensitve: true\n    facts: [c]\n"
     assert [(key, line) for key, line, _, _ in wrong(tmp_path, text)] == [
         ("x", 1),
@@ -147,6 +158,7 @@ def test_C1_everything_that_is_wrong_is_told_at_once(tmp_path):
     ]
 
 
+@pytest.mark.covers("fault 66")
 @pytest.mark.parametrize(
     "text",
     [
@@ -158,30 +170,34 @@ def test_C1_everything_that_is_wrong_is_told_at_once(tmp_path):
         "sections: {!!python/tuple [a]: {facts: x}}",
     ],
 )
-def test_fault_66_a_tag_that_asks_for_an_object_is_refused(tmp_path, text):
+def test_a_tag_that_asks_for_an_object_is_refused(tmp_path, text):
     assert any("is not allowed; write plain values" in message for _, _, _, message in wrong(tmp_path, text))
 
 
+@pytest.mark.covers("fault 66")
 @pytest.mark.parametrize("text", ["[" * 200_000, "{a: " * 200_000])
-def test_fault_66_a_nesting_that_would_overflow_the_stack_is_a_mistake(tmp_path, text):
+def test_a_nesting_that_would_overflow_the_stack_is_a_mistake(tmp_path, text):
     assert "nested more than 50 levels" in wrong(tmp_path, text)[0][3]
 
 
-def test_fault_66_aliases_cannot_make_a_file_grow(tmp_path):
+@pytest.mark.covers("fault 66")
+def test_aliases_cannot_make_a_file_grow(tmp_path):
     levels = "\n".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]" for n in range(1, 40))
     found = wrong(tmp_path, f"l0: &l0 x\n{levels}\nsections: {{a: {{facts: *l39}}}}\n")
     assert any(key == "sections.a.facts[0]" for key, _, _, _ in found)
 
 
-def test_C1_a_file_that_is_no_text_is_a_mistake(tmp_path):
+@pytest.mark.covers("C1")
+def test_a_file_that_is_no_text_is_a_mistake(tmp_path):
     assert "no UTF-8 text" in wrong(tmp_path, b"sections: \xff")[0][3]
     file, problems = read_file(tmp_path / "missing.yaml")
     assert file is None
     assert "cannot be read" in problems[0].message
 
 
+@pytest.mark.covers("C1")
 @given(text=st.text(max_size=200) | st.text("ab:-[]{}&*!#|>'\"\n sectionfw", max_size=200))
-def test_C1_any_text_is_read_or_refused(tmp_path_factory, text):
+def test_any_text_is_read_or_refused(tmp_path_factory, text):
     path = tmp_path_factory.getbasetemp() / "any.yaml"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     file, problems = read_file(path)

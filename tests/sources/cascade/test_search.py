@@ -40,6 +40,7 @@ def keys(results: list[SearchResult]) -> list[str]:
     return [result.key for result in results]
 
 
+@pytest.mark.covers("C1")
 @pytest.mark.parametrize("lemmatizer", LEMMATIZERS, ids=["snowball", "dictionary"])
 @pytest.mark.parametrize(
     ("question", "key"),
@@ -66,19 +67,21 @@ def keys(results: list[SearchResult]) -> list[str]:
         ("е\u0308лка", "ёлка"),
     ],
 )
-async def test_C1_a_word_is_found_in_every_form_and_spelling(shop, lemmatizer, question, key):
+async def test_a_word_is_found_in_every_form_and_spelling(shop, lemmatizer, question, key):
     results = await found(shop, question, lemmatizer=lemmatizer)
     assert keys(results)[0] == key
 
 
-async def test_C1_what_is_written_oddly_in_a_file_is_found_by_a_plain_word(write):
+@pytest.mark.covers("C1")
+async def test_what_is_written_oddly_in_a_file_is_found_by_a_plain_word(write):
     # Cyrillic о in "office", Latin c in "ставка", a code with a Cyrillic letter.
     text = "sections: {a: {facts: 'The оffice opens'}, b: {facts: Наша cтавка}, c: {facts: 'Работает с 1\u0421'}}"
     folder = write(faq=text)
     assert [keys(await found(folder, question)) for question in ("office", "ставка", "1C")] == [["a"], ["b"], ["c"]]
 
 
-async def test_C1_each_result_tells_stage_raw_score_relevance_and_rank(shop):
+@pytest.mark.covers("C1")
+async def test_each_result_tells_stage_raw_score_relevance_and_rank(shop):
     results = await found(shop, "How much is the monthly rate per cash desk?")
     assert [result.rank for result in results] == list(range(1, len(results) + 1))
     first = results[0]
@@ -87,25 +90,29 @@ async def test_C1_each_result_tells_stage_raw_score_relevance_and_rank(shop):
     assert first.relevance == pytest.approx(1.0)
 
 
-async def test_C1_the_exact_stage_takes_keywords_word_for_word_and_in_order(write):
+@pytest.mark.covers("C1")
+async def test_the_exact_stage_takes_keywords_word_for_word_and_in_order(write):
     folder = write(a="sections: {a: {facts: x, keywords: [cash desk, rate]}}")
     for question, score in {"A Cash-Desk, at what rate": 2, "my cash desk": 1, "desk cash": 0, "cash desks": 0}.items():
         results = await found(folder, question, stages=["exact"])
         assert [result.score for result in results] == [score] * (score > 0), question
 
 
-async def test_C1_a_title_counts_as_a_keyword(shop):
+@pytest.mark.covers("C1")
+async def test_a_title_counts_as_a_keyword(shop):
     [result] = await found(shop, "monthly rates", stages=["exact"])
     assert (result.key, result.score) == ("monthly_rate", 1.0)
 
 
-async def test_C1_the_threshold_of_the_exact_stage_is_a_number_of_keywords(shop):
+@pytest.mark.covers("C1")
+async def test_the_threshold_of_the_exact_stage_is_a_number_of_keywords(shop):
     question = "how much is the rate"
     assert keys(await found(shop, question, stages=["exact"], thresholds={"exact": 2})) == ["monthly_rate"]
     assert keys(await found(shop, question, stages=["exact"], thresholds={"exact": 2.5})) == []
 
 
-async def test_C1_the_threshold_of_the_lemma_stage_counts_at_its_boundary(write):
+@pytest.mark.covers("C1")
+async def test_the_threshold_of_the_lemma_stage_counts_at_its_boundary(write):
     # Four words that no section holds alike often: each weighs a quarter of the question.
     folder = write(a="sections: {a: {facts: alpha}, b: {facts: beta}, c: {facts: gamma}, d: {facts: delta}}")
     question = "alpha beta gamma delta"
@@ -117,12 +124,14 @@ async def test_C1_the_threshold_of_the_lemma_stage_counts_at_its_boundary(write)
     assert await found(folder, question, **above) == []
 
 
-async def test_C1_one_word_in_five_reaches_a_threshold_of_a_fifth(write):
+@pytest.mark.covers("C1")
+async def test_one_word_in_five_reaches_a_threshold_of_a_fifth(write):
     folder = write(a="sections: {a: {facts: alpha}}")
     [result] = await found(folder, "alpha beta gamma delta omega", thresholds={"lemma": 0.2})
     assert (result.score, result.relevance) == (0.2, 0.2)
 
 
+@pytest.mark.covers("C1")
 @pytest.mark.parametrize(
     ("question", "relevance"),
     [
@@ -134,7 +143,7 @@ async def test_C1_one_word_in_five_reaches_a_threshold_of_a_fifth(write):
         ("tariffs printers", 0.5),
     ],
 )
-async def test_C1_a_keyword_is_relevant_by_what_it_covers_of_the_words_that_the_knowledge_holds(
+async def test_a_keyword_is_relevant_by_what_it_covers_of_the_words_that_the_knowledge_holds(
     write, question, relevance
 ):
     folder = write(a="sections: {a: {facts: x, keywords: [tariffs]}, b: {facts: Printers}}")
@@ -142,8 +151,9 @@ async def test_C1_a_keyword_is_relevant_by_what_it_covers_of_the_words_that_the_
     assert result.relevance == pytest.approx(relevance)
 
 
+@pytest.mark.covers("C1")
 @pytest.mark.parametrize("others", [63, 64, 65, 500])
-async def test_C1_a_stray_keyword_in_a_page_about_something_else_is_hardly_relevant(write, others):
+async def test_a_stray_keyword_in_a_page_about_something_else_is_hardly_relevant(write, others):
     folder = write(a="sections: {a: {facts: x, keywords: [tariff]}}")
     page = " ".join(f"strange{number}word" for number in range(others))
     [result] = await found(folder, f"{page} tariff", thresholds={"lemma": 0.0})
@@ -151,7 +161,8 @@ async def test_C1_a_stray_keyword_in_a_page_about_something_else_is_hardly_relev
     assert result.relevance == pytest.approx((others + 1) ** -0.5)
 
 
-async def test_fault_02_many_keywords_that_begin_alike_cost_a_long_question_nothing(write):
+@pytest.mark.covers("fault 2")
+async def test_many_keywords_that_begin_alike_cost_a_long_question_nothing(write):
     keywords = ", ".join(f"how much for {number}" for number in range(3_000))
     folder = write(a=f"sections: {{a: {{facts: x, keywords: [{keywords}]}}}}")
     asked = source(folder, stages=["exact"])
@@ -163,7 +174,8 @@ async def test_fault_02_many_keywords_that_begin_alike_cost_a_long_question_noth
     assert time.process_time() - started < 10
 
 
-async def test_C1_the_threshold_of_the_semantic_stage_counts_at_its_boundary(shop):
+@pytest.mark.covers("C1")
+async def test_the_threshold_of_the_semantic_stage_counts_at_its_boundary(shop):
     options: dict[str, Any] = {"embed": True, "stages": ["semantic"]}
     [result, *_] = await found(shop, "support answers", **options, thresholds={"semantic": -1})
     assert (result.key, result.stage) == ("support", "semantic")
@@ -172,7 +184,8 @@ async def test_C1_the_threshold_of_the_semantic_stage_counts_at_its_boundary(sho
     assert not await found(shop, "support answers", **options, thresholds={"semantic": min(1, result.score + 1e-6)})
 
 
-def test_C1_the_thresholds_of_the_document_are_the_defaults():
+@pytest.mark.covers("C1")
+def test_the_thresholds_of_the_document_are_the_defaults():
     assert RetrieverSettings().thresholds.model_dump() == {"exact": 1.0, "lemma": 0.15, "semantic": 0.5}
     assert RetrieverSettings().stages == ["exact", "lemma", "semantic"]
     assert RetrieverSettings().default_top_k == 2
@@ -186,11 +199,12 @@ sections:
 """
 
 
+@pytest.mark.covers("C1")
 @pytest.mark.parametrize(
     ("question", "key"),
     [("hi, when is the refund paid", "refund"), ("Да, сколько занимает возврат денег?", "refund_ru")],
 )
-async def test_C1_a_stray_short_keyword_neither_silences_nor_beats_the_later_stages(write, question, key):
+async def test_a_stray_short_keyword_neither_silences_nor_beats_the_later_stages(write, question, key):
     folder = write(faq=STRAY)
     results, report = await source(folder).run(question)
     assert report.stages[0].hits == 1, "the keyword does stand in the question"
@@ -199,7 +213,8 @@ async def test_C1_a_stray_short_keyword_neither_silences_nor_beats_the_later_sta
     assert results[0].relevance > results[-1].relevance
 
 
-async def test_C1_the_first_stage_with_a_hit_ends_the_search_when_that_is_asked_for(write):
+@pytest.mark.covers("C1")
+async def test_the_first_stage_with_a_hit_ends_the_search_when_that_is_asked_for(write):
     folder = write(faq=STRAY)
     results, report = await source(folder, stop_at_first_hit=True).run("hi, when is the refund paid")
     assert keys(results) == ["greeting"]
@@ -210,13 +225,15 @@ async def test_C1_the_first_stage_with_a_hit_ends_the_search_when_that_is_asked_
     assert [stage.ran for stage in report.stages] == [True, True, False]
 
 
+@pytest.mark.covers("C1")
 @pytest.mark.parametrize("stages", [["lemma", "exact"], ["exact", "lemma"]])
-async def test_C1_the_order_of_the_stages_decides_which_one_a_result_belongs_to(shop, stages):
+async def test_the_order_of_the_stages_decides_which_one_a_result_belongs_to(shop, stages):
     [result, *_] = await found(shop, "the rate", stages=stages)
     assert (result.key, result.stage) == ("monthly_rate", stages[0])
 
 
-async def test_C1_ordered_by_stage_every_hit_of_a_stage_stands_before_those_of_the_next(write):
+@pytest.mark.covers("C1")
+async def test_ordered_by_stage_every_hit_of_a_stage_stands_before_those_of_the_next(write):
     folder = write(faq=STRAY)
     question = "hi, when is the refund paid"
     assert keys(await found(folder, question, ordering="stage")) == ["greeting", "refund"]
@@ -224,14 +241,16 @@ async def test_C1_ordered_by_stage_every_hit_of_a_stage_stands_before_those_of_t
     assert [(one.key, one.stage) for one in reverse] == [("refund", "lemma"), ("greeting", "lemma")]
 
 
-async def test_C1_a_dictionary_knows_forms_that_no_stem_has(shop):
+@pytest.mark.covers("C1")
+async def test_a_dictionary_knows_forms_that_no_stem_has(shop):
     for question, key in {"ставок": "ставка", "the rate that was paid": "monthly_rate"}.items():
         assert keys(await found(shop, question, lemmatizer=DictionaryLemmatizer()))[0] == key
     assert not await found(shop, "ставок", lemmatizer=SnowballLemmatizer())
 
 
+@pytest.mark.covers("C1")
 @pytest.mark.parametrize("stage", STAGES)
-async def test_C1_each_stage_can_run_alone(shop, stage):
+async def test_each_stage_can_run_alone(shop, stage):
     results, report = await source(shop, embed=True, stages=[stage]).run("How much is the monthly rate?")
     assert [one.stage for one in report.stages] == [stage]
     assert report.stages[0].ran
@@ -240,7 +259,8 @@ async def test_C1_each_stage_can_run_alone(shop, stage):
     assert all(set(result.scores) == {stage} for result in results)
 
 
-async def test_C1_categories_limit_every_stage_and_what_the_report_counts(shop):
+@pytest.mark.covers("C1")
+async def test_categories_limit_every_stage_and_what_the_report_counts(shop):
     everywhere, all_of_it = await source(shop, embed=True, thresholds={"semantic": -1}).run("rate")
     results, report = await source(shop, embed=True, thresholds={"semantic": -1}).run("rate", ["FAQ"])
     assert {result.category for result in everywhere} == {"faq", "pricing"}
@@ -252,11 +272,13 @@ async def test_C1_categories_limit_every_stage_and_what_the_report_counts(shop):
     assert [stage.hits for stage in report.stages] == [0, 0, 4]
 
 
-async def test_C1_one_category_may_be_named_without_a_list(shop):
+@pytest.mark.covers("C1")
+async def test_one_category_may_be_named_without_a_list(shop):
     assert {result.category for result in await found(shop, "the rate, and how support answers", "faq")} == {"faq"}
 
 
-async def test_C1_the_relevance_of_a_section_does_not_depend_on_what_is_searched_beside_it(write):
+@pytest.mark.covers("C1")
+async def test_the_relevance_of_a_section_does_not_depend_on_what_is_searched_beside_it(write):
     common = "sections: {" + ", ".join(f"s{n}: {{facts: plan number {n}}}" for n in range(40)) + "}"
     folder = write(a=common, b="sections: {x: {facts: plan zebra}, y: {facts: other}, z: {facts: third}}")
     [in_b] = [one for one in await found(folder, "plan zeppelin", ["b"], thresholds={"lemma": 0}) if one.key == "x"]
@@ -265,7 +287,8 @@ async def test_C1_the_relevance_of_a_section_does_not_depend_on_what_is_searched
     assert in_b.relevance == in_all.relevance
 
 
-async def test_C1_of_sections_that_fit_equally_well_the_higher_priority_comes_first(write):
+@pytest.mark.covers("C1")
+async def test_of_sections_that_fit_equally_well_the_higher_priority_comes_first(write):
     facts = "facts: The office is open on weekdays"
     folder = write(
         a=f"sections: {{low: {{{facts}}}, high: {{{facts}, priority: 3}}, middle: {{{facts}, priority: 1}}}}"
@@ -273,7 +296,8 @@ async def test_C1_of_sections_that_fit_equally_well_the_higher_priority_comes_fi
     assert keys(await found(folder, "When is the office open?")) == ["high", "middle", "low"]
 
 
-async def test_C1_the_number_by_which_results_are_ordered_never_grows(write):
+@pytest.mark.covers("C1")
+async def test_the_number_by_which_results_are_ordered_never_grows(write):
     # The longer section scores a little less, and its priority puts it first.
     words = " ".join(f"word{number}" for number in range(200))
     text = f"sections: {{short: {{facts: The office {words}}}, long: {{facts: The office {words} end, priority: 1}}}}"
@@ -282,23 +306,26 @@ async def test_C1_the_number_by_which_results_are_ordered_never_grows(write):
     assert results[0].order >= results[1].order > 0.9
 
 
-async def test_C1_a_priority_does_not_lift_what_fits_worse(write):
+@pytest.mark.covers("C1")
+async def test_a_priority_does_not_lift_what_fits_worse(write):
     text = "sections: {worse: {facts: The office is painted green, priority: 99}, better: {facts: The office is open}}"
     assert keys(await found(write(a=text), "When is the office open?"))[0] == "better"
 
 
+@pytest.mark.covers("C1")
 @given(
     scores=st.dictionaries(st.integers(0, 50), st.floats(0, 2), max_size=30),
     priorities=st.lists(st.integers(-3, 3), min_size=51, max_size=51),
 )
-def test_C1_priorities_change_places_only_among_scores_that_are_nearly_equal(scores, priorities):
+def test_priorities_change_places_only_among_scores_that_are_nearly_equal(scores, priorities):
     order = list(by_priority(scores, lambda number: priorities[number]))
     assert sorted(order) == sorted(scores)
     for before, after in zip(order, order[1:], strict=False):
         assert scores[after] - scores[before] < 0.02
 
 
-async def test_C1_sensitive_sections_show_in_no_path(shop):
+@pytest.mark.covers("C1")
+async def test_sensitive_sections_show_in_no_path(shop):
     asked = source(shop, embed=True, thresholds={"exact": 0, "lemma": 0, "semantic": -1})
     for question in ("margin", "our margin on a cash desk is 60 percent"):
         results, report = await asked.run(question)
@@ -309,8 +336,9 @@ async def test_C1_sensitive_sections_show_in_no_path(shop):
     assert b"60 percent" not in (shop / "vectors.sqlite").read_bytes()
 
 
+@pytest.mark.covers("C1")
 @pytest.mark.parametrize("question", ["", "   ", "?!", "\u200d", "x" * 5000, "rate " * 3000, "'; DROP TABLE x; --"])
-async def test_C1_any_question_is_answered(shop, question):
+async def test_any_question_is_answered(shop, question):
     results, report = await source(shop, embed=True).run(question)
     assert report.sections == 5
     assert bool(results) == ("rate" in question)
@@ -328,6 +356,7 @@ SECTIONS = st.lists(
 )
 
 
+@pytest.mark.covers("C1")
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
 @given(
     sections=SECTIONS,
@@ -336,7 +365,7 @@ SECTIONS = st.lists(
     ordering=st.sampled_from(["fused", "stage"]),
     stop=st.booleans(),
 )
-def test_C1_whatever_the_configuration_results_are_hits_in_order(
+def test_whatever_the_configuration_results_are_hits_in_order(
     tmp_path_factory, sections, question, stages, ordering, stop
 ):
     import yaml

@@ -56,7 +56,8 @@ def source(folder: Path, model: Embeddings, languages: frozenset[str] = frozense
     return CascadeSource(folder, embedder=Embedder(model, "ngrams", languages), vectors=folder / "vectors.sqlite")
 
 
-async def test_C1_sections_are_embedded_once_and_a_question_for_itself(shop, model):
+@pytest.mark.covers("C1")
+async def test_sections_are_embedded_once_and_a_question_for_itself(shop, model):
     asked = source(shop, model)
     for question in ("rates", "support", "rates"):
         _, report = await asked.run(question)
@@ -68,7 +69,8 @@ async def test_C1_sections_are_embedded_once_and_a_question_for_itself(shop, mod
     )
 
 
-async def test_C1_vectors_outlive_the_process(shop, model):
+@pytest.mark.covers("C1")
+async def test_vectors_outlive_the_process(shop, model):
     await source(shop, model).run("rates")
     again = Counting()
     results, _ = await source(shop, again).run("rates")
@@ -76,7 +78,8 @@ async def test_C1_vectors_outlive_the_process(shop, model):
     assert "semantic" in results[0].scores
 
 
-async def test_C1_only_changed_sections_are_embedded_again(shop, model):
+@pytest.mark.covers("C1")
+async def test_only_changed_sections_are_embedded_again(shop, model):
     asked = source(shop, model)
     await asked.run("rates")
     model.texts.clear()
@@ -87,14 +90,16 @@ async def test_C1_only_changed_sections_are_embedded_again(shop, model):
     assert model.texts == ["The trial lasts a month and asks for no card."]
 
 
-async def test_C1_another_model_has_vectors_of_its_own(shop, model):
+@pytest.mark.covers("C1")
+async def test_another_model_has_vectors_of_its_own(shop, model):
     await source(shop, model).run("rates")
     other = Counting()
     await CascadeSource(shop, embedder=Embedder(other, "other"), vectors=shop / "vectors.sqlite").run("rates")
     assert len(other.texts) == 5
 
 
-async def test_fault_40_vectors_of_another_dimension_are_made_anew(shop, model):
+@pytest.mark.covers("fault 40")
+async def test_vectors_of_another_dimension_are_made_anew(shop, model):
     await source(shop, model).run("rates")
     wider = Counting(128)
     _, report = await source(shop, wider).run("rates")
@@ -107,7 +112,8 @@ class TwoSizes(Counting):
         return NgramEmbeddings(32).embed_query(text)
 
 
-async def test_fault_40_a_model_of_two_sizes_is_told_with_both(shop):
+@pytest.mark.covers("fault 40")
+async def test_a_model_of_two_sizes_is_told_with_both(shop):
     with collect_degradations() as told:
         results, report = await source(shop, TwoSizes()).run("rates")
     assert results[0].stage == "exact" or results[0].stage == "lemma"
@@ -115,7 +121,8 @@ async def test_fault_40_a_model_of_two_sizes_is_told_with_both(shop):
     assert "64 numbers for a section and 32 for a question" in told[0]["reason"]
 
 
-async def test_C1_an_outage_of_the_model_leaves_the_words_and_is_told(shop, model):
+@pytest.mark.covers("C1")
+async def test_an_outage_of_the_model_leaves_the_words_and_is_told(shop, model):
     model.down = True
     with collect_degradations() as told:
         found = await source(shop, model).query(RetrievalIntent(["rates"]))
@@ -128,7 +135,8 @@ async def test_C1_an_outage_of_the_model_leaves_the_words_and_is_told(shop, mode
     assert told == []
 
 
-async def test_C1_an_outage_while_sections_are_embedded_keeps_what_was_made(shop):
+@pytest.mark.covers("C1")
+async def test_an_outage_while_sections_are_embedded_keeps_what_was_made(shop):
     class Failing(Counting):
         def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
             made = super().embed_documents(texts)
@@ -148,7 +156,8 @@ async def test_C1_an_outage_while_sections_are_embedded_keeps_what_was_made(shop
     assert len(again.texts) == 3
 
 
-async def test_C1_a_question_waits_for_new_vectors_for_a_while_only(shop, model, monkeypatch):
+@pytest.mark.covers("C1")
+async def test_a_question_waits_for_new_vectors_for_a_while_only(shop, model, monkeypatch):
     vectors = SectionVectors(Embedder(model, "ngrams", batch_size=1), shop / "vectors.sqlite")
     knowledge = KnowledgeFiles([shop]).current()
     for made in (1, 2, 3, 4):
@@ -159,13 +168,15 @@ async def test_C1_a_question_waits_for_new_vectors_for_a_while_only(shop, model,
     assert rows.shape == (5, 64)
 
 
-async def test_C1_questions_at_once_embed_the_sections_once(shop, model):
+@pytest.mark.covers("C1")
+async def test_questions_at_once_embed_the_sections_once(shop, model):
     asked = source(shop, model)
     await asyncio.gather(*(asked.run(f"rates {number}") for number in range(8)))
     assert len(model.texts) == 5
 
 
-async def test_C1_two_loops_at_two_states_of_the_files_each_get_their_own_vectors(shop, model):
+@pytest.mark.covers("C1")
+async def test_two_loops_at_two_states_of_the_files_each_get_their_own_vectors(shop, model):
     files = KnowledgeFiles([shop])
     before = files.current()
     (shop / "faq.yaml").unlink()
@@ -190,7 +201,8 @@ async def test_C1_two_loops_at_two_states_of_the_files_each_get_their_own_vector
     assert (await vectors.rows(before, 64)).shape == rows.shape
 
 
-async def test_C1_a_model_is_not_asked_in_a_language_that_it_does_not_know(shop, model):
+@pytest.mark.covers("C1")
+async def test_a_model_is_not_asked_in_a_language_that_it_does_not_know(shop, model):
     with collect_degradations() as told:
         _, report = await source(shop, model, frozenset({"en"})).run("какие ставки")
     assert (model.questions, told) == ([], [])
@@ -200,7 +212,8 @@ async def test_C1_a_model_is_not_asked_in_a_language_that_it_does_not_know(shop,
     assert report.stages[2].ran
 
 
-async def test_C1_a_place_where_nothing_can_be_written_costs_the_cache_and_nothing_else(shop, model, caplog):
+@pytest.mark.covers("C1")
+async def test_a_place_where_nothing_can_be_written_costs_the_cache_and_nothing_else(shop, model, caplog):
     blocked = shop / "faq.yaml" / "vectors.sqlite"
     asked = CascadeSource(shop, embedder=Embedder(model, "ngrams"), vectors=blocked)
     for _ in range(2):
@@ -210,14 +223,16 @@ async def test_C1_a_place_where_nothing_can_be_written_costs_the_cache_and_nothi
     assert "will be computed again" in caplog.text
 
 
-async def test_C1_a_damaged_file_of_vectors_is_done_without(shop, model, caplog):
+@pytest.mark.covers("C1")
+async def test_a_damaged_file_of_vectors_is_done_without(shop, model, caplog):
     (shop / "vectors.sqlite").write_bytes(b"no database" * 100)
     _, report = await source(shop, model).run("rates")
     assert report.stages[2].ran
     assert "will be computed again" in caplog.text
 
 
-async def test_C1_sections_near_in_meaning_are_found_without_a_common_word(shop):
+@pytest.mark.covers("C1")
+async def test_sections_near_in_meaning_are_found_without_a_common_word(shop):
     class Meanings(Embeddings):
         """Knows that money and roubles have to do with each other."""
 
@@ -234,7 +249,8 @@ async def test_C1_sections_near_in_meaning_are_found_without_a_common_word(shop)
     assert shown.relevance == 1.0
 
 
-def test_C1_the_cache_gives_back_what_it_was_given(tmp_path):
+@pytest.mark.covers("C1")
+def test_the_cache_gives_back_what_it_was_given(tmp_path):
     import numpy as np
 
     cache = VectorCache(tmp_path / "new" / "vectors.sqlite", "m")

@@ -27,8 +27,9 @@ def ids(results) -> list[str]:
     return [result.source_id for result in results]
 
 
+@pytest.mark.covers("R1")
 @pytest.mark.parametrize("embed", [False, True])
-async def test_R1_the_source_keeps_the_contract(shop, embed):
+async def test_the_source_keeps_the_contract(shop, embed):
     embedder = Embedder(NgramEmbeddings(), "ngrams") if embed else None
     source = CascadeSource(shop, name="shop", embedder=embedder, vectors=shop / "vectors.sqlite")
     report = await check_source(source, query="the rate, and how support answers")
@@ -36,7 +37,8 @@ async def test_R1_the_source_keeps_the_contract(shop, embed):
     assert all(not check.detail for check in report.checks), "every check applies"
 
 
-async def test_R1_a_result_is_a_section(asked):
+@pytest.mark.covers("R1")
+async def test_a_result_is_a_section(asked):
     [result] = await asked.query(RetrievalIntent(["rates"]))
     assert result.content == "The monthly rate is 990 roubles per cash desk.\nPaid for a year, it is 790 roubles."
     assert (result.source_id, result.source_name, result.source_type) == ("pricing/monthly_rate", "shop", "cascade")
@@ -56,14 +58,16 @@ async def test_R1_a_result_is_a_section(asked):
     assert set(result.metadata) <= await asked.metadata_fields()
 
 
-async def test_R1_a_section_is_the_same_evidence_whichever_stage_found_it(asked):
+@pytest.mark.covers("R1")
+async def test_a_section_is_the_same_evidence_whichever_stage_found_it(asked):
     [by_keyword] = await asked.query(RetrievalIntent(["rate"]))
     [by_word] = await asked.query(RetrievalIntent(["rates"]))
     assert by_keyword.scores.keys() != by_word.scores.keys()
     assert by_keyword.metadata == by_word.metadata
 
 
-async def test_R2_the_schema_is_typed_and_a_filter_on_anything_else_is_refused(asked):
+@pytest.mark.covers("R2")
+async def test_the_schema_is_typed_and_a_filter_on_anything_else_is_refused(asked):
     schema = asked.get_schema()
     assert {name: spec["type"] for name, spec in schema.fields.items()} == {
         "category": "string",
@@ -75,6 +79,7 @@ async def test_R2_the_schema_is_typed_and_a_filter_on_anything_else_is_refused(a
             await asked.query(RetrievalIntent(["rate"], {"shop": filters}))
 
 
+@pytest.mark.covers("R2")
 @pytest.mark.parametrize(
     ("filters", "found"),
     [
@@ -87,15 +92,16 @@ async def test_R2_the_schema_is_typed_and_a_filter_on_anything_else_is_refused(a
         ({"category": "faq", "priority": 5}, []),
     ],
 )
-async def test_R2_filters_hold_in_every_stage(shop, filters, found):
+async def test_filters_hold_in_every_stage(shop, filters, found):
     embedder = Embedder(NgramEmbeddings(), "ngrams")
     source = CascadeSource(shop, name="shop", embedder=embedder, vectors=shop / "vectors.sqlite")
     results = await source.query(RetrievalIntent(["the rate, and how support answers"], {"shop": filters}))
     assert ids(results) == found
 
 
+@pytest.mark.covers("fault 60")
 @pytest.mark.parametrize("categories", [["pricing"], ["pricing", "faq"], ["nothing"], []])
-async def test_fault_60_categories_of_the_intent_never_widen_a_filter(asked, categories):
+async def test_categories_of_the_intent_never_widen_a_filter(asked, categories):
     intent = RetrievalIntent(["the rate, and how support answers"], {"shop": {"category": "faq"}}, "focused", None)
     intent.categories.extend(categories)
     assert set(ids(await asked.query(intent))) <= {"faq/support"}
@@ -103,6 +109,7 @@ async def test_fault_60_categories_of_the_intent_never_widen_a_filter(asked, cat
     assert all(found.startswith("faq/") for found in ids(await asked.query(browse, top_k=50)))
 
 
+@pytest.mark.covers("C1")
 @pytest.mark.parametrize(
     ("categories", "found", "told"),
     [
@@ -114,7 +121,7 @@ async def test_fault_60_categories_of_the_intent_never_widen_a_filter(asked, cat
         ([""], ["faq/support", "pricing/monthly_rate"], None),
     ],
 )
-async def test_C1_unknown_categories_are_told_and_never_leave_nothing(asked, categories, found, told):
+async def test_unknown_categories_are_told_and_never_leave_nothing(asked, categories, found, told):
     with collect_degradations() as notes:
         results = await asked.query(RetrievalIntent(["the rate, and how support answers"], categories=categories))
     assert ids(results) == found
@@ -122,7 +129,8 @@ async def test_C1_unknown_categories_are_told_and_never_leave_nothing(asked, cat
     assert told is None or told in notes[0]["reason"]
 
 
-async def test_C7_without_a_question_the_sections_of_the_categories_come_by_priority(asked):
+@pytest.mark.covers("C7")
+async def test_without_a_question_the_sections_of_the_categories_come_by_priority(asked):
     found = await asked.query(RetrievalIntent([], categories=["faq"]), top_k=3)
     assert ids(found) == ["faq/support", "faq/trial", "faq/ставка"]
     assert {result.relevance for result in found} == {1.0}
@@ -131,18 +139,21 @@ async def test_C7_without_a_question_the_sections_of_the_categories_come_by_prio
     assert len(both) == 5, "and no sensitive one"
 
 
-async def test_C7_without_a_question_unknown_categories_and_none_give_nothing(asked):
+@pytest.mark.covers("C7")
+async def test_without_a_question_unknown_categories_and_none_give_nothing(asked):
     assert await asked.query(RetrievalIntent([])) == []
     with collect_degradations() as notes:
         assert await asked.query(RetrievalIntent([], categories=["nonsense"])) == []
     assert "nonsense" in notes[0]["reason"]
 
 
-async def test_C3_categories_are_told_with_what_they_are_about(asked):
+@pytest.mark.covers("C3")
+async def test_categories_are_told_with_what_they_are_about(asked):
     assert await asked.categories() == {"faq": "", "pricing": "What the plans cost."}
 
 
-async def test_R10_top_k_and_threshold_cut_and_several_queries_take_turns(asked):
+@pytest.mark.covers("R10")
+async def test_top_k_and_threshold_cut_and_several_queries_take_turns(asked):
     question = "the rate, and how support answers"
     one = await asked.query(RetrievalIntent([question]), top_k=1)
     assert ids(one) == ["faq/support"]
@@ -153,13 +164,15 @@ async def test_R10_top_k_and_threshold_cut_and_several_queries_take_turns(asked)
     assert ids(two) == ["faq/support", "pricing/monthly_rate"]
 
 
-async def test_C1_a_changed_file_is_found_by_the_next_question(asked, shop):
+@pytest.mark.covers("C1")
+async def test_a_changed_file_is_found_by_the_next_question(asked, shop):
     assert await asked.query(RetrievalIntent(["zeppelin"])) == []
     (shop / "new.yaml").write_text("sections: {a: {facts: A zeppelin flies}}")
     assert ids(await asked.query(RetrievalIntent(["zeppelin"]))) == ["new/a"]
 
 
-async def test_C1_a_file_broken_by_an_edit_is_told_and_the_last_good_version_answers(asked, shop):
+@pytest.mark.covers("C1")
+async def test_a_file_broken_by_an_edit_is_told_and_the_last_good_version_answers(asked, shop):
     await asked.query(RetrievalIntent(["rates"]))
     (shop / "faq.yaml").write_text("sections: [")
     os.utime(shop / "faq.yaml", ns=(1, 1))
@@ -169,7 +182,8 @@ async def test_C1_a_file_broken_by_an_edit_is_told_and_the_last_good_version_ans
     assert notes[0]["reason"] == "faq.yaml, line 2, is wrong"
 
 
-async def test_C1_files_that_are_missing_or_were_never_right_are_typed_errors(tmp_path, write):
+@pytest.mark.covers("C1")
+async def test_files_that_are_missing_or_were_never_right_are_typed_errors(tmp_path, write):
     with pytest.raises(SourceUnavailable):
         await CascadeSource(tmp_path / "nowhere").query(RetrievalIntent(["rates"]))
     broken = CascadeSource(write(a="sections: 1"))
@@ -181,14 +195,16 @@ async def test_C1_files_that_are_missing_or_were_never_right_are_typed_errors(tm
     assert isinstance(caught.value.__cause__, KnowledgeFileInvalid)
 
 
-async def test_fault_60_categories_outside_the_filters_are_not_listed(asked):
+@pytest.mark.covers("fault 60")
+async def test_categories_outside_the_filters_are_not_listed(asked):
     assert await asked.categories({"category": "faq"}) == {"faq": ""}
     assert await asked.categories({"priority": {"gte": 5}}) == {"pricing": "What the plans cost."}
     with pytest.raises(FilterInvalid):
         await asked.categories({"tenant": "a"})
 
 
-async def test_fault_77_reading_and_searching_do_not_hold_up_the_event_loop(shop):
+@pytest.mark.covers("fault 77")
+async def test_reading_and_searching_do_not_hold_up_the_event_loop(shop):
     class Slow(SnowballLemmatizer):
         """Blocks like a disk does: without giving the loop a turn."""
 

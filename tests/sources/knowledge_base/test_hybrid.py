@@ -76,7 +76,8 @@ FLEET = [
 ]
 
 
-async def test_r1_the_source_with_vectors_keeps_the_contract(tmp_path):
+@pytest.mark.covers("R1")
+async def test_the_source_with_vectors_keeps_the_contract(tmp_path):
     documents = [
         Document(f"d{n}", f"apple pie number {n}", metadata={"year": 2020 + n, "tags": ["x"]}) for n in range(9)
     ]
@@ -87,7 +88,8 @@ async def test_r1_the_source_with_vectors_keeps_the_contract(tmp_path):
     assert len(report.checks) > 5
 
 
-async def test_r5_a_chunk_without_a_common_word_is_found_by_its_vector(tmp_path):
+@pytest.mark.covers("R5")
+async def test_a_chunk_without_a_common_word_is_found_by_its_vector(tmp_path):
     async with base(tmp_path, *FLEET, embedder=Embedder(Meanings(), "m")) as source:
         found = await ask(source, "car", score_threshold=0.3)
         assert ids(found) == ["a#0"]
@@ -99,7 +101,8 @@ async def test_r5_a_chunk_without_a_common_word_is_found_by_its_vector(tmp_path)
         assert await ask(source, "car") == []
 
 
-async def test_r5_what_words_and_vectors_both_find_comes_first_and_nothing_is_found_twice(tmp_path):
+@pytest.mark.covers("R5")
+async def test_what_words_and_vectors_both_find_comes_first_and_nothing_is_found_twice(tmp_path):
     documents = [Document("words", "The car apple."), Document("both", "A car."), Document("near", "An automobile.")]
     async with base(tmp_path, *documents, embedder=Embedder(Meanings(), "m")) as source:
         found = ids(await ask(source, "car"))
@@ -107,7 +110,8 @@ async def test_r5_what_words_and_vectors_both_find_comes_first_and_nothing_is_fo
     assert sorted(found) == ["both#0", "near#0", "words#0"]
 
 
-async def test_k10_a_chunk_is_found_once_by_its_best_matching_text(tmp_path):
+@pytest.mark.covers("K10")
+async def test_a_chunk_is_found_once_by_its_best_matching_text(tmp_path):
     questions = {"a": ["who heals?", "where is the physician"], "b": ["a doctor", "a car", "apple", "the doctor"]}
     documents = [Document(name, f"text {name}") for name in questions]
 
@@ -130,7 +134,8 @@ async def test_k10_a_chunk_is_found_once_by_its_best_matching_text(tmp_path):
     await source.close()
 
 
-async def test_k10_by_words_too_the_best_matching_text_counts_and_the_others_take_nothing_away(tmp_path):
+@pytest.mark.covers("K10")
+async def test_by_words_too_the_best_matching_text_counts_and_the_others_take_nothing_away(tmp_path):
     found_by = {"one": ["house doctor"], "many": ["house plant", "house doctor", "doctor"], "half": ["the doctor"]}
     documents = [Document(name, f"text {name}") for name in found_by]
     async with base(tmp_path, *documents, embedder=None, texts=lambda chunk: found_by[chunk.document.name]) as source:
@@ -140,7 +145,8 @@ async def test_k10_by_words_too_the_best_matching_text_counts_and_the_others_tak
     assert found["half#0"].relevance < 0.6
 
 
-async def test_r5_many_matching_texts_of_one_chunk_do_not_hide_the_other_chunks(tmp_path):
+@pytest.mark.covers("R5")
+async def test_many_matching_texts_of_one_chunk_do_not_hide_the_other_chunks(tmp_path):
     documents = [Document(f"d{n:02}", f"body {n}") for n in range(40)]
 
     def texts(chunk):
@@ -150,7 +156,8 @@ async def test_r5_many_matching_texts_of_one_chunk_do_not_hide_the_other_chunks(
         assert len(await ask(source, "apple", top_k=40)) == 40
 
 
-async def test_k11_filters_hold_for_vectors_too(tmp_path):
+@pytest.mark.covers("K11")
+async def test_filters_hold_for_vectors_too(tmp_path):
     documents = [
         Document(f"d{n}", "The automobile stands outside.", metadata={"category": "auth" if n % 3 else "fleet"})
         for n in range(9)
@@ -162,7 +169,8 @@ async def test_k11_filters_hold_for_vectors_too(tmp_path):
         assert await ask(source, "car", document="nowhere") == []
 
 
-async def test_l14_a_question_in_a_language_that_the_model_does_not_know_is_searched_by_words_alone(tmp_path):
+@pytest.mark.covers("L14")
+async def test_a_question_in_a_language_that_the_model_does_not_know_is_searched_by_words_alone(tmp_path):
     model = Meanings()
     embedder = Embedder(model, "m", frozenset({"en"}))
     async with base(tmp_path, Document("a", "море и яблоко"), Document("b", "sea"), embedder=embedder) as source:
@@ -174,8 +182,9 @@ async def test_l14_a_question_in_a_language_that_the_model_does_not_know_is_sear
         assert model.asked == ["apples"]
 
 
+@pytest.mark.covers("R5")
 @pytest.mark.parametrize("question", ["", "  ", "?!", "🙂"])
-async def test_r5_a_question_without_words_costs_no_embedding_and_finds_nothing(tmp_path, question):
+async def test_a_question_without_words_costs_no_embedding_and_finds_nothing(tmp_path, question):
     model = Meanings()
     async with base(tmp_path, *FLEET, embedder=Embedder(model, "m")) as source:
         model.asked.clear()
@@ -183,7 +192,8 @@ async def test_r5_a_question_without_words_costs_no_embedding_and_finds_nothing(
         assert model.asked == []
 
 
-async def test_r7_an_embedding_model_that_fails_leaves_the_words_and_is_told(tmp_path, caplog):
+@pytest.mark.covers("R7")
+async def test_an_embedding_model_that_fails_leaves_the_words_and_is_told(tmp_path, caplog):
     broken = Embedder(Broken(), "m")
     async with base(tmp_path, *FLEET, embedder=Embedder(Meanings(), "m"), asked=broken) as source:
         with collect_degradations() as told:
@@ -193,7 +203,8 @@ async def test_r7_an_embedding_model_that_fails_leaves_the_words_and_is_told(tmp
     assert "without its vectors: the embedding service is down" in caplog.text
 
 
-async def test_r5_a_base_without_vectors_is_searched_by_words_and_says_what_to_do(tmp_path):
+@pytest.mark.covers("R5")
+async def test_a_base_without_vectors_is_searched_by_words_and_says_what_to_do(tmp_path):
     model = Meanings()
     async with base(tmp_path, *FLEET, embedder=None, asked=Embedder(model, "m")) as source:
         with collect_degradations() as told:
@@ -202,7 +213,8 @@ async def test_r5_a_base_without_vectors_is_searched_by_words_and_says_what_to_d
     assert model.asked == []
 
 
-async def test_r5_documents_without_vectors_are_found_by_words_beside_those_that_have_some(tmp_path):
+@pytest.mark.covers("R5")
+async def test_documents_without_vectors_are_found_by_words_beside_those_that_have_some(tmp_path):
     embedder = Embedder(Meanings(), "m")
     await fill(tmp_path / "kb.sqlite", [Document("old", "apple tart")])
     await fill(tmp_path / "kb.sqlite", FLEET, embedder=embedder)
@@ -214,17 +226,19 @@ async def test_r5_documents_without_vectors_are_found_by_words_beside_those_that
     await source.close()
 
 
+@pytest.mark.covers("fault 40")
 @pytest.mark.parametrize(
     ("other", "named"),
     [(Embedder(NgramEmbeddings(8), "other"), "'other'"), (Embedder(NgramEmbeddings(8), "m"), r"'m' \(8 numbers\)")],
 )
-async def test_fault_40_a_question_in_another_model_or_size_is_refused_and_both_are_named(tmp_path, other, named):
+async def test_a_question_in_another_model_or_size_is_refused_and_both_are_named(tmp_path, other, named):
     async with base(tmp_path, *FLEET, embedder=Embedder(Meanings(), "m"), asked=other) as source:
         with pytest.raises(EmbeddingModelChanged, match=rf"'m' \(5 numbers\).*{named}.*ingest --rebuild"):
             await ask(source, "apple")
 
 
-async def test_r5_a_source_sees_what_was_written_after_its_vectors_were_read(tmp_path):
+@pytest.mark.covers("R5")
+async def test_a_source_sees_what_was_written_after_its_vectors_were_read(tmp_path):
     embedder = Embedder(Meanings(), "m")
     async with base(tmp_path, *FLEET, embedder=embedder) as source:
         assert ids(await ask(source, "doctor", score_threshold=0.5)) == []
@@ -232,14 +246,16 @@ async def test_r5_a_source_sees_what_was_written_after_its_vectors_were_read(tmp
         assert ids(await ask(source, "doctor", score_threshold=0.5)) == ["d#0"]
 
 
-async def test_fault_76_searches_with_vectors_at_once_do_not_mix(tmp_path):
+@pytest.mark.covers("fault 76")
+async def test_searches_with_vectors_at_once_do_not_mix(tmp_path):
     documents = [Document(f"d{n}", f"word{n}x{n * 7} common", metadata={"n": n}) for n in range(40)]
     async with base(tmp_path, *documents, embedder=NGRAM, fields={"n": {"type": "integer"}}) as source:
         found = await asyncio.gather(*(ask(source, f"word{n}x{n * 7}", top_k=1, n=n) for n in range(40)))
     assert [ids(results) for results in found] == [[f"d{n}#0"] for n in range(40)]
 
 
-async def test_r5_the_order_of_the_best_does_not_depend_on_how_many_are_asked_for(tmp_path):
+@pytest.mark.covers("R5")
+async def test_the_order_of_the_best_does_not_depend_on_how_many_are_asked_for(tmp_path):
     documents = [
         Document(f"d{n}", f"{'apple ' * (n % 5)} car{n} {'sea' if n % 2 else 'doctor'} pie") for n in range(60)
     ]
@@ -250,7 +266,8 @@ async def test_r5_the_order_of_the_best_does_not_depend_on_how_many_are_asked_fo
             assert ids(await ask(source, "apple pie by the sea", top_k=top_k)) == all_of_them[:top_k]
 
 
-def test_r11_vector_weight_is_an_option_and_a_bad_one_is_refused():
+@pytest.mark.covers("R11")
+def test_vector_weight_is_an_option_and_a_bad_one_is_refused():
     def entry(weight):
         return SourceOptions("docs", {"vector_weight": weight}, Path("/base"), "sources[0]", embedder=NGRAM)
 

@@ -55,7 +55,7 @@ async def found(source: KnowledgeBaseSource, question: str) -> list[str]:
     return [result.source_id for result in await source.query(RetrievalIntent([question]))]
 
 
-async def test_decision_10_opening_an_older_file_for_writing_migrates_it_and_nothing_is_lost(old):
+async def test_opening_an_older_file_for_writing_migrates_it_and_nothing_is_lost(old):
     store = EmbeddedStore(old)
     await store.open(BaseIdentity())
     assert [(row.name, row.hash, row.chunks, row.from_file) for row in await store.documents()] == [
@@ -76,7 +76,7 @@ async def test_decision_10_opening_an_older_file_for_writing_migrates_it_and_not
     await store.close()
 
 
-async def test_decision_10_a_reader_migrates_an_older_file_too(old):
+async def test_a_reader_migrates_an_older_file_too(old):
     source = KnowledgeBaseSource(old)
     assert await found(source, "blue figs") == ["b.md#0"]
     await source.close()
@@ -87,7 +87,7 @@ async def test_decision_10_a_reader_migrates_an_older_file_too(old):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-async def test_decision_10_an_older_file_that_cannot_be_written_is_refused_with_a_way_out(old):
+async def test_an_older_file_that_cannot_be_written_is_refused_with_a_way_out(old):
     connection = sqlite3.connect(old)
     connection.execute("PRAGMA journal_mode = DELETE")
     connection.close()
@@ -102,7 +102,7 @@ async def test_decision_10_an_older_file_that_cannot_be_written_is_refused_with_
         old.parent.chmod(0o700)
 
 
-async def test_decision_10_a_migration_that_fails_leaves_the_old_file_as_it_was(old, monkeypatch):
+async def test_a_migration_that_fails_leaves_the_old_file_as_it_was(old, monkeypatch):
     monkeypatch.setattr(
         "groundgraph.sources.knowledge_base.migrate._AFTER", ["INSERT INTO documents (nothing) VALUES (1)"]
     )
@@ -118,7 +118,7 @@ async def test_decision_10_a_migration_that_fails_leaves_the_old_file_as_it_was(
     connection.close()
 
 
-async def test_decision_10_a_file_that_a_newer_groundgraph_migrates_meanwhile_is_refused_by_an_open_reader(tmp_path):
+async def test_a_file_that_a_newer_groundgraph_migrates_meanwhile_is_refused_by_an_open_reader(tmp_path):
     await fill(tmp_path / "kb.sqlite", [Document("a", "apple")])
     source = KnowledgeBaseSource(tmp_path / "kb.sqlite")
     assert await found(source, "apple") == ["a#0"]
@@ -130,7 +130,7 @@ async def test_decision_10_a_file_that_a_newer_groundgraph_migrates_meanwhile_is
     await source.close()
 
 
-async def test_decision_10_row_numbers_are_never_used_again(tmp_path):
+async def test_row_numbers_are_never_used_again(tmp_path):
     path = tmp_path / "kb.sqlite"
     store = EmbeddedStore(path)
     await store.open(BaseIdentity())

@@ -98,38 +98,44 @@ async def measured(
     return Measured(ndcg, sum(relevance >= DEFAULT_THRESHOLD for relevance in relevant) / len(relevant))
 
 
-async def test_r5_clapnq_passages_reach_their_figure_and_the_default_threshold_keeps_them(tmp_path, data):
+@pytest.mark.covers("R5")
+async def test_clapnq_passages_reach_their_figure_and_the_default_threshold_keeps_them(tmp_path, data):
     found = await measured(tmp_path / "kb.sqlite", data / "clapnq")
     print(found)
     assert found.ndcg >= 0.950
     assert found.kept >= 0.97
 
 
-async def test_r5_xquad_en_sentences_reach_their_figure(tmp_path, data):
+@pytest.mark.covers("R5")
+async def test_xquad_en_sentences_reach_their_figure(tmp_path, data):
     found = await measured(tmp_path / "kb.sqlite", data / "xquad_en", "corpus_sentences", "qrels_sentences")
     print(found)
     assert found.ndcg >= 0.840
 
 
-async def test_r5_the_default_threshold_keeps_the_xquad_en_paragraphs(tmp_path, data):
+@pytest.mark.covers("R5")
+async def test_the_default_threshold_keeps_the_xquad_en_paragraphs(tmp_path, data):
     found = await measured(tmp_path / "kb.sqlite", data / "xquad_en")
     print(found)
     assert found.kept >= 0.97
 
 
-async def test_r5_the_default_threshold_keeps_the_mtrag_passages_for_human_rewrites(tmp_path, data):
+@pytest.mark.covers("R5")
+async def test_the_default_threshold_keeps_the_mtrag_passages_for_human_rewrites(tmp_path, data):
     found = await measured(tmp_path / "kb.sqlite", data / "mtrag_pool", queries="queries_rewrite")
     print(found)
     assert found.kept >= 0.97
 
 
-async def test_r5_xquad_ru_sentences_reach_their_figure(tmp_path, data):
+@pytest.mark.covers("R5")
+async def test_xquad_ru_sentences_reach_their_figure(tmp_path, data):
     found = await measured(tmp_path / "kb.sqlite", data / "xquad_ru", "corpus_sentences", "qrels_sentences")
     print(found)
     assert found.ndcg >= 0.812
 
 
-async def test_r5_xquad_ru_paragraphs_reach_their_figure(tmp_path, data):
+@pytest.mark.covers("R5")
+async def test_xquad_ru_paragraphs_reach_their_figure(tmp_path, data):
     found = await measured(tmp_path / "kb.sqlite", data / "xquad_ru")
     print(found)
     assert found.ndcg >= 0.953
@@ -144,7 +150,7 @@ async def test_r5_xquad_ru_paragraphs_reach_their_figure(tmp_path, data):
         pytest.param("mtrag_pool", ("corpus", "qrels", "queries_lastturn"), 0.6, marks=pytest.mark.slow),
     ],
 )
-async def test_done_6_words_and_vectors_together_reach_their_figure_and_fall_behind_neither(
+async def test_words_and_vectors_together_reach_their_figure_and_fall_behind_neither(
     tmp_path, data, name, files, figure
 ):
     both, words, near = [

@@ -48,7 +48,8 @@ def last_first(query, candidates):
     return [int(result.metadata["document"][1:]) / 12 for result in candidates]
 
 
-async def test_k6_the_transformer_changes_what_is_searched_and_the_reranker_sees_the_question_itself(tmp_path):
+@pytest.mark.covers("K6")
+async def test_the_transformer_changes_what_is_searched_and_the_reranker_sees_the_question_itself(tmp_path):
     seen = []
 
     async def reranker(query, candidates):
@@ -61,7 +62,8 @@ async def test_k6_the_transformer_changes_what_is_searched_and_the_reranker_sees
     assert seen == ["orange"]
 
 
-async def test_k6_the_reranker_gives_order_and_relevance_and_sees_no_more_than_its_candidates(tmp_path):
+@pytest.mark.covers("K6")
+async def test_the_reranker_gives_order_and_relevance_and_sees_no_more_than_its_candidates(tmp_path):
     sizes = []
 
     def reranker(query, candidates):
@@ -78,7 +80,8 @@ async def test_k6_the_reranker_gives_order_and_relevance_and_sees_no_more_than_i
     assert [result.relevance for result in found] == [result.scores["rerank"] for result in found] == numbers
 
 
-async def test_k6_the_filter_runs_before_the_cut_and_keep_bounds_it(tmp_path):
+@pytest.mark.covers("K6")
+async def test_the_filter_runs_before_the_cut_and_keep_bounds_it(tmp_path):
     def even(query, matches):
         return [int(match.result.metadata["document"][1:]) % 2 == 0 for match in matches]
 
@@ -89,13 +92,15 @@ async def test_k6_the_filter_runs_before_the_cut_and_keep_bounds_it(tmp_path):
         assert len(await ask(source, "apple", top_k=6)) == 2
 
 
-async def test_r10_with_a_reranker_the_threshold_is_about_what_that_says(tmp_path):
+@pytest.mark.covers("R10")
+async def test_with_a_reranker_the_threshold_is_about_what_that_says(tmp_path):
     async with base(tmp_path, QueryChains(reranker=last_first, candidates_count=12)) as source:
         found = await ask(source, "apple zebra giraffe okapi", top_k=12, score_threshold=0.7)
         assert ids(found) == ["d11#0", "d10#0", "d9#0"]
         assert await ask(source, "apple", top_k=12, score_threshold=0.95) == []
 
 
+@pytest.mark.covers("fault 39")
 @pytest.mark.parametrize(
     ("chains", "part", "reason"),
     [
@@ -108,7 +113,7 @@ async def test_r10_with_a_reranker_the_threshold_is_about_what_that_says(tmp_pat
         (QueryChains(filter=lambda query, matches: []), "filter", "0 verdicts for"),
     ],
 )
-async def test_fault_39_a_chain_that_fails_leaves_the_plain_result_and_is_told(tmp_path, chains, part, reason):
+async def test_a_chain_that_fails_leaves_the_plain_result_and_is_told(tmp_path, chains, part, reason):
     async with base(tmp_path, chains) as source:
         with collect_degradations() as told:
             found = await ask(source, "apple pear")
@@ -117,7 +122,8 @@ async def test_fault_39_a_chain_that_fails_leaves_the_plain_result_and_is_told(t
     assert reason in told[0]["reason"]
 
 
-async def test_fault_39_nothing_found_costs_no_reranking(tmp_path):
+@pytest.mark.covers("fault 39")
+async def test_nothing_found_costs_no_reranking(tmp_path):
     def never(query, candidates):
         raise AssertionError("called for nothing")
 
@@ -127,18 +133,21 @@ async def test_fault_39_nothing_found_costs_no_reranking(tmp_path):
     assert told == []
 
 
-async def test_k6_an_empty_transformed_query_leaves_the_query_as_it_was(tmp_path):
+@pytest.mark.covers("K6")
+async def test_an_empty_transformed_query_leaves_the_query_as_it_was(tmp_path):
     async with base(tmp_path, QueryChains(transformer=lambda query: "  ")) as source:
         assert ids(await ask(source, "number7")) == ["d7#0"]
 
 
-async def test_k3_a_langchain_runnable_can_be_a_query_transformer(tmp_path):
+@pytest.mark.covers("K3")
+async def test_a_langchain_runnable_can_be_a_query_transformer(tmp_path):
     chains = QueryChains(transformer=lambda query: RunnableLambda(lambda text: f"{text} number5").ainvoke(query))
     async with base(tmp_path, chains) as source:
         assert ids(await ask(source, "nothing", top_k=1)) == ["d5#0"]
 
 
-async def test_k7_matches_drops_nothing_and_marks_what_the_filter_would_drop(tmp_path):
+@pytest.mark.covers("K7")
+async def test_matches_drops_nothing_and_marks_what_the_filter_would_drop(tmp_path):
     def best(query, matches):
         return [match.rerank_score >= 0.5 for match in matches]
 
@@ -156,7 +165,8 @@ async def test_k7_matches_drops_nothing_and_marks_what_the_filter_would_drop(tmp
         assert ids([match.result for match in only]) == ["d4#0"]
 
 
-async def test_k6_the_match_score_is_the_cosine_where_there_are_vectors(tmp_path):
+@pytest.mark.covers("K6")
+async def test_the_match_score_is_the_cosine_where_there_are_vectors(tmp_path):
     embedder = Embedder(NgramEmbeddings(), "ngram")
     async with base(tmp_path, embedder=embedder) as source:
         [match] = await source.matches("apple number3", top_k=1)
@@ -164,7 +174,8 @@ async def test_k6_the_match_score_is_the_cosine_where_there_are_vectors(tmp_path
     assert match.match_score == pytest.approx(float(question @ text), abs=1e-3)
 
 
-async def test_r5_several_questions_are_each_judged_by_themselves(tmp_path):
+@pytest.mark.covers("R5")
+async def test_several_questions_are_each_judged_by_themselves(tmp_path):
     def asked(query, candidates):
         return [1.0 if query in result.content else 0.1 for result in candidates]
 
@@ -178,7 +189,7 @@ WORDS = st.lists(st.sampled_from(["apple", "pear", "fig", "the", "plum", "kiwi"]
 
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(WORDS, min_size=1, max_size=8), question=WORDS, top_k=st.integers(1, 9), vectors=st.booleans())
-async def test_done_4_all_identity_chains_return_exactly_what_the_raw_store_returns(
+async def test_all_identity_chains_return_exactly_what_the_raw_store_returns(
     tmp_path_factory, texts, question, top_k, vectors
 ):
     embedder = Embedder(NgramEmbeddings(32), "ngram") if vectors else None

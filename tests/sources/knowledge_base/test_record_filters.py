@@ -54,6 +54,7 @@ async def found(source, **filters) -> list[str]:
     return sorted(result.source_id for result in results)
 
 
+@pytest.mark.covers("K11")
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
@@ -75,11 +76,12 @@ async def found(source, **filters) -> list[str]:
         ({"page": 1}, []),
     ],
 )
-async def test_k11_filters_reach_documents_and_single_records(source, filters, expected):
+async def test_filters_reach_documents_and_single_records(source, filters, expected):
     assert await found(source, **filters) == expected
 
 
-async def test_k11_a_record_overrides_its_document_and_its_fields_are_in_the_result(source):
+@pytest.mark.covers("K11")
+async def test_a_record_overrides_its_document_and_its_fields_are_in_the_result(source):
     results = await source.query(RetrievalIntent(["apple"]), top_k=50)
     by_id = {result.source_id: result.metadata for result in results}
     assert by_id["orders.csv#1"]["category"] == "urgent"
@@ -90,7 +92,8 @@ async def test_k11_a_record_overrides_its_document_and_its_fields_are_in_the_res
     assert await source.metadata_fields() == {name for metadata in by_id.values() for name in metadata}
 
 
-async def test_k5_pages_count_from_their_own_beginning_and_what_a_model_wrote_says_so(tmp_path):
+@pytest.mark.covers("K5")
+async def test_pages_count_from_their_own_beginning_and_what_a_model_wrote_says_so(tmp_path):
     report = Document(
         "r.pdf", "Page one. Page two has apples.", parts=(Part(0, 10, {"page": 1}), Part(10, 30, {"page": 2}))
     )
@@ -116,7 +119,8 @@ async def test_k5_pages_count_from_their_own_beginning_and_what_a_model_wrote_sa
     await source.close()
 
 
-async def test_fault_60_records_of_one_tenant_are_never_found_for_another(tmp_path):
+@pytest.mark.covers("fault 60")
+async def test_records_of_one_tenant_are_never_found_for_another(tmp_path):
     tenants = [table(f"t{n}", *({"category": f"tenant{(n + m) % 3}"} for m in range(5))) for n in range(6)]
     await fill(tmp_path / "kb.sqlite", tenants, chunker=of_parts)
     source = KnowledgeBaseSource(tmp_path / "kb.sqlite", fields=FIELDS)

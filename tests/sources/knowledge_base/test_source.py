@@ -64,7 +64,8 @@ async def ask(source, *questions, top_k=5, score_threshold=0.0, **filters):
     return await source.query(intent, top_k=top_k, score_threshold=score_threshold)
 
 
-async def test_r5_a_result_names_its_document_section_and_exact_place(tmp_path):
+@pytest.mark.covers("R5")
+async def test_a_result_names_its_document_section_and_exact_place(tmp_path):
     async with base(tmp_path, guide(category="auth"), name="kb") as source:
         [result] = await ask(source, "refresh tokens", top_k=1)
     assert (result.source_name, result.source_type, result.source_id) == (
@@ -81,7 +82,8 @@ async def test_r5_a_result_names_its_document_section_and_exact_place(tmp_path):
     assert result.score > 0
 
 
-async def test_r1_the_source_keeps_the_contract(tmp_path):
+@pytest.mark.covers("R1")
+async def test_the_source_keeps_the_contract(tmp_path):
     documents = [
         Document(f"d{n}", f"apple pie number {n}", metadata={"year": 2020 + n, "tags": ["x"]}) for n in range(9)
     ]
@@ -92,7 +94,8 @@ async def test_r1_the_source_keeps_the_contract(tmp_path):
     assert len(report.checks) > 5
 
 
-async def test_r5_relevance_is_the_share_of_the_question_found_in_text_headings_or_title(tmp_path):
+@pytest.mark.covers("R5")
+async def test_relevance_is_the_share_of_the_question_found_in_text_headings_or_title(tmp_path):
     async with base(tmp_path, guide()) as source:
         by_question = {
             question: (await ask(source, question))[0].relevance
@@ -108,7 +111,8 @@ async def test_r5_relevance_is_the_share_of_the_question_found_in_text_headings_
     assert 0.1 < by_question["errors zebra giraffe okapi"] < by_question["errors zebra"] < 0.5
 
 
-async def test_r10_top_k_and_score_threshold_are_honoured(tmp_path):
+@pytest.mark.covers("R10")
+async def test_top_k_and_score_threshold_are_honoured(tmp_path):
     documents = [Document(f"d{n}", "apple " + "pear " * (n % 2)) for n in range(20)]
     async with base(tmp_path, *documents) as source:
         assert len(await ask(source, "apple pear", top_k=7)) == 7
@@ -118,20 +122,23 @@ async def test_r10_top_k_and_score_threshold_are_honoured(tmp_path):
         assert len(await ask(source, "apple pear", top_k=20, score_threshold=0.0)) == 20
 
 
+@pytest.mark.covers("R5")
 @pytest.mark.parametrize("question", ["", "   ", "?!", "\x00", "\ud800", "🙂"])
-async def test_r5_a_question_without_words_finds_nothing(tmp_path, question):
+async def test_a_question_without_words_finds_nothing(tmp_path, question):
     async with base(tmp_path, guide()) as source:
         assert await ask(source, question) == []
 
 
+@pytest.mark.covers("R5")
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(question=st.text(alphabet=st.one_of(st.characters(), st.sampled_from('"*()^:-+{}AND OR NOT NEAR'))))
-async def test_r5_any_unicode_string_is_a_legal_question(tmp_path_factory, question):
+async def test_any_unicode_string_is_a_legal_question(tmp_path_factory, question):
     async with base(tmp_path_factory.mktemp("kb"), guide()) as source:
         assert isinstance(await ask(source, question, f"token {question}"), list)
 
 
-async def test_r5_words_of_any_script_are_found(tmp_path):
+@pytest.mark.covers("R5")
+async def test_words_of_any_script_are_found(tmp_path):
     texts = [
         "Зелёный чай остывает",
         "東京都の天気",
@@ -147,34 +154,39 @@ async def test_r5_words_of_any_script_are_found(tmp_path):
             assert [result.source_id for result in await ask(source, question)] == [f"d{number}#0"], question
 
 
-async def test_r5_several_questions_take_turns_and_what_two_find_comes_once(tmp_path):
+@pytest.mark.covers("R5")
+async def test_several_questions_take_turns_and_what_two_find_comes_once(tmp_path):
     documents = [Document("a", "apple apple"), Document("b", "apple pie"), Document("c", "banana pie")]
     async with base(tmp_path, *documents) as source:
         found = await ask(source, "apple", "banana", "pie")
         assert [result.source_id for result in found] == ["a#0", "c#0", "b#0"]
 
 
-async def test_r5_what_several_questions_find_keeps_its_best_relevance(tmp_path):
+@pytest.mark.covers("R5")
+async def test_what_several_questions_find_keeps_its_best_relevance(tmp_path):
     async with base(tmp_path, Document("a", "apple pie"), Document("b", "banana")) as source:
         for questions in (("apple zebra", "apple pie"), ("apple pie", "apple zebra")):
             [result] = await ask(source, *questions)
             assert result.relevance == pytest.approx(1.0)
 
 
-async def test_r5_a_word_of_the_title_counts_more_than_one_of_the_text(tmp_path):
+@pytest.mark.covers("R5")
+async def test_a_word_of_the_title_counts_more_than_one_of_the_text(tmp_path):
     titled = Document("a", "some words here", metadata={"title": "Refresh"})
     async with base(tmp_path, Document("b", "some refresh words here"), titled) as source:
         assert [result.source_id for result in await ask(source, "refresh")] == ["a#0", "b#0"]
 
 
-async def test_r5_words_that_stand_together_come_first(tmp_path):
+@pytest.mark.covers("R5")
+async def test_words_that_stand_together_come_first(tmp_path):
     apart = "token one two three four five six seven eight nine ten refresh"
     together = "one two three four five refresh token six seven eight nine ten"
     async with base(tmp_path, Document("a", apart), Document("b", together)) as source:
         assert [result.source_id for result in await ask(source, "refresh token")] == ["b#0", "a#0"]
 
 
-async def test_r2_a_filter_that_keeps_one_percent_still_fills_top_k(tmp_path):
+@pytest.mark.covers("R2")
+async def test_a_filter_that_keeps_one_percent_still_fills_top_k(tmp_path):
     documents = [
         Document(f"d{n}", "apple " * 5 if n % 100 else "apple and many other words", metadata={"year": n % 100})
         for n in range(1000)
@@ -187,7 +199,8 @@ async def test_r2_a_filter_that_keeps_one_percent_still_fills_top_k(tmp_path):
         assert await ask(source, "apple", year=1234) == []
 
 
-async def test_r2_filters_on_document_and_front_matter_fields_use_all_operators(tmp_path):
+@pytest.mark.covers("R2")
+async def test_filters_on_document_and_front_matter_fields_use_all_operators(tmp_path):
     documents = [
         Document("docs/a.md", "apple", metadata={"tags": ["x", "y"], "date": "2026-03-01"}),
         Document("docs/b.md", "apple", metadata={"tags": ["z"], "date": "2026-04-01"}),
@@ -208,14 +221,16 @@ async def test_r2_filters_on_document_and_front_matter_fields_use_all_operators(
             assert sorted(result.metadata["document"] for result in found) == expected, filters
 
 
-async def test_fault_58_sql_in_a_filter_value_or_a_question_has_no_effect(tmp_path):
+@pytest.mark.covers("fault 58")
+async def test_sql_in_a_filter_value_or_a_question_has_no_effect(tmp_path):
     async with base(tmp_path, guide()) as source:
         assert await ask(source, "token", document="'; DROP TABLE chunks; --") == []
         assert await ask(source, '"token"); DROP TABLE chunks; --') != []
         assert await ask(source, "token") != []
 
 
-async def test_r2_an_undeclared_filter_is_refused(tmp_path):
+@pytest.mark.covers("R2")
+async def test_an_undeclared_filter_is_refused(tmp_path):
     async with base(tmp_path, guide(), fields={"category": {}}) as source:
         assert set(source.get_schema().fields) == {"document", "category"}
         with pytest.raises(FilterInvalid, match="Did you mean 'category'"):
@@ -224,13 +239,15 @@ async def test_r2_an_undeclared_filter_is_refused(tmp_path):
         KnowledgeBaseSource(tmp_path / "kb.sqlite", fields={"title": {"type": "string"}})
 
 
-async def test_r12_metadata_fields_are_those_that_results_carry(tmp_path):
+@pytest.mark.covers("R12")
+async def test_metadata_fields_are_those_that_results_carry(tmp_path):
     async with base(tmp_path, guide(category="auth"), Document("b", "text", metadata={"year": 1})) as source:
         [result] = await ask(source, "refresh", top_k=1)
         assert await source.metadata_fields() == {*result.metadata, "year"}
 
 
-async def test_r5_a_filter_sees_what_was_ingested_after_it_was_first_used(tmp_path):
+@pytest.mark.covers("R5")
+async def test_a_filter_sees_what_was_ingested_after_it_was_first_used(tmp_path):
     async with base(tmp_path, Document("a", "apple", metadata={"kind": "x"}), fields={"kind": {}}) as source:
         assert len(await ask(source, "apple", kind="x")) == 1
         await fill(tmp_path / "kb.sqlite", [Document("b", "apple", metadata={"kind": "x"})])
@@ -246,8 +263,9 @@ async def test_a_filter_that_lists_what_it_keeps_sees_a_later_ingest(tmp_path):
         assert len(await ask(source, "apple", kind="x")) == 2
 
 
+@pytest.mark.covers("R5")
 @pytest.mark.parametrize("state", ["missing", "empty", "garbage"])
-async def test_r5_a_base_that_was_never_ingested_or_is_damaged_says_so_and_names_the_command(tmp_path, state):
+async def test_a_base_that_was_never_ingested_or_is_damaged_says_so_and_names_the_command(tmp_path, state):
     path = tmp_path / "kb.sqlite"
     if state != "missing":
         path.write_bytes(b"" if state == "empty" else b"no database at all" * 100)
@@ -275,7 +293,8 @@ async def test_a_damaged_chunk_is_told_without_its_text(tmp_path):
     assert "somebody" not in str(caught.value)
 
 
-async def test_r5_a_file_of_a_newer_version_is_refused_by_source_and_ingest(tmp_path):
+@pytest.mark.covers("R5")
+async def test_a_file_of_a_newer_version_is_refused_by_source_and_ingest(tmp_path):
     connection = sqlite3.connect(tmp_path / "kb.sqlite")
     connection.execute("PRAGMA user_version = 99")
     connection.close()
@@ -287,7 +306,8 @@ async def test_r5_a_file_of_a_newer_version_is_refused_by_source_and_ingest(tmp_
     await source.close()
 
 
-async def test_r5_a_base_that_was_deleted_and_made_anew_is_noticed(tmp_path):
+@pytest.mark.covers("R5")
+async def test_a_base_that_was_deleted_and_made_anew_is_noticed(tmp_path):
     async with base(tmp_path, Document("a", "apple")) as source:
         assert len(await ask(source, "apple")) == 1
         for file in tmp_path.iterdir():
@@ -299,7 +319,8 @@ async def test_r5_a_base_that_was_deleted_and_made_anew_is_noticed(tmp_path):
         assert await ask(source, "apple") == []
 
 
-async def test_fault_45_readers_go_on_while_a_writer_holds_the_base_and_fail_typed_when_shut_out(tmp_path):
+@pytest.mark.covers("fault 45")
+async def test_readers_go_on_while_a_writer_holds_the_base_and_fail_typed_when_shut_out(tmp_path):
     async with base(tmp_path, guide(), lock_timeout=0.2) as source:
         other = sqlite3.connect(tmp_path / "kb.sqlite", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
@@ -321,7 +342,8 @@ async def test_fault_45_readers_go_on_while_a_writer_holds_the_base_and_fail_typ
     await source.close()
 
 
-async def test_r5_no_sqlite_call_runs_on_the_event_loop(tmp_path, monkeypatch):
+@pytest.mark.covers("R5")
+async def test_no_sqlite_call_runs_on_the_event_loop(tmp_path, monkeypatch):
     # SQLite is real here; the wrapper only notes which thread opens and closes.
     seen: list[bool] = []
     connect = sqlite3.connect
@@ -343,14 +365,16 @@ async def test_r5_no_sqlite_call_runs_on_the_event_loop(tmp_path, monkeypatch):
     assert not any(seen)
 
 
-async def test_fault_76_searches_at_once_do_not_mix(tmp_path):
+@pytest.mark.covers("fault 76")
+async def test_searches_at_once_do_not_mix(tmp_path):
     documents = [Document(f"d{n}", f"word{n} common", metadata={"n": n}) for n in range(50)]
     async with base(tmp_path, *documents, fields={"n": {"type": "integer"}}) as source:
         found = await asyncio.gather(*(ask(source, f"word{n} common", top_k=1, n=n) for n in range(50)))
         assert [[result.source_id for result in results] for results in found] == [[f"d{n}#0"] for n in range(50)]
 
 
-async def test_r5_a_closed_source_says_so_and_closing_twice_is_harmless(tmp_path):
+@pytest.mark.covers("R5")
+async def test_a_closed_source_says_so_and_closing_twice_is_harmless(tmp_path):
     async with base(tmp_path, guide()) as source:
         await ask(source, "token")
         await source.close()
@@ -358,7 +382,8 @@ async def test_r5_a_closed_source_says_so_and_closing_twice_is_harmless(tmp_path
             await ask(source, "token")
 
 
-async def test_l6_rare_seeds_keep_the_best_chunks_and_common_ones_fill_up(tmp_path, monkeypatch):
+@pytest.mark.covers("L6")
+async def test_rare_seeds_keep_the_best_chunks_and_common_ones_fill_up(tmp_path, monkeypatch):
     documents = [Document(f"d{n}", f"common words here {'rare' if n < 3 else ''}") for n in range(300)]
     async with base(tmp_path, *documents) as source:
         everything = [result.source_id for result in await ask(source, "rare common words", top_k=200)]
@@ -370,7 +395,8 @@ async def test_l6_rare_seeds_keep_the_best_chunks_and_common_ones_fill_up(tmp_pa
         assert [result.source_id for result in only_rare] == everything[:3]
 
 
-async def test_l6_the_text_index_is_searched_once_also_with_seeds_and_filters(tmp_path):
+@pytest.mark.covers("L6")
+async def test_the_text_index_is_searched_once_also_with_seeds_and_filters(tmp_path):
     await fill(tmp_path / "kb.sqlite", [Document(f"d{n}", "apple pear fig") for n in range(50)])
     connection = sqlite3.connect(tmp_path / "kb.sqlite")
     question = question_of(connection, "apple pear fig")
@@ -382,7 +408,8 @@ async def test_l6_the_text_index_is_searched_once_also_with_seeds_and_filters(tm
     assert not any("=M" in line or ":=" in line for line in index), plan
 
 
-async def test_r5_a_whole_base_of_one_chunk_each_finds_passages_by_title_and_text(tmp_path):
+@pytest.mark.covers("R5")
+async def test_a_whole_base_of_one_chunk_each_finds_passages_by_title_and_text(tmp_path):
     passages = [
         Document("p1", "Forecasting Seasonality is regular."),
         Document("p2", "Cats Their coat is blue."),
@@ -395,8 +422,9 @@ def options(**given) -> SourceOptions:
     return SourceOptions("docs", given, Path("/base"), "sources[0]")
 
 
+@pytest.mark.covers("R11")
 @pytest.mark.parametrize("kind", ["knowledge_base", "vector_kb"])
-def test_r11_both_type_names_build_the_source_without_opening_anything(kind):
+def test_both_type_names_build_the_source_without_opening_anything(kind):
     source = source_types.get(kind)(
         options(path="kb.sqlite", fields=[{"name": "year", "type": "integer"}], description="Docs.")
     )
@@ -407,6 +435,7 @@ def test_r11_both_type_names_build_the_source_without_opening_anything(kind):
     assert schema.description == "Docs."
 
 
+@pytest.mark.covers("R11")
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -415,6 +444,6 @@ def test_r11_both_type_names_build_the_source_without_opening_anything(kind):
         ({"fields": {"year": {"type": "int"}}}, "field type 'int'"),
     ],
 )
-def test_r11_a_bad_option_is_a_configuration_error_with_its_key(given, message):
+def test_a_bad_option_is_a_configuration_error_with_its_key(given, message):
     with pytest.raises(ConfigurationError, match=message):
         source_types.get("knowledge_base")(options(**given))

@@ -30,7 +30,8 @@ async def store(tmp_path):
     await store.close()
 
 
-async def test_k1_what_was_written_is_in_the_ledger_and_can_be_read_back(store: KnowledgeStore):
+@pytest.mark.covers("K1")
+async def test_what_was_written_is_in_the_ledger_and_can_be_read_back(store: KnowledgeStore):
     page = Part(0, 9, {"page": 1})
     report = Document(
         "a/report.pdf", "Page one.Page two.", MARKDOWN, {"title": "Report", "year": 2026}, 2, kind="web_pages",
@@ -53,7 +54,8 @@ async def test_k1_what_was_written_is_in_the_ledger_and_can_be_read_back(store: 
     await store.tidy()
 
 
-async def test_k10_a_matching_text_that_ends_with_its_chunk_is_not_stored_twice(tmp_path, store):
+@pytest.mark.covers("K10")
+async def test_a_matching_text_that_ends_with_its_chunk_is_not_stored_twice(tmp_path, store):
     await store.open(BaseIdentity())
     document = Document("d", "The whole chunk.", metadata={"title": "Guide"})
 
@@ -68,7 +70,8 @@ async def test_k10_a_matching_text_that_ends_with_its_chunk_is_not_stored_twice(
     assert rows == [(1, "", "whole chunk"), (1, "Guide\n", "whole chunk"), (0, "What is it?", "")]
 
 
-async def test_k1_one_document_that_cannot_be_stored_does_not_cost_the_others(store):
+@pytest.mark.covers("K1")
+async def test_one_document_that_cannot_be_stored_does_not_cost_the_others(store):
     await store.open(BaseIdentity())
     half = Document("half", "half of a pair \ud800")
     without = PreparedDocument(half, [PreparedChunk(Chunk(half, 0, 0, 4, (), "half"), ())], "h")
@@ -80,21 +83,24 @@ async def test_k1_one_document_that_cannot_be_stored_does_not_cost_the_others(st
     assert [row.name for row in await store.documents()] == ["good"]
 
 
-async def test_k1_the_same_name_twice_in_a_batch_leaves_the_last(store):
+@pytest.mark.covers("K1")
+async def test_the_same_name_twice_in_a_batch_leaves_the_last(store):
     await store.open(BaseIdentity())
     batch = [await prepared(Document("d", text), hash_=text) for text in ("first", "second")]
     assert await store.write(batch) == {}
     assert [(row.name, row.hash) for row in await store.documents()] == [("d", "second")]
 
 
-async def test_k1_reading_without_a_base_says_so_and_removing_from_none_makes_none(tmp_path, store):
+@pytest.mark.covers("K1")
+async def test_reading_without_a_base_says_so_and_removing_from_none_makes_none(tmp_path, store):
     with pytest.raises(SourceUnavailable, match="groundgraph ingest PATH"):
         await store.documents()
     assert await store.remove(["x"]) == 0
     assert not (tmp_path / "kb.sqlite").exists()
 
 
-async def test_k1_a_closed_store_writes_no_more_and_closing_twice_is_harmless(store):
+@pytest.mark.covers("K1")
+async def test_a_closed_store_writes_no_more_and_closing_twice_is_harmless(store):
     await store.open(BaseIdentity())
     await store.close()
     await store.close()
@@ -102,7 +108,8 @@ async def test_k1_a_closed_store_writes_no_more_and_closing_twice_is_harmless(st
         await store.write([])
 
 
-async def test_k1_no_call_of_the_store_runs_on_the_event_loop(store, monkeypatch):
+@pytest.mark.covers("K1")
+async def test_no_call_of_the_store_runs_on_the_event_loop(store, monkeypatch):
     seen: list[bool] = []
     connect = sqlite3.connect
 
@@ -120,7 +127,8 @@ async def test_k1_no_call_of_the_store_runs_on_the_event_loop(store, monkeypatch
     assert not any(seen)
 
 
-async def test_fault_40_vectors_of_another_model_or_size_are_refused_and_both_are_named(tmp_path, store):
+@pytest.mark.covers("fault 40")
+async def test_vectors_of_another_model_or_size_are_refused_and_both_are_named(tmp_path, store):
     await store.open(BaseIdentity("ngram-16", 16))
     await store.write([await prepared(Document("d", "text"), embedder=SMALL)])
     for wanted in (BaseIdentity("ngram-24", 24), BaseIdentity("ngram-16", 24)):
@@ -136,7 +144,8 @@ async def test_fault_40_vectors_of_another_model_or_size_are_refused_and_both_ar
     assert [row.name for row in await store.documents()] == ["d"]
 
 
-async def test_fault_40_a_size_that_was_not_known_when_the_base_was_opened_holds_from_the_first_vectors_on(store):
+@pytest.mark.covers("fault 40")
+async def test_a_size_that_was_not_known_when_the_base_was_opened_holds_from_the_first_vectors_on(store):
     await store.open(BaseIdentity("ngram-16"))
     await store.write([await prepared(Document("d", "text"), embedder=SMALL)])
     await store.open(BaseIdentity("ngram-16"))
@@ -144,7 +153,8 @@ async def test_fault_40_a_size_that_was_not_known_when_the_base_was_opened_holds
         await store.open(BaseIdentity("ngram-16", 24))
 
 
-async def test_k10_some_vectors_missing_is_a_failure_of_that_document(store):
+@pytest.mark.covers("K10")
+async def test_some_vectors_missing_is_a_failure_of_that_document(store):
     await store.open(BaseIdentity("ngram-16", 16))
     document = Document("d", "one two")
     cut = list(WholeTextChunker()(document))
@@ -152,7 +162,7 @@ async def test_k10_some_vectors_missing_is_a_failure_of_that_document(store):
     assert "vector" in (await store.write([PreparedDocument(document, chunks, "h")]))["d"]
 
 
-async def test_decision_10_a_base_without_vectors_takes_a_model_and_remembers_its_chains(tmp_path, store):
+async def test_a_base_without_vectors_takes_a_model_and_remembers_its_chains(tmp_path, store):
     await fill(tmp_path / "kb.sqlite", [Document("d", "text")])
     await store.open(BaseIdentity("ngram-16", 16, {"documents": "content"}))
     await store.write([await prepared(Document("e", "more"), embedder=SMALL)])
@@ -164,7 +174,7 @@ async def test_decision_10_a_base_without_vectors_takes_a_model_and_remembers_it
     assert meta["chains"] == '{"documents": "content", "web_pages": "identity"}'
 
 
-async def test_done_3_opening_again_and_removing_nothing_writes_nothing(tmp_path, store):
+async def test_opening_again_and_removing_nothing_writes_nothing(tmp_path, store):
     identity = BaseIdentity("ngram-16", 16, {"documents": "content"})
     await store.open(identity)
     await store.write([await prepared(Document("d", "text"), embedder=SMALL)])
@@ -186,7 +196,8 @@ async def test_done_3_opening_again_and_removing_nothing_writes_nothing(tmp_path
     assert pages() == before
 
 
-async def test_fault_40_rebuilding_lets_another_model_in_and_everything_stays_found_by_its_words(tmp_path, store):
+@pytest.mark.covers("fault 40")
+async def test_rebuilding_lets_another_model_in_and_everything_stays_found_by_its_words(tmp_path, store):
     await fill(tmp_path / "kb.sqlite", [Document("d", "apples"), Document("e", "pears")], embedder=SMALL)
     await store.open(BaseIdentity("ngram-24", 24), rebuild=True)
     assert {row.hash for row in await store.documents()} == {""}
@@ -198,7 +209,7 @@ async def test_fault_40_rebuilding_lets_another_model_in_and_everything_stays_fo
 
 
 @pytest.mark.parametrize("embedder", [None, SMALL])
-async def test_done_3_a_reader_always_finds_one_version_while_a_document_is_replaced(tmp_path, embedder):
+async def test_a_reader_always_finds_one_version_while_a_document_is_replaced(tmp_path, embedder):
     path = tmp_path / "kb.sqlite"
 
     def version(number: int) -> Document:

@@ -74,9 +74,10 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.covers("K10")
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, seed=st.integers(0, 9), block=st.sampled_from([3, 8, 8192]))
-def test_k10_memory_holds_what_the_file_holds_whatever_is_written_and_removed(tmp_path_factory, steps, seed, block):
+def test_memory_holds_what_the_file_holds_whatever_is_written_and_removed(tmp_path_factory, steps, seed, block):
     path = tmp_path_factory.mktemp("kb") / "kb.sqlite"
     rng = np.random.default_rng(seed)
     writer, cache = KnowledgeBaseWriter(path), VectorCache()
@@ -104,7 +105,8 @@ def filled(path: Path, names: str = "abc") -> KnowledgeBaseWriter:
     return writer
 
 
-def test_l12_only_new_documents_are_read_and_an_older_state_stays_as_it_was(tmp_path):
+@pytest.mark.covers("L12")
+def test_only_new_documents_are_read_and_an_older_state_stays_as_it_was(tmp_path):
     path, cache, rng = tmp_path / "kb.sqlite", VectorCache(), np.random.default_rng(2)
     writer = filled(path, "abcdefgh")
     query = unit(rng, 1)[0]
@@ -120,7 +122,8 @@ def test_l12_only_new_documents_are_read_and_an_older_state_stays_as_it_was(tmp_
     writer.close()
 
 
-def test_l12_the_place_of_what_was_removed_is_given_back(tmp_path):
+@pytest.mark.covers("L12")
+def test_the_place_of_what_was_removed_is_given_back(tmp_path):
     path, cache = tmp_path / "kb.sqlite", VectorCache()
     writer = filled(path, "abcd")
     assert read(path, cache).rows == 12
@@ -131,7 +134,8 @@ def test_l12_the_place_of_what_was_removed_is_given_back(tmp_path):
     writer.close()
 
 
-def test_r5_a_reader_behind_the_memory_begins_again_and_a_restored_file_is_read_anew(tmp_path):
+@pytest.mark.covers("R5")
+def test_a_reader_behind_the_memory_begins_again_and_a_restored_file_is_read_anew(tmp_path):
     path, cache = tmp_path / "kb.sqlite", VectorCache()
     writer = filled(path)
     writer.tidy()
@@ -151,7 +155,8 @@ def test_r5_a_reader_behind_the_memory_begins_again_and_a_restored_file_is_read_
     assert read(tmp_path / "copy.sqlite", cache, from_scratch=True).there.sum() == 6
 
 
-async def test_r5_a_source_over_a_restored_file_finds_what_that_holds(tmp_path):
+@pytest.mark.covers("R5")
+async def test_a_source_over_a_restored_file_finds_what_that_holds(tmp_path):
     path, kept = tmp_path / "kb.sqlite", tmp_path / "kept.sqlite"
     embedder = Embedder(NgramEmbeddings(16), "m")
     await fill(path, [Document("a", "apple tree")], embedder=embedder)
@@ -170,7 +175,8 @@ async def test_r5_a_source_over_a_restored_file_finds_what_that_holds(tmp_path):
     await source.close()
 
 
-def test_k11_a_filter_leaves_out_documents_and_single_chunks(tmp_path):
+@pytest.mark.covers("K11")
+def test_a_filter_leaves_out_documents_and_single_chunks(tmp_path):
     path, cache = tmp_path / "kb.sqlite", VectorCache()
     filled(path).close()
     loaded, query = read(path, cache), unit(np.random.default_rng(3), 1)[0]
@@ -183,7 +189,8 @@ def test_k11_a_filter_leaves_out_documents_and_single_chunks(tmp_path):
     assert loaded.nearness(query, AllowedChunks("[]", "[]", 0)).nearest(100) == {}
 
 
-def test_r5_vectors_that_do_not_fit_the_matching_texts_are_reported(tmp_path):
+@pytest.mark.covers("R5")
+def test_vectors_that_do_not_fit_the_matching_texts_are_reported(tmp_path):
     path = tmp_path / "kb.sqlite"
     filled(path).close()
     connection = sqlite3.connect(path)
@@ -194,7 +201,8 @@ def test_r5_vectors_that_do_not_fit_the_matching_texts_are_reported(tmp_path):
         read(path, VectorCache())
 
 
-def test_r5_another_base_is_read_from_the_beginning(tmp_path):
+@pytest.mark.covers("R5")
+def test_another_base_is_read_from_the_beginning(tmp_path):
     cache = VectorCache()
     for number, names in enumerate(("abc", "ab")):
         filled(tmp_path / f"{number}.sqlite", names).close()
@@ -203,7 +211,8 @@ def test_r5_another_base_is_read_from_the_beginning(tmp_path):
     assert Vectors(Revision("x", 1), SIZE).nearness(np.ones(SIZE, dtype=np.float32), None).nearest(5) == {}
 
 
-async def test_l12_sixteen_bits_lose_less_than_a_thousandth_of_a_cosine(tmp_path):
+@pytest.mark.covers("L12")
+async def test_sixteen_bits_lose_less_than_a_thousandth_of_a_cosine(tmp_path):
     rng = np.random.default_rng(5)
     exact = unit(rng, 200)
     whole = Document("d", "x")

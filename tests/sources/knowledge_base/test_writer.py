@@ -34,9 +34,10 @@ TEXTS = st.lists(
 ).map("".join)
 
 
+@pytest.mark.covers("K1")
 @settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.sampled_from("abc"), st.none() | TEXTS), max_size=8))
-def test_k1_index_and_counts_stay_true_whatever_is_written_and_removed(tmp_path_factory, steps):
+def test_index_and_counts_stay_true_whatever_is_written_and_removed(tmp_path_factory, steps):
     path = tmp_path_factory.mktemp("kb") / "kb.sqlite"
     writer = KnowledgeBaseWriter(path)
     for name, text in steps:
@@ -50,7 +51,8 @@ def test_k1_index_and_counts_stay_true_whatever_is_written_and_removed(tmp_path_
     writer.close()
 
 
-def test_k1_a_document_that_cannot_be_stored_keeps_its_old_chunks_and_the_counts(tmp_path):
+@pytest.mark.covers("K1")
+def test_a_document_that_cannot_be_stored_keeps_its_old_chunks_and_the_counts(tmp_path):
     writer = KnowledgeBaseWriter(tmp_path / "kb.sqlite")
     write(writer, Document("a", "old apples"), Document("b", "bananas"))
     failed = write(writer, Document("a", "new \ud800 words"), Document("b", "blueberries"))
@@ -65,7 +67,8 @@ def test_k1_a_document_that_cannot_be_stored_keeps_its_old_chunks_and_the_counts
     connection.close()
 
 
-def test_k1_a_transaction_that_fails_leaves_everything_as_it_was(tmp_path):
+@pytest.mark.covers("K1")
+def test_a_transaction_that_fails_leaves_everything_as_it_was(tmp_path):
     writer = KnowledgeBaseWriter(tmp_path / "kb.sqlite")
     write(writer, Document("a", "apples"))
     with pytest.raises(AttributeError):
@@ -74,7 +77,8 @@ def test_k1_a_transaction_that_fails_leaves_everything_as_it_was(tmp_path):
     check_counts(tmp_path / "kb.sqlite")
 
 
-def test_k1_a_new_base_is_made_with_its_folder_version_and_write_ahead_log(tmp_path):
+@pytest.mark.covers("K1")
+def test_a_new_base_is_made_with_its_folder_version_and_write_ahead_log(tmp_path):
     path = tmp_path / "new" / "folder" / "kb.sqlite"
     KnowledgeBaseWriter(path).close()
     connection = sqlite3.connect(path)

@@ -52,8 +52,9 @@ def fixed(monkeypatch):
     return "fixed_retrievers:Fixed"
 
 
+@pytest.mark.covers("R6")
 @pytest.mark.parametrize("made_by", [KNN, STORE])
-async def test_r6_a_configured_class_answers_with_the_embedding_model_of_the_configuration(made_by):
+async def test_a_configured_class_answers_with_the_embedding_model_of_the_configuration(made_by):
     metadatas = [{"topic": topic} for topic in ("money", "food", "post")]
     source = build(
         **{"class": made_by},
@@ -67,7 +68,8 @@ async def test_r6_a_configured_class_answers_with_the_embedding_model_of_the_con
     assert [result.content for result in results] == [TEXTS[1]]
 
 
-async def test_r6_all_options_reach_the_source(fixed):
+@pytest.mark.covers("R6")
+async def test_all_options_reach_the_source(fixed):
     source = build(**{"class": fixed}, options={"text": "hello"}, score_field="score")
     results = await source.query(RetrievalIntent(["x"]), top_k=5)
     assert [result.relevance for result in results] == [0.0, 0.0]
@@ -81,6 +83,7 @@ async def test_r6_all_options_reach_the_source(fixed):
     assert all(result.metadata["url"] == "x" for result in results)
 
 
+@pytest.mark.covers("R6")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -100,12 +103,13 @@ async def test_r6_all_options_reach_the_source(fixed):
         ({"class": STORE, "options": {"texts": []}, "schema": 7}, "must be a mapping"),
     ],
 )
-def test_r6_what_cannot_work_is_refused_when_the_graph_is_built(options, message):
+def test_what_cannot_work_is_refused_when_the_graph_is_built(options, message):
     with pytest.raises(ConfigurationError, match=message):
         build(**options)
 
 
-async def test_r6_options_that_the_class_refuses_are_named_without_their_values(fixed):
+@pytest.mark.covers("R6")
+async def test_options_that_the_class_refuses_are_named_without_their_values(fixed):
     source = build(**{"class": fixed}, options={"text": 12345, "api_key": "s3cret"})
     with pytest.raises(ConfigurationError, match=r"sources\[0\].options: Fixed does not take them \(text: ") as caught:
         await source.query(RetrievalIntent(["x"]), top_k=5)
@@ -116,7 +120,8 @@ async def test_r6_options_that_the_class_refuses_are_named_without_their_values(
     assert "s3cret" not in str(caught.value)
 
 
-async def test_r6_a_function_that_makes_no_source_is_found_out(monkeypatch):
+@pytest.mark.covers("R6")
+async def test_a_function_that_makes_no_source_is_found_out(monkeypatch):
     monkeypatch.setitem(sys.modules, "fixed_retrievers", sys.modules[Fixed.__module__])
     source = build(**{"class": "fixed_retrievers:nothing"})
     with pytest.raises(ConfigurationError, match="a NoneType is neither"):
@@ -129,7 +134,8 @@ def run(code: str) -> str:
     return done.stdout.strip()
 
 
-def test_r6_langchain_community_is_loaded_only_when_it_is_named_and_without_its_warning():
+@pytest.mark.covers("R6")
+def test_langchain_community_is_loaded_only_when_it_is_named_and_without_its_warning():
     code = f"""
 import sys
 from pathlib import Path

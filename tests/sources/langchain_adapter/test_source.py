@@ -123,8 +123,9 @@ SOURCES = {
 }
 
 
+@pytest.mark.covers("R6")
 @pytest.mark.parametrize("make", SOURCES.values(), ids=list(SOURCES))
-async def test_R6_a_langchain_source_keeps_the_contract(make):
+async def test_a_langchain_source_keeps_the_contract(make):
     report = await check_source(make(), query=QUERY)
     report.raise_for_failures()
     without_schema = [check.id for check in report.checks if check.detail]
@@ -133,7 +134,8 @@ async def test_R6_a_langchain_source_keeps_the_contract(make):
     )
 
 
-async def test_R6_a_turn_finds_evidence_in_a_vector_store_and_in_a_retriever():
+@pytest.mark.covers("R6")
+async def test_a_turn_finds_evidence_in_a_vector_store_and_in_a_retriever():
     sources = [
         LangChainSource(vector_store(), name="docs"),
         LangChainSource(WordRetriever(documents=documents()[:2]), name="words"),
@@ -147,21 +149,24 @@ async def test_R6_a_turn_finds_evidence_in_a_vector_store_and_in_a_retriever():
 # ---- relevance --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.covers("R6")
 @given(st.one_of(st.floats(), st.integers(), st.none(), st.text(max_size=3)))
-def test_R6_a_relevance_is_always_from_0_to_1(score):
+def test_a_relevance_is_always_from_0_to_1(score):
     value = as_relevance(score)
     assert 0 <= value <= 1
     if isinstance(score, float) and 0 <= score <= 1:
         assert value == score
 
 
-async def test_R6_the_relevance_of_a_store_is_its_own_cut_to_0_to_1():
+@pytest.mark.covers("R6")
+async def test_the_relevance_of_a_store_is_its_own_cut_to_0_to_1():
     store = Scored([1.7, 0.9, 0.4, -0.2, math.nan], relevance=lambda score: score)
     results = await ask(LangChainSource(store, name="docs"))
     assert [result.relevance for result in results] == [1.0, 0.9, 0.4, 0.0, 0.0]
     assert [result.source_id for result in results] == ["0", "1", "2", "3", "4"]
 
 
+@pytest.mark.covers("R6")
 @pytest.mark.parametrize(
     ("scores", "given", "expected"),
     [
@@ -171,23 +176,26 @@ async def test_R6_the_relevance_of_a_store_is_its_own_cut_to_0_to_1():
         (lambda score: score / 10, [9.0, 5.0, 1.0], [0.9, 0.5, 0.1]),
     ],
 )
-async def test_R6_what_the_scores_of_a_store_mean_can_be_told(scores, given, expected):
+async def test_what_the_scores_of_a_store_mean_can_be_told(scores, given, expected):
     results = await ask(LangChainSource(Scored(given), name="docs", scores=scores))
     assert [result.relevance for result in results] == expected
 
 
-async def test_R6_a_store_that_does_not_tell_what_its_scores_mean_is_not_guessed_at():
+@pytest.mark.covers("R6")
+async def test_a_store_that_does_not_tell_what_its_scores_mean_is_not_guessed_at():
     with pytest.raises(ConfigurationError, match=r"docs\.scores: a Scored does not tell what its scores mean"):
         await ask(LangChainSource(Scored([0.5]), name="docs"))
 
 
-async def test_r10_top_k_and_threshold_hold():
+@pytest.mark.covers("R10")
+async def test_top_k_and_threshold_hold():
     source = LangChainSource(Scored([0.9, 0.7, 0.5, 0.3]), name="docs", scores="similarity")
     assert [result.relevance for result in await ask(source, threshold=0.5)] == [0.9, 0.7, 0.5]
     assert len(await ask(source, top_k=2)) == 2
 
 
-async def test_R6_a_retriever_without_scores_is_relevant_and_one_with_scores_is_ordered_by_them():
+@pytest.mark.covers("R6")
+async def test_a_retriever_without_scores_is_relevant_and_one_with_scores_is_ordered_by_them():
     given = [Document("a", metadata={"score": 0.2}), Document("a b", metadata={"score": 0.8}), Document("a c")]
     plain = await ask(LangChainSource(WordRetriever(documents=given), name="docs"), "a")
     assert [result.relevance for result in plain] == [1.0, 1.0, 1.0]
@@ -200,18 +208,21 @@ async def test_R6_a_retriever_without_scores_is_relevant_and_one_with_scores_is_
 # ---- filters ----------------------------------------------------------------------------------------------------
 
 
-async def test_r2_a_filter_without_a_schema_is_refused():
+@pytest.mark.covers("R2")
+async def test_a_filter_without_a_schema_is_refused():
     with pytest.raises(FilterInvalid, match="declares no schema"):
         await ask(LangChainSource(vector_store(), name="docs"), topic="odd")
 
 
-def test_r2_a_default_filter_without_a_schema_is_an_error_when_the_graph_is_built():
+@pytest.mark.covers("R2")
+def test_a_default_filter_without_a_schema_is_an_error_when_the_graph_is_built():
     settings = load_settings({"intent": {"default_filters": {"docs": {"topic": "odd"}}}})
     with pytest.raises(ConfigurationError, match="declares no schema"):
         turn_graph(settings, sources=[LangChainSource(vector_store(), name="docs")])
 
 
-async def test_r2_an_undeclared_field_or_value_is_refused():
+@pytest.mark.covers("R2")
+async def test_an_undeclared_field_or_value_is_refused():
     source = LangChainSource(vector_store(), name="docs", schema=SCHEMA)
     with pytest.raises(FilterInvalid, match="Did you mean 'topic'"):
         await ask(source, topics="odd")
@@ -219,8 +230,9 @@ async def test_r2_an_undeclared_field_or_value_is_refused():
         await ask(source, year="soon")
 
 
+@pytest.mark.covers("R2")
 @pytest.mark.parametrize("make", [SOURCES[name] for name in ("vector store", "retriever of a store", "community")])
-async def test_r2_filters_hold_whatever_the_store_does(make):
+async def test_filters_hold_whatever_the_store_does(make):
     for conditions in ({"topic": "odd"}, {"year": {"gte": 2024}}, {"topic": {"not": "odd"}, "year": [2020, 2024]}):
         expected = {
             found.id or found.page_content: found
@@ -233,8 +245,9 @@ async def test_r2_filters_hold_whatever_the_store_does(make):
         assert {result.content for result in results} == {found.page_content for found in expected.values()}
 
 
+@pytest.mark.covers("R2")
 @pytest.mark.parametrize("kind", ["store", "retriever"])
-async def test_r2_more_is_asked_for_until_enough_satisfy_the_filter(kind):
+async def test_more_is_asked_for_until_enough_satisfy_the_filter(kind):
     given = [Document(f"refund policy {number}", metadata={"topic": "common"}) for number in range(300)]
     given += [Document(f"something far away {number}", metadata={"topic": "rare"}) for number in range(3)]
     store = vector_store(given)
@@ -243,7 +256,8 @@ async def test_r2_more_is_asked_for_until_enough_satisfy_the_filter(kind):
     assert len(await ask(source, top_k=2, topic="rare")) == 2
 
 
-async def test_r2_asking_for_more_ends():
+@pytest.mark.covers("R2")
+async def test_asking_for_more_ends():
     store = Scored([0.5] * 5000)
     source = LangChainSource(store, name="docs", schema=SCHEMA, scores="similarity")
     assert await ask(source, topic="odd") == []
@@ -253,7 +267,8 @@ async def test_r2_asking_for_more_ends():
     assert store.asked == [50]
 
 
-async def test_r2_a_native_filter_finds_what_lies_far_away():
+@pytest.mark.covers("R2")
+async def test_a_native_filter_finds_what_lies_far_away():
     given = [Document(f"refund policy {number}", metadata={"topic": "common"}) for number in range(MAX_ASKED_FOR + 50)]
     given.append(Document("something far away", metadata={"topic": "rare"}))
     store = vector_store(given)
@@ -271,12 +286,14 @@ async def test_r2_a_native_filter_finds_what_lies_far_away():
     assert len(seen) == 1
 
 
-async def test_r2_a_native_filter_that_lets_too_much_through_widens_nothing():
+@pytest.mark.covers("R2")
+async def test_a_native_filter_that_lets_too_much_through_widens_nothing():
     source = LangChainSource(vector_store(), name="docs", schema=SCHEMA, native_filter=lambda conditions: {})
     assert {result.metadata["topic"] for result in await ask(source, topic="odd")} == {"odd"}
 
 
-async def test_i8_a_default_filter_holds_in_a_turn():
+@pytest.mark.covers("I8")
+async def test_a_default_filter_holds_in_a_turn():
     settings = load_settings({"intent": {"mode": "static", "default_filters": {"docs": {"topic": "odd"}}}})
     graph = retrieval_graph(settings, sources=[LangChainSource(vector_store(), name="docs", schema=SCHEMA)])
     found = await retrieve_context(graph, "refund policy of the shop")
@@ -287,7 +304,8 @@ async def test_i8_a_default_filter_holds_in_a_turn():
 # ---- ids and metadata -------------------------------------------------------------------------------------------
 
 
-async def test_R6_an_id_is_the_field_that_was_named_else_that_of_the_document_else_a_hash():
+@pytest.mark.covers("R6")
+async def test_an_id_is_the_field_that_was_named_else_that_of_the_document_else_a_hash():
     given = [
         Document("a one", id="own", metadata={"key": "k1"}),
         Document("a two", metadata={"key": 7}),
@@ -303,20 +321,23 @@ async def test_R6_an_id_is_the_field_that_was_named_else_that_of_the_document_el
     assert {result.source_id for result in again} == {result.source_id for result in plain}
 
 
-async def test_R6_what_was_found_twice_comes_once():
+@pytest.mark.covers("R6")
+async def test_what_was_found_twice_comes_once():
     twice = [Document("a b"), Document("a b"), Document("a c")]
     results = await ask(LangChainSource(WordRetriever(documents=twice), name="docs"), "a", "a b")
     assert sorted(result.content for result in results) == ["a b", "a c"]
 
 
-async def test_R6_what_comes_several_times_takes_no_place_of_others():
+@pytest.mark.covers("R6")
+async def test_what_comes_several_times_takes_no_place_of_others():
     given = [Document(QUERY, metadata={"key": "same"}) for _ in range(4)]
     given += [Document(f"{QUERY} of another kind", metadata={"key": "other"})]
     source = LangChainSource(vector_store(given), name="docs", id_field="key")
     assert [result.source_id for result in await ask(source, top_k=2)] == ["same", "other"]
 
 
-async def test_R6_metadata_can_be_renamed_and_filtered_by_the_new_name():
+@pytest.mark.covers("R6")
+async def test_metadata_can_be_renamed_and_filtered_by_the_new_name():
     given = [
         Document("a one", metadata={"source": "http://one.example", "page": 1}),
         Document("a two", metadata={"source": "http://two.example", "page": 2}),
@@ -333,7 +354,8 @@ async def test_R6_metadata_can_be_renamed_and_filtered_by_the_new_name():
     ]
 
 
-async def test_r12_metadata_fields_are_those_of_a_sample_and_of_the_schema():
+@pytest.mark.covers("R12")
+async def test_metadata_fields_are_those_of_a_sample_and_of_the_schema():
     source = LangChainSource(vector_store(), name="docs", schema=SourceSchema("docs", {"author": {}}))
     assert await source.metadata_fields() == {"topic", "year", "author"}
     empty = LangChainSource(InMemoryVectorStore(NgramEmbeddings()), name="docs")
@@ -350,14 +372,16 @@ async def test_r12_metadata_fields_are_those_of_a_sample_and_of_the_schema():
 # ---- the rest ---------------------------------------------------------------------------------------------------
 
 
-async def test_R6_a_retriever_gives_as_many_as_were_asked_for():
+@pytest.mark.covers("R6")
+async def test_a_retriever_gives_as_many_as_were_asked_for():
     assert len(await ask(LangChainSource(knn_retriever(k=1), name="docs"), top_k=3)) == 3
     narrow = vector_store().as_retriever(search_kwargs={"k": 1})
     assert len(await ask(LangChainSource(narrow, name="docs"), top_k=3)) == 3
     assert narrow.search_kwargs == {"k": 1}
 
 
-async def test_R6_questions_at_the_same_time_do_not_mix_up_their_numbers():
+@pytest.mark.covers("R6")
+async def test_questions_at_the_same_time_do_not_mix_up_their_numbers():
     retriever = knn_retriever(k=4)
     source = LangChainSource(retriever, name="docs")
     answers = await asyncio.gather(*(ask(source, top_k=number) for number in range(1, 6)))
@@ -365,7 +389,8 @@ async def test_R6_questions_at_the_same_time_do_not_mix_up_their_numbers():
     assert retriever.k == 4
 
 
-async def test_R6_a_source_without_text_queries_or_with_blank_ones_asks_nothing():
+@pytest.mark.covers("R6")
+async def test_a_source_without_text_queries_or_with_blank_ones_asks_nothing():
     words = WordRetriever(documents=documents())
     source = LangChainSource(words, name="docs")
     assert await source.query(RetrievalIntent([]), top_k=5) == []
@@ -373,7 +398,8 @@ async def test_R6_a_source_without_text_queries_or_with_blank_ones_asks_nothing(
     assert words.asked == []
 
 
-async def test_fault_37_results_without_text_come_last():
+@pytest.mark.covers("fault 37")
+async def test_results_without_text_come_last():
     given = [Document(" ", id="blank", metadata={}), Document("a one"), Document("a two")]
 
     class Everything(WordRetriever):
@@ -385,7 +411,8 @@ async def test_fault_37_results_without_text_come_last():
     assert [result.content for result in await ask(source, "a", top_k=2)] == ["a one", "a two"]
 
 
-async def test_fault_30_an_error_of_the_store_is_passed_on():
+@pytest.mark.covers("fault 30")
+async def test_an_error_of_the_store_is_passed_on():
     class Down(Embeddings):
         def embed_documents(self, texts):
             return [[1.0] for _ in texts]
@@ -398,6 +425,7 @@ async def test_fault_30_an_error_of_the_store_is_passed_on():
         await ask(LangChainSource(store, name="docs"))
 
 
+@pytest.mark.covers("R6")
 @pytest.mark.parametrize(
     ("target", "options", "message"),
     [
@@ -406,12 +434,13 @@ async def test_fault_30_an_error_of_the_store_is_passed_on():
         (WordRetriever(documents=[]), {"scores": "distance"}, "docs.scores: belongs to a vector store"),
     ],
 )
-def test_R6_what_does_not_fit_is_refused(target, options, message):
+def test_what_does_not_fit_is_refused(target, options, message):
     with pytest.raises(ConfigurationError, match=message):
         LangChainSource(target, name="docs", **options)
 
 
-async def test_R6_what_a_function_makes_is_checked_when_it_is_made():
+@pytest.mark.covers("R6")
+async def test_what_a_function_makes_is_checked_when_it_is_made():
     source = LangChainSource(lambda: "nothing", name="docs")
     with pytest.raises(ConfigurationError, match="a str is neither"):
         await ask(source)

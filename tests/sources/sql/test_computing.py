@@ -27,6 +27,7 @@ async def by_rule(source, question, **filters):
     return (await source.query(RetrievalIntent([question], {"plant": filters} if filters else {})))[0]
 
 
+@pytest.mark.covers("R15")
 @pytest.mark.parametrize(
     ("wanted", "filters", "value", "rows"),
     [
@@ -41,7 +42,7 @@ async def by_rule(source, question, **filters):
         ({"function": "sum", "field": "duration"}, {"month": "May"}, None, 0),
     ],
 )
-async def test_r15_an_intent_can_ask_for_a_computation(incidents, wanted, filters, value, rows):
+async def test_an_intent_can_ask_for_a_computation(incidents, wanted, filters, value, rows):
     result = await explicit(incidents, filters, **wanted)
     assert result.metadata["computed"] is True
     assert (result.metadata["value"], result.metadata["rows"]) == (pytest.approx(value), rows)
@@ -49,12 +50,14 @@ async def test_r15_an_intent_can_ask_for_a_computation(incidents, wanted, filter
     assert result.metadata["function"] == wanted["function"]
 
 
-async def test_r15_the_result_states_the_computation(incidents):
+@pytest.mark.covers("R15")
+async def test_the_result_states_the_computation(incidents):
     result = await explicit(incidents, {"severity": "critical", "month": "March"}, function="count")
     assert result.content == "count of rows in incidents where severity = critical and month = March: 2"
     assert result.source_id.startswith("incidents/computed:")
 
 
+@pytest.mark.covers("R15")
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
@@ -66,17 +69,19 @@ async def test_r15_the_result_states_the_computation(incidents):
         ({"function": "sum", "field": 'duration") FROM pumps --'}, "has no field"),
     ],
 )
-async def test_r15_what_an_intent_asks_for_is_validated(incidents, wanted, message):
+async def test_what_an_intent_asks_for_is_validated(incidents, wanted, message):
     with pytest.raises(FilterInvalid, match=message):
         await explicit(incidents, **wanted)
 
 
-async def test_r15_a_function_that_is_not_offered_is_said_to_be_needed(incidents):
+@pytest.mark.covers("R15")
+async def test_a_function_that_is_not_offered_is_said_to_be_needed(incidents):
     result = await explicit(incidents, function="median", field="duration")
     assert result.metadata["needs_computation"] is True
     assert "median" in result.content
 
 
+@pytest.mark.covers("R15")
 @pytest.mark.parametrize(
     ("question", "function", "field", "filters", "value"),
     [
@@ -92,7 +97,7 @@ async def test_r15_a_function_that_is_not_offered_is_said_to_be_needed(incidents
         ),
     ],
 )  # fmt: skip
-async def test_r15_a_question_is_read_by_rule(incidents, question, function, field, filters, value):
+async def test_a_question_is_read_by_rule(incidents, question, function, field, filters, value):
     result = await by_rule(incidents, question)
     assert result.metadata.get("computed"), result.content
     found = {name: result.metadata[name] for name in ("function", "field", "filters", "value")}
@@ -142,12 +147,14 @@ async def test_a_column_that_is_asked_for_is_not_summed(tmp_path, monkeypatch):
     await source.close()
 
 
-async def test_r15_the_callers_filters_hold_beside_those_of_the_question(incidents):
+@pytest.mark.covers("R15")
+async def test_the_callers_filters_hold_beside_those_of_the_question(incidents):
     assert (await by_rule(incidents, "How many critical incidents?", month="April")).metadata["rows"] == 1
     assert (await by_rule(incidents, "How many incidents?", month="April")).metadata["rows"] == 2
 
 
-async def test_r15_values_that_a_filter_hides_are_not_known_unless_they_are_declared(plant):
+@pytest.mark.covers("R15")
+async def test_values_that_a_filter_hides_are_not_known_unless_they_are_declared(plant):
     for enum, known in ((None, False), (["low", "critical"], True)):
         schema = {"severity": {"type": "string", **({"enum": enum} if enum else {})}}
         source = SqlSource(plant, table="incidents", name="plant", schema=schema)
@@ -157,6 +164,7 @@ async def test_r15_values_that_a_filter_hides_are_not_known_unless_they_are_decl
         await source.close()
 
 
+@pytest.mark.covers("R15")
 @pytest.mark.parametrize(
     "question",
     [
@@ -170,19 +178,21 @@ async def test_r15_values_that_a_filter_hides_are_not_known_unless_they_are_decl
         "How many purple incidents?",
     ],
 )
-async def test_r15_what_cannot_be_computed_is_said_to_need_it(incidents, question):
+async def test_what_cannot_be_computed_is_said_to_need_it(incidents, question):
     result = await by_rule(incidents, question)
     assert result.metadata.get("needs_computation") is True, result.content
     assert "needs a computation" in result.content
 
 
+@pytest.mark.covers("R15")
 @pytest.mark.parametrize("question", ["What happened with the valve?", "Where was the pump noise?", "fire alarm"])
-async def test_r15_any_other_question_gets_rows(incidents, question):
+async def test_any_other_question_gets_rows(incidents, question):
     result = await by_rule(incidents, question)
     assert not {"computed", "needs_computation"} & set(result.metadata)
 
 
-async def test_r15_a_column_that_is_named_like_a_computation_is_looked_up(tmp_path, monkeypatch):
+@pytest.mark.covers("R15")
+async def test_a_column_that_is_named_like_a_computation_is_looked_up(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = fill(
         tmp_path / "c.db",
@@ -200,7 +210,8 @@ async def test_r15_a_column_that_is_named_like_a_computation_is_looked_up(tmp_pa
     await source.close()
 
 
-async def test_r15_questions_in_russian(tmp_path, monkeypatch):
+@pytest.mark.covers("R15")
+async def test_questions_in_russian(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [("Течь", "критический", "март", 3), ("Шум", "низкий", "март", 1), ("Дым", "критический", "март", 5)]
     path = fill(
@@ -218,7 +229,8 @@ async def test_r15_questions_in_russian(tmp_path, monkeypatch):
     await source.close()
 
 
-async def test_r15_texts_that_are_numbers_are_computed_when_they_are_declared_so(tmp_path, monkeypatch):
+@pytest.mark.covers("R15")
+async def test_texts_that_are_numbers_are_computed_when_they_are_declared_so(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = fill(
         tmp_path / "n.db",
@@ -234,6 +246,7 @@ async def test_r15_texts_that_are_numbers_are_computed_when_they_are_declared_so
     await source.close()
 
 
+@pytest.mark.covers("R15")
 @pytest.mark.parametrize(
     ("rows", "question", "value"),
     [
@@ -247,7 +260,7 @@ async def test_r15_texts_that_are_numbers_are_computed_when_they_are_declared_so
         ([{"level": -3}, {"level": 3}, {"level": 3}], "How many distributions have level 3?", 2),
     ],
 )
-async def test_r15_only_a_value_that_was_said_becomes_a_condition(rows, question, value):
+async def test_only_a_value_that_was_said_becomes_a_condition(rows, question, value):
     source = SqlSource.from_records(rows, name="d", table="distributions")
     found = await source.query(RetrievalIntent([question]))
     assert [r.metadata["value"] for r in found if r.metadata.get("computed")] == ([] if value is None else [value])

@@ -26,10 +26,11 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+@pytest.mark.covers("R3")
 @pytest.mark.guard
 @QUICK
 @given(table=NAME, column=NAME, value=TEXT, question=TEXT)
-def test_r3_any_name_is_an_identifier_and_any_text_a_value(table, column, value, question):
+def test_any_name_is_an_identifier_and_any_text_a_value(table, column, value, question):
     async def ask(path: Path) -> None:
         source = SqlSource(path, table=table, name="fuzz", index=":memory:")
         await source.query(RetrievalIntent([question, value]))
@@ -49,9 +50,10 @@ def test_r3_any_name_is_an_identifier_and_any_text_a_value(table, column, value,
 TOKENS = st.lists(st.sampled_from(["pump", "valve", "leak", "seal", "hall", "red", "the"]), max_size=5).map(" ".join)
 
 
+@pytest.mark.covers("R3")
 @QUICK
 @given(rows=st.lists(st.tuples(TOKENS, TOKENS), min_size=1, max_size=12), question=TOKENS.filter(query_stems))
-def test_r3_relevance_and_order_are_as_defined_for_any_rows(rows, question):
+def test_relevance_and_order_are_as_defined_for_any_rows(rows, question):
     records = [{"id": str(n), "title": title, "body": body or "-"} for n, (title, body) in enumerate(rows)]
     asked = query_stems(question)
     expected = {}
@@ -73,10 +75,11 @@ def test_r3_relevance_and_order_are_as_defined_for_any_rows(rows, question):
     assert places == sorted(places, reverse=True)
 
 
+@pytest.mark.covers("R3")
 @pytest.mark.guard
 @QUICK
 @given(name=st.text(string.printable, min_size=1, max_size=60))
-def test_r3_any_name_of_a_source_is_a_file_name_of_its_index(name):
+def test_any_name_of_a_source_is_a_file_name_of_its_index(name):
     from groundgraph.sources.sql.index_place import default_index
 
     path = default_index(Path("base"), name, "somewhere")

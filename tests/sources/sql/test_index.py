@@ -41,7 +41,8 @@ async def asked_once(plant, question="pump 17"):
     return found
 
 
-async def test_r3_the_index_lies_beside_and_only_changed_rows_are_read_again(plant, stemmed):
+@pytest.mark.covers("R3")
+async def test_the_index_lies_beside_and_only_changed_rows_are_read_again(plant, stemmed):
     await asked_once(plant)
     assert len(index_files(plant.parent)) == 1
     stemmed.clear()
@@ -53,7 +54,8 @@ async def test_r3_the_index_lies_beside_and_only_changed_rows_are_read_again(pla
     assert len(stemmed) == 3  # the text columns of one row
 
 
-async def test_r3_the_index_counts_what_it_holds_after_any_changes(plant):
+@pytest.mark.covers("R3")
+async def test_the_index_counts_what_it_holds_after_any_changes(plant):
     for statement in (
         "UPDATE pumps SET notes = 'new words here' WHERE id < 10",
         "DELETE FROM pumps WHERE id > 30",
@@ -72,8 +74,9 @@ async def test_r3_the_index_counts_what_it_holds_after_any_changes(plant):
         index.execute("INSERT INTO row_stems (row_stems) VALUES ('integrity-check')")
 
 
+@pytest.mark.covers("R3")
 @pytest.mark.parametrize("index", [None, ":memory:"])
-async def test_r3_a_long_update_is_not_waited_for_and_results_say_so(plant, monkeypatch, index):
+async def test_a_long_update_is_not_waited_for_and_results_say_so(plant, monkeypatch, index):
     source = SqlSource(plant, table="pumps", name="plant", index=index)
     (best, *_) = await source.query(RetrievalIntent(["pump 17"]))
     assert "index" not in best.metadata
@@ -97,8 +100,9 @@ async def test_r3_a_long_update_is_not_waited_for_and_results_say_so(plant, monk
     await source.close()
 
 
+@pytest.mark.covers("R3")
 @pytest.mark.parametrize("index", [None, ":memory:"])
-async def test_r3_many_first_queries_at_once_build_one_index(plant, stemmed, index):
+async def test_many_first_queries_at_once_build_one_index(plant, stemmed, index):
     source = SqlSource(plant, table="pumps", name="plant", index=index)
     found = await asyncio.gather(*(ids(source, "pump 17") for _ in range(10)))
     await source.close()
@@ -106,7 +110,8 @@ async def test_r3_many_first_queries_at_once_build_one_index(plant, stemmed, ind
     assert len([text for text in stemmed if text == "Pump 17"]) == 1
 
 
-async def test_r3_a_damaged_index_is_named(plant):
+@pytest.mark.covers("R3")
+async def test_a_damaged_index_is_named(plant):
     from groundgraph.core.errors import SourceUnavailable
 
     (plant.parent / "broken.sqlite").write_bytes(b"no database" * 1000)
@@ -116,7 +121,8 @@ async def test_r3_a_damaged_index_is_named(plant):
     await source.close()
 
 
-async def test_r3_nothing_of_sqlite_runs_on_the_event_loops_thread(plant, monkeypatch):
+@pytest.mark.covers("R3")
+async def test_nothing_of_sqlite_runs_on_the_event_loops_thread(plant, monkeypatch):
     loop = threading.get_ident()
     plain = sqlite3.connect
     threads = set()
@@ -134,7 +140,8 @@ async def test_r3_nothing_of_sqlite_runs_on_the_event_loops_thread(plant, monkey
     assert loop not in threads
 
 
-async def test_r3_a_database_in_wal_mode_is_read_and_its_changes_are_seen(plant):
+@pytest.mark.covers("R3")
+async def test_a_database_in_wal_mode_is_read_and_its_changes_are_seen(plant):
     with closing(sqlite3.connect(plant)) as owner:
         owner.execute("PRAGMA journal_mode = WAL")
         source = SqlSource(plant, table="pumps", name="plant")

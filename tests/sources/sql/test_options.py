@@ -34,8 +34,9 @@ async def found(source, question, **filters):
     return [result.source_id for result in results]
 
 
+@pytest.mark.covers("R11")
 @pytest.mark.parametrize("kind", ["sql", "database"])
-async def test_r11_a_database_is_configured_by_path_relative_to_the_configuration(plant, kind):
+async def test_a_database_is_configured_by_path_relative_to_the_configuration(plant, kind):
     source = built(plant.parent, kind, url="sqlite:///plant.db", table="pumps", index="beside.sqlite")
     assert source.source_type == kind
     assert (await found(source, "pump 17"))[0] == "pumps/17"
@@ -43,7 +44,8 @@ async def test_r11_a_database_is_configured_by_path_relative_to_the_configuratio
     await source.close()
 
 
-async def test_r3_the_documented_memory_table_takes_records(tmp_path):
+@pytest.mark.covers("R3")
+async def test_the_documented_memory_table_takes_records(tmp_path):
     source = built(tmp_path, **DOCUMENTED, records=RECORDS)
     results = await source.query(RetrievalIntent(["refund policy"]))
     assert [(r.source_id, r.relevance) for r in results] == [("cases/a", 0.5), ("cases/b", 0.5)]
@@ -55,19 +57,22 @@ async def test_r3_the_documented_memory_table_takes_records(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_r3_the_documented_memory_table_may_be_empty(tmp_path):
+@pytest.mark.covers("R3")
+async def test_the_documented_memory_table_may_be_empty(tmp_path):
     source = built(tmp_path, backend="memory", content_field="summary", text_search_fields=["title", "summary"])
     assert await found(source, "refund") == []
     await source.close()
 
 
-async def test_r3_a_memory_table_keeps_the_contract():
+@pytest.mark.covers("R3")
+async def test_a_memory_table_keeps_the_contract():
     source = SqlSource.from_records(RECORDS, name="cases", content_field="summary")
     (await check_source(source, query="refund")).raise_for_failures()
 
 
+@pytest.mark.covers("R3")
 @pytest.mark.parametrize("name", ["r.csv", "r.jsonl"])
-async def test_r3_a_memory_table_is_read_from_a_file(tmp_path, name):
+async def test_a_memory_table_is_read_from_a_file(tmp_path, name):
     if name.endswith("csv"):
         lines = ["id,title,year", 'x,"Pump, red",2024', "y,Pump blue,"]
     else:
@@ -84,13 +89,15 @@ async def test_r3_a_memory_table_is_read_from_a_file(tmp_path, name):
     await source.close()
 
 
-async def test_r3_a_file_of_records_that_is_not_there_is_unavailable(tmp_path):
+@pytest.mark.covers("R3")
+async def test_a_file_of_records_that_is_not_there_is_unavailable(tmp_path):
     source = built(tmp_path, backend="memory", path="none.csv")
     with pytest.raises(SourceUnavailable, match=r"none\.csv"):
         await found(source, "x")
     await source.close()
 
 
+@pytest.mark.covers("R11")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -121,12 +128,13 @@ async def test_r3_a_file_of_records_that_is_not_there_is_unavailable(tmp_path):
         ({"backend": "memory", "records": ["x"]}, "a record maps"),
     ],
 )
-def test_r11_a_bad_option_is_an_error_that_says_what_to_do(tmp_path, options, message):
+def test_a_bad_option_is_an_error_that_says_what_to_do(tmp_path, options, message):
     with pytest.raises(ConfigurationError, match=message) as error:
         built(tmp_path, **options)
     assert "secret" not in str(error.value)
 
 
+@pytest.mark.covers("R2")
 @pytest.mark.parametrize(
     "schema",
     [
@@ -136,7 +144,7 @@ def test_r11_a_bad_option_is_an_error_that_says_what_to_do(tmp_path, options, me
         [{"name": "year", "type": "integer", "enum": [2024]}],
     ],
 )
-async def test_r2_the_schema_may_be_a_list_or_a_mapping(schema):
+async def test_the_schema_may_be_a_list_or_a_mapping(schema):
     source = SqlSource.from_records(RECORDS, name="cases", schema=schema)
     assert source.get_schema().fields["year"] == {"type": "integer", "enum": [2024]}
     assert source.get_schema().fields["title"] == {"type": "string"}

@@ -24,8 +24,9 @@ async def wtq(tmp_path, data):
     await source.close()
 
 
+@pytest.mark.covers("R14")
 @pytest.mark.slow
-async def test_r14_questions_are_routed_to_their_table(wtq, data):
+async def test_questions_are_routed_to_their_table(wtq, data):
     questions = rows(data / "wtq" / "queries.jsonl")
     within = Counter()
     for question in questions:
@@ -37,8 +38,9 @@ async def test_r14_questions_are_routed_to_their_table(wtq, data):
     assert shares[1] >= 0.60
 
 
+@pytest.mark.covers("R14")
 @pytest.mark.slow
-async def test_r14_rows_are_found_or_the_question_is_said_to_need_a_computation(wtq, data):
+async def test_rows_are_found_or_the_question_is_said_to_need_a_computation(wtq, data):
     questions = rows(data / "wtq" / "queries.jsonl")[::5]
     seen = Counter()
     for question in questions:
@@ -53,7 +55,8 @@ async def test_r14_rows_are_found_or_the_question_is_said_to_need_a_computation(
     assert seen["said"] >= 0.5 * len(questions)
 
 
-async def test_r14_only_max_tables_are_searched_and_the_id_names_table_and_row(tmp_path, monkeypatch):
+@pytest.mark.covers("R14")
+async def test_only_max_tables_are_searched_and_the_id_names_table_and_row(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = [f"t{number}" for number in range(6)]
     path = fill(
@@ -68,7 +71,8 @@ async def test_r14_only_max_tables_are_searched_and_the_id_names_table_and_row(t
     await source.close()
 
 
-async def test_l14_tatqa_tables_as_rows_of_text_reach_their_figure(tmp_path, data):
+@pytest.mark.covers("L14")
+async def test_tatqa_tables_as_rows_of_text_reach_their_figure(tmp_path, data):
     import ir_measures
     from ir_measures import nDCG
 

@@ -33,8 +33,9 @@ def hostile_intents(value: str, field: str):
         yield RetrievalIntent(["rows"], raw_data={"aggregate": {"function": "count", name: value}})
 
 
+@pytest.mark.covers("fault 58")
 @pytest.mark.parametrize("mode", [0o644, 0o444])
-async def test_fault_58_forty_hostile_values_change_no_byte_of_the_file(tmp_path, data, mode):
+async def test_forty_hostile_values_change_no_byte_of_the_file(tmp_path, data, mode):
     folder = tmp_path / "theirs"
     folder.mkdir()
     path = shutil.copy(data / "wtq" / "tables.sqlite", folder / "tables.sqlite")
@@ -58,10 +59,11 @@ async def test_fault_58_forty_hostile_values_change_no_byte_of_the_file(tmp_path
     assert [entry.name for entry in folder.iterdir()] == ["tables.sqlite"]
 
 
+@pytest.mark.covers("R3")
 @pytest.mark.parametrize(
     "statement", ["DELETE FROM t", "DROP TABLE t", "CREATE TABLE x (y)", "PRAGMA user_version = 7"]
 )
-def test_R3_the_connection_itself_refuses_to_write(tmp_path, statement):
+def test_the_connection_itself_refuses_to_write(tmp_path, statement):
     path = fill(tmp_path / "t.db", "CREATE TABLE t (id INTEGER PRIMARY KEY, body TEXT)", t=[(1, "kept")])
     before = path.read_bytes()
     database = SqliteDatabase(path, source="t")

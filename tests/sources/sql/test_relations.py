@@ -36,7 +36,8 @@ async def ids(asked, text, **filters):
     return [result.source_id for result in await asked.query(intent)]
 
 
-async def test_r3_a_row_is_found_filtered_and_shown_with_its_partner(plant):
+@pytest.mark.covers("R3")
+async def test_a_row_is_found_filtered_and_shown_with_its_partner(plant):
     asked = source(plant, "machines.hall_id = halls.id")
     assert await ids(asked, "foundry") == ["machines/1"]
     assert await ids(asked, "lathe press", **{"halls.name": "Assembly"}) == ["machines/2"]

@@ -39,7 +39,8 @@ def ids(results):
     return [result.source_id for result in results]
 
 
-async def test_r3_a_whole_question_finds_the_row(plant):
+@pytest.mark.covers("R3")
+async def test_a_whole_question_finds_the_row(plant):
     async with opened(plant, table="pumps") as source:
         best, *others = await asked(source, QUESTION)
     assert best.source_id == "pumps/17"
@@ -49,10 +50,11 @@ async def test_r3_a_whole_question_finds_the_row(plant):
     assert all(other.relevance < best.relevance for other in others)
 
 
+@pytest.mark.covers("R3")
 @pytest.mark.parametrize(
     "question", [QUESTION, "seal leaked", "false fire alarm", "pump", "a power cut and a pump leak"]
 )
-async def test_r3_relevance_is_the_mean_over_the_questions_words_of_the_best_field(plant, question):
+async def test_relevance_is_the_mean_over_the_questions_words_of_the_best_field(plant, question):
     async with opened(plant, table="incidents", content_field="body", text_search_fields=["title", "month"]) as source:
         results = await asked(source, question, top_k=10)
     expected = {}
@@ -67,7 +69,8 @@ async def test_r3_relevance_is_the_mean_over_the_questions_words_of_the_best_fie
     assert places == sorted(places, reverse=True)
 
 
-async def test_r3_bm25_orders_and_relevance_is_what_thresholds_are_compared_with():
+@pytest.mark.covers("R3")
+async def test_bm25_orders_and_relevance_is_what_thresholds_are_compared_with():
     common = [{"id": f"c{n}", "text": "The pump of hall one was looked at."} for n in range(20)]
     rare = {"id": "rare", "text": "A cavitation was heard."}
     source = SqlSource.from_records([*common, rare], name="plant")
@@ -81,7 +84,8 @@ async def test_r3_bm25_orders_and_relevance_is_what_thresholds_are_compared_with
     await source.close()
 
 
-async def test_r3_several_questions_take_turns_and_what_two_find_keeps_its_best_relevance():
+@pytest.mark.covers("R3")
+async def test_several_questions_take_turns_and_what_two_find_keeps_its_best_relevance():
     records = [{"id": "a", "text": "pump seal leak"}, {"id": "b", "text": "alarm"}, {"id": "c", "text": "pump alarm"}]
     source = SqlSource.from_records(records, name="plant")
     found = await asked(source, "pump seal leak", "alarm")
@@ -90,20 +94,23 @@ async def test_r3_several_questions_take_turns_and_what_two_find_keeps_its_best_
     await source.close()
 
 
+@pytest.mark.covers("R1")
 @pytest.mark.parametrize("options", [{"table": "pumps"}, {"table": "incidents", "content_field": "body"}, {}])
-async def test_r1_the_source_keeps_the_contract(plant, options):
+async def test_the_source_keeps_the_contract(plant, options):
     source = SqlSource(plant, name="plant", **options)
     report = await check_source(source, query="pump")
     report.raise_for_failures()
 
 
-async def test_r1_every_kind_of_table_keeps_the_contract(odd):
+@pytest.mark.covers("R1")
+async def test_every_kind_of_table_keeps_the_contract(odd):
     for table in ("flat", "pair", "taken", "far", "loose", "seen"):
         source = SqlSource(odd, name=f"odd {table}", table=table)
         (await check_source(source, query="pump")).raise_for_failures()
 
 
-async def test_r1_a_source_over_a_text_index_of_the_database_keeps_the_contract(plant):
+@pytest.mark.covers("R1")
+async def test_a_source_over_a_text_index_of_the_database_keeps_the_contract(plant):
     change(
         plant,
         "CREATE VIRTUAL TABLE found USING fts5 (name, notes, content='pumps', content_rowid='id')",
@@ -113,7 +120,8 @@ async def test_r1_a_source_over_a_text_index_of_the_database_keeps_the_contract(
     (await check_source(source, query="pump")).raise_for_failures()
 
 
-async def test_r3_the_database_is_never_changed(plant):
+@pytest.mark.covers("R3")
+async def test_the_database_is_never_changed(plant):
     before = hashlib.sha256(plant.read_bytes()).hexdigest()
     async with opened(plant) as source:
         await asked(source, QUESTION, hours={"gte": 10})
@@ -121,12 +129,14 @@ async def test_r3_the_database_is_never_changed(plant):
     assert sorted(path.name for path in plant.parent.iterdir()) == [".groundgraph", "plant.db"]
 
 
-async def test_r10_threshold_and_top_k_are_honoured(plant):
+@pytest.mark.covers("R10")
+async def test_threshold_and_top_k_are_honoured(plant):
     async with opened(plant, table="pumps") as source:
         assert len(await asked(source, "pump", top_k=3)) == 3
         assert ids(await asked(source, "pump 17", score_threshold=0.9)) == ["pumps/17"]
 
 
+@pytest.mark.covers("R2")
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
@@ -143,13 +153,14 @@ async def test_r10_threshold_and_top_k_are_honoured(plant):
         ({"severity": "CRITICAL"}, set()),
     ],
 )
-async def test_r2_every_kind_of_filter_is_pushed_down(plant, filters, expected):
+async def test_every_kind_of_filter_is_pushed_down(plant, filters, expected):
     async with opened(plant, table="incidents") as source:
         results = await asked(source, "pump fire valve power leak", top_k=10, **filters)
     assert {int(result.metadata["key"]) for result in results} == expected
 
 
-async def test_r2_a_filter_on_an_undeclared_field_or_value_is_refused(plant):
+@pytest.mark.covers("R2")
+async def test_a_filter_on_an_undeclared_field_or_value_is_refused(plant):
     async with opened(plant, table="incidents", schema={"severity": {"type": "string", "enum": ["low"]}}) as source:
         with pytest.raises(FilterInvalid, match="Did you mean 'month'"):
             await asked(source, "pump", monht="March")
@@ -157,7 +168,8 @@ async def test_r2_a_filter_on_an_undeclared_field_or_value_is_refused(plant):
             await asked(source, "pump", severity="critical")
 
 
-async def test_r12_the_schema_and_the_metadata_follow_from_the_columns(plant):
+@pytest.mark.covers("R12")
+async def test_the_schema_and_the_metadata_follow_from_the_columns(plant):
     async with opened(plant, table="incidents", description="What went wrong.") as source:
         schema = source.get_schema()
         assert await source.metadata_fields() >= {"table", "key", "severity", "duration"}
@@ -195,6 +207,7 @@ def odd(tmp_path, monkeypatch):
     return fill(tmp_path / "odd.db", script, **{name.replace('"', '""'): rows for name, rows in ODD_ROWS.items()})
 
 
+@pytest.mark.covers("R3")
 @pytest.mark.parametrize(
     ("table", "question", "expected"),
     [
@@ -207,7 +220,7 @@ def odd(tmp_path, monkeypatch):
         ("seen", "blue pump", None),
     ],
 )
-async def test_r3_any_kind_of_table_can_be_searched_and_filtered(odd, table, question, expected):
+async def test_any_kind_of_table_can_be_searched_and_filtered(odd, table, question, expected):
     async with opened(odd, table=table, name=f"odd {table[:3]}") as source:
         best = (await asked(source, question))[0]
         assert expected is None or best.source_id == expected
@@ -216,7 +229,8 @@ async def test_r3_any_kind_of_table_can_be_searched_and_filtered(odd, table, que
         assert [r.metadata[column] for r in await asked(source, question, **{column: value})] == [value]
 
 
-async def test_fault_34_a_missing_file_is_unavailable_and_named(tmp_path, monkeypatch):
+@pytest.mark.covers("fault 34")
+async def test_a_missing_file_is_unavailable_and_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     async with opened("sqlite:///nowhere.db", table="pumps") as source:
         assert source.get_schema().fields == {}
@@ -225,7 +239,8 @@ async def test_fault_34_a_missing_file_is_unavailable_and_named(tmp_path, monkey
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_fault_34_a_missing_table_names_the_nearest(plant):
+@pytest.mark.covers("fault 34")
+async def test_a_missing_table_names_the_nearest(plant):
     async with opened(plant, table="pump") as source:
         with pytest.raises(ConfigurationError, match=r"no table 'pump'\. Did you mean 'pumps'"):
             source.get_schema()
@@ -233,7 +248,8 @@ async def test_fault_34_a_missing_table_names_the_nearest(plant):
             await asked(source, "pump")
 
 
-async def test_fault_34_a_damaged_file_is_unavailable(tmp_path, monkeypatch):
+@pytest.mark.covers("fault 34")
+async def test_a_damaged_file_is_unavailable(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.db").write_bytes(b"no database at all" * 1000)
     async with opened("broken.db", table="pumps") as source:
@@ -241,7 +257,8 @@ async def test_fault_34_a_damaged_file_is_unavailable(tmp_path, monkeypatch):
             await asked(source, "pump")
 
 
-async def test_fault_35_a_renamed_column_is_named(plant):
+@pytest.mark.covers("fault 35")
+async def test_a_renamed_column_is_named(plant):
     async with opened(plant, table="incidents", content_field="body") as source:
         assert await asked(source, "pump")
         change(plant, "ALTER TABLE incidents RENAME COLUMN body TO text_body")
@@ -250,7 +267,8 @@ async def test_fault_35_a_renamed_column_is_named(plant):
     assert error.value.field == "body"
 
 
-async def test_fault_35_a_filter_on_a_renamed_column_is_no_unknown_name(plant):
+@pytest.mark.covers("fault 35")
+async def test_a_filter_on_a_renamed_column_is_no_unknown_name(plant):
     async with opened(plant, table="incidents") as source:
         assert "severity" in source.get_schema().fields
         change(plant, "ALTER TABLE incidents RENAME COLUMN severity TO level")
@@ -258,7 +276,8 @@ async def test_fault_35_a_filter_on_a_renamed_column_is_no_unknown_name(plant):
             await asked(source, "pump", severity="low")
 
 
-async def test_fault_37_rows_without_content_come_last_and_empty_so_that_they_are_counted(plant):
+@pytest.mark.covers("fault 37")
+async def test_rows_without_content_come_last_and_empty_so_that_they_are_counted(plant):
     change(plant, "UPDATE incidents SET body = NULL WHERE id = 1", "UPDATE incidents SET body = ' ' WHERE id = 5")
     async with opened(plant, table="incidents", content_field="body") as source:
         results = await asked(source, "pump valve")
@@ -270,14 +289,16 @@ async def test_fault_37_rows_without_content_come_last_and_empty_so_that_they_ar
 HOSTILE = "'; DROP TABLE incidents; --"
 
 
-async def test_fault_58_a_hostile_filter_value_has_no_effect(plant):
+@pytest.mark.covers("fault 58")
+async def test_a_hostile_filter_value_has_no_effect(plant):
     async with opened(plant, table="incidents") as source:
         for condition in (HOSTILE, [HOSTILE], {"contains": HOSTILE}):
             assert await asked(source, "pump", severity=condition) == []
         assert len(await asked(source, "pump", severity={"not": HOSTILE})) == 2
 
 
-async def test_fault_60_a_tenants_query_sees_no_row_of_another(tmp_path, monkeypatch):
+@pytest.mark.covers("fault 60")
+async def test_a_tenants_query_sees_no_row_of_another(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = fill(
         tmp_path / "t.db",
@@ -294,7 +315,8 @@ async def test_fault_60_a_tenants_query_sees_no_row_of_another(tmp_path, monkeyp
         assert total.metadata["value"] == 4
 
 
-async def test_fault_60_a_row_that_changed_hands_behind_the_index_is_not_shown(tmp_path, monkeypatch):
+@pytest.mark.covers("fault 60")
+async def test_a_row_that_changed_hands_behind_the_index_is_not_shown(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = fill(tmp_path / "t.db", "CREATE TABLE notes (tenant TEXT, body TEXT)", notes=[("a", "pump"), ("b", "pump")])
     plain = SqliteDatabase.keys
@@ -309,7 +331,8 @@ async def test_fault_60_a_row_that_changed_hands_behind_the_index_is_not_shown(t
         assert await asked(source, "pump", tenant="a") == []
 
 
-async def test_r2_rows_that_a_filter_keeps_are_found_once_a_long_update_is_done(tmp_path, monkeypatch):
+@pytest.mark.covers("R2")
+async def test_rows_that_a_filter_keeps_are_found_once_a_long_update_is_done(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     script = "CREATE TABLE notes (id TEXT PRIMARY KEY, tenant TEXT, body TEXT) WITHOUT ROWID"
     path = fill(tmp_path / "t.db", script, notes=[("1", "a", "pump"), ("2", "b", "pump")])
@@ -331,7 +354,8 @@ async def test_r2_rows_that_a_filter_keeps_are_found_once_a_long_update_is_done(
         assert ids(await asked(source, "pump", tenant="a")) == ["notes/1", "notes/3"]
 
 
-async def test_fault_45_closing_leaves_the_event_loop_free_while_a_database_is_being_opened(plant, monkeypatch):
+@pytest.mark.covers("fault 45")
+async def test_closing_leaves_the_event_loop_free_while_a_database_is_being_opened(plant, monkeypatch):
     opening, go_on = threading.Event(), threading.Event()
     plain = open_engine.open_engine
 
@@ -356,7 +380,8 @@ async def test_fault_45_closing_leaves_the_event_loop_free_while_a_database_is_b
         await asked(source, "pump")
 
 
-async def test_r3_a_change_is_seen_by_the_next_query(plant):
+@pytest.mark.covers("R3")
+async def test_a_change_is_seen_by_the_next_query(plant):
     async with opened(plant, table="pumps") as source:
         assert await asked(source, "zebra") == []
         change(plant, "INSERT INTO pumps VALUES (99, 'Zebra', 'striped', 1, 'hall C')")
@@ -367,7 +392,8 @@ async def test_r3_a_change_is_seen_by_the_next_query(plant):
         assert await asked(source, "okapi") == []
 
 
-async def test_r3_two_databases_under_one_name_do_not_mix(plant, tmp_path):
+@pytest.mark.covers("R3")
+async def test_two_databases_under_one_name_do_not_mix(plant, tmp_path):
     other = fill(tmp_path / "other.db", "CREATE TABLE pumps (name TEXT)", pumps=[("Okapi",)])
     async with opened(plant, table="pumps") as one, opened(other, table="pumps") as two:
         for _ in range(2):
@@ -376,14 +402,16 @@ async def test_r3_two_databases_under_one_name_do_not_mix(plant, tmp_path):
             assert await asked(one, "okapi") == []
 
 
-async def test_r3_a_source_is_closed_for_good(plant):
+@pytest.mark.covers("R3")
+async def test_a_source_is_closed_for_good(plant):
     async with opened(plant, table="pumps") as source:
         await asked(source, "pump")
     with pytest.raises(SourceUnavailable, match="closed"):
         await asked(source, "pump")
 
 
-async def test_r3_an_fts5_table_of_the_database_can_be_used(plant):
+@pytest.mark.covers("R3")
+async def test_an_fts5_table_of_the_database_can_be_used(plant):
     change(
         plant,
         "CREATE VIRTUAL TABLE found USING fts5 (name, notes, content='pumps', content_rowid='id', tokenize='porter')",
@@ -405,7 +433,8 @@ def plan_of(path, statement, values):
         connection.close()
 
 
-async def test_l5_the_text_index_is_searched_once_whatever_the_filter(plant, tmp_path):
+@pytest.mark.covers("L5")
+async def test_the_text_index_is_searched_once_whatever_the_filter(plant, tmp_path):
     from groundgraph.sources.sql.search_rows import Allowed, read_question
     from groundgraph.sources.sql.search_rows import statement as selecting
 
@@ -421,7 +450,8 @@ async def test_l5_the_text_index_is_searched_once_whatever_the_filter(plant, tmp
     assert not any("=" in line.split("INDEX")[1] for line in lines)
 
 
-async def test_l5_a_text_index_of_the_database_is_searched_once_too(plant, monkeypatch):
+@pytest.mark.covers("L5")
+async def test_a_text_index_of_the_database_is_searched_once_too(plant, monkeypatch):
     from sqlalchemy import Engine, event
 
     change(plant, "CREATE VIRTUAL TABLE \"a:b%\" USING fts5 (name, content='pumps', content_rowid='id')")
@@ -442,7 +472,8 @@ async def test_l5_a_text_index_of_the_database_is_searched_once_too(plant, monke
     assert "=" not in line.split("INDEX")[1]
 
 
-async def test_l5_a_filter_uses_the_users_own_index(plant):
+@pytest.mark.covers("L5")
+async def test_a_filter_uses_the_users_own_index(plant):
     from sqlalchemy.dialects import sqlite
 
     from groundgraph.sources.sql.conditions import where
@@ -461,6 +492,7 @@ async def test_l5_a_filter_uses_the_users_own_index(plant):
         assert index in line
 
 
+@pytest.mark.covers("R2")
 @pytest.mark.parametrize(
     ("condition", "kept"),
     [
@@ -473,7 +505,7 @@ async def test_l5_a_filter_uses_the_users_own_index(plant):
         ({"id": 2**63}, []),
     ],
 )
-async def test_r2_ranges_over_texts_and_numbers_that_sqlite_cannot_hold(tmp_path, condition, kept):
+async def test_ranges_over_texts_and_numbers_that_sqlite_cannot_hold(tmp_path, condition, kept):
     path = fill(
         tmp_path / "e.db",
         "CREATE TABLE ev (id INTEGER PRIMARY KEY, name TEXT, created TEXT, body TEXT)",

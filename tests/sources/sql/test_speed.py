@@ -30,8 +30,9 @@ def corpus(folder):
         yield number, text, f"c{chosen.randrange(50)}", "north" if chosen.random() < 0.28 else "south"
 
 
+@pytest.mark.covers("L5")
 @pytest.mark.slow
-async def test_l5_whole_questions_over_100_000_rows_are_fast(tmp_path, data):
+async def test_whole_questions_over_100_000_rows_are_fast(tmp_path, data):
     path = fill(
         tmp_path / "big.db",
         "CREATE TABLE docs (id INTEGER PRIMARY KEY, body TEXT, category TEXT, region TEXT);"

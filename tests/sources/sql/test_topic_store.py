@@ -83,8 +83,9 @@ def last(results: list[SourceResult]) -> list[str]:
     return [result.metadata["headings"][-1] for result in results]
 
 
+@pytest.mark.covers("X1")
 @pytest.mark.parametrize("written", [list, as_json], ids=["joined", "json"])
-async def test_x1_a_heading_gives_its_whole_subtree_in_order_whatever_the_seeds_are(tmp_path, monkeypatch, written):
+async def test_a_heading_gives_its_whole_subtree_in_order_whatever_the_seeds_are(tmp_path, monkeypatch, written):
     monkeypatch.chdir(tmp_path)
     path = fill(tmp_path / "parts.db", SCRIPT, parts=written(rows()))
     for most in (1, 10):
@@ -100,11 +101,13 @@ async def test_x1_a_heading_gives_its_whole_subtree_in_order_whatever_the_seeds_
         await index.close()
 
 
-async def test_r1_the_source_inside_keeps_its_contract(table):
+@pytest.mark.covers("R1")
+async def test_the_source_inside_keeps_its_contract(table):
     (await check_source(source(table), query="smoke sprinkler flood")).raise_for_failures()
 
 
-async def test_x1_the_rows_that_the_source_finds_lead_to_their_heading(table):
+@pytest.mark.covers("X1")
+async def test_the_rows_that_the_source_finds_lead_to_their_heading(table):
     index = indexed(source(table))
     assert last(await ask(index, "sprinkler")) == ["Halls"], "no heading has the word"
     assert last(await ask(indexed(source(table), entry_strategy="heading_match"), "sprinkler")) == []
@@ -113,7 +116,8 @@ async def test_x1_the_rows_that_the_source_finds_lead_to_their_heading(table):
     await index.close()
 
 
-async def test_x2_several_documents_stay_apart_and_in_order(tmp_path, monkeypatch):
+@pytest.mark.covers("X2")
+async def test_several_documents_stay_apart_and_in_order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = fill(tmp_path / "parts.db", SCRIPT, parts=[*rows("z"), *rows("a", first=100)])
     found = await ask(indexed(source(path), entry_strategy="heading_match"), "safety")
@@ -121,7 +125,8 @@ async def test_x2_several_documents_stay_apart_and_in_order(tmp_path, monkeypatc
     assert last(found) == [*SAFETY, *SAFETY]
 
 
-async def test_x2_a_row_that_was_written_or_deleted_is_seen_at_once(table):
+@pytest.mark.covers("X2")
+async def test_a_row_that_was_written_or_deleted_is_seen_at_once(table):
     index = indexed(source(table), entry_strategy="heading_match")
     assert last(await ask(index, "safety")) == SAFETY
     change(table, "INSERT INTO parts VALUES (50, 'guide', 5.5, 'Guide > Safety > Noise', 'loud', 'a')")
@@ -131,7 +136,8 @@ async def test_x2_a_row_that_was_written_or_deleted_is_seen_at_once(table):
     await index.close()
 
 
-async def test_x2_a_table_without_a_key_and_a_view_work_as_well(tmp_path, monkeypatch):
+@pytest.mark.covers("X2")
+async def test_a_table_without_a_key_and_a_view_work_as_well(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     script = SCRIPT.replace(" PRIMARY KEY", "") + "CREATE VIEW shown AS SELECT * FROM parts WHERE doc = 'guide';"
     path = fill(tmp_path / "parts.db", script, parts=rows())
@@ -139,8 +145,9 @@ async def test_x2_a_table_without_a_key_and_a_view_work_as_well(tmp_path, monkey
         assert last(await ask(indexed(source(path, table=name)), "safety")) == SAFETY
 
 
+@pytest.mark.covers("fault 60")
 @pytest.mark.parametrize("options", [{}, {"entry_strategy": "heading_match"}, {"expansion_mode": "leaves"}])
-async def test_fault_60_no_expansion_escapes_a_filter(two_tenants, options):
+async def test_no_expansion_escapes_a_filter(two_tenants, options):
     index = indexed(source(two_tenants), **options)
     for question in ("fire safety", "hidden fire", "secret plan"):
         for tenant in ("a", {"not": "b"}, {"contains": "a"}):
@@ -155,7 +162,8 @@ async def test_fault_60_no_expansion_escapes_a_filter(two_tenants, options):
     await index.close()
 
 
-async def test_fault_60_a_passage_is_not_given_by_its_id_against_a_filter(two_tenants):
+@pytest.mark.covers("fault 60")
+async def test_a_passage_is_not_given_by_its_id_against_a_filter(two_tenants):
     store = source(two_tenants).topic_store()
     assert store is not None
     ids = ["parts/3", "parts/201", "parts/999"]
@@ -173,7 +181,8 @@ def configured(path: Path, **sections: object) -> Settings:
     return load_settings({"sources": [indexed_entry], **sections})
 
 
-async def test_fault_60_the_default_and_the_scope_filter_of_a_configuration_hold(two_tenants):
+@pytest.mark.covers("fault 60")
+async def test_the_default_and_the_scope_filter_of_a_configuration_hold(two_tenants):
     settings = configured(
         two_tenants,
         intent={"default_filters": {"docs": {"position": {"lte": 5}}}},
@@ -189,7 +198,8 @@ async def test_fault_60_the_default_and_the_scope_filter_of_a_configuration_hold
     await graph.resources.close()
 
 
-async def test_s4_the_structured_answer_shows_the_rows_as_an_outline(table):
+@pytest.mark.covers("S4")
+async def test_the_structured_answer_shows_the_rows_as_an_outline(table):
     graph = turn_graph(configured(table))
     answer = (await graph.ainvoke({"messages": [HumanMessage("What about safety?")]}))["messages"][-1].text
     lines = [line.split(" (relevance")[0] for line in answer.splitlines() if line.lstrip().startswith("- ")]
@@ -200,8 +210,9 @@ async def test_s4_the_structured_answer_shows_the_rows_as_an_outline(table):
     await graph.resources.close()
 
 
+@pytest.mark.covers("fault 30")
 @pytest.mark.parametrize("missing", ["document", "order", "headings"])
-async def test_fault_30_a_topic_column_that_is_not_there_is_named(table, missing):
+async def test_a_topic_column_that_is_not_there_is_named(table, missing):
     index = indexed(source(table, topic_columns={**COLUMNS, missing: "bodi"}))
     with pytest.raises(SchemaChanged, match=r"the field 'bodi'.*Did you mean 'body'") as raised:
         await ask(index, "safety")
@@ -209,7 +220,8 @@ async def test_fault_30_a_topic_column_that_is_not_there_is_named(table, missing
     await index.close()
 
 
-async def test_fault_30_a_topic_column_that_goes_away_is_told(table):
+@pytest.mark.covers("fault 30")
+async def test_a_topic_column_that_goes_away_is_told(table):
     index = indexed(source(table))
     assert await ask(index, "safety")
     change(table, "ALTER TABLE parts RENAME COLUMN path TO route")
@@ -218,6 +230,7 @@ async def test_fault_30_a_topic_column_that_goes_away_is_told(table):
     await index.close()
 
 
+@pytest.mark.covers("X1")
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -233,13 +246,14 @@ async def test_fault_30_a_topic_column_that_goes_away_is_told(table):
         ),
     ],
 )
-def test_x1_topic_columns_that_cannot_work_are_refused_at_build(tmp_path, options, told):
+def test_topic_columns_that_cannot_work_are_refused_at_build(tmp_path, options, told):
     given = {"url": "postgresql://somebody@localhost/nowhere", "table": "parts", **options}
     with pytest.raises(ConfigurationError, match=told.replace("|", r"\|").replace(".", r"\.")):
         source_types.get("sql")(SourceOptions("docs", given, tmp_path, "s"))
 
 
-def test_x1_an_index_without_columns_or_with_vectors_is_refused_at_build(table):
+@pytest.mark.covers("X1")
+def test_an_index_without_columns_or_with_vectors_is_refused_at_build(table):
     with pytest.raises(ConfigurationError, match=r"topic_index: the source does not say which columns .*topic_columns"):
         indexed(source(table, topic_columns=None))
     with pytest.raises(ConfigurationError, match="type: 'cluster' works with vectors, which a topic index does not"):
@@ -249,7 +263,8 @@ def test_x1_an_index_without_columns_or_with_vectors_is_refused_at_build(table):
     assert problem.key == "k.entry_strategy"
 
 
-def test_x1_a_refused_index_is_told_with_its_place_in_the_file(tmp_path):
+@pytest.mark.covers("X1")
+def test_a_refused_index_is_told_with_its_place_in_the_file(tmp_path):
     text = "sources:\n- name: docs\n  type: sql\n  path: d.db\n  table: parts\n  topic_index:\n    type: heading_tree\n"
     (tmp_path / "rag.yaml").write_text(text)
     [problem] = check_config(tmp_path / "rag.yaml").problems
@@ -261,7 +276,8 @@ def test_x1_a_refused_index_is_told_with_its_place_in_the_file(tmp_path):
     assert keys.items() >= {("sources[0].topic_columns.heading", 10)}
 
 
-async def test_x5_vectors_that_an_intent_asks_for_give_way_to_words_and_it_is_told(table):
+@pytest.mark.covers("X5")
+async def test_vectors_that_an_intent_asks_for_give_way_to_words_and_it_is_told(table):
     with collect_degradations() as told:
         found = await ask(indexed(source(table)), "sprinkler", raw_data={"topic_index": {"entry_strategy": "vector"}})
     assert last(found) == ["Halls"]
@@ -269,7 +285,8 @@ async def test_x5_vectors_that_an_intent_asks_for_give_way_to_words_and_it_is_to
     assert told == [{"part": "topic_options", "reason": reason}]
 
 
-async def test_x1_too_many_rows_are_refused_and_not_read_again(table, monkeypatch):
+@pytest.mark.covers("X1")
+async def test_too_many_rows_are_refused_and_not_read_again(table, monkeypatch):
     monkeypatch.setattr(topic_store, "MOST_ROWS", 7)
     index = indexed(source(table))
     with pytest.raises(SourceUnavailable, match="'parts' has more than 7 rows"):
@@ -283,13 +300,15 @@ async def test_x1_too_many_rows_are_refused_and_not_read_again(table, monkeypatc
     await index.close()
 
 
-async def test_x1_too_long_headings_are_refused(table, monkeypatch):
+@pytest.mark.covers("X1")
+async def test_too_long_headings_are_refused(table, monkeypatch):
     monkeypatch.setattr(topic_store, "MOST_CHARS", 20)
     with pytest.raises(SourceUnavailable, match="headings of more than 20 characters"):
         await ask(indexed(source(table)), "safety")
 
 
-async def test_r3_records_in_memory_have_headings_too(tmp_path):
+@pytest.mark.covers("R3")
+async def test_records_in_memory_have_headings_too(tmp_path):
     records = [
         {"id": str(row[0]), "doc": row[1], "position": row[2], "path": str(row[3]).split(" > "), "body": row[4]}
         for row in rows()
@@ -305,7 +324,8 @@ async def test_r3_records_in_memory_have_headings_too(tmp_path):
     await index.close()
 
 
-async def test_x2_rows_without_a_place_or_a_heading_come_last_and_alone(table):
+@pytest.mark.covers("X2")
+async def test_rows_without_a_place_or_a_heading_come_last_and_alone(table):
     change(table, "INSERT INTO parts VALUES (60, 'guide', NULL, NULL, 'orphan', 'a')")
     store = source(table).topic_store()
     assert store is not None
@@ -314,20 +334,23 @@ async def test_x2_rows_without_a_place_or_a_heading_come_last_and_alone(table):
     assert [place.id for place in outline.places] == [f"parts/{n}" for n in (*range(1, 9), 60)]
 
 
+@pytest.mark.covers("X1")
 @given(st.lists(st.text(min_size=1).filter(lambda one: one.strip()), max_size=5))
-def test_x1_a_json_list_of_headings_is_read_as_it_was_written(titles):
+def test_a_json_list_of_headings_is_read_as_it_was_written(titles):
     assert heading_path(json.dumps(titles)) == tuple(one.strip() for one in titles)
 
 
+@pytest.mark.covers("fault 30")
 @given(st.one_of(st.none(), st.text(), st.integers(), st.lists(st.one_of(st.none(), st.integers(), st.text()))))
-def test_fault_30_whatever_a_heading_column_holds_it_is_titles(value):
+def test_whatever_a_heading_column_holds_it_is_titles(value):
     assert all(isinstance(title, str) and title == title.strip() != "" for title in heading_path(value))
 
 
+@pytest.mark.covers("X1")
 @pytest.mark.parametrize(
     ("value", "path"), [("[Draft] A > B", ("[Draft] A", "B")), ("A >  > B", ("A", "B")), ("[" * 9000, ("[" * 9000,))]
 )
-def test_x1_headings_in_a_text(value, path):
+def test_headings_in_a_text(value, path):
     assert heading_path(value) == path
 
 
@@ -353,8 +376,9 @@ def on_server(
     return postgres, url
 
 
+@pytest.mark.covers("fault 35")
 @pytest.mark.live
-async def test_fault_35_a_column_that_was_renamed_before_the_next_look_is_named(on_server, monkeypatch):
+async def test_a_column_that_was_renamed_before_the_next_look_is_named(on_server, monkeypatch):
     server, url = on_server
     # After a look that took longer than this, the next one is put off for so many times as long.
     monkeypatch.setattr(postgres_database, "_QUICK", 0.0)
@@ -370,8 +394,9 @@ async def test_fault_35_a_column_that_was_renamed_before_the_next_look_is_named(
         await index.close()
 
 
+@pytest.mark.covers("X1")
 @pytest.mark.live
-async def test_x1_postgresql_gives_the_subtree_and_holds_the_filter(on_server):
+async def test_postgresql_gives_the_subtree_and_holds_the_filter(on_server):
     server, url = on_server
     inner = source(url)
     index = indexed(inner, seed_max_results=1)

@@ -40,24 +40,28 @@ async def turn(graph, question):
     return result, result["provenance"]
 
 
-async def test_r11_a_turn_answers_from_configured_tables(graph):
+@pytest.mark.covers("R11")
+async def test_a_turn_answers_from_configured_tables(graph):
     result, _ = await turn(graph, "What happened with the seal of the pump?")
     assert result["outcome"] == "answered"
     assert "The seal of a pump leaked." in result["answer"]
 
 
-async def test_r15_a_turn_answers_with_a_count(graph):
+@pytest.mark.covers("R15")
+async def test_a_turn_answers_with_a_count(graph):
     result, _ = await turn(graph, "How many critical incidents in March?")
     assert "count of rows in incidents where severity = critical and month = March: 2" in result["answer"]
 
 
-async def test_fault_37_rows_without_content_are_counted_in_the_provenance(graph, plant):
+@pytest.mark.covers("fault 37")
+async def test_rows_without_content_are_counted_in_the_provenance(graph, plant):
     change(plant, "UPDATE incidents SET body = NULL WHERE id = 5")
     _, provenance = await turn(graph, "pump")
     assert provenance["sources"]["incidents"]["dropped"] == {"empty": 1}
 
 
-async def test_fault_34_a_table_that_is_dropped_degrades_the_turn(graph, plant):
+@pytest.mark.covers("fault 34")
+async def test_a_table_that_is_dropped_degrades_the_turn(graph, plant):
     change(plant, "DROP TABLE incidents")
     result, provenance = await turn(graph, "How often is a pump serviced?")
     assert result["outcome"] == "answered"
@@ -65,7 +69,8 @@ async def test_fault_34_a_table_that_is_dropped_degrades_the_turn(graph, plant):
     assert "no table 'incidents'" in provenance["sources"]["incidents"]["error"]
 
 
-async def test_fault_35_a_renamed_column_is_named_in_the_provenance(graph, plant):
+@pytest.mark.covers("fault 35")
+async def test_a_renamed_column_is_named_in_the_provenance(graph, plant):
     change(plant, "ALTER TABLE incidents RENAME COLUMN body TO details")
     result, provenance = await turn(graph, "How often is a pump serviced?")
     assert result["outcome"] == "answered"

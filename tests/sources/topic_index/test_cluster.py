@@ -35,34 +35,39 @@ def documents(results: list[SourceResult]) -> list[str]:
     return [result.metadata["document"] for result in results]
 
 
-async def test_x4_a_question_gives_the_clusters_that_it_is_near_to(source):
+@pytest.mark.covers("X4")
+async def test_a_question_gives_the_clusters_that_it_is_near_to(source):
     found = await ask(indexed(source, "cluster"), "pump", 0.3)
     assert documents(found) == ["p1", "p2", "p3"]
     assert found[0].relevance > found[2].relevance
     assert {result.metadata["found_under"] for result in found} == {"pump, leaks, noise"}
 
 
-async def test_x4_a_cluster_never_hides_the_best_match_because_it_stands_alone(source):
+@pytest.mark.covers("X4")
+async def test_a_cluster_never_hides_the_best_match_because_it_stands_alone(source):
     found = await ask(indexed(source, "cluster", centroid_score_threshold=0.1), "moon moon moon pump", 0.1)
     assert documents(found) == ["moon", "p1", "p2", "p3"]
     assert "found_under" not in found[0].metadata
     assert documents(await ask(indexed(source, "cluster", max_total_results=1), "moon moon pump", 0.1)) == ["moon"]
 
 
-async def test_x4_cluster_threshold_decides_what_goes_together(source):
+@pytest.mark.covers("X4")
+async def test_cluster_threshold_decides_what_goes_together(source):
     assert documents(await ask(indexed(source, "cluster", cluster_threshold=0.95), "pump", 0.3)) == ["p1", "p2"]
     wide = await ask(indexed(source, "cluster", cluster_threshold=0.0, centroid_score_threshold=0.0), "pump", 0.3)
     assert len(wide) == len(TEXTS)
 
 
-async def test_x4_min_cluster_size_leaves_small_groups_out(source):
+@pytest.mark.covers("X4")
+async def test_min_cluster_size_leaves_small_groups_out(source):
     everything = await ask(indexed(source, "cluster"), "pump cat", 0.1)
     assert set(documents(everything)) == {"p1", "p2", "p3", "c1", "c2"}
     larger = await ask(indexed(source, "cluster", min_cluster_size=3), "pump pump cat", 0.1)
     assert set(documents(larger)) == {"p1", "p2", "p3"}
 
 
-async def test_x4_top_clusters(source):
+@pytest.mark.covers("X4")
+async def test_top_clusters(source):
     assert set(documents(await ask(indexed(source, "cluster", top_clusters=1), "pump pump cat", 0.1))) == {
         "p1",
         "p2",
@@ -70,27 +75,32 @@ async def test_x4_top_clusters(source):
     }
 
 
-async def test_x4_max_results_per_cluster_takes_the_nearest(source):
+@pytest.mark.covers("X4")
+async def test_max_results_per_cluster_takes_the_nearest(source):
     found = await ask(indexed(source, "cluster", max_results_per_cluster=1), "pump pump cat", 0.1)
     assert documents(found) == ["p1", "c1"]
 
 
-async def test_x4_max_total_results(source):
+@pytest.mark.covers("X4")
+async def test_max_total_results(source):
     assert len(await ask(indexed(source, "cluster", max_total_results=4), "pump cat", 0.1)) == 4
 
 
-async def test_x4_centroid_score_threshold(source):
+@pytest.mark.covers("X4")
+async def test_centroid_score_threshold(source):
     near = await ask(indexed(source, "cluster", centroid_score_threshold=0.8), "pump pump cat", 0.1)
     assert set(documents(near)) == {"p1", "p2", "p3"}
     assert documents(await ask(indexed(source, "cluster", centroid_score_threshold=1.0), "pump cat cat", 0.1)) == ["c1"]
 
 
-async def test_x5_the_score_threshold_is_about_the_nearest_passage(source):
+@pytest.mark.covers("X5")
+async def test_the_score_threshold_is_about_the_nearest_passage(source):
     assert await ask(indexed(source, "cluster"), "pump cat moon", 0.7) == []
     some = await ask(indexed(source, "cluster"), "pump pump cat", 0.6)
     assert set(documents(some)) == {"p1", "p2", "p3"}, "the passages of the cat are below it"
 
 
+@pytest.mark.covers("X4")
 @pytest.mark.parametrize(
     ("options", "label"),
     [
@@ -100,12 +110,13 @@ async def test_x5_the_score_threshold_is_about_the_nearest_passage(source):
         ({"label_stopwords": ["pump"]}, "leaks, noise, seals"),
     ],
 )
-async def test_x4_labels(source, options, label):
+async def test_labels(source, options, label):
     found = await ask(indexed(source, "cluster", top_clusters=2, **options), "pump pump cat", 0.1)
     assert set(found[0].metadata["found_under"].split(", ")) == set(label.split(", "))
 
 
-async def test_x4_nothing_but_the_question_is_embedded(source):
+@pytest.mark.covers("X4")
+async def test_nothing_but_the_question_is_embedded(source):
     vectors = source.embedder.model  # type: ignore[union-attr]
     assert isinstance(vectors, WordVectors)
     written = list(vectors.written)
@@ -116,7 +127,8 @@ async def test_x4_nothing_but_the_question_is_embedded(source):
     assert vectors.written == written
 
 
-async def test_x4_clusters_are_made_once_per_state_of_the_base(tmp_path, monkeypatch):
+@pytest.mark.covers("X4")
+async def test_clusters_are_made_once_per_state_of_the_base(tmp_path, monkeypatch):
     made: list[int] = []
     original = clustering.leader_clusters
 
@@ -136,14 +148,16 @@ async def test_x4_clusters_are_made_once_per_state_of_the_base(tmp_path, monkeyp
     assert made == [6, 7]
 
 
-async def test_x4_the_same_question_gives_the_same_answer(source, tmp_path):
+@pytest.mark.covers("X4")
+async def test_the_same_question_gives_the_same_answer(source, tmp_path):
     other = await base(tmp_path / "other.sqlite", dict(reversed(TEXTS.items())), words=WORDS)
     for question in ("pump", "cat moon", "valve milk"):
         first, again = await ask(indexed(source, "cluster"), question), await ask(indexed(other, "cluster"), question)
         assert documents(first) == documents(again)
 
 
-async def test_x4_several_matching_texts_of_a_chunk_are_one_vector(source):
+@pytest.mark.covers("X4")
+async def test_several_matching_texts_of_a_chunk_are_one_vector(source):
     stored = await source.topic_store().vectors()
     assert stored is not None
     assert sorted(stored.ids) == sorted(f"{name}#0" for name in TEXTS)
@@ -154,7 +168,8 @@ TENANTS = {"a": {"tenant": "a"}, "b": {"tenant": "b"}, "c": {"tenant": "a"}}
 FIELDS = {"tenant": {"type": "string"}}
 
 
-async def test_fault_60_no_cluster_and_no_label_escapes_a_filter(tmp_path):
+@pytest.mark.covers("fault 60")
+async def test_no_cluster_and_no_label_escapes_a_filter(tmp_path):
     texts = {"a": "pump one", "b": "pump secret", "c": "pump two"}
     source = await base(tmp_path / "t.sqlite", texts, words=WORDS, metadata=TENANTS, fields=FIELDS)
     found = await ask(indexed(source, "cluster"), "pump", filters={"docs": {"tenant": "a"}})
@@ -165,13 +180,15 @@ async def test_fault_60_no_cluster_and_no_label_escapes_a_filter(tmp_path):
     assert await ask(indexed(source, "cluster"), "pump", filters={"docs": {"tenant": "x"}}) == []
 
 
-async def test_x4_too_much_to_cluster_is_told(source, monkeypatch):
+@pytest.mark.covers("X4")
+async def test_too_much_to_cluster_is_told(source, monkeypatch):
     monkeypatch.setattr(clustering, "MAX_VECTORS", 3)
     with pytest.raises(SourceUnavailable, match=r"6 passages, and at most 3 .* Use `type: heading_tree`"):
         await ask(indexed(source, "cluster"), "pump")
 
 
-async def test_x4_vectors_need_a_model_and_an_ingest_that_wrote_them(tmp_path):
+@pytest.mark.covers("X4")
+async def test_vectors_need_a_model_and_an_ingest_that_wrote_them(tmp_path):
     words_only = await base(tmp_path / "w.sqlite", {"a": "pump"})
     with pytest.raises(ConfigurationError, match="type: 'cluster' works with vectors"):
         indexed(words_only, "cluster")
@@ -180,7 +197,8 @@ async def test_x4_vectors_need_a_model_and_an_ingest_that_wrote_them(tmp_path):
         await ask(indexed(late, "cluster"), "pump")
 
 
-async def test_x4_a_question_without_a_vector_is_answered_by_its_words(tmp_path):
+@pytest.mark.covers("X4")
+async def test_a_question_without_a_vector_is_answered_by_its_words(tmp_path):
     await base(tmp_path / "kb.sqlite", {"a": "pump", "b": "насос течёт"}, words=WORDS)
     english = Embedder(WordVectors(WORDS), "words", frozenset({"en"}))
     index: TopicIndexSource = indexed(

@@ -34,7 +34,8 @@ async def with_vectors(tmp_path: Path) -> KnowledgeBaseSource:
     return await base(tmp_path / "vectors.sqlite", {"guide": GUIDE}, words=WORDS)
 
 
-async def test_x1_a_heading_that_matches_gives_everything_below_it_in_order(guide):
+@pytest.mark.covers("X1")
+async def test_a_heading_that_matches_gives_everything_below_it_in_order(guide):
     found = await ask(indexed(guide, entry_strategy="heading_match"), "What about safety?")
     assert headings(found) == SAFETY
     assert [result.metadata["position"] for result in found] == sorted(r.metadata["position"] for r in found)
@@ -42,14 +43,16 @@ async def test_x1_a_heading_that_matches_gives_everything_below_it_in_order(guid
     assert found[1].metadata["headings"] == ["Guide", "Safety", "Fire"]
 
 
-async def test_x1_the_subtree_is_fetched_from_the_store_whatever_the_seeds_are(tmp_path):
+@pytest.mark.covers("X1")
+async def test_the_subtree_is_fetched_from_the_store_whatever_the_seeds_are(tmp_path):
     sections = "\n\n".join(f"## Part {n}\n\nsome words of number {n}" for n in range(30))
     source = await base(tmp_path / "many.sqlite", {"m": f"# Zebra\n\nintro\n\n{sections}", "other": "# O\n\ntext"})
     index = indexed(source, seed_max_results=1, entry_strategy="heading_match", heading_match={"min_heading_depth": 0})
     assert len(await ask(index, "zebra")) == 31
 
 
-async def test_x1_entry_strategy_decides_what_leads_to_a_heading(with_vectors):
+@pytest.mark.covers("X1")
+async def test_entry_strategy_decides_what_leads_to_a_heading(with_vectors):
     question = "smoke flood shock impeller"
     assert await ask(indexed(with_vectors, entry_strategy="heading_match"), question) == []
     by_vector = await ask(indexed(with_vectors, entry_strategy="vector"), question, 0.1)
@@ -59,26 +62,30 @@ async def test_x1_entry_strategy_decides_what_leads_to_a_heading(with_vectors):
     assert {"Credits", "Fire"} <= set(headings(both))
 
 
-async def test_x1_seed_score_threshold_drops_weak_passages(with_vectors):
+@pytest.mark.covers("X1")
+async def test_seed_score_threshold_drops_weak_passages(with_vectors):
     strict = indexed(with_vectors, entry_strategy="vector", seed_score_threshold=0.95)
     lenient = indexed(with_vectors, entry_strategy="vector", seed_score_threshold=0.1)
     assert await ask(strict, "smoke credits thanks flood") == []
     assert await ask(lenient, "smoke credits thanks flood")
 
 
-async def test_x5_the_score_threshold_of_the_retrieval_is_about_the_seeds(guide):
+@pytest.mark.covers("X5")
+async def test_the_score_threshold_of_the_retrieval_is_about_the_seeds(guide):
     index = indexed(guide)
     assert headings(await ask(index, "safety of cargo ships in arctic storms", 0.2)) == SAFETY
     assert await ask(index, "safety of cargo ships in arctic storms", 0.9) == []
 
 
-async def test_x1_seed_max_results_bounds_headings_and_passages(guide):
+@pytest.mark.covers("X1")
+async def test_seed_max_results_bounds_headings_and_passages(guide):
     question = "fire or water or power or credits or linux"
     assert len({r.metadata["found_under"] for r in await ask(indexed(guide, seed_max_results=10), question)}) == 5
     assert len({r.metadata["found_under"] for r in await ask(indexed(guide, seed_max_results=2), question)}) <= 3
 
 
-async def test_x1_min_heading_depth_keeps_a_passage_from_standing_for_the_title(with_vectors):
+@pytest.mark.covers("X1")
+async def test_min_heading_depth_keeps_a_passage_from_standing_for_the_title(with_vectors):
     titled = indexed(with_vectors, entry_strategy="vector", min_heading_depth=0)
     plain = indexed(with_vectors, entry_strategy="vector", min_heading_depth=1)
     deep = indexed(with_vectors, entry_strategy="vector", min_heading_depth=2)
@@ -90,7 +97,8 @@ async def test_x1_min_heading_depth_keeps_a_passage_from_standing_for_the_title(
     }
 
 
-async def test_x1_heading_match_min_heading_depth_leaves_shallow_headings_out(guide):
+@pytest.mark.covers("X1")
+async def test_heading_match_min_heading_depth_leaves_shallow_headings_out(guide):
     title = indexed(guide, entry_strategy="heading_match", heading_match={"min_heading_depth": 0})
     assert len(await ask(title, "guide")) == 11
     assert await ask(indexed(guide, entry_strategy="heading_match"), "guide") == []
@@ -99,7 +107,8 @@ async def test_x1_heading_match_min_heading_depth_leaves_shallow_headings_out(gu
     assert headings(await ask(deep, "fire")) == ["Fire"]
 
 
-async def test_x1_heading_match_min_word_length_leaves_short_words_out(tmp_path):
+@pytest.mark.covers("X1")
+async def test_heading_match_min_word_length_leaves_short_words_out(tmp_path):
     source = await base(tmp_path / "s.sqlite", {"d": "# D\n\n## Go\n\none\n\n## Python\n\ntwo"})
     assert headings(await ask(indexed(source, entry_strategy="heading_match"), "go")) == ["Go"]
     longer = indexed(source, entry_strategy="heading_match", heading_match={"min_word_length": 3})
@@ -107,12 +116,14 @@ async def test_x1_heading_match_min_word_length_leaves_short_words_out(tmp_path)
     assert headings(await ask(longer, "python")) == ["Python"]
 
 
-async def test_x1_heading_match_stopwords_replace_the_known_ones(guide):
+@pytest.mark.covers("X1")
+async def test_heading_match_stopwords_replace_the_known_ones(guide):
     own = indexed(guide, entry_strategy="heading_match", heading_match={"stopwords": ["Safety"]})
     assert await ask(own, "safety") == []
     assert headings(await ask(own, "fire")) == ["Fire"]
 
 
+@pytest.mark.covers("X2")
 @pytest.mark.parametrize(
     ("mode", "expected"),
     [
@@ -121,11 +132,12 @@ async def test_x1_heading_match_stopwords_replace_the_known_ones(guide):
         ("leaves", ["Fire", "Pumps", "Power"]),
     ],
 )
-async def test_x2_expansion_mode(guide, mode, expected):
+async def test_expansion_mode(guide, mode, expected):
     index = indexed(guide, entry_strategy="heading_match", expansion_mode=mode)
     assert headings(await ask(index, "safety")) == expected
 
 
+@pytest.mark.covers("X2")
 @pytest.mark.parametrize(
     ("depth", "mode", "expected"),
     [
@@ -136,12 +148,13 @@ async def test_x2_expansion_mode(guide, mode, expected):
         (0, "children", ["Safety"]),
     ],
 )
-async def test_x2_max_expansion_depth(guide, depth, mode, expected):
+async def test_max_expansion_depth(guide, depth, mode, expected):
     index = indexed(guide, entry_strategy="heading_match", expansion_mode=mode, max_expansion_depth=depth)
     assert headings(await ask(index, "safety")) == expected
 
 
-async def test_x2_max_expanded_results_cuts_and_keeps_the_best_passage(with_vectors):
+@pytest.mark.covers("X2")
+async def test_max_expanded_results_cuts_and_keeps_the_best_passage(with_vectors):
     question = "safety shock"
     assert set(headings(await ask(indexed(with_vectors), question, 0.1))) == set(SAFETY)
     found = await ask(indexed(with_vectors, max_expanded_results=3), question, 0.1)
@@ -166,7 +179,8 @@ def choosing(source: KnowledgeBaseSource, chooser: Chooser, **options: object) -
     return TopicIndexSource(source, settings, choose=chooser)
 
 
-async def test_x3_a_model_chooses_among_the_headings(guide):
+@pytest.mark.covers("X3")
+async def test_a_model_chooses_among_the_headings(guide):
     chooser = Chooser(0)
     found = await ask(choosing(guide, chooser), "safety")
     [(instruction, question, paths)] = chooser.calls
@@ -175,7 +189,8 @@ async def test_x3_a_model_chooses_among_the_headings(guide):
     assert headings(found) == ["Install", "Linux", "Servers", "Windows"]
 
 
-async def test_x3_max_headings_for_llm_keeps_those_that_something_led_to(guide):
+@pytest.mark.covers("X3")
+async def test_max_headings_for_llm_keeps_those_that_something_led_to(guide):
     chooser = Chooser(0)
     await ask(choosing(guide, chooser, max_headings_for_llm=2), "pumps")
     assert chooser.calls[0][2] == [("Guide", "Safety"), ("Guide", "Safety", "Water")]
@@ -183,29 +198,34 @@ async def test_x3_max_headings_for_llm_keeps_those_that_something_led_to(guide):
     assert len(chooser.calls[1][2]) == 10, "all but the title"
 
 
-async def test_x3_a_model_that_fails_gives_way_to_the_choice_by_rule_and_it_is_told(guide):
+@pytest.mark.covers("X3")
+async def test_a_model_that_fails_gives_way_to_the_choice_by_rule_and_it_is_told(guide):
     with collect_degradations() as told:
         found = await ask(choosing(guide, Chooser(error="it is down")), "safety")
     assert headings(found) == SAFETY
     assert [(one["part"], one["reason"]) for one in told] == [("heading_choice", "it is down")]
 
 
-async def test_x3_without_a_model_the_prompt_is_refused(guide):
+@pytest.mark.covers("X3")
+async def test_without_a_model_the_prompt_is_refused(guide):
     with pytest.raises(ConfigurationError, match="resolution_prompt: asks a model"):
         indexed(guide, resolution_prompt="Choose.")
 
 
-async def test_r12_a_base_without_headings_is_refused_with_the_reason(tmp_path):
+@pytest.mark.covers("R12")
+async def test_a_base_without_headings_is_refused_with_the_reason(tmp_path):
     source = await base(tmp_path / "plain.sqlite", {"d": "just words"})
     with pytest.raises(SourceUnavailable, match="works with headings, and none of its 1 passages has one"):
         await ask(indexed(source), "words")
 
 
-async def test_x1_vectors_need_a_model(guide):
+@pytest.mark.covers("X1")
+async def test_vectors_need_a_model(guide):
     with pytest.raises(ConfigurationError, match="entry_strategy: 'vector' works with vectors"):
         indexed(guide, entry_strategy="vector")
 
 
+@pytest.mark.covers("X5")
 @pytest.mark.parametrize(
     ("option", "told"),
     [
@@ -213,7 +233,7 @@ async def test_x1_vectors_need_a_model(guide):
         ({"resolution_prompt": "Choose."}, "scope_profiles.broad.resolution_prompt: asks a model"),
     ],
 )
-async def test_x5_a_profile_that_cannot_work_is_refused_and_such_an_override_is_told(guide, option, told):
+async def test_a_profile_that_cannot_work_is_refused_and_such_an_override_is_told(guide, option, told):
     with pytest.raises(ConfigurationError, match=told):
         indexed(guide, scope_profiles={"broad": option})
     intent = RetrievalIntent(["What about safety?"], raw_data={"topic_index": option})
@@ -222,7 +242,8 @@ async def test_x5_a_profile_that_cannot_work_is_refused_and_such_an_override_is_
     assert [(one["part"], next(iter(option)) in one["reason"]) for one in degradations] == [("topic_options", True)]
 
 
-async def test_fault_77_many_headings_are_gone_through_beside_the_event_loop(monkeypatch):
+@pytest.mark.covers("fault 77")
+async def test_many_headings_are_gone_through_beside_the_event_loop(monkeypatch):
     from groundgraph.sources.topic_index import heading_tree
 
     places = [Place(f"p{n}", "d", ("All", f"Part {n}")) for n in range(3)]
@@ -254,7 +275,8 @@ TENANTS = {"a": {"tenant": "a"}, "b": {"tenant": "b"}}
 FIELDS = {"tenant": {"type": "string"}}
 
 
-async def test_fault_60_no_expansion_escapes_a_filter(tmp_path):
+@pytest.mark.covers("fault 60")
+async def test_no_expansion_escapes_a_filter(tmp_path):
     text = "# Book\n\n## Safety\n\nintro\n\n### Fire\n\nsecret of {}\n"
     source = await base(
         tmp_path / "t.sqlite", {n: text.format(n) for n in TENANTS}, metadata=TENANTS, fields=FIELDS, words=["fire"]
@@ -266,7 +288,8 @@ async def test_fault_60_no_expansion_escapes_a_filter(tmp_path):
     assert await ask(indexed(source), "fire safety", filters={"docs": {"tenant": "c"}}) == []
 
 
-async def test_fault_60_a_model_is_not_shown_the_headings_that_a_filter_keeps_back(tmp_path):
+@pytest.mark.covers("fault 60")
+async def test_a_model_is_not_shown_the_headings_that_a_filter_keeps_back(tmp_path):
     texts = {"a": "# A\n\n## Mine\n\nx", "b": "# B\n\n## Secret plan\n\nx"}
     source = await base(tmp_path / "t.sqlite", texts, metadata=TENANTS, fields=FIELDS)
     chooser = Chooser(0)
@@ -275,7 +298,8 @@ async def test_fault_60_a_model_is_not_shown_the_headings_that_a_filter_keeps_ba
     assert chooser.calls[0][2] == [("A", "Mine")]
 
 
-async def test_fault_60_the_cap_counts_what_the_filter_keeps(tmp_path):
+@pytest.mark.covers("fault 60")
+async def test_the_cap_counts_what_the_filter_keeps(tmp_path):
     pages = "".join(f"### Page {n}\n\ntext\n\n" for n in range(6))
     texts = {"a": f"# A\n\n## Topic\n\n{pages}", "b": f"# B\n\n## Topic\n\n{pages}"}
     source = await base(tmp_path / "t.sqlite", texts, metadata=TENANTS, fields=FIELDS)
@@ -303,7 +327,8 @@ async def test_a_field_of_the_documents_called_topic_stays_theirs(tmp_path):
     assert (result.metadata["topic"], result.metadata["found_under"]) == ("fire", "A > Safety")
 
 
-async def test_fault_60_a_filter_on_pages_holds_before_the_cap(tmp_path):
+@pytest.mark.covers("fault 60")
+async def test_a_filter_on_pages_holds_before_the_cap(tmp_path):
     first, second = "# Book\n\n## Safety\n\npage one\n\n", "more on page two\n\n## End\n\nend\n"
     parts = (Part(0, len(first), {"page": 1}), Part(len(first), len(first + second), {"page": 2}))
     assert await fill(tmp_path / "p.sqlite", [Document("d", first + second, MARKDOWN, parts=parts)]) == {}

@@ -25,8 +25,9 @@ def named(count: int) -> list[str]:
     return [f"d#{number}" for number in range(count)]
 
 
+@pytest.mark.covers("X4")
 @given(st.integers(0, 1000), st.integers(0, 60), THRESHOLDS)
-def test_x4_every_vector_is_in_one_cluster_near_to_its_leader(seed, count, threshold):
+def test_every_vector_is_in_one_cluster_near_to_its_leader(seed, count, threshold):
     vectors = rows(seed, count)
     found = leader_clusters(named(count), vectors, threshold)
     assert sorted(int(row) for own in found.members for row in own) == list(range(count))
@@ -42,9 +43,10 @@ def test_x4_every_vector_is_in_one_cluster_near_to_its_leader(seed, count, thres
     assert (apart[~np.eye(len(apart), dtype=bool)] < threshold + 1e-5).all()
 
 
+@pytest.mark.covers("X4")
 @settings(max_examples=50)
 @given(st.integers(0, 1000), st.integers(1, 60), THRESHOLDS, st.integers(0, 100))
-def test_x4_the_order_of_the_vectors_does_not_matter(seed, count, threshold, shuffle):
+def test_the_order_of_the_vectors_does_not_matter(seed, count, threshold, shuffle):
     vectors, ids = rows(seed, count), named(count)
     order = np.random.default_rng(shuffle).permutation(count)
 
@@ -57,7 +59,8 @@ def test_x4_the_order_of_the_vectors_does_not_matter(seed, count, threshold, shu
     assert groups(leader_clusters(ids, vectors, threshold), ids) == first
 
 
-def test_x4_blocks_do_not_change_the_clusters(monkeypatch):
+@pytest.mark.covers("X4")
+def test_blocks_do_not_change_the_clusters(monkeypatch):
     vectors = rows(1, 100)
     whole = leader_clusters(named(100), vectors, 0.9)
     monkeypatch.setattr(module, "_BLOCK", 7)
@@ -65,7 +68,8 @@ def test_x4_blocks_do_not_change_the_clusters(monkeypatch):
     assert [own.tolist() for own in whole.members] == [own.tolist() for own in blocked.members]
 
 
-def test_x4_what_would_take_minutes_is_refused_with_the_figure(monkeypatch):
+@pytest.mark.covers("X4")
+def test_what_would_take_minutes_is_refused_with_the_figure(monkeypatch):
     monkeypatch.setattr(module, "MAX_VECTORS", 10)
     with pytest.raises(TooMuchToCluster, match="it has 11 passages, and at most 10"):
         leader_clusters(named(11), rows(0, 11), 0.7)
@@ -74,13 +78,15 @@ def test_x4_what_would_take_minutes_is_refused_with_the_figure(monkeypatch):
         leader_clusters(named(9), rows(0, 9), 1.0)
 
 
-def test_x4_labels_are_the_words_that_tell_a_group_from_the_others():
+@pytest.mark.covers("X4")
+def test_labels_are_the_words_that_tell_a_group_from_the_others():
     groups = [["the pump leaks", "a pump leaks oil"], ["cats like milk", "a cat sleeps"]]
     first, second = labels(groups, top_terms=2, min_word_length=3)
     assert first == "leaks, pump"
     assert second.split(", ")[0] in ("cat", "cats")
 
 
+@pytest.mark.covers("X4")
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -90,12 +96,13 @@ def test_x4_labels_are_the_words_that_tell_a_group_from_the_others():
         ({"top_terms": 3, "min_word_length": 3, "stopwords": ["leaks", "the"]}, "pump, oil"),
     ],
 )
-def test_x4_label_options(options, expected):
+def test_label_options(options, expected):
     assert labels([["the pump leaks", "pump leaks oil"], ["other words"]], **options)[0] == expected
 
 
+@pytest.mark.covers("X4")
 @given(st.lists(st.lists(st.text(max_size=20), max_size=3), max_size=3), st.integers(1, 4))
-def test_x4_any_texts_have_labels_of_at_most_so_many_words(groups, top_terms):
+def test_any_texts_have_labels_of_at_most_so_many_words(groups, top_terms):
     found = labels(groups, top_terms=top_terms, min_word_length=1)
     assert len(found) == len(groups)
     assert all(len(label.split(", ")) <= top_terms for label in found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,8 +20,9 @@ def tree_of(rows: list[tuple[str, tuple[str, ...]]]) -> OutlineTree:
     return outline_tree(Outline(1, [Place(f"{d}#{n}", d, path) for n, (d, path) in ordered]))
 
 
+@pytest.mark.covers("X2")
 @given(OUTLINES)
-def test_x2_every_passage_stands_below_the_headings_of_its_path_and_no_other(rows):
+def test_every_passage_stands_below_the_headings_of_its_path_and_no_other(rows):
     tree = tree_of(rows)
     for number, place in enumerate(tree.places):
         above = tree.above[number]
@@ -30,8 +32,9 @@ def test_x2_every_passage_stands_below_the_headings_of_its_path_and_no_other(row
         assert tree.at[place.id] == number
 
 
+@pytest.mark.covers("X2")
 @given(OUTLINES)
-def test_x2_what_stands_below_a_heading_is_of_one_document(rows):
+def test_what_stands_below_a_heading_is_of_one_document(rows):
     tree = tree_of(rows)
     for number, heading in enumerate(tree.headings):
         assert len({tree.places[place].document for place in tree.below(number)}) == 1
@@ -40,8 +43,9 @@ def test_x2_what_stands_below_a_heading_is_of_one_document(rows):
             assert heading.depth == tree.headings[heading.parent].depth + 1
 
 
+@pytest.mark.covers("X2")
 @given(OUTLINES, MODES, st.none() | st.integers(0, 4))
-def test_x2_an_expansion_is_in_order_below_its_heading_and_never_empty(rows, mode, depth):
+def test_an_expansion_is_in_order_below_its_heading_and_never_empty(rows, mode, depth):
     tree = tree_of(rows)
     for number in range(len(tree.headings)):
         found = expanded(tree, number, mode, depth)
@@ -51,8 +55,9 @@ def test_x2_an_expansion_is_in_order_below_its_heading_and_never_empty(rows, mod
         assert expanded(tree, number, "subtree") == list(tree.below(number))
 
 
+@pytest.mark.covers("X2")
 @given(OUTLINES, st.integers(0, 4))
-def test_x2_a_deeper_look_gives_no_less(rows, depth):
+def test_a_deeper_look_gives_no_less(rows, depth):
     tree = tree_of(rows)
     for number in range(len(tree.headings)):
         level = len(tree.path(number))
@@ -64,8 +69,9 @@ def test_x2_a_deeper_look_gives_no_less(rows, depth):
             assert expanded(tree, number, "children") == children
 
 
+@pytest.mark.covers("X2")
 @given(st.lists(st.integers(0, 50), unique=True).map(sorted), st.integers(0, 20), st.lists(st.integers(0, 50)))
-def test_x2_a_cap_keeps_the_order_and_prefers_what_led_there(places, limit, first):
+def test_a_cap_keeps_the_order_and_prefers_what_led_there(places, limit, first):
     kept = capped(places, limit, first)
     assert kept == sorted(kept)
     assert len(kept) == min(limit, len(places))
@@ -73,14 +79,16 @@ def test_x2_a_cap_keeps_the_order_and_prefers_what_led_there(places, limit, firs
     assert set(preferred) <= set(kept)
 
 
-def test_x1_a_heading_over_all_others_is_the_title_and_one_that_stands_alone_is_not():
+@pytest.mark.covers("X1")
+def test_a_heading_over_all_others_is_the_title_and_one_that_stands_alone_is_not():
     titled = tree_of([("x", ("Guide",)), ("x", ("Guide", "Setup"))])
     assert [heading.depth for heading in titled.headings] == [0, 1]
     plain = tree_of([("x", ("Setup",)), ("x", ("Use",)), ("y", ("Alone",))])
     assert [heading.depth for heading in plain.headings] == [1, 1, 1]
 
 
-def test_x2_a_nest_deeper_than_python_recurses():
+@pytest.mark.covers("X2")
+def test_a_nest_deeper_than_python_recurses():
     deep = tuple(f"h{n}" for n in range(3000))
     tree = tree_of([("x", deep)])
     assert expanded(tree, 0, "leaves") == [0]

@@ -80,7 +80,8 @@ async def test_nothing_listens_there(capsys) -> None:
     assert capsys.readouterr().out == ""
 
 
-async def test_fault_31_a_server_killed_under_a_connected_client_is_told_at_once(own_server, capsys) -> None:
+@pytest.mark.covers("fault 31")
+async def test_a_server_killed_under_a_connected_client_is_told_at_once(own_server, capsys) -> None:
     connection = WeaviateConnection(address(own_server))
     await _with_collection(connection)
     assert await connection.call(searched) == 1
@@ -106,7 +107,8 @@ async def test_a_server_that_hangs_is_cut_at_the_deadline_and_serves_again_after
     await connection.close()
 
 
-async def test_fault_38_after_five_outages_a_server_is_left_alone_and_used_within_3_s_of_being_ready(
+@pytest.mark.covers("fault 38")
+async def test_after_five_outages_a_server_is_left_alone_and_used_within_3_s_of_being_ready(
     own_server,
 ) -> None:
     connection = WeaviateConnection(address(own_server), failures=5)
@@ -122,7 +124,8 @@ async def test_fault_38_after_five_outages_a_server_is_left_alone_and_used_withi
     await connection.close()
 
 
-async def test_R4_a_server_that_is_ready_again_is_used_within_3_s(own_server) -> None:
+@pytest.mark.covers("R4")
+async def test_a_server_that_is_ready_again_is_used_within_3_s(own_server) -> None:
     connection = WeaviateConnection(address(own_server), failures=1)
     await _with_collection(connection)
     own_server.kill()

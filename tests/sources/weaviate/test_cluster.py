@@ -36,7 +36,8 @@ def source(server: WeaviateServer, **options: Any) -> WeaviateSource:
                           **options)  # fmt: skip
 
 
-async def test_R4_one_of_three_nodes_killed_under_load_fails_no_turn(cluster: Sequence[WeaviateServer]) -> None:
+@pytest.mark.covers("R4")
+async def test_one_of_three_nodes_killed_under_load_fails_no_turn(cluster: Sequence[WeaviateServer]) -> None:
     await make(cluster[0], "Clustered", replication_config=Configure.replication(factor=3))
     memory = {"type": "memory"}
     settings = load_settings(
@@ -77,7 +78,8 @@ async def test_R4_one_of_three_nodes_killed_under_load_fails_no_turn(cluster: Se
     assert set(after_the_kill) == {"pumps/0"}
 
 
-async def test_R4_with_too_few_nodes_for_the_consistency_level_the_error_is_typed(
+@pytest.mark.covers("R4")
+async def test_with_too_few_nodes_for_the_consistency_level_the_error_is_typed(
     cluster: Sequence[WeaviateServer],
 ) -> None:
     await make(cluster[0], "Clustered", replication_config=Configure.replication(factor=3))

@@ -31,7 +31,8 @@ def problems(**options: Any) -> str:
     return str(refused.value)
 
 
-def test_R11_every_option_builds_a_source() -> None:
+@pytest.mark.covers("R11")
+def test_every_option_builds_a_source() -> None:
     source = build(
         url="https://weaviate.example:8443", grpc_host="grpc.example", grpc_port=443, api_key="secret",
         headers={"X-OpenAI-Api-Key": "other"}, mapping={"text": "body", "document": "manual", "order": "paragraph"},
@@ -46,6 +47,7 @@ def test_R11_every_option_builds_a_source() -> None:
     assert schema.description == "Manuals."
 
 
+@pytest.mark.covers("R11")
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -72,14 +74,15 @@ def test_R11_every_option_builds_a_source() -> None:
     ],
     ids=str,
 )
-def test_R11_a_bad_option_is_refused_when_the_graph_is_built(options: dict[str, Any], told: str) -> None:
+def test_a_bad_option_is_refused_when_the_graph_is_built(options: dict[str, Any], told: str) -> None:
     message = problems(**options)
     assert told in message
     assert "sources[0]" in message or "manuals" in message
     assert "secret" not in message
 
 
-def test_fault_13_a_default_filter_on_a_field_that_is_not_declared_is_refused() -> None:
+@pytest.mark.covers("fault 13")
+def test_a_default_filter_on_a_field_that_is_not_declared_is_refused() -> None:
     entry = {**ENTRY, "fields": {"year": "integer"}}
     with pytest.raises(ConfigurationError, match="no field 'yeer'"):
         Resources.build(load_settings({"sources": [entry], "intent": {"default_filters": {"manuals": {"yeer": 1}}}}))

@@ -78,20 +78,23 @@ async def ids(source: WeaviateSource, *queries: str, top_k: int = 10, **conditio
     return [result.source_id for result in await source.query(asked(*queries, **conditions), top_k=top_k)]
 
 
-async def test_R4_done_when_1_the_source_keeps_the_contract(server: WeaviateServer) -> None:
+@pytest.mark.covers("R4")
+async def test_done_when_1_the_source_keeps_the_contract(server: WeaviateServer) -> None:
     report = await check_source(articles(server), query=PUMP)
     report.raise_for_failures()
     assert not [check for check in report.checks if check.detail], "every check applies"
 
 
-async def test_R4_done_when_1_a_source_with_tenants_keeps_the_contract(server: WeaviateServer) -> None:
+@pytest.mark.covers("R4")
+async def test_done_when_1_a_source_with_tenants_keeps_the_contract(server: WeaviateServer) -> None:
     await make(server, "TenantsContract", tenants=("north",))
     source = articles(server, "TenantsContract", tenant_from="tenant")
     report = await check_source(source, query=PUMP, filters={"tenant": "north"})
     report.raise_for_failures()
 
 
-async def test_R4_a_result_is_mapped_from_the_properties_of_a_foreign_collection(source: WeaviateSource) -> None:
+@pytest.mark.covers("R4")
+async def test_a_result_is_mapped_from_the_properties_of_a_foreign_collection(source: WeaviateSource) -> None:
     found = (await source.query(asked(PUMP)))[0]
     assert found.content == ARTICLES[0][4]
     assert found.source_id == "pumps/0"
@@ -106,7 +109,8 @@ async def test_R4_a_result_is_mapped_from_the_properties_of_a_foreign_collection
     assert await source.counts() == {"chunks": len(ARTICLES)}
 
 
-async def test_R4_absolute_scores_stay_apart_and_relevance_is_the_larger_one(source: WeaviateSource) -> None:
+@pytest.mark.covers("R4")
+async def test_absolute_scores_stay_apart_and_relevance_is_the_larger_one(source: WeaviateSource) -> None:
     found = await source.query(asked(PUMP), top_k=10)
     for result in found:
         share = result.relevance
@@ -118,14 +122,16 @@ async def test_R4_absolute_scores_stay_apart_and_relevance_is_the_larger_one(sou
     assert found[0].scores["vector"] == pytest.approx(expected, abs=1e-3)
 
 
-async def test_R4_a_question_about_nothing_in_the_collection_has_low_relevance(source: WeaviateSource) -> None:
+@pytest.mark.covers("R4")
+async def test_a_question_about_nothing_in_the_collection_has_low_relevance(source: WeaviateSource) -> None:
     nonsense = await source.query(asked("quokka xylophone zeppelin"), top_k=5)
     real = await source.query(asked("seal of the coolant pump leaks"), top_k=5)
     assert max((result.relevance for result in nonsense), default=0) < 0.35 < real[0].relevance
     assert await source.query(asked("quokka xylophone zeppelin"), score_threshold=0.5) == []
 
 
-async def test_R4_words_alone_and_vectors_alone(server: WeaviateServer) -> None:
+@pytest.mark.covers("R4")
+async def test_words_alone_and_vectors_alone(server: WeaviateServer) -> None:
     words = articles(server, embedder=None)
     both_scores = [set(result.scores) for result in await words.query(asked(PUMP))]
     assert both_scores
@@ -138,7 +144,8 @@ async def test_R4_words_alone_and_vectors_alone(server: WeaviateServer) -> None:
     await near.close()
 
 
-async def test_R4_rare_words_weigh_more_than_frequent_ones(server: WeaviateServer) -> None:
+@pytest.mark.covers("R4")
+async def test_rare_words_weigh_more_than_frequent_ones(server: WeaviateServer) -> None:
     objects = [{**article(0), "slug": str(n), "body": f"the machine number {n}"} for n in range(40)]
     objects.append({**article(0), "slug": "rare", "body": "an astrolabe"})
     await make(server, "Weights", objects=objects)
@@ -149,7 +156,8 @@ async def test_R4_rare_words_weigh_more_than_frequent_ones(server: WeaviateServe
     await source.close()
 
 
-async def test_R4_the_frequency_of_a_word_is_known_without_counting(server: WeaviateServer) -> None:
+@pytest.mark.covers("R4")
+async def test_the_frequency_of_a_word_is_known_without_counting(server: WeaviateServer) -> None:
     counts = {"everywhere": 90, "often": 60, "sometimes": 20, "rarely": 3, "once": 1}
     filler = [" ".join(f"w{n * 7 + i}" for i in range(5 + n % 20)) for n in range(100)]
     bodies = [f"{filler[n]} {' '.join(word for word, count in counts.items() if n < count)}" for n in range(100)]
@@ -241,8 +249,9 @@ FILTERS = [
 ]
 
 
+@pytest.mark.covers("R4")
 @pytest.mark.parametrize(("conditions", "count"), FILTERS, ids=lambda value: str(value)[:60])
-async def test_R4_filters_are_pushed_down_with_the_meaning_that_they_have_everywhere(
+async def test_filters_are_pushed_down_with_the_meaning_that_they_have_everywhere(
     source: WeaviateSource, conditions: dict[str, Any], count: int
 ) -> None:
     found = await source.query(asked("pump belt seal насос", **conditions), top_k=10)
@@ -253,7 +262,8 @@ async def test_R4_filters_are_pushed_down_with_the_meaning_that_they_have_everyw
     assert len(found) == count
 
 
-async def test_R4_times_that_are_stored_as_text_compare_as_instants(server: WeaviateServer) -> None:
+@pytest.mark.covers("R4")
+async def test_times_that_are_stored_as_text_compare_as_instants(server: WeaviateServer) -> None:
     exact: Any = {"data_type": DataType.TEXT, "tokenization": Tokenization.FIELD}
     times = ["2024-03-31T17:00:00Z", "2024-03-31 19:00+02:00", "2024-04-01T03:00:00.000+10:00", "2024-03-31T17:00:01",
              "2024-03-30", "soon"]  # fmt: skip
@@ -272,7 +282,8 @@ async def test_R4_times_that_are_stored_as_text_compare_as_instants(server: Weav
     await source.close()
 
 
-async def test_R4_a_filter_reaches_objects_that_are_far_from_the_best(server: WeaviateServer) -> None:
+@pytest.mark.covers("R4")
+async def test_a_filter_reaches_objects_that_are_far_from_the_best(server: WeaviateServer) -> None:
     objects = [{**article(0), "slug": str(n), "body": "coolant pump pump", "manual": "many"} for n in range(60)]
     objects.append({**article(0), "slug": "one", "body": "a pump, once, among many other words of no interest"})
     await make(server, "Deep", objects=objects)
@@ -281,7 +292,8 @@ async def test_R4_a_filter_reaches_objects_that_are_far_from_the_best(server: We
     await source.close()
 
 
-async def test_R4_a_missing_value_satisfies_not_and_nothing_else(server: WeaviateServer) -> None:
+@pytest.mark.covers("R4")
+async def test_a_missing_value_satisfies_not_and_nothing_else(server: WeaviateServer) -> None:
     bare = {"body": "a pump without anything else", "slug": "bare"}
     await make(server, "Sparse", objects=[article(0), bare])
     source = articles(server, "Sparse")
@@ -291,7 +303,8 @@ async def test_R4_a_missing_value_satisfies_not_and_nothing_else(server: Weaviat
     await source.close()
 
 
-async def test_fault_58_a_hostile_value_is_a_value(source: WeaviateSource, server: WeaviateServer) -> None:
+@pytest.mark.covers("fault 58")
+async def test_a_hostile_value_is_a_value(source: WeaviateSource, server: WeaviateServer) -> None:
     for hostile in ("'; DROP TABLE x; --", '{"where": 1}', "*", "?", 'a"} }', "\x00", "pumps' OR '1'='1", "\ud800"):
         assert await ids(source, PUMP, manual=hostile) == []
         assert isinstance(await ids(source, hostile), list)
@@ -308,7 +321,8 @@ async def test_a_contains_on_a_number_is_refused(source: WeaviateSource) -> None
         await ids(source, PUMP, year={"contains": 20})
 
 
-async def test_R4_named_vectors_of_different_sizes(server: WeaviateServer) -> None:
+@pytest.mark.covers("R4")
+async def test_named_vectors_of_different_sizes(server: WeaviateServer) -> None:
     both = [Configure.Vectors.self_provided(name="small"), Configure.Vectors.self_provided(name="large")]
     await make(server, "Named", objects=[], vectors=both)
     async with client(server) as own:
@@ -346,7 +360,8 @@ async def _close_all() -> AsyncIterator[None]:
         await source.close()
 
 
-async def test_R4_a_multi_vector_counts_by_its_best_text(server: WeaviateServer) -> None:
+@pytest.mark.covers("R4")
+async def test_a_multi_vector_counts_by_its_best_text(server: WeaviateServer) -> None:
     await make(server, "Multi", objects=[], vectors=[Configure.MultiVectors.self_provided(name="match")])
     model = NgramEmbeddings(64)
     async with client(server) as own:
@@ -361,8 +376,9 @@ async def test_R4_a_multi_vector_counts_by_its_best_text(server: WeaviateServer)
     assert found[0].scores["vector"] == pytest.approx(1.0, abs=1e-3)
 
 
+@pytest.mark.covers("R4")
 @pytest.mark.parametrize("distance", ["dot", "l2-squared"])
-async def test_R4_other_distances_give_the_same_cosines(server: WeaviateServer, distance: str) -> None:
+async def test_other_distances_give_the_same_cosines(server: WeaviateServer, distance: str) -> None:
     from weaviate.classes.config import VectorDistances
 
     index = Configure.VectorIndex.hnsw(distance_metric=VectorDistances(distance))
@@ -374,7 +390,8 @@ async def test_R4_other_distances_give_the_same_cosines(server: WeaviateServer, 
     assert [one.scores["vector"] for one in other] == pytest.approx([one.scores["vector"] for one in known], abs=1e-3)
 
 
-async def test_R4_a_distance_without_a_relevance_is_refused(server: WeaviateServer) -> None:
+@pytest.mark.covers("R4")
+async def test_a_distance_without_a_relevance_is_refused(server: WeaviateServer) -> None:
     from weaviate.classes.config import VectorDistances
 
     index = Configure.VectorIndex.hnsw(distance_metric=VectorDistances.MANHATTAN)
@@ -383,7 +400,8 @@ async def test_R4_a_distance_without_a_relevance_is_refused(server: WeaviateServ
         await ids(articles_closed(server, "Manhattan"), PUMP)
 
 
-async def test_R4_results_grouped_by_document(server: WeaviateServer) -> None:
+@pytest.mark.covers("R4")
+async def test_results_grouped_by_document(server: WeaviateServer) -> None:
     many = [{**article(0), "slug": f"many/{n}", "manual": "many", "body": "pump pump pump"} for n in range(40)]
     await make(server, "Grouped", objects=[*many, article(3), article(1)])
     for options in ({}, {"embedder": None}):
@@ -392,7 +410,8 @@ async def test_R4_results_grouped_by_document(server: WeaviateServer) -> None:
         assert sorted(found) == ["belts", "many", "many", "pumps"]
 
 
-async def test_R4_neighbours_are_put_around_a_result(server: WeaviateServer) -> None:
+@pytest.mark.covers("R4")
+async def test_neighbours_are_put_around_a_result(server: WeaviateServer) -> None:
     source = articles_closed(server, neighbours=1)
     found = (await source.query(asked("pump whose seal leaks"), top_k=1))[0]
     assert found.content == "\n\n".join(ARTICLES[number][4] for number in range(3))
@@ -402,7 +421,8 @@ async def test_R4_neighbours_are_put_around_a_result(server: WeaviateServer) -> 
     assert ARTICLES[2][4] not in apart[0].content, "what the filter leaves out stays out"
 
 
-async def test_R13_fault_60_no_neighbour_escapes_a_filter_by_white_space(server: WeaviateServer) -> None:
+@pytest.mark.covers("R13", "fault 60")
+async def test_no_neighbour_escapes_a_filter_by_white_space(server: WeaviateServer) -> None:
     rows = [{**article(n), "slug": str(n), "customer": name} for n, name in enumerate(["Acme ", "Acme", " Acme"])]
     await make(server, "Spaced", objects=rows)
     source = articles_closed(server, "Spaced", neighbours=2)
@@ -412,7 +432,8 @@ async def test_R13_fault_60_no_neighbour_escapes_a_filter_by_white_space(server:
     assert other.content == ARTICLES[0][4]
 
 
-async def test_R4_each_consistency_level_answers(server: WeaviateServer) -> None:
+@pytest.mark.covers("R4")
+async def test_each_consistency_level_answers(server: WeaviateServer) -> None:
     levels: list[Any] = ["one", "quorum", "all"]
     for level in levels:
         assert (await ids(articles_closed(server, consistency=level), PUMP))[0] == "pumps/0"
@@ -421,7 +442,8 @@ async def test_R4_each_consistency_level_answers(server: WeaviateServer) -> None
 TENANTS = ("Acme", "acme", "Acme-Inc", "Acme_Inc", "AcmeInc", "Acme-Inc-Ltd")
 
 
-async def test_R13_fault_60_native_tenants_see_nothing_of_each_other(server: WeaviateServer) -> None:
+@pytest.mark.covers("R13", "fault 60")
+async def test_native_tenants_see_nothing_of_each_other(server: WeaviateServer) -> None:
     await make(server, "Tenants", objects=[], tenants=TENANTS)
     async with client(server) as own:
         for tenant in TENANTS:
@@ -443,7 +465,8 @@ async def test_R13_fault_60_native_tenants_see_nothing_of_each_other(server: Wea
             await ids(source, PUMP, tenant=odd)
 
 
-async def test_R13_fault_60_tenants_in_a_property_see_nothing_of_each_other(server: WeaviateServer) -> None:
+@pytest.mark.covers("R13", "fault 60")
+async def test_tenants_in_a_property_see_nothing_of_each_other(server: WeaviateServer) -> None:
     names = ("Acme", "acme", "ACME", "Acme Inc", "Acme, Inc.", "Acme Inc Ltd", "Acmé", "'; --", "Acme*", "Acme?")
     rows = [{**article(0), "slug": f"{n}", "customer": name} for n, name in enumerate(names)]
     await make(server, "Owned", objects=rows)
@@ -452,7 +475,8 @@ async def test_R13_fault_60_tenants_in_a_property_see_nothing_of_each_other(serv
         assert await ids(source, PUMP, "pump", owner=name) == [str(number)]
 
 
-async def test_R13_a_filter_field_that_is_divided_into_words_is_refused(server: WeaviateServer) -> None:
+@pytest.mark.covers("R13")
+async def test_a_filter_field_that_is_divided_into_words_is_refused(server: WeaviateServer) -> None:
     divided = [Property(name="body", data_type=DataType.TEXT), Property(name="customer", data_type=DataType.TEXT)]
     rows = [{"body": "a pump", "customer": name} for name in ("Acme", "acme inc.")]
     await make(server, "Divided", objects=rows, own_properties=divided)
@@ -461,20 +485,23 @@ async def test_R13_a_filter_field_that_is_divided_into_words_is_refused(server: 
         await ids(source, "pump", customer="Acme")
 
 
-async def test_fault_34_a_missing_collection_is_told_as_missing(server: WeaviateServer) -> None:
+@pytest.mark.covers("fault 34")
+async def test_a_missing_collection_is_told_as_missing(server: WeaviateServer) -> None:
     with pytest.raises(SchemaChanged, match="has no collection 'Nothing'") as missing:
         await ids(articles_closed(server, "Nothing"), PUMP)
     assert missing.value.field == "Nothing"
 
 
-async def test_fault_35_a_property_that_is_gone_is_named(server: WeaviateServer) -> None:
+@pytest.mark.covers("fault 35")
+async def test_a_property_that_is_gone_is_named(server: WeaviateServer) -> None:
     source = articles_closed(server, fields={"yeer": {"type": "integer"}})
     with pytest.raises(SchemaChanged, match=r"no property 'yeer'\. Did you mean 'year'\?") as missing:
         await ids(source, PUMP)
     assert missing.value.field == "yeer"
 
 
-async def test_fault_35_a_collection_replaced_by_another_under_a_running_source(server: WeaviateServer) -> None:
+@pytest.mark.covers("fault 35")
+async def test_a_collection_replaced_by_another_under_a_running_source(server: WeaviateServer) -> None:
     await make(server, "Replaced")
     source = articles_closed(server, "Replaced")
     assert await ids(source, PUMP)
@@ -493,7 +520,8 @@ async def test_fault_35_a_collection_replaced_by_another_under_a_running_source(
     assert await ids(source, PUMP), "once it is back the source serves again"
 
 
-async def test_fault_36_a_source_that_could_return_ten_thousand_rows_returns_top_k(server: WeaviateServer) -> None:
+@pytest.mark.covers("fault 36")
+async def test_a_source_that_could_return_ten_thousand_rows_returns_top_k(server: WeaviateServer) -> None:
     rows = [{**article(0), "slug": str(n)} for n in range(10_000)]
     await make(server, "Large", objects=[])
     async with client(server) as own:
@@ -511,7 +539,8 @@ async def test_fault_36_a_source_that_could_return_ten_thousand_rows_returns_top
         await own.collections.delete("Large")
 
 
-async def test_fault_37_objects_without_text_come_last(server: WeaviateServer) -> None:
+@pytest.mark.covers("fault 37")
+async def test_objects_without_text_come_last(server: WeaviateServer) -> None:
     rows = [{**article(0), "slug": "null", "body": None}, {**article(1), "slug": "empty", "body": ""}, article(2)]
     await make(server, "Empty", objects=rows)
     found = await articles_closed(server, "Empty").query(asked("coolant pump"), top_k=10)
@@ -519,7 +548,8 @@ async def test_fault_37_objects_without_text_come_last(server: WeaviateServer) -
     assert {one.source_id for one in found[1:]} <= {"null", "empty"}
 
 
-async def test_fault_40_a_vector_of_another_size_names_both(server: WeaviateServer) -> None:
+@pytest.mark.covers("fault 40")
+async def test_a_vector_of_another_size_names_both(server: WeaviateServer) -> None:
     source = articles_closed(server, embedder=embedder(48))
     for conditions in ({}, {"manual": "nothing"}):
         with pytest.raises(EmbeddingModelChanged, match=r"'Articles' .*have 64 numbers, but .*'ngram-48' gives 48"):
@@ -532,7 +562,8 @@ async def test_several_questions_take_turns(source: WeaviateSource) -> None:
     assert len(found) == len(set(found)) <= 4
 
 
-async def test_R4_a_collection_that_is_filled_later_is_searched_as_if_it_had_always_been(
+@pytest.mark.covers("R4")
+async def test_a_collection_that_is_filled_later_is_searched_as_if_it_had_always_been(
     server: WeaviateServer,
 ) -> None:
     await make(server, "FilledLater", objects=[])

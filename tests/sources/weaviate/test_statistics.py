@@ -12,13 +12,15 @@ from groundgraph.sources.weaviate.statistics import _best
 PARTS = ["BM25F_pump_frequency:2", "BM25F_pump_propLength:10"]
 
 
+@pytest.mark.covers("R4")
 @pytest.mark.parametrize("parts", list(permutations(PARTS)))
-def test_R4_the_parts_of_an_explanation_are_read_in_any_order(parts: tuple[str, ...]) -> None:
+def test_the_parts_of_an_explanation_are_read_in_any_order(parts: tuple[str, ...]) -> None:
     best = _best(SimpleNamespace(score=0.5, explain_score="".join(f", {part}" for part in parts)))
     assert best is not None
     assert (best.score, best.frequency, best.length) == (0.5, 2.0, 10.0)
 
 
+@pytest.mark.covers("R4")
 @pytest.mark.parametrize("explanation", [None, "", f", {PARTS[0]}", f", {PARTS[1]}"])
-def test_R4_an_explanation_that_lacks_a_part_says_nothing(explanation: str | None) -> None:
+def test_an_explanation_that_lacks_a_part_says_nothing(explanation: str | None) -> None:
     assert _best(SimpleNamespace(score=0.5, explain_score=explanation)) is None

@@ -112,9 +112,10 @@ def ids(results: Sequence[SourceResult]) -> list[str]:
     return [result.source_id for result in results]
 
 
+@pytest.mark.covers("X1")
 @pytest.mark.parametrize("seeds", [1, 10])
 @pytest.mark.parametrize("strategy", ["heading_match", "both"])
-async def test_x1_a_heading_gives_its_whole_subtree_in_order_whatever_the_seeds_are(server, strategy, seeds):
+async def test_a_heading_gives_its_whole_subtree_in_order_whatever_the_seeds_are(server, strategy, seeds):
     own = over(server, embedder=None)
     found = await ask(indexed(own, seed_max_results=seeds, entry_strategy=strategy), "What about safety?")
     await own.close()
@@ -124,13 +125,15 @@ async def test_x1_a_heading_gives_its_whole_subtree_in_order_whatever_the_seeds_
     assert found[3].metadata["section"] == "Safety > Water > Pumps"
 
 
-async def test_x1_vectors_lead_to_the_chapter_that_most_seeds_share(source):
+@pytest.mark.covers("X1")
+async def test_vectors_lead_to_the_chapter_that_most_seeds_share(source):
     found = await ask(indexed(source, entry_strategy="vector"), "smoke flood shock impeller", 0.1)
     assert ids(found) == SAFETY
     assert found[1].scores["vector"] > 0.3
 
 
-async def test_x1_headings_may_be_a_list_and_many_pages_are_read(server, monkeypatch):
+@pytest.mark.covers("X1")
+async def test_headings_may_be_a_list_and_many_pages_are_read(server, monkeypatch):
     monkeypatch.setattr(topic_store, "_PAGE", 3)
     await made(server, "GuideListed", listed=True)
     own = over(server, "GuideListed", embedder=None)
@@ -139,15 +142,17 @@ async def test_x1_headings_may_be_a_list_and_many_pages_are_read(server, monkeyp
     await own.close()
 
 
+@pytest.mark.covers("X1")
 @pytest.mark.parametrize(("given", "path"), [
     ("A > B", ("A", "B")), (["A", "B > C"], ("A", "B > C")), ("A", ("A",)), ("", ()), (None, ()), ([" "], ()),
     ("a>b", ("a>b",)),
 ])  # fmt: skip
-async def test_x1_a_heading_path_is_a_list_or_one_text(given, path):
+async def test_a_heading_path_is_a_list_or_one_text(given, path):
     assert heading_path(given) == path
 
 
-async def test_x4_a_cluster_is_found_by_the_stored_vectors(source, monkeypatch):
+@pytest.mark.covers("X4")
+async def test_a_cluster_is_found_by_the_stored_vectors(source, monkeypatch):
     monkeypatch.setattr(topic_store, "_VECTOR_PAGE", 3)
     found = await ask(indexed(source, "cluster"), "impeller of the pump", 0.3)
     assert ids(found) == ["guide/7", "guide/8"]
@@ -159,7 +164,8 @@ async def test_x4_a_cluster_is_found_by_the_stored_vectors(source, monkeypatch):
     assert source.embedder.model.written == [], "embedded once, by whoever filled it"
 
 
-async def test_x4_a_cluster_needs_no_headings(server):
+@pytest.mark.covers("X4")
+async def test_a_cluster_needs_no_headings(server):
     own = over(server, mapping={"text": "body", "id": "slug"})
     assert ids(await ask(indexed(own, "cluster"), "impeller of the pump", 0.3, seen_by="staff")) == [
         "guide/7", "guide/8"
@@ -167,7 +173,8 @@ async def test_x4_a_cluster_needs_no_headings(server):
     await own.close()
 
 
-async def test_x4_the_rows_of_a_multi_vector_are_averaged(server):
+@pytest.mark.covers("X4")
+async def test_the_rows_of_a_multi_vector_are_averaged(server):
     vectors = [Configure.MultiVectors.self_provided(name="many")]
     await made(server, "GuideMany", [], vectors=vectors)
     model = WordVectors(WORDS)
@@ -184,16 +191,18 @@ async def test_x4_the_rows_of_a_multi_vector_are_averaged(server):
     await source.close()
 
 
-async def test_fault_40_stored_vectors_of_another_size_are_told(server):
+@pytest.mark.covers("fault 40")
+async def test_stored_vectors_of_another_size_are_told(server):
     own = over(server, embedder=Embedder(WordVectors(WORDS[:3]), "other"))
     with pytest.raises(EmbeddingModelChanged):
         await ask(indexed(own, "cluster"), "linux")
     await own.close()
 
 
+@pytest.mark.covers("X2")
 @pytest.mark.parametrize("most", [10_000, 2])
 @pytest.mark.parametrize("kind", ["heading_tree", "cluster"])
-async def test_x2_a_filter_holds_for_all_that_is_expanded(source, monkeypatch, kind, most):
+async def test_a_filter_holds_for_all_that_is_expanded(source, monkeypatch, kind, most):
     # With 2, the server gives a part only and objects are asked for by name, 3 at once.
     monkeypatch.setattr(topic_store, "_MOST", most)
     monkeypatch.setattr(topic_store, "_NAMED", 3)
@@ -209,7 +218,8 @@ async def test_x2_a_filter_holds_for_all_that_is_expanded(source, monkeypatch, k
     assert ids(await ask(index, "safety pump impeller", 0.0, seen_by="nobody")) == []
 
 
-async def test_x2_an_object_that_no_longer_satisfies_a_filter_is_not_given(server):
+@pytest.mark.covers("X2")
+async def test_an_object_that_no_longer_satisfies_a_filter_is_not_given(server):
     await made(server, "GuideMoved")
     own = over(server, "GuideMoved", embedder=None)
     index = indexed(own)
@@ -224,8 +234,9 @@ async def test_x2_an_object_that_no_longer_satisfies_a_filter_is_not_given(serve
     await own.close()
 
 
+@pytest.mark.covers("X2")
 @pytest.mark.parametrize("kind", ["heading_tree", "cluster"])
-async def test_x2_no_tenant_sees_another_ones_headings_or_passages(server, kind):
+async def test_no_tenant_sees_another_ones_headings_or_passages(server, kind):
     own = over(server, "GuideTenants", tenant_from="tenant")
     index = indexed(own, kind)
     for _ in range(2):
@@ -243,8 +254,9 @@ async def test_x2_no_tenant_sees_another_ones_headings_or_passages(server, kind)
     await own.close()
 
 
+@pytest.mark.covers("X1")
 @pytest.mark.parametrize("kind", ["heading_tree", "cluster"])
-async def test_x1_an_object_that_is_added_or_deleted_later_is_seen_after_the_refresh(server, monkeypatch, kind):
+async def test_an_object_that_is_added_or_deleted_later_is_seen_after_the_refresh(server, monkeypatch, kind):
     monkeypatch.setattr(topic_store, "PAUSE", 0)
     name = f"GuideLater_{kind}"
     await made(server, name)
@@ -265,7 +277,8 @@ async def test_x1_an_object_that_is_added_or_deleted_later_is_seen_after_the_ref
     await own.close()
 
 
-async def test_x1_what_was_read_ends_after_a_while_and_a_busy_server_is_not_read_all_the_time(server, monkeypatch):
+@pytest.mark.covers("X1")
+async def test_what_was_read_ends_after_a_while_and_a_busy_server_is_not_read_all_the_time(server, monkeypatch):
     own = over(server)
     store = own.topic_store()
     monkeypatch.setattr(topic_store, "PAUSE", 1_000_000)
@@ -285,7 +298,8 @@ async def test_x1_what_was_read_ends_after_a_while_and_a_busy_server_is_not_read
     await own.close()
 
 
-async def test_x1_a_gone_object_makes_it_read_anew_though_the_count_is_the_same(server, monkeypatch):
+@pytest.mark.covers("X1")
+async def test_a_gone_object_makes_it_read_anew_though_the_count_is_the_same(server, monkeypatch):
     monkeypatch.setattr(topic_store, "PAUSE", 0)
     await made(server, "GuideSwapped")
     own = over(server, "GuideSwapped", embedder=None)
@@ -301,7 +315,8 @@ async def test_x1_a_gone_object_makes_it_read_anew_though_the_count_is_the_same(
     await own.close()
 
 
-async def test_x1_a_cancelled_turn_does_not_throw_away_what_is_being_read(source):
+@pytest.mark.covers("X1")
+async def test_a_cancelled_turn_does_not_throw_away_what_is_being_read(source):
     store = source.topic_store()
     await store.revision()
     asked = asyncio.ensure_future(store.outline())
@@ -315,13 +330,15 @@ async def test_x1_a_cancelled_turn_does_not_throw_away_what_is_being_read(source
     assert store._known[False].content.revision == store._state.number
 
 
+@pytest.mark.covers("X1")
 @pytest.mark.parametrize(("kind", "limit"), [("heading_tree", "MAX_OBJECTS"), ("cluster", "MAX_VECTORS")])
-async def test_x1_a_collection_that_is_too_large_is_refused(source, monkeypatch, kind, limit):
+async def test_a_collection_that_is_too_large_is_refused(source, monkeypatch, kind, limit):
     monkeypatch.setattr(topic_store, limit, 5)
     with pytest.raises(SourceUnavailable, match=r"'Guide' holds 11 objects, and at most 5"):
         await ask(indexed(source, kind), "safety")
 
 
+@pytest.mark.covers("X1")
 @pytest.mark.parametrize(
     ("kind", "options", "told"),
     [
@@ -334,7 +351,7 @@ async def test_x1_a_collection_that_is_too_large_is_refused(source, monkeypatch,
     ],
     ids=str,
 )
-async def test_x1_an_index_that_cannot_work_is_refused_when_it_is_built(server, kind, options, told):
+async def test_an_index_that_cannot_work_is_refused_when_it_is_built(server, kind, options, told):
     from groundgraph.sources.weaviate import PropertyMapping
 
     if "mapping" in options:
@@ -344,7 +361,8 @@ async def test_x1_an_index_that_cannot_work_is_refused_when_it_is_built(server, 
     assert told in str(refused.value)
 
 
-async def test_x1_config_check_names_the_place_of_an_index_that_cannot_work(tmp_path: Path):
+@pytest.mark.covers("X1")
+async def test_config_check_names_the_place_of_an_index_that_cannot_work(tmp_path: Path):
     from groundgraph.cli.check_config import check_config
 
     file = tmp_path / "groundgraph.yaml"
@@ -355,7 +373,8 @@ async def test_x1_config_check_names_the_place_of_an_index_that_cannot_work(tmp_
     assert "`mapping.headings`, `mapping.document`, `mapping.order`" in problem.message
 
 
-async def test_x5_default_filters_and_scope_filters_hold_in_a_whole_turn(server):
+@pytest.mark.covers("X5")
+async def test_default_filters_and_scope_filters_hold_in_a_whole_turn(server):
     entry = {"type": "weaviate", "name": "docs", "url": server.url, "grpc_port": server.grpc_port,
              "collection": "Guide", "mapping": MAPPING, "fields": {"seen_by": FIELDS["seen_by"]},
              "topic_index": {"type": "heading_tree"}}  # fmt: skip

@@ -6,6 +6,8 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from groundgraph.core.errors import ScopeMissing
 from groundgraph.sources.weaviate import topic_store
 from groundgraph.sources.weaviate.mapping import PropertyMapping
@@ -34,7 +36,8 @@ class SlowSource:
         return []
 
 
-async def test_x1_a_tenant_whose_store_was_given_up_while_it_was_read_is_read_anew() -> None:
+@pytest.mark.covers("X1")
+async def test_a_tenant_whose_store_was_given_up_while_it_was_read_is_read_anew() -> None:
     source: Any = SlowSource()
     store = WeaviateTopicStore(source)
     first = asyncio.create_task(store.part({"tenant": "acme"}).outline())

@@ -49,7 +49,8 @@ async def turns(weaviate_server: WeaviateServer) -> WeaviateServer:
     return weaviate_server
 
 
-async def test_R4_a_turn_answers_from_weaviate_with_citations_and_scores(turns: WeaviateServer) -> None:
+@pytest.mark.covers("R4")
+async def test_a_turn_answers_from_weaviate_with_citations_and_scores(turns: WeaviateServer) -> None:
     own = source(turns)
     async with open_graph(settings_of(), sources=[own]) as graph:
         output = await turn(graph, PUMP)
@@ -60,7 +61,8 @@ async def test_R4_a_turn_answers_from_weaviate_with_citations_and_scores(turns: 
     assert output["provenance"]["sources"]["manuals"]["status"] == "ok"
 
 
-async def test_fault_30_one_of_three_raises(turns: WeaviateServer) -> None:
+@pytest.mark.covers("fault 30")
+async def test_one_of_three_raises(turns: WeaviateServer) -> None:
     own, missing = source(turns), source(turns, "Nowhere", "gone")
     async with open_graph(settings_of(), sources=[own, missing, handbook()]) as graph:
         output = await turn(graph, PUMP)
@@ -73,7 +75,8 @@ async def test_fault_30_one_of_three_raises(turns: WeaviateServer) -> None:
     assert "no collection 'Nowhere'" in told["gone"]["error"]
 
 
-async def test_fault_31_one_of_three_hangs(turns: WeaviateServer, own_server: WeaviateServer) -> None:
+@pytest.mark.covers("fault 31")
+async def test_one_of_three_hangs(turns: WeaviateServer, own_server: WeaviateServer) -> None:
     await make(own_server, "Hangs")
     own, hanging = source(turns), source(own_server, "Hangs", "hanging")
     settings = settings_of(deadlines={"source": 5})
@@ -90,7 +93,8 @@ async def test_fault_31_one_of_three_hangs(turns: WeaviateServer, own_server: We
     assert back["provenance"]["sources"]["hanging"]["status"] == "ok"
 
 
-async def test_fault_32_33_all_fail_differs_from_all_empty(turns: WeaviateServer) -> None:
+@pytest.mark.covers("fault 32", "fault 33")
+async def test_all_fail_differs_from_all_empty(turns: WeaviateServer) -> None:
     await make(turns, "EmptyTurns", objects=[])
     dead = WeaviateSource("X", name="dead", address="http://127.0.0.1:9")
     empty = source(turns, "EmptyTurns", "empty")
@@ -104,7 +108,8 @@ async def test_fault_32_33_all_fail_differs_from_all_empty(turns: WeaviateServer
     assert outcomes["empty"]["outcome"] == "insufficient"
 
 
-async def test_fault_35_a_changed_property_is_named_in_the_provenance(turns: WeaviateServer) -> None:
+@pytest.mark.covers("fault 35")
+async def test_a_changed_property_is_named_in_the_provenance(turns: WeaviateServer) -> None:
     own = source(turns, fields={"yeer": {"type": "integer"}})
     async with open_graph(settings_of(), sources=[own, handbook()]) as graph:
         told = (await turn(graph, PUMP))["provenance"]["sources"]["manuals"]
@@ -113,7 +118,8 @@ async def test_fault_35_a_changed_property_is_named_in_the_provenance(turns: Wea
     assert "'yeer'" in told["error"]
 
 
-async def test_fault_40_a_vector_of_another_size_degrades_the_turn(turns: WeaviateServer) -> None:
+@pytest.mark.covers("fault 40")
+async def test_a_vector_of_another_size_degrades_the_turn(turns: WeaviateServer) -> None:
     own = source(turns, embedder=embedder(48))
     async with open_graph(settings_of(), sources=[own, handbook()]) as graph:
         output = await turn(graph, PUMP)
@@ -124,7 +130,8 @@ async def test_fault_40_a_vector_of_another_size_degrades_the_turn(turns: Weavia
     assert output["outcome"] == "answered"
 
 
-async def test_fault_59_a_default_filter_wins(turns: WeaviateServer) -> None:
+@pytest.mark.covers("fault 59")
+async def test_a_default_filter_wins(turns: WeaviateServer) -> None:
     own = source(turns)
     reply = {"text_queries": ["pump belt"], "filters": {"manuals": {"owner": "acme"}}}
     settings = settings_of(intent={"default_filters": {"manuals": {"owner": "Acme"}}})
@@ -146,11 +153,10 @@ MODES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.covers("R13", "fault 60")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("native", [True, False], ids=["tenants", "property"])
-async def test_R13_fault_60_done_when_3_no_row_of_another_tenant(
-    weaviate_server: WeaviateServer, mode: str, native: bool
-) -> None:
+async def test_done_when_3_no_row_of_another_tenant(weaviate_server: WeaviateServer, mode: str, native: bool) -> None:
     field = "tenant" if native else "owner"
     await make(weaviate_server, "TurnTenants", objects=[], tenants=TENANTS if native else ())
     async with client(weaviate_server) as own:
@@ -181,7 +187,8 @@ async def test_R13_fault_60_done_when_3_no_row_of_another_tenant(
     await searched.close()
 
 
-async def test_fault_38_a_turn_uses_a_server_again_as_soon_as_it_is_ready(own_server: WeaviateServer) -> None:
+@pytest.mark.covers("fault 38")
+async def test_a_turn_uses_a_server_again_as_soon_as_it_is_ready(own_server: WeaviateServer) -> None:
     await make(own_server, "Turns")
     own = source(own_server)
     settings = settings_of(limits={"breaker_failures": 3, "breaker_pause": 3600, "attempts": 1})

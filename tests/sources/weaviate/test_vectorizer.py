@@ -59,7 +59,8 @@ def vectorizing(weaviate_binary: Path) -> Iterator[WeaviateServer]:
         service.close()
 
 
-async def test_R4_vectors_that_the_server_makes(vectorizing: WeaviateServer) -> None:
+@pytest.mark.covers("R4")
+async def test_vectors_that_the_server_makes(vectorizing: WeaviateServer) -> None:
     vectors = [
         Configure.Vectors.text2vec_transformers(name="own", source_properties=["body"], vectorize_collection_name=False)
     ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from groundgraph.sources.weaviate_base.counted import Counted
 
 
@@ -15,7 +17,8 @@ def learned() -> Counted:
     return counted
 
 
-def test_r5_a_search_under_way_keeps_its_counts_when_another_one_sees_a_newer_base():
+@pytest.mark.covers("R5")
+def test_a_search_under_way_keeps_its_counts_when_another_one_sees_a_newer_base():
     counted = learned()
     before = counted.question(["pump", "leak"])
     newer = counted.at(6)
@@ -27,7 +30,8 @@ def test_r5_a_search_under_way_keeps_its_counts_when_another_one_sees_a_newer_ba
     assert newer.question(["pump"]).df == {}
 
 
-def test_r5_counts_are_shared_until_the_base_was_written_to_or_they_are_old():
+@pytest.mark.covers("R5")
+def test_counts_are_shared_until_the_base_was_written_to_or_they_are_old():
     counted = learned()
     assert counted.at(5) is counted
     first = Counted().at(1)

@@ -104,9 +104,8 @@ async def undisturbed(server: WeaviateServer, count: int = COUNT) -> set[str]:
     return set(await objects_of(place, place.chunks(1)))
 
 
-async def test_fault_41_a_server_that_is_killed_during_an_ingest_loses_nothing_and_doubles_nothing(
-    weaviate_server, own_server
-):
+@pytest.mark.covers("fault 41")
+async def test_a_server_that_is_killed_during_an_ingest_loses_nothing_and_doubles_nothing(weaviate_server, own_server):
     expected = await undisturbed(weaviate_server)
     place = place_on(own_server)
     halting = Halting()
@@ -139,7 +138,8 @@ async def test_fault_41_a_server_that_is_killed_during_an_ingest_loses_nothing_a
     assert (again.written, again.unchanged) == (0, COUNT)
 
 
-async def test_fault_41_after_a_server_was_killed_right_behind_an_ingest_the_next_one_mends_what_the_index_lost(
+@pytest.mark.covers("fault 41")
+async def test_after_a_server_was_killed_right_behind_an_ingest_the_next_one_mends_what_the_index_lost(
     weaviate_server, own_server
 ):
     expected = await undisturbed(weaviate_server)
@@ -157,8 +157,9 @@ async def test_fault_41_after_a_server_was_killed_right_behind_an_ingest_the_nex
     await check_complete(place, expected)
 
 
+@pytest.mark.covers("K1")
 @pytest.mark.parametrize("asynchronous", ["true", "false"])
-async def test_k1_verify_repairs_what_an_index_lost_when_the_server_was_killed(weaviate_binary, asynchronous):
+async def test_verify_repairs_what_an_index_lost_when_the_server_was_killed(weaviate_binary, asynchronous):
     from weaviate_server import running
 
     with running(weaviate_binary, ASYNC_INDEXING=asynchronous) as server:
@@ -176,9 +177,8 @@ async def test_k1_verify_repairs_what_an_index_lost_when_the_server_was_killed(w
         await check_complete(place, expected)
 
 
-def test_fault_41_a_writer_that_is_killed_again_and_again_ends_with_the_same_and_repeats_little(
-    weaviate_server, tmp_path
-):
+@pytest.mark.covers("fault 41")
+def test_a_writer_that_is_killed_again_and_again_ends_with_the_same_and_repeats_little(weaviate_server, tmp_path):
     count, chance = 600, random.Random(6)
     place = place_on(weaviate_server)
     expected = asyncio.run(undisturbed(weaviate_server, count))

@@ -11,17 +11,19 @@ from groundgraph.sources.weaviate_base.field_values import stored_values, wanted
 HUGE = 10**400
 
 
+@pytest.mark.covers("K11")
 @pytest.mark.parametrize(
     "number", [HUGE, -HUGE, math.inf, -math.inf, math.nan], ids=["huge", "less", "inf", "-inf", "nan"]
 )
-def test_k11_a_number_that_is_none_of_floating_point_is_stored_and_equal_to_itself_alone(number):
+def test_a_number_that_is_none_of_floating_point_is_stored_and_equal_to_itself_alone(number):
     stored = stored_values([number, 1])
     assert stored["number"] == [1.0]
     assert wanted_form(number) in stored["equal"]
     assert wanted_form(number) not in stored_values([1, 10**300, str(number)])["equal"]
 
 
+@pytest.mark.covers("K11")
 @pytest.mark.parametrize(("one", "other"), [(1, 1.0), (10**22, 1e22), (-0.0, 0)])
-def test_k11_a_whole_number_is_the_same_whichever_type_it_has(one, other):
+def test_a_whole_number_is_the_same_whichever_type_it_has(one, other):
     assert wanted_form(one) == wanted_form(other)
     assert wanted_form(one) != wanted_form(str(one))

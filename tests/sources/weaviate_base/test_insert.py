@@ -24,12 +24,14 @@ def collection(messages):
     return SimpleNamespace(data=SimpleNamespace(insert_many=insert_many))
 
 
-async def test_fault_53_of_objects_that_are_refused_the_reasons_are_told():
+@pytest.mark.covers("fault 53")
+async def test_of_objects_that_are_refused_the_reasons_are_told():
     assert await _insert(collection({1: BAD}), OBJECTS) == {"b": BAD}
     assert set(await _insert(collection(dict.fromkeys(range(3), BAD)), OBJECTS)) == {"a", "b", "c"}
     assert await _insert(collection({}), OBJECTS) == {}
 
 
+@pytest.mark.covers("fault 32")
 @pytest.mark.parametrize("places", [[1], [0, 1, 2]])
 @pytest.mark.parametrize(
     ("told", "kind"),
@@ -38,7 +40,7 @@ async def test_fault_53_of_objects_that_are_refused_the_reasons_are_told():
         ("could not find class Chunk1 in schema", "missing_collection"),
     ],
 )
-async def test_fault_32_an_outage_is_no_fault_of_a_document(places, told, kind):
+async def test_an_outage_is_no_fault_of_a_document(places, told, kind):
     with pytest.raises(RuntimeError) as raised:
         await _insert(collection(dict.fromkeys(places, told)), OBJECTS)
     assert fault_of(raised.value).kind == kind

@@ -117,8 +117,9 @@ async def asked(source, question, top_k=10, score_threshold=0.0, **filters):
     return await source.query(intent, top_k=top_k, score_threshold=score_threshold)
 
 
+@pytest.mark.covers("R5")
 @pytest.mark.parametrize("question", QUESTIONS)
-async def test_r5_order_relevance_scores_and_metadata_are_those_of_the_embedded_base(both, question):
+async def test_order_relevance_scores_and_metadata_are_those_of_the_embedded_base(both, question):
     kind, (embedded, weaviate, *words) = both
     for one, other in ((embedded, weaviate), words):
         first, second = await asked(one, question), await asked(other, question)
@@ -143,7 +144,8 @@ async def test_r5_order_relevance_scores_and_metadata_are_those_of_the_embedded_
                 assert same.scores["vector"] == pytest.approx(result.scores["vector"], abs=0.002)
 
 
-async def test_k10_a_chunk_is_found_once_and_by_its_best_matching_text(both):
+@pytest.mark.covers("K10")
+async def test_a_chunk_is_found_once_and_by_its_best_matching_text(both):
     kind, (embedded, weaviate, *_) = both
     question = "Question about Manual 3?"
     for source in (embedded, weaviate):
@@ -155,7 +157,8 @@ async def test_k10_a_chunk_is_found_once_and_by_its_best_matching_text(both):
             assert found[0].metadata["title"] == "Manual 3"
 
 
-async def test_r9_what_stands_between_neighbours_is_told_as_the_embedded_base_does(both):
+@pytest.mark.covers("R9")
+async def test_what_stands_between_neighbours_is_told_as_the_embedded_base_does(both):
     _, (embedded, weaviate, *_) = both
     pairs = [(f"docs/{n:02}.md#0", f"docs/{n:02}.md#1") for n in range(0, 48, 3)]
     pairs += [
@@ -169,7 +172,8 @@ async def test_r9_what_stands_between_neighbours_is_told_as_the_embedded_base_do
     assert "\n\n" in told
 
 
-async def test_r12_names_of_metadata_and_counts_are_those_of_the_embedded_base(both):
+@pytest.mark.covers("R12")
+async def test_names_of_metadata_and_counts_are_those_of_the_embedded_base(both):
     _, (embedded, weaviate, *_) = both
     assert await weaviate.metadata_fields() == await embedded.metadata_fields()
     assert await weaviate.counts() == await embedded.counts()
@@ -215,9 +219,10 @@ def conditions(draw) -> dict:
     return filters
 
 
+@pytest.mark.covers("K11")
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(filters=conditions())
-async def test_k11_every_filter_keeps_what_the_embedded_base_keeps(both, filters):
+async def test_every_filter_keeps_what_the_embedded_base_keeps(both, filters):
     _, (embedded, weaviate, *_) = both
     question = "pump насос refund days дней error coolant"
     first, second = [await asked(source, question, top_k=200, **filters) for source in (embedded, weaviate)]
@@ -226,7 +231,8 @@ async def test_k11_every_filter_keeps_what_the_embedded_base_keeps(both, filters
     assert all(matches(checked, result.metadata) for result in second)
 
 
-async def test_k11_a_filter_is_applied_by_the_server_and_not_only_behind_it(both):
+@pytest.mark.covers("K11")
+async def test_a_filter_is_applied_by_the_server_and_not_only_behind_it(both):
     _, (_, weaviate, *_) = both
     # The one chunk that is allowed is far from being among the nearest, or those with most words.
     found = await asked(weaviate, "coolant pump", top_k=1, document="docs/02.md", page={"not": 9})

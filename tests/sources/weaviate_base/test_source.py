@@ -37,9 +37,10 @@ async def filled(place: BasePlace, documents, *, fields=FIELDS, embedder=NGRAMS)
     await store.close()
 
 
+@pytest.mark.covers("R1")
 @live
 @pytest.mark.parametrize("embedder", [NGRAMS, None], ids=["with vectors", "words only"])
-async def test_r1_the_source_keeps_the_contract(weaviate_server, embedder):
+async def test_the_source_keeps_the_contract(weaviate_server, embedder):
     place = place_on(weaviate_server)
     texts = [
         "Refund policy: 30 days.",
@@ -55,8 +56,9 @@ async def test_r1_the_source_keeps_the_contract(weaviate_server, embedder):
     assert not [check for check in report.checks if "does not apply" in check.detail and "filter" in check.id]
 
 
+@pytest.mark.covers("fault 32")
 @live
-async def test_fault_32_a_tenant_that_is_switched_off_is_no_tenant_without_memories(weaviate_server):
+async def test_a_tenant_that_is_switched_off_is_no_tenant_without_memories(weaviate_server):
     from weaviate.classes.tenants import Tenant, TenantActivityStatus
 
     place = place_on(weaviate_server, tenant_from="user")
@@ -100,9 +102,10 @@ async def test_fault_32_a_tenant_that_is_switched_off_is_no_tenant_without_memor
         await opened.close()
 
 
+@pytest.mark.covers("fault 60")
 @live
 @pytest.mark.parametrize("embedder", [NGRAMS, None], ids=["with vectors", "words only"])
-async def test_fault_60_a_tenant_finds_its_own_records_and_nobody_finds_those_of_another(weaviate_server, embedder):
+async def test_a_tenant_finds_its_own_records_and_nobody_finds_those_of_another(weaviate_server, embedder):
     place = place_on(weaviate_server, tenant_from="user")
     fields = {"user": {"type": "string"}, "topic": {"type": "string"}}
     memories = [
@@ -146,8 +149,9 @@ async def test_fault_60_a_tenant_finds_its_own_records_and_nobody_finds_those_of
     await source.close()
 
 
+@pytest.mark.covers("K1")
 @live
-async def test_k1_while_a_document_is_written_again_and_again_a_reader_always_finds_one_version(weaviate_server):
+async def test_while_a_document_is_written_again_and_again_a_reader_always_finds_one_version(weaviate_server):
     place = place_on(weaviate_server)
     store = WeaviateStore(place)
     await store.open(BaseIdentity(NGRAMS.name))
@@ -177,8 +181,9 @@ async def test_k1_while_a_document_is_written_again_and_again_a_reader_always_fi
     await store.close()
 
 
+@pytest.mark.covers("R5")
 @live
-async def test_r5_a_document_is_found_at_once_when_its_write_has_ended(weaviate_server):
+async def test_a_document_is_found_at_once_when_its_write_has_ended(weaviate_server):
     place = place_on(weaviate_server)
     store, source = WeaviateStore(place), WeaviateBaseSource(place, embedder=NGRAMS, vector_weight=1.0)
     await store.open(BaseIdentity(NGRAMS.name))
@@ -191,7 +196,8 @@ async def test_r5_a_document_is_found_at_once_when_its_write_has_ended(weaviate_
     await store.close()
 
 
-async def test_r5_a_server_that_is_not_there_is_told_soon():
+@pytest.mark.covers("R5")
+async def test_a_server_that_is_not_there_is_told_soon():
     source = WeaviateBaseSource(BasePlace(address_of("http://127.0.0.1:9", grpc_port=10)))
     with pytest.raises(SourceUnavailable, match="cannot be reached"):
         await source.query(RetrievalIntent(["anything"]))
@@ -199,9 +205,10 @@ async def test_r5_a_server_that_is_not_there_is_told_soon():
     await source.close()
 
 
+@pytest.mark.covers("fault 60")
 @pytest.mark.guard
 @given(st.text(max_size=40), st.text(max_size=40))
-def test_fault_60_two_values_never_share_a_tenant_or_a_stored_form(one, other):
+def test_two_values_never_share_a_tenant_or_a_stored_form(one, other):
     if one != other:
         assert tenant_name(one) != tenant_name(other)
         assert stored_values(one)["equal"] != stored_values(other)["equal"]

@@ -45,7 +45,8 @@ async def texts_of(place, question: str, *, embedder=None, **filters) -> list[st
         await source.close()
 
 
-async def test_k1_what_was_written_is_in_the_ledger_and_can_be_read_back(store):
+@pytest.mark.covers("K1")
+async def test_what_was_written_is_in_the_ledger_and_can_be_read_back(store):
     page = Part(0, 9, {"page": 1})
     report = Document(
         "a/report.pdf", "Page one.Page two.", MARKDOWN, {"title": "Report", "year": 2026}, 2, kind="web_pages",
@@ -66,7 +67,8 @@ async def test_k1_what_was_written_is_in_the_ledger_and_can_be_read_back(store):
     assert [row.name for row in await store.documents()] == ["b"]
 
 
-async def test_k12_chunks_come_back_as_they_were_written(store):
+@pytest.mark.covers("K12")
+async def test_chunks_come_back_as_they_were_written(store):
     document = Document("d", "# One\n\nFirst part.\n\n## Two\n\nSecond part.", MARKDOWN, {"title": "Guide"})
 
     def texts(chunk: Chunk) -> list[str]:
@@ -77,7 +79,8 @@ async def test_k12_chunks_come_back_as_they_were_written(store):
     assert await store.chunks("d") == [replace(chunk, vectors=None) for chunk in written.chunks]
 
 
-async def test_k1_nothing_is_there_before_the_first_ingest_and_reading_makes_nothing(store, place):
+@pytest.mark.covers("K1")
+async def test_nothing_is_there_before_the_first_ingest_and_reading_makes_nothing(store, place):
     assert await store.documents() == []
     assert await store.stored(["x"]) == {}
     assert await store.document("x") is None
@@ -89,7 +92,8 @@ async def test_k1_nothing_is_there_before_the_first_ingest_and_reading_makes_not
     await source.close()
 
 
-async def test_k1_a_closed_store_writes_no_more_and_closing_twice_is_harmless(store):
+@pytest.mark.covers("K1")
+async def test_a_closed_store_writes_no_more_and_closing_twice_is_harmless(store):
     await store.open(BaseIdentity())
     await store.close()
     await store.close()
@@ -97,7 +101,8 @@ async def test_k1_a_closed_store_writes_no_more_and_closing_twice_is_harmless(st
         await store.documents()
 
 
-async def test_fault_54_a_new_version_leaves_no_chunk_of_the_old_one_behind(store, place):
+@pytest.mark.covers("fault 54")
+async def test_a_new_version_leaves_no_chunk_of_the_old_one_behind(store, place):
     long = Document("d", "\n\n".join(f"# Part {n}\n\nOld words number{n}." for n in range(12)), MARKDOWN)
     await store.open(BaseIdentity("ngram-16"))
     assert (
@@ -115,7 +120,8 @@ async def test_fault_54_a_new_version_leaves_no_chunk_of_the_old_one_behind(stor
     assert [one.properties["text"] for one in (await objects_of(place, place.chunks(1))).values()] == ["Kept."]
 
 
-async def test_fault_50_the_same_document_again_has_the_same_ids(store, place):
+@pytest.mark.covers("fault 50")
+async def test_the_same_document_again_has_the_same_ids(store, place):
     batch = [await prepared(Document(f"d{n}", f"Text number{n}."), embedder=SMALL) for n in range(5)]
     await store.open(BaseIdentity("ngram-16"))
     assert await store.write(batch) == {}
@@ -125,7 +131,8 @@ async def test_fault_50_the_same_document_again_has_the_same_ids(store, place):
     assert len(before) == 5
 
 
-async def test_fault_53_of_a_batch_that_is_refused_in_part_the_exact_names_are_told(store, place):
+@pytest.mark.covers("fault 53")
+async def test_of_a_batch_that_is_refused_in_part_the_exact_names_are_told(store, place):
     await store.open(BaseIdentity("ngram-16", 16))
     assert await store.write([await prepared(Document("old", "Old text."), embedder=SMALL)]) == {}
     half = Document("half", "half of a pair \ud800")
@@ -148,14 +155,16 @@ async def test_fault_53_of_a_batch_that_is_refused_in_part_the_exact_names_are_t
     assert len(await objects_of(place, place.chunks(1))) == 2
 
 
-async def test_k1_the_same_name_twice_in_a_batch_leaves_the_last(store, place):
+@pytest.mark.covers("K1")
+async def test_the_same_name_twice_in_a_batch_leaves_the_last(store, place):
     batch = [await prepared(Document("d", text), hash_=text) for text in ("first", "second")]
     assert await store.write(batch) == {}
     assert [(row.name, row.hash) for row in await store.documents()] == [("d", "second")]
     assert len(await objects_of(place, place.chunks(1))) == 1
 
 
-async def test_k1_names_that_differ_only_in_case_or_spaces_are_different_documents(store):
+@pytest.mark.covers("K1")
+async def test_names_that_differ_only_in_case_or_spaces_are_different_documents(store):
     names = ["Guide", "guide", " guide", "guide ", "руководство", "Руководство"]
     assert await store.write([await prepared(Document(name, f"Text of {name!r}.")) for name in names]) == {}
     assert [row.name for row in await store.documents()] == sorted(names)
@@ -165,7 +174,8 @@ async def test_k1_names_that_differ_only_in_case_or_spaces_are_different_documen
     assert len(await store.documents()) == 5
 
 
-async def test_fault_40_vectors_of_another_model_or_size_are_refused_and_both_are_named(store, place):
+@pytest.mark.covers("fault 40")
+async def test_vectors_of_another_model_or_size_are_refused_and_both_are_named(store, place):
     await store.open(BaseIdentity("ngram-16", 16))
     assert await store.write([await prepared(Document("d", "text"), embedder=SMALL)]) == {}
     for wanted in (BaseIdentity("ngram-24", 24), BaseIdentity("ngram-16", 24)):
@@ -185,7 +195,8 @@ async def test_fault_40_vectors_of_another_model_or_size_are_refused_and_both_ar
     assert [row.name for row in await store.documents()] == ["d"]
 
 
-async def test_fault_40_a_rebuild_takes_another_model_and_documents_are_found_by_words_meanwhile(store, place):
+@pytest.mark.covers("fault 40")
+async def test_a_rebuild_takes_another_model_and_documents_are_found_by_words_meanwhile(store, place):
     await store.open(BaseIdentity("ngram-16"))
     documents = [Document(f"d{n}", f"Text about subject{n}.", metadata={"year": n}) for n in range(30)]
     assert await store.write([await prepared(one, embedder=SMALL) for one in documents]) == {}
@@ -199,7 +210,8 @@ async def test_fault_40_a_rebuild_takes_another_model_and_documents_are_found_by
     assert len(await objects_of(place, place.chunks(2))) == 30
 
 
-async def test_k11_a_field_that_is_declared_later_can_filter_what_is_there(store, place):
+@pytest.mark.covers("K11")
+async def test_a_field_that_is_declared_later_can_filter_what_is_there(store, place):
     batch = [await prepared(Document(f"d{n}", "apple pie", metadata={"colour": c}), embedder=SMALL)
              for n, c in enumerate(("red", "Red", "green"))]  # fmt: skip
     await store.open(BaseIdentity("ngram-16"))
@@ -216,7 +228,8 @@ async def test_k11_a_field_that_is_declared_later_can_filter_what_is_there(store
     await source.close()
 
 
-async def test_k1_two_writers_take_turns_and_one_that_waits_too_long_says_so(store, place):
+@pytest.mark.covers("K1")
+async def test_two_writers_take_turns_and_one_that_waits_too_long_says_so(store, place):
     await store.open(BaseIdentity())
     other = WeaviateStore(place)
     batches = [[await prepared(Document(f"{who}{n}", f"Text {n}.")) for n in range(3)] for who in "ab"]
@@ -232,7 +245,8 @@ async def test_k1_two_writers_take_turns_and_one_that_waits_too_long_says_so(sto
         await opened.close()
 
 
-async def test_k1_the_lock_of_a_writer_that_was_killed_is_taken_over(store, place, monkeypatch):
+@pytest.mark.covers("K1")
+async def test_the_lock_of_a_writer_that_was_killed_is_taken_over(store, place, monkeypatch):
     monkeypatch.setattr(lock_module, "LEASE", 1.0)
     await store.open(BaseIdentity())
     server = BaseServer(place)
@@ -243,7 +257,8 @@ async def test_k1_the_lock_of_a_writer_that_was_killed_is_taken_over(store, plac
     await server.close()
 
 
-async def test_k1_a_writer_whose_lock_was_taken_over_stops_and_leaves_it_to_the_other(store, place, monkeypatch):
+@pytest.mark.covers("K1")
+async def test_a_writer_whose_lock_was_taken_over_stops_and_leaves_it_to_the_other(store, place, monkeypatch):
     monkeypatch.setattr(lock_module, "LEASE", 1.0)
     await store.open(BaseIdentity())
     mine, other = BaseServer(place), BaseServer(place)
@@ -266,9 +281,10 @@ async def test_k1_a_writer_whose_lock_was_taken_over_stops_and_leaves_it_to_the_
     await other.close()
 
 
+@pytest.mark.covers("K1")
 @pytest.mark.parametrize("tenant", ["", "user"])
 @pytest.mark.parametrize("again", ["the same store", "another one"])
-async def test_k1_what_a_writer_left_that_was_cut_off_is_removed_by_the_next_write(place, monkeypatch, tenant, again):
+async def test_what_a_writer_left_that_was_cut_off_is_removed_by_the_next_write(place, monkeypatch, tenant, again):
     from groundgraph.sources.weaviate_base import writer as writer_module
 
     place = replace(place, tenant_from=tenant)
@@ -298,7 +314,8 @@ async def test_k1_what_a_writer_left_that_was_cut_off_is_removed_by_the_next_wri
     await store.close()
 
 
-async def test_x2_readers_are_told_of_what_a_writer_did_before_it_was_cut_off(store, place, monkeypatch):
+@pytest.mark.covers("X2")
+async def test_readers_are_told_of_what_a_writer_did_before_it_was_cut_off(store, place, monkeypatch):
     from groundgraph.sources.weaviate_base import writer as writer_module
 
     async def cut_off(*_args):
@@ -320,7 +337,8 @@ async def test_x2_readers_are_told_of_what_a_writer_did_before_it_was_cut_off(st
     await source.close()
 
 
-async def test_k1_a_document_that_lost_a_chunk_is_ingested_anew_when_the_base_was_opened_again(store, place):
+@pytest.mark.covers("K1")
+async def test_a_document_that_lost_a_chunk_is_ingested_anew_when_the_base_was_opened_again(store, place):
     await store.open(BaseIdentity("ngram-16"))
     long = await prepared(Document("d", "# A\n\nOne.\n\n# B\n\nTwo.", MARKDOWN), embedder=SMALL)
     assert await store.write([long, await prepared(Document("e", "Three."), embedder=SMALL)]) == {}
@@ -338,7 +356,8 @@ async def test_k1_a_document_that_lost_a_chunk_is_ingested_anew_when_the_base_wa
     await again.close()
 
 
-async def test_k1_names_that_no_text_can_hold_are_not_there_and_are_refused(store):
+@pytest.mark.covers("K1")
+async def test_names_that_no_text_can_hold_are_not_there_and_are_refused(store):
     await store.open(BaseIdentity())
     name = "half \ud800"
     assert await store.stored([name]) == {}
@@ -348,7 +367,8 @@ async def test_k1_names_that_no_text_can_hold_are_not_there_and_are_refused(stor
     assert "surrogate" in (await store.write([await prepared(Document(name, "Text."))]))[name]
 
 
-async def test_k1_what_a_killed_writer_left_is_removed_when_the_base_is_opened_again(store, place, monkeypatch):
+@pytest.mark.covers("K1")
+async def test_what_a_killed_writer_left_is_removed_when_the_base_is_opened_again(store, place, monkeypatch):
     from groundgraph.sources.weaviate_base import writer as writer_module
 
     await store.open(BaseIdentity("ngram-16"))
@@ -371,7 +391,8 @@ async def test_k1_what_a_killed_writer_left_is_removed_when_the_base_is_opened_a
     await again.close()
 
 
-async def test_k1_verify_finds_chunks_that_belong_to_nothing_and_documents_that_lack_some(store, place):
+@pytest.mark.covers("K1")
+async def test_verify_finds_chunks_that_belong_to_nothing_and_documents_that_lack_some(store, place):
     from weaviate.classes.data import DataObject
 
     batch = [await prepared(Document(f"d{n}", f"Text number{n}."), embedder=SMALL) for n in range(6)]
@@ -506,7 +527,8 @@ async def test_verify_names_what_each_of_its_looks_took_out(monkeypatch):
     assert (found.repaired, found.taken_out) == (3, ["a", "b", "c"])
 
 
-async def test_k8_the_field_of_the_tenants_cannot_be_changed_for_a_base_that_is_there(store, place):
+@pytest.mark.covers("K8")
+async def test_the_field_of_the_tenants_cannot_be_changed_for_a_base_that_is_there(store, place):
     await store.open(BaseIdentity())
     other = WeaviateStore(replace(place, tenant_from="user"))
     with pytest.raises(ConfigurationError, match="another prefix"):
@@ -514,26 +536,30 @@ async def test_k8_the_field_of_the_tenants_cannot_be_changed_for_a_base_that_is_
     await other.close()
 
 
+@pytest.mark.covers("K1")
 @pytest.mark.parametrize("prefix", ["", "lower", "1st", "With space", "Ünicode", "A" * 300])
-def test_k1_a_prefix_that_no_collection_can_have_is_refused(place, prefix):
+def test_a_prefix_that_no_collection_can_have_is_refused(place, prefix):
     with pytest.raises(ConfigurationError, match="capital letter"):
         replace(place, prefix=prefix)
 
 
-def test_k1_chunk_ids_are_made_of_version_and_position_alone():
+@pytest.mark.covers("K1")
+def test_chunk_ids_are_made_of_version_and_position_alone():
     version = str(uuid.UUID(int=7))
     assert chunk_id(version, 0) == chunk_id(version, 0) != chunk_id(version, 1)
     assert chunk_id(version, 0) != chunk_id(str(uuid.UUID(int=8)), 0)
 
 
-def test_k1_the_id_of_a_document_is_the_uuid_of_its_name():
+@pytest.mark.covers("K1")
+def test_the_id_of_a_document_is_the_uuid_of_its_name():
     from groundgraph.sources.weaviate_base.objects import _NAMES
 
     assert document_id("насос.md") == str(uuid.uuid5(_NAMES, "насос.md"))
 
 
+@pytest.mark.covers("K1")
 @pytest.mark.parametrize("schema", [1, 2, 3])
-def test_k1_a_state_of_an_older_version_is_read_and_one_of_a_newer_one_refused(place, schema):
+def test_a_state_of_an_older_version_is_read_and_one_of_a_newer_one_refused(place, schema):
     from groundgraph.core.errors import SchemaVersionUnsupported
     from groundgraph.sources.weaviate_base.state import BaseState
 

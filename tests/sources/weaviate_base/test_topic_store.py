@@ -65,7 +65,8 @@ async def both(request, weaviate_server, tmp_path_factory):
         await source.close()
 
 
-async def test_x1_outline_vectors_and_passages_are_those_of_the_embedded_base(both):
+@pytest.mark.covers("X1")
+async def test_outline_vectors_and_passages_are_those_of_the_embedded_base(both):
     embedded, weaviate = (source.topic_store() for source in both)
     here, there = await embedded.outline(), await weaviate.outline()
     assert list(there.places) == list(here.places)
@@ -79,11 +80,12 @@ async def test_x1_outline_vectors_and_passages_are_those_of_the_embedded_base(bo
     assert await weaviate.passages([*ids, "gone.md#0", "guide.md#99"], {}) == await embedded.passages(ids, {})
 
 
+@pytest.mark.covers("X1")
 @pytest.mark.parametrize(
     "filters",
     [{"audience": "staff"}, {"audience": {"not": "staff"}}, {"document": ["bare.md"]}, {"audience": "nobody"}],
 )
-async def test_x1_filters_keep_what_they_keep_of_the_embedded_base(both, filters):
+async def test_filters_keep_what_they_keep_of_the_embedded_base(both, filters):
     embedded, weaviate = (source.topic_store() for source in both)
     kept = await embedded.kept(filters)
     assert await weaviate.kept(filters) == kept
@@ -91,12 +93,13 @@ async def test_x1_filters_keep_what_they_keep_of_the_embedded_base(both, filters
     assert set(await weaviate.passages(ids, filters)) == kept
 
 
+@pytest.mark.covers("X1", "X2", "X4")
 @pytest.mark.parametrize(
     "options",
     [{}, {"entry_strategy": "vector", "seed_score_threshold": 0.5}, {"expansion_mode": "leaves"}, {"type": "cluster"}],
 )
 @pytest.mark.parametrize("question", ["Tell me about the flood", "smoke", "linux servers"])
-async def test_x1_x2_x4_topics_are_those_of_the_embedded_base(both, options, question):
+async def test_topics_are_those_of_the_embedded_base(both, options, question):
     here, there = (
         TopicIndexSource(source, TopicIndexSettings(**{"type": "heading_tree", **options})) for source in both
     )
@@ -111,7 +114,8 @@ async def test_x1_x2_x4_topics_are_those_of_the_embedded_base(both, options, que
         )
 
 
-async def test_x5_a_question_is_answered_by_whole_topics_through_the_configuration(weaviate_server):
+@pytest.mark.covers("X5")
+async def test_a_question_is_answered_by_whole_topics_through_the_configuration(weaviate_server):
     section = weaviate_section(weaviate_server)
     place = BasePlace.of(load_settings({"knowledge_base": section}).knowledge_base.weaviate)
     store = WeaviateStore(place)
@@ -132,7 +136,8 @@ async def test_x5_a_question_is_answered_by_whole_topics_through_the_configurati
     await store.close()
 
 
-async def test_r13_a_topic_holds_nothing_of_another_tenant(weaviate_server):
+@pytest.mark.covers("R13")
+async def test_a_topic_holds_nothing_of_another_tenant(weaviate_server):
     place = place_on(weaviate_server, tenant_from="user")
     store = WeaviateStore(place, fields=FIELDS)
     owners = ["acme", "ACME", "acme inc", ""]
@@ -159,7 +164,8 @@ async def test_r13_a_topic_holds_nothing_of_another_tenant(weaviate_server):
     await store.close()
 
 
-async def test_x1_turns_wait_for_one_reading_and_one_that_gives_up_loses_nothing(both, monkeypatch):
+@pytest.mark.covers("X1")
+async def test_turns_wait_for_one_reading_and_one_that_gives_up_loses_nothing(both, monkeypatch):
     _, weaviate = both
     source = WeaviateBaseSource(weaviate._weaviate.server.place, name="docs", fields=FIELDS)
     store, read = source.topic_store(), []

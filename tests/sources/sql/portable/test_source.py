@@ -69,12 +69,14 @@ def ids(results):
     return [result.source_id for result in results]
 
 
+@pytest.mark.covers("R3")
 @pytest.mark.parametrize("table", ["notes", "pairs", "recent"])
-async def test_r3_any_dialect_keeps_the_contract(url, table):
+async def test_any_dialect_keeps_the_contract(url, table):
     (await check_source(SqlSource(url, name="some", table=table), query="pump valve hall")).raise_for_failures()
 
 
-async def test_r3_what_is_found_is_what_sqlite_finds(url, tmp_path):
+@pytest.mark.covers("R3")
+async def test_what_is_found_is_what_sqlite_finds(url, tmp_path):
     async with opened(url) as portable, opened(tmp_path / "some.db", index=":memory:") as known:
         for question in ("Which pump leaks in hall one?", "Überdruckventile", "painted pumps"):
             there, here = await ask(portable, question), await ask(known, question)
@@ -86,6 +88,7 @@ async def test_r3_what_is_found_is_what_sqlite_finds(url, tmp_path):
         assert portable.get_schema().fields.keys() == known.get_schema().fields.keys()
 
 
+@pytest.mark.covers("I8")
 @pytest.mark.parametrize(
     ("filters", "kept"),
     [
@@ -103,18 +106,20 @@ async def test_r3_what_is_found_is_what_sqlite_finds(url, tmp_path):
         ({"tags": "seal"}, [1]),
     ],
 )
-async def test_i8_filters_are_exact_though_the_database_folds_case(url, filters, kept):
+async def test_filters_are_exact_though_the_database_folds_case(url, filters, kept):
     async with opened(url) as source:
         assert sorted(r.metadata["id"] for r in await ask(source, "pump", **filters)) == kept
 
 
-async def test_i10_a_filter_on_no_column_is_refused(url):
+@pytest.mark.covers("I10")
+async def test_a_filter_on_no_column_is_refused(url):
     async with opened(url) as source:
         with pytest.raises(FilterInvalid, match="has no field 'tenent'"):
             await ask(source, "pump", tenent="acme")
 
 
-async def test_r3_keys_of_several_columns_and_rows_without_a_key(url):
+@pytest.mark.covers("R3")
+async def test_keys_of_several_columns_and_rows_without_a_key(url):
     async with opened(url, table="pairs") as source:
         found = await ask(source, "valve")
         assert sorted(ids(found)) == ["pairs/1,2026-01-01", "pairs/1,2026-01-02"]
@@ -124,7 +129,8 @@ async def test_r3_keys_of_several_columns_and_rows_without_a_key(url):
         assert [r.metadata["tenant"] for r in await ask(source, "pump", tenant="ACME")] == ["ACME"]
 
 
-async def test_r3_relations_and_names_that_need_quotes(url):
+@pytest.mark.covers("R3")
+async def test_relations_and_names_that_need_quotes(url):
     async with opened(url, table="pumps", relations=["pumps.hall = halls.code"]) as source:
         (found, *_) = await ask(source, "pump on the hill")
         assert found.source_id == "pumps/2"
@@ -132,12 +138,14 @@ async def test_r3_relations_and_names_that_need_quotes(url):
         assert ids(await ask(source, "pump", **{"halls.place": "beside the river"})) == ["pumps/1"]
 
 
-async def test_r14_a_question_is_routed_among_all_tables(url):
+@pytest.mark.covers("R14")
+async def test_a_question_is_routed_among_all_tables(url):
     async with opened(url, table=None) as source:
         assert (await source.route("a valve"))[0] == "pairs"
 
 
-async def test_r15_a_computation_is_said_to_be_needed(url):
+@pytest.mark.covers("R15")
+async def test_a_computation_is_said_to_be_needed(url):
     async with opened(url) as source:
         first, *_ = await ask(source, "How many notes are there about the pump?")
         assert first.metadata["needs_computation"]
@@ -147,7 +155,8 @@ async def test_r15_a_computation_is_said_to_be_needed(url):
         assert "is not offered" in told.content
 
 
-async def test_l5_only_selects_with_bound_values_and_no_row_is_read_for_a_question(url):
+@pytest.mark.covers("L5")
+async def test_only_selects_with_bound_values_and_no_row_is_read_for_a_question(url):
     said = []
 
     def listen(connection, cursor, statement, parameters, context, many):
@@ -168,7 +177,8 @@ async def test_l5_only_selects_with_bound_values_and_no_row_is_read_for_a_questi
     assert ["WHERE" in statement and "acme" not in statement for statement, _ in asked] == [True]
 
 
-async def test_r3_new_rows_are_seen_at_once_and_changed_ones_in_time(url, tmp_path, monkeypatch):
+@pytest.mark.covers("R3")
+async def test_new_rows_are_seen_at_once_and_changed_ones_in_time(url, tmp_path, monkeypatch):
     monkeypatch.setattr(database, "_LOOK_SECONDS", 0.0)
     async with opened(url) as source:
         assert ids(await ask(source, "gasket")) == []
@@ -182,7 +192,8 @@ async def test_r3_new_rows_are_seen_at_once_and_changed_ones_in_time(url, tmp_pa
         assert ids(await ask(source, "flange")) == ["notes/9"]
 
 
-async def test_r3_many_rows_are_read_in_pieces_with_a_key_and_without(tmp_path, monkeypatch):
+@pytest.mark.covers("R3")
+async def test_many_rows_are_read_in_pieces_with_a_key_and_without(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(database, "PIECE", 7)
     rows = [(f"k{n:02}", f"word{n}") for n in range(30)]
@@ -193,14 +204,16 @@ async def test_r3_many_rows_are_read_in_pieces_with_a_key_and_without(tmp_path, 
             assert [len(await ask(source, f"word{n}")) for n in (0, 6, 7, 29)] == [1, 1, 1, 1]
 
 
-async def test_r3_a_table_that_is_too_large_for_an_index_here_is_refused(url, monkeypatch):
+@pytest.mark.covers("R3")
+async def test_a_table_that_is_too_large_for_an_index_here_is_refused(url, monkeypatch):
     monkeypatch.setattr(database, "MOST_ROWS_HERE", 3)
     async with opened(url) as source:
         with pytest.raises(ConfigurationError, match="'notes' has 4 rows, and at most 3"):
             await ask(source, "pump")
 
 
-async def test_fault_34_a_column_that_is_gone_and_a_database_that_is_gone_are_told(url, tmp_path, monkeypatch):
+@pytest.mark.covers("fault 34")
+async def test_a_column_that_is_gone_and_a_database_that_is_gone_are_told(url, tmp_path, monkeypatch):
     monkeypatch.setattr(database, "_LOOK_SECONDS", 0.0)
     async with opened(url, content_field="body") as source:
         await ask(source, "pump")
@@ -218,7 +231,8 @@ async def test_fault_34_a_column_that_is_gone_and_a_database_that_is_gone_are_to
         await ask(source, "pump")
 
 
-async def test_fault_31_an_asynchronous_database_that_hangs_ends_in_time(tmp_path, monkeypatch):
+@pytest.mark.covers("fault 31")
+async def test_an_asynchronous_database_that_hangs_ends_in_time(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(connect, "STATEMENT_SECONDS", 0.0)
     path = fill(tmp_path / "some.db", NOTES, **ROWS)
@@ -227,7 +241,8 @@ async def test_fault_31_an_asynchronous_database_that_hangs_ends_in_time(tmp_pat
             await ask(source, "pump")
 
 
-async def test_fault_31_a_connection_that_comes_about_behind_the_end_is_dropped(tmp_path, monkeypatch):
+@pytest.mark.covers("fault 31")
+async def test_a_connection_that_comes_about_behind_the_end_is_dropped(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(connect, "STATEMENT_SECONDS", 0.2)
     path = fill(tmp_path / "some.db", NOTES, **ROWS)
@@ -250,13 +265,15 @@ async def test_fault_31_a_connection_that_comes_about_behind_the_end_is_dropped(
     assert threads
 
 
-def test_r11_what_only_sqlite_or_postgresql_has_is_refused(tmp_path):
+@pytest.mark.covers("R11")
+def test_what_only_sqlite_or_postgresql_has_is_refused(tmp_path):
     url = f"{NAME}:///{tmp_path}/x.db"
     with pytest.raises(ConfigurationError, match="FTS5 table of SQLite"):
         SqlSource(url, name="some", table="notes", fts="words")
 
 
-async def test_r3_a_turn_answers_from_any_database_through_the_configuration(url):
+@pytest.mark.covers("R3")
+async def test_a_turn_answers_from_any_database_through_the_configuration(url):
     entry = {"type": "sql", "name": "some", "url": url, "tables": ["notes", "pairs"]}
     graph = retrieval_graph(load_settings({"sources": [entry], "retrieval": {"score_threshold": 0.3}}))
     found = await graph.ainvoke({"messages": "Which pump leaks?"})
@@ -265,7 +282,8 @@ async def test_r3_a_turn_answers_from_any_database_through_the_configuration(url
     await graph.resources.close()
 
 
-async def test_x1_a_topic_index_works_over_any_database(tmp_path, monkeypatch):
+@pytest.mark.covers("X1")
+async def test_a_topic_index_works_over_any_database(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [
         (n, "guide", n, path, text)
@@ -283,7 +301,8 @@ async def test_x1_a_topic_index_works_over_any_database(tmp_path, monkeypatch):
     await index.close()
 
 
-def test_fault_45_a_source_that_is_closed_ends_what_is_being_read(tmp_path, monkeypatch):
+@pytest.mark.covers("fault 45")
+def test_a_source_that_is_closed_ends_what_is_being_read(tmp_path, monkeypatch):
     path = fill(tmp_path / "some.db", NOTES, **ROWS)
     address = OtherAddress(f"{NAME}+aiosqlite:///{path}")
     reading = database.PortableDatabase(address, source="some", wanted=Wanted(["notes"]))
@@ -314,7 +333,8 @@ def test_fault_45_a_source_that_is_closed_ends_what_is_being_read(tmp_path, monk
     assert told[0].startswith("The source 'some' was closed while")
 
 
-def test_fault_45_what_is_asked_while_a_source_is_closed_neither_hangs_nor_escapes(tmp_path):
+@pytest.mark.covers("fault 45")
+def test_what_is_asked_while_a_source_is_closed_neither_hangs_nor_escapes(tmp_path):
     path = fill(tmp_path / "some.db", NOTES, **ROWS)
     connections = connect.open_connections(f"{NAME}+aiosqlite:///{path}")
     assert connections.run(lambda connection: connection.execute(text("SELECT 1")).scalar()) == 1

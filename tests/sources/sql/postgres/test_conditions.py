@@ -31,23 +31,26 @@ def sql(found, condition):
 HOSTILE = "'; DROP TABLE incidents; --"
 
 
+@pytest.mark.covers("fault 58")
 @pytest.mark.parametrize("condition", [HOSTILE, [HOSTILE], {"not": HOSTILE}, {"contains": HOSTILE}, {"gte": HOSTILE}])
 @pytest.mark.parametrize("type_name", ["text", "citext", "mood", "uuid", "jsonb", "_text"])
-def test_fault_58_a_value_is_only_ever_bound(type_name, condition):
+def test_a_value_is_only_ever_bound(type_name, condition):
     stored = "array" if type_name in ("jsonb", "_text") else "string"
     statement, _ = sql(column("c", type_name, stored, labels=("good",) if type_name == "mood" else ()), condition)
     assert "DROP" not in statement
 
 
-def test_r13_a_text_column_is_compared_as_it_is_so_that_an_index_serves_it():
+@pytest.mark.covers("R13")
+def test_a_text_column_is_compared_as_it_is_so_that_an_index_serves_it():
     statement, values = sql(column("tenant", "text"), "acme")
     assert "COLLATE" not in statement
     assert "CAST" not in statement
     assert values == [["acme"]] or values == ["acme"]
 
 
+@pytest.mark.covers("fault 60")
 @pytest.mark.parametrize("type_name", ["citext", "folded", "name", "bpchar"])
-def test_fault_60_types_that_fold_letters_are_compared_letter_by_letter(type_name):
+def test_types_that_fold_letters_are_compared_letter_by_letter(type_name):
     statement, _ = sql(column("tenant", type_name), "acme")
     assert 'COLLATE "C"' in statement
 
@@ -69,12 +72,13 @@ def test_a_value_with_a_nul_that_postgresql_cannot_hold_matches_nothing():
     assert "false" in sql(column("c", "text"), {"contains": "a\0b"})[0]
 
 
+@pytest.mark.covers("R2")
 @pytest.mark.live
 @pytest.mark.parametrize("name", ["exact", "part", "small"])
 @pytest.mark.parametrize(
     ("condition", "kept"), [({"gt": 5}, ["7"]), ({"gte": 0.1}, ["0.1", "7"]), ({"lte": 0.1}, ["0.1"]), (0.1, ["0.1"])]
 )
-def test_r2_what_is_no_number_is_not_greater_than_one(engine, name, condition, kept):
+def test_what_is_no_number_is_not_greater_than_one(engine, name, condition, kept):
     shape, connection = engine.shape, engine.connection
     connection.execute("TRUNCATE t")
     connection.execute(f"INSERT INTO t (word, {name}) VALUES ('0.1', 0.1), ('7', 7), ('none', 'NaN')")

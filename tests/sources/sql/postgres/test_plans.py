@@ -43,6 +43,7 @@ async def plan(source, seeds, filters):
     return "\n".join(lines)
 
 
+@pytest.mark.covers("L5")
 @pytest.mark.live
 @pytest.mark.parametrize(
     ("seeds", "filters", "filter_index"),
@@ -53,7 +54,7 @@ async def plan(source, seeds, filters):
         (["word7", "word8"], {"region": "north"}, ""),
     ],
 )
-async def test_l5_text_and_filter_are_served_by_indexes_and_the_text_index_is_read_once(
+async def test_text_and_filter_are_served_by_indexes_and_the_text_index_is_read_once(
     docs, seeds, filters, filter_index
 ):
     source = SqlSource(docs, table="docs", name="docs", text_search_fields=["body"])
@@ -64,8 +65,9 @@ async def test_l5_text_and_filter_are_served_by_indexes_and_the_text_index_is_re
     assert filter_index in found, found
 
 
+@pytest.mark.covers("L5")
 @pytest.mark.live
-async def test_l5_behind_a_narrow_filter_the_commonest_words_are_not_looked_up(docs):
+async def test_behind_a_narrow_filter_the_commonest_words_are_not_looked_up(docs):
     source = SqlSource(docs, table="docs", name="docs", text_search_fields=["body"])
     searched = []
 

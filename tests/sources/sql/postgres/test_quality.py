@@ -44,6 +44,7 @@ async def ndcg(source, questions, qrels):
     return ir_measures.calc_aggregate([nDCG @ 10], wanted, run)[nDCG @ 10]
 
 
+@pytest.mark.covers("L5")
 @pytest.mark.parametrize(
     ("name", "corpus"),
     [
@@ -54,7 +55,7 @@ async def ndcg(source, questions, qrels):
         ("tatqa", "corpus_tables.jsonl"),
     ],
 )
-async def test_l5_ndcg_on_postgresql_is_within_a_hundredth_of_sqlite(postgres, data, tmp_path, name, corpus):
+async def test_ndcg_on_postgresql_is_within_a_hundredth_of_sqlite(postgres, data, tmp_path, name, corpus):
     folder = data / name
     stored = [(row["_id"], row.get("title", ""), row["text"].replace("\0", "")) for row in rows(folder / corpus)]
     url = postgres.database("quality", TABLE)
@@ -73,8 +74,9 @@ async def test_l5_ndcg_on_postgresql_is_within_a_hundredth_of_sqlite(postgres, d
     await server.close()
 
 
+@pytest.mark.covers("R14")
 @pytest.mark.slow
-async def test_r14_200_tables_are_routed_as_on_sqlite(postgres, data, tmp_path):
+async def test_200_tables_are_routed_as_on_sqlite(postgres, data, tmp_path):
     import sqlite3
     from contextlib import closing
 

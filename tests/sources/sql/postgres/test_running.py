@@ -22,7 +22,8 @@ class Connection:
         assert self.go_on.wait(30)
 
 
-def test_fault_31_a_connection_is_not_given_back_while_the_server_is_told_to_end_its_statement():
+@pytest.mark.covers("fault 31")
+def test_a_connection_is_not_given_back_while_the_server_is_told_to_end_its_statement():
     running, connection, given_back = Running(), Connection(), threading.Event()
     ended = threading.Event()
 
@@ -46,7 +47,8 @@ def test_fault_31_a_connection_is_not_given_back_while_the_server_is_told_to_end
         thread.join(30)
 
 
-def test_fault_31_a_query_that_was_cancelled_begins_no_other_statement():
+@pytest.mark.covers("fault 31")
+def test_a_query_that_was_cancelled_begins_no_other_statement():
     running = Running()
     running.cancel()
     with pytest.raises(SourceUnavailable, match="cancelled"), running.using(Connection()):

@@ -31,12 +31,14 @@ async def ask(asked, *texts, filters=None, **options):
     return await asked.query(intent, **options)
 
 
+@pytest.mark.covers("R1")
 @pytest.mark.parametrize("tables", [{"table": "incidents"}, {}, {"table": "incidents", "content_field": "body"}])
-async def test_r1_the_conformance_suite_passes(plant, tables):
+async def test_the_conformance_suite_passes(plant, tables):
     (await check_source(source(plant, **tables), query="pump leak")).raise_for_failures()
 
 
-async def test_r3_rows_are_found_by_stems_and_ordered_by_relevance(plant):
+@pytest.mark.covers("R3")
+async def test_rows_are_found_by_stems_and_ordered_by_relevance(plant):
     asked = source(plant, table="incidents", content_field="body")
     found = await ask(asked, "Which pumps are leaking?")
     assert ids(found) == ["incidents/1", "incidents/5"]
@@ -46,7 +48,8 @@ async def test_r3_rows_are_found_by_stems_and_ordered_by_relevance(plant):
     await asked.close()
 
 
-async def test_r3_postgresql_and_sqlite_answer_alike(plant, tmp_path):
+@pytest.mark.covers("R3")
+async def test_postgresql_and_sqlite_answer_alike(plant, tmp_path):
     from plant_database import fill
 
     script = """
@@ -63,7 +66,8 @@ async def test_r3_postgresql_and_sqlite_answer_alike(plant, tmp_path):
     await there.close()
 
 
-async def test_r10_filters_top_k_and_threshold(plant):
+@pytest.mark.covers("R10")
+async def test_filters_top_k_and_threshold(plant):
     asked = source(plant, table="incidents")
     assert ids(await ask(asked, "pump leaked", filters={"severity": "low"})) == ["incidents/5"]
     assert ids(await ask(asked, "pump leaked", filters={"duration": {"gte": 1}})) == ["incidents/1"]
@@ -76,17 +80,19 @@ async def test_r10_filters_top_k_and_threshold(plant):
     await asked.close()
 
 
-async def test_r12_metadata_fields_are_the_columns(plant):
+@pytest.mark.covers("R12")
+async def test_metadata_fields_are_the_columns(plant):
     asked = source(plant, table="incidents")
     assert {"severity", "day", "table", "key"} <= await asked.metadata_fields()
     await asked.close()
 
 
+@pytest.mark.covers("R15")
 @pytest.mark.parametrize(
     ("question", "value"),
     [("How many critical incidents in March 2026?", 2), ("how many incidents are there", 5)],
 )
-async def test_r15_questions_are_counted_by_the_database(plant, question, value):
+async def test_questions_are_counted_by_the_database(plant, question, value):
     asked = source(plant, table="incidents")
     (found,) = await ask(asked, question)
     assert found.metadata["computed"]
@@ -94,11 +100,12 @@ async def test_r15_questions_are_counted_by_the_database(plant, question, value)
     await asked.close()
 
 
+@pytest.mark.covers("R15")
 @pytest.mark.parametrize(
     ("function", "field", "value"),
     [("sum", "duration", 13.0), ("average", "duration", 3.25), ("max", "duration", 8.0), ("min", "day", "2026-03-02")],
 )
-async def test_r15_the_five_functions_run_on_the_server(plant, function, field, value):
+async def test_the_five_functions_run_on_the_server(plant, function, field, value):
     asked = source(plant, tables=["incidents", "pumps"])
     wanted = {"aggregate": {"function": function, "field": field, "table": "incidents"}}
     (found,) = await ask(asked, "anything", raw=wanted)
@@ -106,7 +113,8 @@ async def test_r15_the_five_functions_run_on_the_server(plant, function, field, 
     await asked.close()
 
 
-async def test_r14_a_question_is_routed_to_the_table_that_it_is_about(plant):
+@pytest.mark.covers("R14")
+async def test_a_question_is_routed_to_the_table_that_it_is_about(plant):
     asked = source(plant, max_tables=1)
     assert (await asked.route("which incidents were critical"))[0] == "incidents"
     assert {r.metadata["table"] for r in await ask(asked, "notes of pump 7 serviced by the crew")} == {"pumps"}
@@ -150,7 +158,8 @@ def real(postgres):
     return postgres.database("real", REAL)
 
 
-async def test_r3_real_schemas_quoted_and_non_ascii_names_and_every_type(real):
+@pytest.mark.covers("R3")
+async def test_real_schemas_quoted_and_non_ascii_names_and_every_type(real):
     asked = source(real, table="Vertrieb.Aufträge")
     (found,) = await ask(asked, "прокладки насосов")
     assert found.source_id == "Vertrieb.Aufträge/1,1"
@@ -172,7 +181,8 @@ async def test_r3_real_schemas_quoted_and_non_ascii_names_and_every_type(real):
     (await check_source(asked, query="насос Ventil")).raise_for_failures()
 
 
-async def test_r2_times_with_a_zone_are_instants_in_a_filter(postgres):
+@pytest.mark.covers("R2")
+async def test_times_with_a_zone_are_instants_in_a_filter(postgres):
     script = """
     CREATE TABLE seen (id integer PRIMARY KEY, note text, at timestamptz, local timestamp, said text, plain text);
     INSERT INTO seen VALUES
@@ -193,8 +203,9 @@ async def test_r2_times_with_a_zone_are_instants_in_a_filter(postgres):
     await asked.close()
 
 
+@pytest.mark.covers("R3")
 @pytest.mark.parametrize("table", ["offen", "alle"])
-async def test_r3_views_and_materialized_views_are_tables_too(real, table):
+async def test_views_and_materialized_views_are_tables_too(real, table):
     asked = source(real, table=table)
     (found,) = await ask(asked, "ёмкость")
     assert found.metadata["satz"].startswith("Прокладка")
@@ -220,8 +231,9 @@ INSERT INTO machines VALUES (1, 'Press', 1), (2, 'Lathe', 2), (3, 'Drill', NULL)
 """
 
 
+@pytest.mark.covers("R3")
 @pytest.mark.parametrize("native", [False, True])
-async def test_r3_tables_are_joined_by_declared_relations(postgres, native):
+async def test_tables_are_joined_by_declared_relations(postgres, native):
     url = postgres.database("related", RELATED)
     if native:
         postgres.execute("CREATE INDEX ON machines USING gin (to_tsvector('english', label))", "related")
@@ -243,9 +255,10 @@ async def test_r3_tables_are_joined_by_declared_relations(postgres, native):
 TENANTS = ["acme", "ACME", "Acme", "acme corp", "acme-corp", "acme.corp", "acme corp ", "акме", "Акме"]
 
 
+@pytest.mark.covers("fault 60")
 @pytest.mark.parametrize("type_name", ["text", "varchar(20)", "folded_text"])
 @pytest.mark.parametrize("native", [False, True])
-async def test_fault_60_no_tenant_sees_a_row_of_another(postgres, native, type_name):
+async def test_no_tenant_sees_a_row_of_another(postgres, native, type_name):
     script = f"""
     CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
     CREATE DOMAIN folded_text AS text COLLATE folded;
@@ -268,7 +281,8 @@ async def test_fault_60_no_tenant_sees_a_row_of_another(postgres, native, type_n
     await asked.close()
 
 
-async def test_fault_58_hostile_values_change_nothing(plant, postgres):
+@pytest.mark.covers("fault 58")
+async def test_hostile_values_change_nothing(plant, postgres):
     asked = source(plant, table="incidents")
     before = postgres.execute("SELECT count(*) FROM incidents", "plant")
     for hostile in ("'; DROP TABLE incidents; --", "%", "\\", '"', "$1", "%(x)s", ":x", "\0"):
@@ -320,12 +334,14 @@ async def test_text_index_database_refuses_a_table_without_one(postgres):
         await ask(source(url, table="t", postgres=PostgresOptions(text_index="database")), "x")
 
 
-async def test_fault_34_a_missing_table_is_a_typed_error(plant):
+@pytest.mark.covers("fault 34")
+async def test_a_missing_table_is_a_typed_error(plant):
     with pytest.raises(ConfigurationError, match=r"no table 'incident' .*Did you mean 'incidents'"):
         await ask(source(plant, table="incident"), "pump")
 
 
-async def test_fault_35_a_renamed_column_is_named(plant, postgres):
+@pytest.mark.covers("fault 35")
+async def test_a_renamed_column_is_named(plant, postgres):
     asked = source(plant, table="incidents", content_field="body")
     await ask(asked, "pump", filters={"severity": "low"})
     postgres.execute("ALTER TABLE incidents RENAME COLUMN severity TO urgency", "plant")
@@ -337,7 +353,8 @@ async def test_fault_35_a_renamed_column_is_named(plant, postgres):
     await asked.close()
 
 
-async def test_fault_36_a_search_of_10_000_hits_gives_top_k(postgres):
+@pytest.mark.covers("fault 36")
+async def test_a_search_of_10_000_hits_gives_top_k(postgres):
     url = postgres.database("many", "CREATE TABLE t (id int PRIMARY KEY, body text)")
     postgres.execute("INSERT INTO t SELECT n, 'pump ' || n FROM generate_series(1, 10000) n", "many")
     postgres.execute("CREATE INDEX ON t USING gin (to_tsvector('english', body)); ANALYZE", "many")
@@ -346,7 +363,8 @@ async def test_fault_36_a_search_of_10_000_hits_gives_top_k(postgres):
     await asked.close()
 
 
-async def test_fault_37_rows_without_content_come_last(plant, postgres):
+@pytest.mark.covers("fault 37")
+async def test_rows_without_content_come_last(plant, postgres):
     postgres.execute("UPDATE incidents SET body = NULL WHERE id = 1", "plant")
     asked = source(plant, table="incidents", content_field="body", text_search_fields=["title"])
     found = await ask(asked, "pump leak")
@@ -365,7 +383,8 @@ async def test_a_statement_over_its_limit_is_a_typed_error_and_the_source_goes_o
     await asked.close()
 
 
-async def test_fault_31_what_nobody_waits_for_is_ended_on_the_server(plant, postgres):
+@pytest.mark.covers("fault 31")
+async def test_what_nobody_waits_for_is_ended_on_the_server(plant, postgres):
     postgres.execute(
         "CREATE FUNCTION slow(text) RETURNS text LANGUAGE plpgsql AS "
         "$$ BEGIN PERFORM pg_sleep(100); RETURN $1; END $$; "
@@ -391,7 +410,8 @@ async def test_fault_31_what_nobody_waits_for_is_ended_on_the_server(plant, post
     await asked.close()
 
 
-async def test_fault_32_no_server_is_a_typed_error_that_shows_no_password():
+@pytest.mark.covers("fault 32")
+async def test_no_server_is_a_typed_error_that_shows_no_password():
     asked = source("postgresql://reader:s3cret@127.0.0.1:9/nowhere", table="t")
     with pytest.raises(SourceUnavailable, match=r"127\.0\.0\.1:9/nowhere") as raised:
         await ask(asked, "pump")
@@ -400,7 +420,8 @@ async def test_fault_32_no_server_is_a_typed_error_that_shows_no_password():
     await asked.close()
 
 
-async def test_fault_30_a_turn_goes_on_without_the_server_and_says_so(plant):
+@pytest.mark.covers("fault 30")
+async def test_a_turn_goes_on_without_the_server_and_says_so(plant):
     from groundgraph.testing import InMemorySource
 
     sources = [
@@ -424,7 +445,8 @@ TEXT_INDEX = (
 NOTES = "CREATE TABLE notes (id int PRIMARY KEY, tenant text, body text);"
 
 
-async def test_fault_33_the_first_rows_of_a_table_are_found_at_once_and_in_order(postgres):
+@pytest.mark.covers("fault 33")
+async def test_the_first_rows_of_a_table_are_found_at_once_and_in_order(postgres):
     url = postgres.database("filled_later", NOTES + TEXT_INDEX)
     asked = source(url, table="notes", content_field="body")
     assert await ask(asked, "pump leak seal") == []
@@ -438,8 +460,9 @@ async def test_fault_33_the_first_rows_of_a_table_are_found_at_once_and_in_order
     await asked.close()
 
 
+@pytest.mark.covers("R2")
 @pytest.mark.parametrize("native", [False, True])
-async def test_r2_numbers_of_four_bytes_are_filtered_as_they_are_shown(postgres, native):
+async def test_numbers_of_four_bytes_are_filtered_as_they_are_shown(postgres, native):
     url = postgres.database("floats", NOTES + "ALTER TABLE notes ADD share real;" + (TEXT_INDEX if native else ""))
     postgres.execute("INSERT INTO notes VALUES (1, 'x', 'pump one', 0.1), (2, 'x', 'pump two', 2)", "floats")
     asked = source(url, table="notes", content_field="body")
@@ -450,7 +473,8 @@ async def test_r2_numbers_of_four_bytes_are_filtered_as_they_are_shown(postgres,
     await asked.close()
 
 
-async def test_r3_a_change_in_a_view_is_seen_whatever_its_columns_are_called(postgres):
+@pytest.mark.covers("R3")
+async def test_a_change_in_a_view_is_seen_whatever_its_columns_are_called(postgres):
     url = postgres.database("views", "CREATE TABLE t (id int, seen int, body text); CREATE VIEW v AS SELECT * FROM t")
     postgres.execute("INSERT INTO t VALUES (1, 1, 'pump leak')", "views")
     asked = source(url, table="v", content_field="body")
@@ -461,8 +485,9 @@ async def test_r3_a_change_in_a_view_is_seen_whatever_its_columns_are_called(pos
     await asked.close()
 
 
+@pytest.mark.covers("R3")
 @pytest.mark.parametrize("table", ["t", "v"])
-async def test_r3_rows_that_come_from_elsewhere_are_looked_at_though_nothing_was_written_here(postgres, table):
+async def test_rows_that_come_from_elsewhere_are_looked_at_though_nothing_was_written_here(postgres, table):
     if not postgres.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'file_fdw'"):
         pytest.skip("this build of PostgreSQL has no file_fdw")
     file = postgres.folder / "rows.csv"
@@ -491,8 +516,9 @@ async def until_found(asked, question):
     raise AssertionError(f"'{question}' is not found")
 
 
+@pytest.mark.covers("fault 35")
 @pytest.mark.parametrize("change", ["CREATE TABLE later (id int PRIMARY KEY, body text)", "DROP INDEX notes_text"])
-async def test_fault_35_a_table_without_a_text_index_that_comes_later_is_searched_here(postgres, monkeypatch, change):
+async def test_a_table_without_a_text_index_that_comes_later_is_searched_here(postgres, monkeypatch, change):
     from groundgraph.sources.sql.postgres import database
 
     monkeypatch.setattr(database, "_CATALOGUE_SECONDS", 0.0)
@@ -511,7 +537,8 @@ async def test_fault_35_a_table_without_a_text_index_that_comes_later_is_searche
     await strict.close()
 
 
-async def test_fault_35_a_key_of_another_type_makes_the_tables_be_looked_at_again(postgres, monkeypatch):
+@pytest.mark.covers("fault 35")
+async def test_a_key_of_another_type_makes_the_tables_be_looked_at_again(postgres, monkeypatch):
     from groundgraph.sources.sql.postgres import database
 
     url = postgres.database("retyped", NOTES)
@@ -526,7 +553,8 @@ async def test_fault_35_a_key_of_another_type_makes_the_tables_be_looked_at_agai
     await asked.close()
 
 
-async def test_r3_a_domain_over_a_domain_is_what_is_under_both(postgres):
+@pytest.mark.covers("R3")
+async def test_a_domain_over_a_domain_is_what_is_under_both(postgres):
     script = "CREATE DOMAIN size AS integer; CREATE DOMAIN length AS size CHECK (VALUE > 0); "
     url = postgres.database("domains", script + "CREATE TABLE t (id int PRIMARY KEY, metres length, body text)")
     postgres.execute("INSERT INTO t VALUES (1, 5, 'a pump'), (2, 10, 'a pump')", "domains")
@@ -537,9 +565,10 @@ async def test_r3_a_domain_over_a_domain_is_what_is_under_both(postgres):
     await asked.close()
 
 
+@pytest.mark.covers("R3")
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
-async def test_r3_a_database_of_another_encoding_is_searched_with_any_question(postgres, encoding, native):
+async def test_a_database_of_another_encoding_is_searched_with_any_question(postgres, encoding, native):
     postgres.execute('DROP DATABASE IF EXISTS "encoded"')
     postgres.execute(f"CREATE DATABASE encoded ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
     postgres.execute(NOTES + (TEXT_INDEX if native else ""), "encoded")
@@ -554,7 +583,8 @@ async def test_r3_a_database_of_another_encoding_is_searched_with_any_question(p
     await asked.close()
 
 
-async def test_r3_bytes_that_are_no_utf_8_are_told_with_what_to_do(postgres):
+@pytest.mark.covers("R3")
+async def test_bytes_that_are_no_utf_8_are_told_with_what_to_do(postgres):
     postgres.execute('DROP DATABASE IF EXISTS "bytes"')
     postgres.execute("CREATE DATABASE bytes ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
     postgres.execute(NOTES + "INSERT INTO notes VALUES (1, 'x', E'the pump \\xff')", "bytes")
@@ -564,7 +594,8 @@ async def test_r3_bytes_that_are_no_utf_8_are_told_with_what_to_do(postgres):
     await asked.close()
 
 
-async def test_r3_an_object_of_json_is_shown_as_json(postgres):
+@pytest.mark.covers("R3")
+async def test_an_object_of_json_is_shown_as_json(postgres):
     url = postgres.database("objects", "CREATE TABLE t (id int PRIMARY KEY, part jsonb)")
     postgres.execute("""INSERT INTO t VALUES (1, '{"насос": true, "seal": null}')""", "objects")
     asked = source(url, table="t")
@@ -573,7 +604,8 @@ async def test_r3_an_object_of_json_is_shown_as_json(postgres):
     await asked.close()
 
 
-async def test_l5_the_rows_of_a_table_that_was_never_analysed_are_counted_in_part_only(postgres, monkeypatch):
+@pytest.mark.covers("L5")
+async def test_the_rows_of_a_table_that_was_never_analysed_are_counted_in_part_only(postgres, monkeypatch):
     from groundgraph.sources.sql.postgres import native_engine
 
     monkeypatch.setattr(native_engine, "MOST_UNKNOWN_ROWS", 10)

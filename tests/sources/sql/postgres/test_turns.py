@@ -73,9 +73,10 @@ MODES = {
 }
 
 
+@pytest.mark.covers("fault 59", "fault 60")
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("mode", MODES)
-async def test_fault_59_60_a_tenant_sees_its_own_rows_in_every_intent_mode(postgres, tmp_path, mode, native):
+async def test_a_tenant_sees_its_own_rows_in_every_intent_mode(postgres, tmp_path, mode, native):
     url = postgres.database("scoped", "CREATE TABLE notes (id serial PRIMARY KEY, tenant text, body text)")
     for tenant in TENANTS:
         postgres.execute("INSERT INTO notes (tenant, body) VALUES (%s, %s)", "scoped",

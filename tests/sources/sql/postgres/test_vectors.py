@@ -49,7 +49,8 @@ def source(url, embedder=None, **options):
     )
 
 
-async def test_r3_what_only_the_vectors_find_is_found_and_both_scores_are_fused(url):
+@pytest.mark.covers("R3")
+async def test_what_only_the_vectors_find_is_found_and_both_scores_are_fused(url):
     words_only, both = source(url, vector_weight=0.0), source(url)
     plain = SqlSource(url, name="notes", table="notes")
     intent = RetrievalIntent(["leakages of pumpage"])
@@ -63,7 +64,8 @@ async def test_r3_what_only_the_vectors_find_is_found_and_both_scores_are_fused(
         await opened.close()
 
 
-async def test_r10_filters_hold_for_the_nearest_rows_too(url):
+@pytest.mark.covers("R10")
+async def test_filters_hold_for_the_nearest_rows_too(url):
     asked = source(url)
     found = await asked.query(RetrievalIntent(["pump"], {"notes": {"tenant": "b"}}), top_k=10)
     assert found
@@ -71,7 +73,8 @@ async def test_r10_filters_hold_for_the_nearest_rows_too(url):
     (await check_source(asked, query="pump leak")).raise_for_failures()
 
 
-async def test_fault_40_vectors_of_another_size_are_an_error_that_names_both(url):
+@pytest.mark.covers("fault 40")
+async def test_vectors_of_another_size_are_an_error_that_names_both(url):
     class Short(NgramEmbeddings):
         async def aembed_query(self, text):
             return [1.0, 0.0, 0.0]
