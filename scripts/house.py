@@ -62,7 +62,7 @@ async def main():
     ingest = ingest_graph(load_settings({**base, "sources": entry}))
     document = await counted(ingest.ainvoke({"paths": [str(folder / "docs")]}))
     settings = load_settings({"sources": entry, "synthesis": {"style": "conversational"}})
-    turn = turn_graph(settings, chat_model=ScriptedChatModel(responses=["Every 90 days [1]."] * 3))
+    turn = turn_graph(settings, chat_model=ScriptedChatModel(["Every 90 days [1]."] * 9))
     asked = {"question": "How often is pump 17 serviced?"}
     await turn.ainvoke(asked)
     question = await counted(turn.ainvoke(asked))

@@ -76,16 +76,16 @@ def test_stages_that_need_a_model_are_a_notice_where_none_is_configured(tmp_path
 
 # For each key of document 004's retrieval, a value that is not its default, and the test of what it changes.
 DOCUMENT_004 = {
-    "category_router.enabled": (True, "test_C3_routing_needs_no_other_stage"),
-    "category_router.top_k": (1, "test_C3_at_most_top_k_categories"),
-    "category_router.fallback_categories": (["faq"], "test_C3_an_unknown_intent_means_the_fallback"),
-    "enhanced_autonomous_retrieval": (True, "test_C8_without_its_flag_no_stage_is_in_the_picture"),
-    "enhanced_retrieval.max_kb_chars": (10, "test_C7_the_separator_is_counted"),
-    "enhanced_retrieval.top_k_per_sub_query": (1, "test_C6_each_part_brings_top_k_per_sub_query"),
-    "enhanced_retrieval.max_sub_queries": (1, "test_C6_at_most_max_sub_queries"),
-    "enhanced_retrieval.rrf_k": (1, "test_P7_question_and_parts_are_fused_with_rrf_k"),
-    "enhanced_retrieval.rewrite_min_words": (1, "test_C4_the_least_number_of_words_is_a_setting"),
-    "enhanced_retrieval.min_complexity_length": (1, "test_C5_min_complexity_length"),
+    "category_router.enabled": (True, "test_routing_needs_no_other_stage"),
+    "category_router.top_k": (1, "test_at_most_top_k_categories"),
+    "category_router.fallback_categories": (["faq"], "test_an_unknown_intent_means_the_fallback"),
+    "enhanced_autonomous_retrieval": (True, "test_without_its_flag_no_stage_is_in_the_picture"),
+    "enhanced_retrieval.max_kb_chars": (10, "test_the_separator_is_counted"),
+    "enhanced_retrieval.top_k_per_sub_query": (1, "test_each_part_brings_top_k_per_sub_query"),
+    "enhanced_retrieval.max_sub_queries": (1, "test_at_most_max_sub_queries"),
+    "enhanced_retrieval.rrf_k": (1, "test_question_and_parts_are_fused_with_rrf_k"),
+    "enhanced_retrieval.rewrite_min_words": (1, "test_the_least_number_of_words_is_a_setting"),
+    "enhanced_retrieval.min_complexity_length": (1, "test_min_complexity_length"),
 }
 
 
