@@ -19,15 +19,16 @@ test-live: .venv/ready
 
 # Behind the slow tests a minute in all of new examples for the property tests of what guards: others for each commit,
 # the same for one commit, so that a run which failed can be repeated.
+GUARDS = $(shell grep -rl "mark.guard" tests)
 SEED = $(shell printf '%d' 0x$$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0))
 test-slow: .venv/ready
 	$(BIN)/pytest -q -n auto --dist loadfile --durations=15 --durations-min=5 -m slow
-	$(BIN)/pytest -q -m "guard and not live" --hypothesis-profile=explore --explore-seconds=60 \
+	$(BIN)/pytest -q $(GUARDS) -m "guard and not live" --hypothesis-profile=explore --explore-seconds=60 \
 		--explore-seed=$(SEED)
 
 # By hand, since it takes longer than five minutes: ten minutes of new examples.
 test-long: .venv/ready
-	$(BIN)/pytest -q -m "guard and not live" --hypothesis-profile=explore --explore-seconds=600
+	$(BIN)/pytest -q $(GUARDS) -m "guard and not live" --hypothesis-profile=explore --explore-seconds=600
 
 # A LangGraph Server on loopback, without a key; LangGraph Studio connects to it.
 studio: .venv/ready
