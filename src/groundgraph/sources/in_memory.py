@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from heapq import nlargest
 from itertools import islice
 from typing import Any
 
@@ -98,10 +99,13 @@ class InMemorySource(GroundedSource):
             for number, part in postings:
                 scores[number] += weight * part
                 held[number] += 1
-        shares = ((number, held[number] / len(asked)) for number in scores)
-        # Most records hold a word of the question, and few as many as count.
-        near = [Passage(number, scores[number], share) for number, share in shares if share >= score_threshold]
-        ranked = rank([Pool(near)], threshold=score_threshold)
+        numbers = [number for number in scores if held[number] / len(asked) >= score_threshold]
+        if len(numbers) > top_k > 0 and not filters:
+            # Most records hold a word of the question; what scores less than the last that is wanted is not ranked.
+            least = nlargest(top_k, [scores[number] for number in numbers])[-1]
+            numbers = [number for number in numbers if scores[number] >= least]
+        near = [Passage(number, scores[number], held[number] / len(asked)) for number in numbers]
+        ranked = rank([Pool(near)])
         kept = (one for one in ranked if matches(filters, self._results[one.key].metadata))
         return [_scored(self._results[one.key], one) for one in islice(kept, max(0, top_k))]
 
