@@ -16,6 +16,9 @@ _FLOOR = 0.001
 _SHORT = {16: 0.05, 20: 0.05, 22: 0.05, 128: 0.1, 512: 0.25}
 # How often is looked again at what seems to grow too fast: on a busy machine few measurements are undisturbed.
 _LOOKS = 25
+# What still seems to grow too fast is judged over so many doublings: a cache or a heap that fills makes one doubling
+# dear, and another process makes it dearer, but what grows faster than its text does so at each.
+_SPAN = 3
 # Seconds of all the looks at one text: what takes longer than this for a few thousand characters was seen clearly.
 _PATIENCE = 2.0
 
@@ -44,17 +47,23 @@ def _doublings(ratio: float) -> float:
 
 
 def _grown(call: Callable[[str], object], text: Callable[[int], str], size: int) -> str:
-    """Looks again, at half the size and the size, each several times: the least of each counts."""
-    half = least = float("inf")
+    """Looks again, at the size and at half of it, then at the size and at an eighth of it."""
+    return _grown_over(1, call, text, size) and _grown_over(_SPAN, call, text, size)
+
+
+def _grown_over(doublings: int, call: Callable[[str], object], text: Callable[[int], str], size: int) -> str:
+    """Looks several times at the size and at what is so many doublings below it: the least of each counts."""
+    below, most = size // 2**doublings, MOST**doublings
+    short = long = float("inf")
     end = time.thread_time() + _PATIENCE
     for look in range(_LOOKS):
         if look and time.thread_time() > end:
             break
-        half = min(half, _seconds(call, text(size // 2)))
-        least = min(least, _seconds(call, text(size)))
-        if least <= max(half, _FLOOR / MOST) * MOST:
+        short = min(short, _seconds(call, text(below)))
+        long = min(long, _seconds(call, text(size)))
+        if long <= max(short, _FLOOR / most) * most:
             return ""
-    return f"{size // 2} characters take {half * 1000:.1f} ms, {size} take {least * 1000:.1f} ms"
+    return f"{below} characters take {short * 1000:.1f} ms, {size} take {long * 1000:.1f} ms"
 
 
 @contextmanager
