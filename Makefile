@@ -6,29 +6,35 @@ export LANGSMITH_TRACING := false
 # Compiled modules are kept whatever the environment says: the tests start the command line many hundred times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-live test-slow test-long lint format docs bench studio setup clean
+.PHONY: demo test test-live test-slow test-all test-long lint format docs bench studio setup clean
 
 demo: .venv/ready
 	$(BIN)/groundgraph demo
 
+# The processes take whole files, in the order of tests/conftest.py: the long ones first.
+PYTEST := $(BIN)/pytest -q --dist loadfile --no-loadscope-reorder --durations=15 --durations-min=5
+# Tests with servers and killed processes wait half of their time: half as many processes again as there are cores.
+MANY = -n $(shell $(PYTHON) -c "import os; print(os.cpu_count() * 3 // 2)")
+# Property tests of what guards look for new examples: others for each commit, the same for one commit, so that a run
+# which failed can be repeated.
+EXPLORE = --explore-seed=$(shell printf '%d' 0x$$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0))
+
 test: .venv/ready
-	$(BIN)/pytest -q -n auto --dist loadfile --durations=15 --durations-min=5
+	$(PYTEST) -n auto
 
 test-live: .venv/ready
-	$(BIN)/pytest -q -n auto --dist loadfile --durations=15 --durations-min=5 -m "live and not slow"
+	$(PYTEST) $(MANY) -m "live and not slow"
 
-# Behind the slow tests a minute in all of new examples for the property tests of what guards: others for each commit,
-# the same for one commit, so that a run which failed can be repeated.
-GUARDS = $(shell grep -rl "mark.guard" tests)
-SEED = $(shell printf '%d' 0x$$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0))
 test-slow: .venv/ready
-	$(BIN)/pytest -q -n auto --dist loadfile --durations=15 --durations-min=5 -m slow
-	$(BIN)/pytest -q $(GUARDS) -m "guard and not live" --hypothesis-profile=explore --explore-seconds=60 \
-		--explore-seed=$(SEED)
+	$(PYTEST) $(MANY) -m "slow or (guard and not live)" --explore-seconds=60 $(EXPLORE)
 
-# By hand, since it takes longer than five minutes: ten minutes of new examples.
+# Every tier in one run: collected once, and no process idles while another ends a tier.
+test-all: .venv/ready
+	$(PYTEST) $(MANY) -m "" --explore-seconds=60 $(EXPLORE)
+
+# By hand: ten minutes of new examples.
 test-long: .venv/ready
-	$(BIN)/pytest -q $(GUARDS) -m "guard and not live" --hypothesis-profile=explore --explore-seconds=600
+	$(PYTEST) -n auto $(shell grep -rl "mark.guard" tests) -m "guard and not live" --explore-seconds=600
 
 # A LangGraph Server on loopback, without a key; LangGraph Studio connects to it.
 studio: .venv/ready

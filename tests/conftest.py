@@ -22,14 +22,12 @@ from groundgraph.core import secret_mask
 ROOT = Path(__file__).resolve().parent.parent
 
 # A gate that refuses a change because of that change alone: the same examples every time, and none fails for being
-# slow on a busy machine. `make test-slow` and `make test-long` look for new ones: what they find becomes an `@example`.
-_UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("explore", **_UNHURRIED, derandomize=False, print_blob=True)
-settings.register_profile("gate", **_UNHURRIED, derandomize=True, database=None)
+# slow on a busy machine. With `--explore-seconds` they look for new ones too: what is found becomes an `@example`.
+settings.register_profile(
+    "gate", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, database=None
+)
 settings.load_profile("gate")
-
-# How often a property test ran with new examples, by its id.
-EXPLORED: dict[str, int] = {}
+EXPLORED = "runs with new examples"
 
 
 @pytest.fixture(autouse=True)
@@ -60,33 +58,51 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.explore_seed = random.SystemRandom().randrange(10**9)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests begin first, then those that need a server: what is left at the end of a run is short."""
+    effort: dict[Path, int] = {}
+    for item in items:
+        own = 2 * bool(item.get_closest_marker("slow")) + bool(item.get_closest_marker("live"))
+        effort[item.path] = max(own, effort.get(item.path, 0))
+    items.sort(key=lambda item: -effort[item.path])
+
+
+def _guards(item: pytest.Item) -> bool:
+    """Whether it is a property test of something that guards, and needs no server."""
+    return bool(item.get_closest_marker("guard")) and not item.get_closest_marker("live")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """A property test of something that guards runs again and again with new examples, for its share of the time."""
     result = yield
     seconds = item.config.getoption("explore_seconds")
     function = getattr(item, "obj", None)
-    if not seconds or not hasattr(function, "hypothesis"):
+    if not seconds or not hasattr(function, "hypothesis") or not _guards(item):
         return result
-    share = seconds / sum("guard" in other.keywords for other in item.session.items)
+    share = seconds / sum(map(_guards, item.session.items))
     end, runs = time.monotonic() + share, 0
     while time.monotonic() < end:
         runs += 1
-        function._hypothesis_internal_use_seed = item.config.option.explore_seed + runs
+        seed = item.config.option.explore_seed + runs
+        function._hypothesis_internal_use_seed = seed
         try:
             item.runtest()
         except BaseException:
-            item.add_report_section(
-                "call", "exploring", f"run {runs}, --explore-seed={item.config.option.explore_seed}"
-            )
+            item.add_report_section("call", "exploring", f"found with @hypothesis.seed({seed})")
             raise
-    EXPLORED[item.nodeid] = runs
+        finally:
+            # The function is that of other cases as well, whose examples are to be the same each time.
+            function._hypothesis_internal_use_seed = None
+    item.user_properties.append((EXPLORED, runs))
     return result
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if EXPLORED:
+    # Reports come from the processes that ran the tests; what they hold does too.
+    explored = [dict(report.user_properties).get(EXPLORED, 0) for report in terminalreporter.stats.get("passed", [])]
+    if any(explored):
         seed = terminalreporter.config.option.explore_seed
-        terminalreporter.write_sep("-", f"explored {len(EXPLORED)} property tests with --explore-seed={seed}")
-        for name, runs in EXPLORED.items():
-            terminalreporter.write_line(f"{runs * settings().max_examples:>8} new examples  {name}")
+        terminalreporter.write_sep("-", f"{sum(explored)} runs of {sum(map(bool, explored))} property tests")
+        terminalreporter.write_line(f"with new examples, by --explore-seed={seed}")
