@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from typing_extensions import override
 
@@ -19,6 +19,7 @@ from groundgraph.core.settings import Settings
 from groundgraph.graph.background_loop import run_in_background
 from groundgraph.graph.configured_cascade import with_retriever_defaults
 from groundgraph.graph.configured_embedder import configured_embedder
+from groundgraph.graph.parts import Models, takes
 from groundgraph.prompts import Prompts
 from groundgraph.sources.cascade import CascadeSource, SearchResult
 from groundgraph.sources.cascade.options import cascade_from_options, search_settings
@@ -28,7 +29,6 @@ from groundgraph.sources.contract import GroundedSource, SourceOptions
 if TYPE_CHECKING:
     from langchain_core.documents import BaseDocumentCompressor
     from langchain_core.embeddings import Embeddings
-    from langchain_core.language_models import BaseChatModel
 
     from groundgraph.core.chain import Reranker
     from groundgraph.core.embedder import Embedder
@@ -95,25 +95,25 @@ class CascadeRetriever(GroundedSource):
         self._reranking: Reranking | None = None
 
     @classmethod
+    @takes(Models)
     def open(
         cls,
         settings: Settings,
         *,
         source: str | None = None,
-        embeddings: Embeddings | Embedder | None = None,
         reranker: Reranker | BaseDocumentCompressor | None = None,
-        chat_model: BaseChatModel | None = None,
         scope: Mapping[str, Any] | None = None,
+        **models: Unpack[Models],
     ) -> Self:
         """The cascade source of a configuration, with its default and scope filters and its reranker.
 
         Args:
             settings: from `load_settings`.
             source: the name of the source, needed when there are several of type `cascade`.
-            embeddings: in place of the models of the settings.
-            reranker: in place of that of the settings.
-            chat_model: the model of a reranker that needs one, in place of those of the settings.
+            reranker: in place of that of the settings; one that needs a model takes the query model before the chat
+                model.
             scope: the values of scope filters, as `Context.scope`.
+            models: see `Models`.
 
         Raises:
             ConfigurationError: the settings cannot work, or name no such source.
@@ -121,12 +121,13 @@ class CascadeRetriever(GroundedSource):
         """
         number = _entry(settings, source)
         entry = settings.sources[number]
+        embeddings = models.get("embeddings")
         embedder = configured_embedder(settings, embeddings)
         options = SourceOptions(entry.name, entry.options, settings.base_dir, f"sources[{number}]", embedder)
         options = with_retriever_defaults(options, settings, passed=embeddings is not None)
         retriever = cls(cascade_from_options(options))
         retriever._prompts = Prompts.of(settings)
-        retriever._reranking = _reranking(settings, retriever._prompts, reranker, chat_model)
+        retriever._reranking = _reranking(settings, retriever._prompts, reranker, models)
         scoped = scope_values({entry.name: settings.retrieval.scope_filters.get(entry.name, {})}, scope or {}, None)
         enforced = {**settings.intent.default_filters.get(entry.name, {}), **scoped.get(entry.name, {})}
         retriever._enforced = check_filters(retriever.get_schema(), enforced, source=entry.name)
@@ -263,7 +264,7 @@ def _reranking(
     settings: Settings,
     prompts: Prompts,
     passed: Reranker | BaseDocumentCompressor | None,
-    chat_model: BaseChatModel | None,
+    models: Models,
 ) -> Reranking | None:
     if passed is None and not settings.reranker.enabled:
         return None
@@ -272,7 +273,8 @@ def _reranking(
     from groundgraph.graph.configured_reranker import configured_rerankers
     from groundgraph.graph.resources import configured_models
 
-    _, model = configured_models(settings, chat_model) if passed is None else (None, None)
+    chat, queries = models.get("chat_model"), models.get("query_model")
+    _, model = configured_models(settings, chat, queries) if passed is None else (None, None)
     rerankers = configured_rerankers(settings, prompts, model, passed)
     wanted = settings.reranker
     return Reranking(rerankers, wanted.threshold, wanted.candidates_count, settings.deadlines.model)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
-from langchain_core.embeddings import Embeddings
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 
-from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.knowledge_store import KnowledgeStore
 from groundgraph.core.settings import Settings
 from groundgraph.graph.ingest_resources import IngestResources
 from groundgraph.graph.ingest_runner import IngestRunner
 from groundgraph.graph.ingest_state import SHOWN, IngestInput, IngestOutput, IngestState
+from groundgraph.graph.parts import GraphParts, Models, Parts, takes
 from groundgraph.graph.traced_runs import traced_runs
 from groundgraph.graph.tracing import state_graph
 from groundgraph.nodes.ingest.cut_chunks import cut_chunks
@@ -28,61 +26,43 @@ from groundgraph.nodes.ingest.write_documents import write_documents
 from groundgraph.nodes.ingest.write_matching_texts import write_matching_texts
 from groundgraph.nodes.ingest.write_qualifying_texts import write_qualifying_texts
 
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
 
-
+@takes(GraphParts)
 def ingest_graph(
     settings: Settings,
     *,
-    sources: Sequence[Any] | None = None,
-    chat_model: BaseChatModel | None = None,
-    query_model: BaseChatModel | None = None,
-    embeddings: Embeddings | Embedder | None = None,
-    extractor: None = None,
-    checkpointer: Any = None,
-    store: BaseStore | None = None,
     source: str | None = None,
     knowledge_store: KnowledgeStore | None = None,
     within: Path | None = None,
+    **parts: Unpack[GraphParts],
 ) -> IngestRunner:
     """The compiled graph that fills a knowledge base. It opens nothing by itself.
 
     Args:
         settings: from `load_settings`.
-        sources: an ingest searches nothing; anything but None is refused.
-        chat_model: for chains that call a model, in place of `settings.llm`.
-        query_model: the same in place of `settings.query_llm`, which comes first.
-        embeddings: the embedding model, in place of `settings.embeddings`.
-        extractor: an ingest reads no question; anything but None is refused.
-        checkpointer: any LangGraph saver with asynchronous methods. The base keeps a ledger, so an ingest that was
-            cut short goes on without one as well.
-        store: of a larger graph; an ingest does not use it.
         source: the name of the knowledge base to fill, when there are several.
         knowledge_store: writes in place of the embedded file; whoever passes it in closes it.
         within: paths outside of this folder are refused, for graphs that others can call.
+        parts: see `GraphParts`; the chains that call a model use the query model before the chat model. The base keeps
+            a ledger, so an ingest that was cut short goes on without a checkpointer as well; its store is that of a
+            larger graph. An ingest searches nothing, so sources, a reranker and an extractor are refused.
 
     Raises:
         ConfigurationError: the settings cannot work; every problem is listed.
     """
-    _refuse(sources=sources, extractor=extractor)
-    resources = IngestResources.build(
-        settings,
-        source=source,
-        chat_model=chat_model,
-        query_model=query_model,
-        embeddings=embeddings,
-        knowledge_store=knowledge_store,
+    _refuse_what_searches(parts)
+    models = Models(
+        chat_model=parts.get("chat_model"), query_model=parts.get("query_model"), embeddings=parts.get("embeddings")
     )
+    resources = IngestResources.build(settings, source=source, knowledge_store=knowledge_store, **models)
+    checkpointer, store = parts.get("checkpointer"), parts.get("store")
     return compiled_ingest(resources, checkpointer=checkpointer, store=store, within=within)
 
 
-def _refuse(**given: object) -> None:
-    problems = [
-        Problem(name, "belongs to a turn; an ingest has no use for it")
-        for name, one in given.items()
-        if one is not None
-    ]
+def _refuse_what_searches(parts: Parts) -> None:
+    given = {"sources": parts.get("sources"), "reranker": parts.get("reranker"), "extractor": parts.get("extractor")}
+    told = "belongs to a turn; an ingest has no use for it"
+    problems = [Problem(name, told) for name, one in given.items() if one is not None]
     if problems:
         raise ConfigurationError(problems)
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-from langchain_core.embeddings import Embeddings
+from typing import Unpack
 
 from groundgraph.chains.build_chains import check_chains, ingest_chains
 from groundgraph.core.base_fields import base_fields
@@ -20,14 +18,12 @@ from groundgraph.core.secret_mask import know_secrets
 from groundgraph.core.settings import KindChains, KnowledgeBaseSettings, Settings
 from groundgraph.graph.configured_embedder import configured_embedder
 from groundgraph.graph.knowledge_base_files import KnowledgeBaseFile, knowledge_base_file
+from groundgraph.graph.parts import Models
 from groundgraph.graph.resources import configured_models
 from groundgraph.graph.shared_store import SharedStore
 from groundgraph.nodes.ingest.load_documents import BatchSize
 from groundgraph.prompts import Prompts
 from groundgraph.sources.knowledge_base.store import EmbeddedStore
-
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
 
 # What is lost when the process is killed is one batch: the dearer a document, the smaller it is.
 _WITH_VECTORS = BatchSize(documents=64, chars=250_000, pages=16)
@@ -68,28 +64,27 @@ class IngestResources:
         settings: Settings,
         *,
         source: str | None = None,
-        chat_model: BaseChatModel | None = None,
-        query_model: BaseChatModel | None = None,
-        embeddings: Embeddings | Embedder | None = None,
         knowledge_store: KnowledgeStore | None = None,
+        **models: Unpack[Models],
     ) -> IngestResources:
         """The resources that `settings` describe; arguments as for `ingest_graph`.
 
         Raises:
             ConfigurationError: something cannot work; every problem is listed.
         """
-        know_secrets(chat_model, query_model, embeddings)
+        know_secrets(*models.values())
         prompts = Prompts.of(settings)
         problems = check_chains(settings, prompts)
         if problems:
             raise ConfigurationError(problems)
         base_fields(settings.knowledge_base or KnowledgeBaseSettings())
         file = knowledge_base_file(settings, source) if knowledge_store is None else None
-        embedder = configured_embedder(settings, embeddings)
+        embedder = configured_embedder(settings, models.get("embeddings"))
         kinds = _kinds(settings)
         # A model that no chain calls needs neither its package nor its key here.
         with_model = any(_may_call_model(settings.chains.of_kind(kind)) for kind in kinds)
-        _, model = configured_models(settings, chat_model, query_model) if with_model else (None, None)
+        chat, queries = models.get("chat_model"), models.get("query_model")
+        _, model = configured_models(settings, chat, queries) if with_model else (None, None)
         chains = {kind: ingest_chains(settings, kind, prompts, model) for kind in kinds}
         return cls(
             settings=settings,

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
-
-from langchain_core.embeddings import Embeddings
+from typing import Any, Self, Unpack
 
 from groundgraph.core.blocking import run_blocking
 from groundgraph.core.clean_text import clean_text
 from groundgraph.core.custom_record import record_document
 from groundgraph.core.document import Document
-from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.ingest_report import IngestReport
 from groundgraph.core.knowledge_store import PreparedChunk, StoredDocument
@@ -23,9 +20,7 @@ from groundgraph.graph.background_loop import run_in_background
 from groundgraph.graph.ingest import compiled_ingest
 from groundgraph.graph.ingest_documents import run_ingest
 from groundgraph.graph.ingest_resources import IngestResources
-
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
+from groundgraph.graph.parts import Models, takes
 
 
 @dataclass(frozen=True)
@@ -44,20 +39,14 @@ class KnowledgeBase:
     resources: IngestResources
 
     @classmethod
-    def open(
-        cls,
-        settings: Settings,
-        *,
-        chat_model: BaseChatModel | None = None,
-        embeddings: Embeddings | Embedder | None = None,
-        source: str | None = None,
-    ) -> KnowledgeBase:
+    @takes(Models)
+    def open(cls, settings: Settings, *, source: str | None = None, **models: Unpack[Models]) -> KnowledgeBase:
         """The base that `settings` describe; arguments as for `ingest_graph`.
 
         Raises:
             ConfigurationError: the settings cannot work; every problem is listed.
         """
-        return cls(IngestResources.build(settings, source=source, chat_model=chat_model, embeddings=embeddings))
+        return cls(IngestResources.build(settings, source=source, **models))
 
     async def aadd_records(self, schema: str, records: Iterable[Mapping[str, Any]]) -> IngestReport:
         """Write `records` of the custom `schema`, each in place of the one of its id.

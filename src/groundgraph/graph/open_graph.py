@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from langgraph.store.base import BaseStore
 
@@ -17,6 +17,7 @@ from groundgraph.core.retry import with_retries
 from groundgraph.core.settings import SaverSettings, Settings
 from groundgraph.core.write_ahead_log import use_write_ahead_log
 from groundgraph.graph.checkpoint_serializer import CheckpointSerializer
+from groundgraph.graph.parts import Parts, takes
 from groundgraph.graph.sqlite_errors import sqlite_error
 from groundgraph.graph.turn import turn_graph
 from groundgraph.graph.turn_runner import TurnRunner
@@ -24,14 +25,15 @@ from groundgraph.graph.turn_runner import TurnRunner
 _LOCK_TIMEOUT = 5.0
 
 
+@takes(Parts)
 @asynccontextmanager
-async def open_graph(settings: Settings, **passed: Any) -> AsyncIterator[TurnRunner]:
+async def open_graph(settings: Settings, **parts: Unpack[Parts]) -> AsyncIterator[TurnRunner]:
     """The turn graph with the configured checkpointer and store; on leaving, both and the configured sources are
     closed.
 
     Args:
         settings: from `load_settings`.
-        passed: `sources`, `chat_model`, `query_model`, `embeddings` as for `turn_graph`.
+        parts: see `Parts`: `sources` and models.
 
     Raises:
         ConfigurationError: see `turn_graph`; or the settings name PostgreSQL, whose packages are not installed.
@@ -42,7 +44,7 @@ async def open_graph(settings: Settings, **passed: Any) -> AsyncIterator[TurnRun
         server = _Server(stack)
         saver = await _open_saver(stack, server, settings, settings.checkpointer)
         store = await _open_store(stack, server, settings, settings.store)
-        graph = turn_graph(settings, checkpointer=saver, store=store, **passed)
+        graph = turn_graph(settings, checkpointer=saver, store=store, **parts)
         stack.push_async_callback(graph.resources.close)
         yield graph
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Self
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
-from groundgraph.core.settings import Settings
 from groundgraph.graph.background_loop import iterate_in_background, run_in_background
 from groundgraph.graph.query_bot_core import N_RESULTS, QueryBotCore
 from groundgraph.graph.query_bot_reply import BotReply
 
 
-class QueryBot:
+class QueryBot(QueryBotCore):
     """A turn graph over a document store, in one object.
 
     ::
@@ -37,8 +34,9 @@ class QueryBot:
         memory: searched as well; each answer is appended to it.
         settings: from `load_settings`. Their sources do not count: the stores stand in their place. What they leave
             out is as `bot_settings` says.
-        chat_model: writes the answers, in place of `settings.llm`. Without any, answers quote the evidence.
         log: the SQLite file of the log, `.groundgraph/query_bot.sqlite` by default; False for none.
+        models: see `Models`. Without a chat model, answers quote the evidence; a base is searched by its own embedding
+            model.
 
     Attributes:
         docstore: the document store.
@@ -47,23 +45,6 @@ class QueryBot:
     Raises:
         ConfigurationError: a store is none of these, the memory cannot be added to, or the settings cannot work.
     """
-
-    def __init__(
-        self,
-        system_prompt: str,
-        *,
-        docstore: Any,
-        memory: Any = None,
-        settings: Settings | None = None,
-        chat_model: BaseChatModel | None = None,
-        log: str | Path | Literal[False] | None = None,
-    ) -> None:
-        self.system_prompt = system_prompt
-        self.docstore = docstore
-        self.memory = memory
-        self._core = QueryBotCore(
-            system_prompt, docstore=docstore, memory=memory, settings=settings, chat_model=chat_model, log=log
-        )
 
     def __call__(self, query: str, n_results: int = N_RESULTS) -> BotReply:
         """The answer to `query`, logged and then remembered.
@@ -76,21 +57,21 @@ class QueryBot:
             InputInvalid: `query` is no text, or `n_results` out of range.
             StorageLocked: the log stayed locked by another process.
         """
-        return run_in_background(self._core.reply(query, n_results))
+        return run_in_background(self._reply(query, n_results))
 
     def stream(self, query: str, n_results: int = N_RESULTS) -> Iterator[str]:
         """As a call, the answer piece by piece. It is logged and remembered when the stream has ended; one that is
         closed before, or fails, is logged as that and not remembered."""
-        return iterate_in_background(self._core.stream(query, n_results))
+        return iterate_in_background(self._stream(query, n_results))
 
     def compose_rag_messages(self, query: str, n_results: int = N_RESULTS) -> list[BaseMessage]:
         """What the model is shown for `query`: system prompt, evidence of the document store, evidence of the memory,
         and the user's message. Nothing is answered, logged or remembered."""
-        return run_in_background(self._core.compose(query, n_results))
+        return run_in_background(self._compose(query, n_results))
 
     def close(self) -> None:
         """Release what was opened here; the stores belong to whoever made them."""
-        run_in_background(self._core.close())
+        run_in_background(self._close())
 
     def __enter__(self) -> Self:
         return self

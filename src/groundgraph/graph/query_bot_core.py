@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from groundgraph.core.errors import ConfigurationError, InputInvalid, Problem
 from groundgraph.core.settings import Settings
+from groundgraph.graph.parts import Models, takes
 from groundgraph.graph.query_bot_log import QueryLog
 from groundgraph.graph.query_bot_messages import composed_messages
 from groundgraph.graph.query_bot_reply import BotReply
@@ -29,34 +29,36 @@ MOST_RESULTS = 1000
 
 
 class QueryBotCore:
-    """A turn graph over a document store and a memory, with a log; all of it asynchronous."""
+    """A turn graph over a document store and a memory, with a log; arguments as `QueryBot` says."""
 
+    @takes(Models)
     def __init__(
         self,
         system_prompt: str,
         *,
         docstore: Any,
-        memory: Any,
-        settings: Settings | None,
-        chat_model: BaseChatModel | None,
-        log: str | Path | Literal[False] | None,
+        memory: Any = None,
+        settings: Settings | None = None,
+        log: str | Path | Literal[False] | None = None,
+        **models: Unpack[Models],
     ) -> None:
+        self.system_prompt = system_prompt
+        self.docstore = docstore
+        self.memory = memory
         chosen = bot_settings(settings, system_prompt, memory=memory is not None)
-        documents = bot_store(docstore, DOCSTORE, chat_model=chat_model)
-        remembered = None if memory is None else _memory(memory, chat_model)
-        self.stores = [store for store in (documents, remembered) if store is not None]
+        documents = bot_store(docstore, DOCSTORE, models)
+        remembered = None if memory is None else _memory(memory, models)
+        self._stores = [store for store in (documents, remembered) if store is not None]
         # Each call is a turn of its own: within a step of another graph it writes nothing into that graph's threads,
         # whose saver may belong to another event loop.
-        self.graph = turn_graph(
-            chosen, sources=[store.source for store in self.stores], chat_model=chat_model, checkpointer=False
-        )
-        self.log = None if log is False else QueryLog(chosen.at(Path(log or LOG_FILE)))
+        self._graph = turn_graph(chosen, sources=[store.source for store in self._stores], checkpointer=False, **models)
+        written = None if log is False else QueryLog(chosen.at(Path(log or LOG_FILE)))
         names = {DOCSTORE.name: documents.source.name}
         if remembered is not None:
             names[MEMORY.name] = remembered.source.name
-        self._end = TurnEnd(self.graph.resources, self.log, remembered, names)
+        self._end = TurnEnd(self._graph.resources, written, remembered, names)
 
-    async def reply(self, query: str, n_results: int) -> BotReply:
+    async def _reply(self, query: str, n_results: int) -> BotReply:
         """One turn."""
         turn = _turn(query, n_results)
         async with self._end.of(turn):
@@ -64,19 +66,19 @@ class QueryBotCore:
                 pass
         return turn.reply
 
-    def stream(self, query: str, n_results: int) -> AsyncGenerator[str, None]:
+    def _stream(self, query: str, n_results: int) -> AsyncGenerator[str, None]:
         """One turn, its answer piece by piece; log and memory are written before the stream ends."""
         return produced(self._pieces(_turn(query, n_results)))
 
-    async def compose(self, query: str, n_results: int) -> list[BaseMessage]:
+    async def _compose(self, query: str, n_results: int) -> list[BaseMessage]:
         """What a model would be shown."""
         turn = _turn(query, n_results)
-        found = await retrieve_context(self.graph, query, context=turn.context)
-        return composed_messages(self.graph.resources, found.provenance, turn.context)
+        found = await retrieve_context(self._graph, query, context=turn.context)
+        return composed_messages(self._graph.resources, found.provenance, turn.context)
 
-    async def close(self) -> None:
+    async def _close(self) -> None:
         """Close the sources that were made here; the stores belong to whoever made them."""
-        for store in self.stores:
+        for store in self._stores:
             if store.owned:
                 await store.source.close()
 
@@ -89,7 +91,7 @@ class QueryBotCore:
         given = {"messages": [HumanMessage(turn.query)]}
         modes = ["messages", "values"] if streaming else ["values"]
         config: Any = {"callbacks": turn.shown.with_callers()}
-        items = self.graph.astream(given, config, context=turn.context, stream_mode=modes)
+        items = self._graph.astream(given, config, context=turn.context, stream_mode=modes)
         async with aclosing(items) as running:  # type: ignore[type-var]
             async for mode, item in running:
                 if mode == "values":
@@ -99,8 +101,8 @@ class QueryBotCore:
                     yield item[0].text
 
 
-def _memory(memory: Any, chat_model: BaseChatModel | None) -> BotStore:
-    store = bot_store(memory, MEMORY, chat_model=chat_model)
+def _memory(memory: Any, models: Models) -> BotStore:
+    store = bot_store(memory, MEMORY, models)
     if store.append is None:
         kind = type(memory).__name__
         raise ConfigurationError([Problem("memory", f"a {kind} has no append(text), so nothing can be remembered")])

@@ -12,6 +12,7 @@ from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.settings import IntentSettings, RetrievalSettings, Settings
 from groundgraph.graph.knowledge_base import KnowledgeBase
 from groundgraph.graph.knowledge_base_files import KNOWLEDGE_BASES, knowledge_base_files
+from groundgraph.graph.parts import Models
 from groundgraph.graph.query_bot_source import BotSource, Part, bot_source
 from groundgraph.graph.resources import Resources
 from groundgraph.sources.contract import GroundedSource
@@ -35,20 +36,20 @@ class BotStore:
     owned: bool
 
 
-def bot_store(store: Any, part: Part, *, chat_model: Any = None) -> BotStore:
+def bot_store(store: Any, part: Part, models: Models) -> BotStore:
     """`store` as the bot uses it.
 
     Args:
         store: an object with `retrieve(query, n_results)` and `append(text)`, a `KnowledgeBase`, a `GroundedSource`, or
             a vector store of LangChain's.
         part: which of the bot's stores it is.
-        chat_model: for the query chains of a knowledge base.
+        models: for the query chains of a knowledge base.
 
     Raises:
         ConfigurationError: it is none of these.
     """
     if isinstance(store, KnowledgeBase):
-        inner = _base_source(store, chat_model)
+        inner = _base_source(store, models)
         return BotStore(bot_source(inner, part, name=part.name), _base_append(store, part.name), owned=True)
     if isinstance(store, GroundedSource):
         return BotStore(bot_source(store, part), _own_append(store), owned=False)
@@ -82,18 +83,21 @@ def _base_append(base: KnowledgeBase, folder: str) -> Append:
     return append
 
 
-def _base_source(base: KnowledgeBase, chat_model: Any) -> GroundedSource:
+def _base_source(base: KnowledgeBase, models: Models) -> GroundedSource:
     """What searches `base`, with its query chains, vectors and topic index.
 
     Args:
         base: it.
-        chat_model: for query chains that call a model; that of the base's own settings when absent.
+        models: for query chains that call one; those of the base's own settings when absent. The embedding model is
+            that of the base.
 
     Raises:
         ConfigurationError: its settings cannot work for a search.
     """
     settings, name = base.resources.settings, _name(base)
-    resources = Resources.build(_alone(settings, name), chat_model=chat_model, embeddings=base.resources.embedder)
+    with_its_own = Models(**models)
+    with_its_own["embeddings"] = base.resources.embedder
+    resources = Resources.build(_alone(settings, name), **with_its_own)
     return resources.sources[name]
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from langchain_core.embeddings import Embeddings
-from langgraph.store.base import BaseStore
 
 from groundgraph.chains.structured_answer import AnswerTemplates
 from groundgraph.core.chain import IDENTITY, QueryChains, Reranker
@@ -24,6 +23,7 @@ from groundgraph.core.secret_mask import know_secrets
 from groundgraph.core.settings import ChainSettings, Settings
 from groundgraph.graph.configured_extractor import configured_extractor
 from groundgraph.graph.configured_model import configured_model
+from groundgraph.graph.parts import GraphParts
 from groundgraph.graph.quiet_model import without_thinking
 from groundgraph.graph.tracing import traced_chains
 from groundgraph.prompts import Prompts
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from langchain_core.documents import BaseDocumentCompressor
     from langchain_core.language_models import BaseChatModel
 
-    from groundgraph.chains.ask_extractor import AskExtractor, Extractor
+    from groundgraph.chains.ask_extractor import AskExtractor
     from groundgraph.chains.clustering.cluster_method import ClusterMethod
     from groundgraph.chains.rerank import Rerank
 
@@ -58,28 +58,18 @@ class Resources:
     owned: tuple[GroundedSource, ...] = field(default=())
 
     @classmethod
-    def build(
-        cls,
-        settings: Settings,
-        *,
-        sources: Sequence[GroundedSource] | None = None,
-        chat_model: BaseChatModel | None = None,
-        query_model: BaseChatModel | None = None,
-        embeddings: Embeddings | Embedder | None = None,
-        reranker: Reranker | BaseDocumentCompressor | None = None,
-        extractor: Extractor | None = None,
-        store: BaseStore | None = None,
-    ) -> Resources:
-        """The resources that `settings` describe; what is passed in stands beside the sources and in place of the
-        models.
+    def build(cls, settings: Settings, **parts: Unpack[GraphParts]) -> Resources:
+        """The resources that `settings` describe; `parts` stand beside the sources and in place of the models.
 
         Raises:
             ConfigurationError: something cannot work; every problem is listed.
         """
+        sources, embeddings = parts.get("sources"), parts.get("embeddings")
+        reranker, extractor = parts.get("reranker"), parts.get("extractor")
         _check_given(settings, sources or ())
-        know_secrets(chat_model, query_model, embeddings, reranker, extractor)
+        know_secrets(parts.get("chat_model"), parts.get("query_model"), embeddings, reranker, extractor)
         prompts = Prompts.of(settings)
-        chat, queries = configured_models(settings, chat_model, query_model)
+        chat, queries = configured_models(settings, parts.get("chat_model"), parts.get("query_model"))
         embedder = _embedder(settings, embeddings)
         chains = _query_chains(settings, prompts, queries)
         bare = _configured_sources(
@@ -100,7 +90,7 @@ class Resources:
             schemas=schemas,
             prompts=prompts,
             templates=AnswerTemplates.compile(settings.synthesis, prompts),
-            evidence=EvidenceStore(store),
+            evidence=EvidenceStore(parts.get("store")),
             chat_model=chat,
             query_model=queries,
             extractor=configured_extractor(settings, schemas, extractor),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Unpack
 
-from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.channels import UntrackedValue
@@ -13,13 +11,12 @@ from langgraph.graph import END, START
 from langgraph.store.base import BaseStore
 from typing_extensions import TypedDict
 
-from groundgraph.core.chain import Reranker
 from groundgraph.core.context import Context
-from groundgraph.core.embedder import Embedder
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Outcome
 from groundgraph.graph.background_loop import run_in_background
 from groundgraph.graph.long_threads import with_long_threads
+from groundgraph.graph.parts import GraphParts, takes
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.retrieval_part import add_retrieval
 from groundgraph.graph.state import Lifetime, TurnInput, TurnState
@@ -28,13 +25,6 @@ from groundgraph.graph.tracing import state_graph
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.nodes.begin_turn import begin_turn
 from groundgraph.nodes.give_context import give_context
-from groundgraph.sources.contract import GroundedSource
-
-if TYPE_CHECKING:
-    from langchain_core.documents import BaseDocumentCompressor
-    from langchain_core.language_models import BaseChatModel
-
-    from groundgraph.chains.ask_extractor import Extractor
 
 
 class RetrievalState(TurnState, total=False):
@@ -70,30 +60,10 @@ class RetrievedContext(NamedTuple):
     outcome: str
 
 
-def retrieval_graph(
-    settings: Settings,
-    *,
-    sources: Sequence[GroundedSource] | None = None,
-    chat_model: BaseChatModel | None = None,
-    query_model: BaseChatModel | None = None,
-    embeddings: Embeddings | Embedder | None = None,
-    reranker: Reranker | BaseDocumentCompressor | None = None,
-    extractor: Extractor | None = None,
-    checkpointer: Any = None,
-    store: BaseStore | None = None,
-) -> TurnRunner:
+@takes(GraphParts)
+def retrieval_graph(settings: Settings, **parts: Unpack[GraphParts]) -> TurnRunner:
     """The compiled retrieval graph; arguments and errors as for `turn_graph`."""
-    resources = Resources.build(
-        settings,
-        sources=sources,
-        chat_model=chat_model,
-        query_model=query_model,
-        embeddings=embeddings,
-        reranker=reranker,
-        extractor=extractor,
-        store=store,
-    )
-    return compiled_retrieval(resources, checkpointer, store)
+    return compiled_retrieval(Resources.build(settings, **parts), parts.get("checkpointer"), parts.get("store"))
 
 
 def compiled_retrieval(resources: Resources, checkpointer: Any, store: BaseStore | None) -> TurnRunner:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable
+from typing import Any, Unpack
 
-from langchain_core.embeddings import Embeddings
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 
-from groundgraph.core.chain import Reranker
 from groundgraph.core.context import Context
-from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.settings import Settings
 from groundgraph.graph.long_threads import with_long_threads
+from groundgraph.graph.parts import GraphParts, takes
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.retrieval_part import add_retrieval
 from groundgraph.graph.state import TurnInput, TurnOutput, TurnState
@@ -30,13 +28,6 @@ from groundgraph.nodes.check_citations import check_citations
 from groundgraph.nodes.record_turn import record_turn
 from groundgraph.nodes.refuse_answer import RefuseAnswerInput, refuse_answer
 from groundgraph.nodes.report_absence import report_absence
-from groundgraph.sources.contract import GroundedSource
-
-if TYPE_CHECKING:
-    from langchain_core.documents import BaseDocumentCompressor
-    from langchain_core.language_models import BaseChatModel
-
-    from groundgraph.chains.ask_extractor import Extractor
 
 ANSWERS: dict[Hashable, str] = {
     "structured": "answer_structured",
@@ -46,50 +37,19 @@ ANSWERS: dict[Hashable, str] = {
 }
 
 
-def turn_graph(
-    settings: Settings,
-    *,
-    sources: Sequence[GroundedSource] | None = None,
-    chat_model: BaseChatModel | None = None,
-    query_model: BaseChatModel | None = None,
-    embeddings: Embeddings | Embedder | None = None,
-    reranker: Reranker | BaseDocumentCompressor | None = None,
-    extractor: Extractor | None = None,
-    checkpointer: Any = None,
-    store: BaseStore | None = None,
-) -> TurnRunner:
+@takes(GraphParts)
+def turn_graph(settings: Settings, **parts: Unpack[GraphParts]) -> TurnRunner:
     """The compiled graph of a turn. It opens nothing by itself.
 
     Args:
         settings: from `load_settings`; they decide the topology.
-        sources: beside those of the settings.
-        chat_model: writes answers, in place of `settings.llm`.
-        query_model: writes search queries in mode `extract`, in place of `settings.query_llm`.
-        embeddings: the embedding model of knowledge bases, in place of `settings.embeddings`.
-        reranker: judges the merged results, in place of those of `settings.reranker`: an object or function that gives
-            one score per candidate, or one of LangChain's document compressors.
-        extractor: fills in the intent in mode `extract`, in place of `settings.intent.extraction_config`: a chat model,
-            or a Runnable or function that is given the messages of the prompt and returns a mapping, a text that holds
-            one, or a message.
-        checkpointer: any LangGraph saver with asynchronous methods; leave it out for a subgraph or a server. Inside a
-            parent graph, False keeps nothing of the turn's steps, and True a conversation of its own.
-        store: holds evidence and provenance records; without one, evidence stays in the state and checkpoints are
-        large.
+        parts: see `GraphParts`: `sources`, models, `checkpointer`, `store`.
 
     Raises:
         ConfigurationError: settings and sources cannot work together; every problem is listed. Or a policy needs a
             model, and there is none, or a person is to decide, and no step is kept.
     """
-    resources = Resources.build(
-        settings,
-        sources=sources,
-        chat_model=chat_model,
-        query_model=query_model,
-        embeddings=embeddings,
-        reranker=reranker,
-        extractor=extractor,
-        store=store,
-    )
+    resources, checkpointer, store = Resources.build(settings, **parts), parts.get("checkpointer"), parts.get("store")
     _check_policies(resources)
     _check_review(resources.settings, checkpointer)
     compiled = _builder(resources).compile(checkpointer=with_long_threads(checkpointer), store=store, name="turn")
