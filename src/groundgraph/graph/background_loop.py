@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import suppress
-from functools import cache
-from typing import Any, TypeVar
+from functools import cache, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
+S = TypeVar("S")
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -50,6 +52,27 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
+
+
+def plain(
+    method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]], name: str = ""
+) -> Callable[Concatenate[S, P], T]:
+    """The plain twin of an asynchronous method, as `add = plain(aadd)`: it waits for the background loop.
+
+    Args:
+        method: of the same class or of one above. A class below that overrides it need not override the twin.
+        name: of the twin; that of the method without its `a` unless given.
+    """
+    awaited = method.__name__
+
+    @wraps(method)
+    def waiting(self: S, /, *positional: P.args, **named: P.kwargs) -> T:
+        work: Coroutine[Any, Any, T] = getattr(self, awaited)(*positional, **named)
+        return run_in_background(work)
+
+    waiting.__name__ = name or awaited.removeprefix("a")
+    waiting.__qualname__ = f"{method.__qualname__.removesuffix(awaited)}{waiting.__name__}"
+    return waiting
 
 
 def iterate_in_background(items: AsyncIterator[T], home: asyncio.AbstractEventLoop | None = None) -> Iterator[T]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from typing_extensions import override
 
@@ -16,7 +16,7 @@ from groundgraph.core.lemmatizer import configured_lemmatizer
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.scope import scope_values
 from groundgraph.core.settings import Settings
-from groundgraph.graph.background_loop import run_in_background
+from groundgraph.graph.background_loop import plain
 from groundgraph.graph.configured_cascade import with_retriever_defaults
 from groundgraph.graph.configured_embedder import configured_embedder
 from groundgraph.graph.parts import Models, takes
@@ -36,6 +36,14 @@ if TYPE_CHECKING:
 
 
 DEFAULT_NAME = "cascade"
+
+
+class SearchOptions(TypedDict, total=False):
+    """What a search may be told beside its question; see `CascadeRetriever.asearch_with_stats`."""
+
+    categories: Sequence[str]
+    top_k: int | None
+    filters: Mapping[str, Any] | None
 
 
 class CascadeRetriever(GroundedSource):
@@ -166,12 +174,14 @@ class CascadeRetriever(GroundedSource):
         results = results[: max(0, self._source.settings.default_top_k if top_k is None else top_k)]
         return results, {**stats, "results": len(results)}
 
-    async def asearch(self, query: str, **options: Any) -> list[SearchResult]:
+    async def asearch(self, query: str, **options: Unpack[SearchOptions]) -> list[SearchResult]:
         """The best sections for `query`, the best first; see `asearch_with_stats`."""
         results, _ = await self.asearch_with_stats(query, **options)
         return results
 
-    async def aretrieve_with_urls(self, query: str, **options: Any) -> tuple[str, list[dict[str, str]]]:
+    async def aretrieve_with_urls(
+        self, query: str, **options: Unpack[SearchOptions]
+    ) -> tuple[str, list[dict[str, str]]]:
         """The facts of the best sections as one text (the prompt `cascade_facts`), empty when there are none, and their
         addresses as `{title, url}`, each once; see `asearch_with_stats`."""
         sections = [result.section for result in await self.asearch(query, **options)]
@@ -181,26 +191,15 @@ class CascadeRetriever(GroundedSource):
             links.setdefault(link.url, link.to_dict())
         return text, list(links.values())
 
-    async def aretrieve(self, query: str, **options: Any) -> str:
+    async def aretrieve(self, query: str, **options: Unpack[SearchOptions]) -> str:
         """The facts of the best sections as one text; see `aretrieve_with_urls`."""
         text, _ = await self.aretrieve_with_urls(query, **options)
         return text
 
-    def search_with_stats(self, query: str, **options: Any) -> tuple[list[SearchResult], dict[str, Any]]:
-        """See `asearch_with_stats`."""
-        return run_in_background(self.asearch_with_stats(query, **options))
-
-    def search(self, query: str, **options: Any) -> list[SearchResult]:
-        """See `asearch`."""
-        return run_in_background(self.asearch(query, **options))
-
-    def retrieve_with_urls(self, query: str, **options: Any) -> tuple[str, list[dict[str, str]]]:
-        """See `aretrieve_with_urls`."""
-        return run_in_background(self.aretrieve_with_urls(query, **options))
-
-    def retrieve(self, query: str, **options: Any) -> str:
-        """See `aretrieve`."""
-        return run_in_background(self.aretrieve(query, **options))
+    search_with_stats = plain(asearch_with_stats)
+    search = plain(asearch)
+    retrieve_with_urls = plain(aretrieve_with_urls)
+    retrieve = plain(aretrieve)
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ from groundgraph.core.ingest_report import IngestReport
 from groundgraph.core.knowledge_store import PreparedChunk, StoredDocument
 from groundgraph.core.registry import nearest
 from groundgraph.core.settings import CustomSchemaSettings, Settings
-from groundgraph.graph.background_loop import run_in_background
+from groundgraph.graph.background_loop import plain
 from groundgraph.graph.ingest import compiled_ingest
 from groundgraph.graph.ingest_documents import run_ingest
 from groundgraph.graph.ingest_resources import IngestResources
@@ -62,9 +62,7 @@ class KnowledgeBase:
         )
         return await self.aadd_documents(documents)
 
-    def add_records(self, schema: str, records: Iterable[Mapping[str, Any]]) -> IngestReport:
-        """See `aadd_records`."""
-        return run_in_background(self.aadd_records(schema, records))
+    add_records = plain(aadd_records)
 
     async def aadd_documents(self, documents: Iterable[Document]) -> IngestReport:
         """Write documents, each in place of the one of its name.
@@ -76,36 +74,28 @@ class KnowledgeBase:
         graph = compiled_ingest(self.resources, checkpointer=False)
         return await run_ingest(graph, {"documents": documents})
 
-    def add_documents(self, documents: Iterable[Document]) -> IngestReport:
-        """See `aadd_documents`."""
-        return run_in_background(self.aadd_documents(documents))
+    add_documents = plain(aadd_documents)
 
     async def adocuments(self) -> list[StoredDocument]:
         """What the base holds, by name; nothing when it was never filled."""
         async with self.resources.store.in_use():
             return await self.resources.store.documents()
 
-    def documents(self) -> list[StoredDocument]:
-        """See `adocuments`."""
-        return run_in_background(self.adocuments())
+    documents = plain(adocuments)
 
     async def adocument(self, id: str) -> Document | None:
         """The document called `id` as it was loaded; None when it is not there."""
         async with self.resources.store.in_use():
             return await self.resources.store.document(clean_text(id))
 
-    def document(self, id: str) -> Document | None:
-        """See `adocument`."""
-        return run_in_background(self.adocument(id))
+    document = plain(adocument)
 
     async def achunks(self, id: str) -> list[PreparedChunk]:
         """The chunks of the document called `id` in order, with the texts by which they are found."""
         async with self.resources.store.in_use():
             return await self.resources.store.chunks(clean_text(id))
 
-    def chunks(self, id: str) -> list[PreparedChunk]:
-        """See `achunks`."""
-        return run_in_background(self.achunks(id))
+    chunks = plain(achunks)
 
     async def aremove(self, id: str) -> bool:
         """Remove the document called `id` with its chunks; whether it was there.
@@ -116,9 +106,7 @@ class KnowledgeBase:
         async with self.resources.store.in_use():
             return bool(await self.resources.store.remove([clean_text(id)]))
 
-    def remove(self, id: str) -> bool:
-        """See `aremove`."""
-        return run_in_background(self.aremove(id))
+    remove = plain(aremove)
 
     async def aclose(self) -> None:
         """Nothing is held between calls, so there is nothing to release; here for symmetry with `open`."""

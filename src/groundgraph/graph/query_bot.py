@@ -6,11 +6,8 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
-from langchain_core.messages import BaseMessage
-
-from groundgraph.graph.background_loop import iterate_in_background, run_in_background
+from groundgraph.graph.background_loop import iterate_in_background, plain
 from groundgraph.graph.query_bot_core import N_RESULTS, QueryBotCore
-from groundgraph.graph.query_bot_reply import BotReply
 
 
 class QueryBot(QueryBotCore):
@@ -46,32 +43,14 @@ class QueryBot(QueryBotCore):
         ConfigurationError: a store is none of these, the memory cannot be added to, or the settings cannot work.
     """
 
-    def __call__(self, query: str, n_results: int = N_RESULTS) -> BotReply:
-        """The answer to `query`, logged and then remembered.
-
-        Args:
-            query: the user's message.
-            n_results: how many results each store is asked for, at most 1000.
-
-        Raises:
-            InputInvalid: `query` is no text, or `n_results` out of range.
-            StorageLocked: the log stayed locked by another process.
-        """
-        return run_in_background(self._reply(query, n_results))
+    __call__ = plain(QueryBotCore._reply, "__call__")
+    compose_rag_messages = plain(QueryBotCore._compose, "compose_rag_messages")
+    close = plain(QueryBotCore._close, "close")
 
     def stream(self, query: str, n_results: int = N_RESULTS) -> Iterator[str]:
         """As a call, the answer piece by piece. It is logged and remembered when the stream has ended; one that is
         closed before, or fails, is logged as that and not remembered."""
         return iterate_in_background(self._stream(query, n_results))
-
-    def compose_rag_messages(self, query: str, n_results: int = N_RESULTS) -> list[BaseMessage]:
-        """What the model is shown for `query`: system prompt, evidence of the document store, evidence of the memory,
-        and the user's message. Nothing is answered, logged or remembered."""
-        return run_in_background(self._compose(query, n_results))
-
-    def close(self) -> None:
-        """Release what was opened here; the stores belong to whoever made them."""
-        run_in_background(self._close())
 
     def __enter__(self) -> Self:
         return self

@@ -58,8 +58,17 @@ class QueryBotCore:
             names[MEMORY.name] = remembered.source.name
         self._end = TurnEnd(self._graph.resources, written, remembered, names)
 
-    async def _reply(self, query: str, n_results: int) -> BotReply:
-        """One turn."""
+    async def _reply(self, query: str, n_results: int = N_RESULTS) -> BotReply:
+        """The answer to `query`, logged and then remembered.
+
+        Args:
+            query: the user's message.
+            n_results: how many results each store is asked for, at most 1000.
+
+        Raises:
+            InputInvalid: `query` is no text, or `n_results` out of range.
+            StorageLocked: the log stayed locked by another process.
+        """
         turn = _turn(query, n_results)
         async with self._end.of(turn):
             async for _ in self._run(turn, streaming=False):
@@ -70,14 +79,15 @@ class QueryBotCore:
         """One turn, its answer piece by piece; log and memory are written before the stream ends."""
         return produced(self._pieces(_turn(query, n_results)))
 
-    async def _compose(self, query: str, n_results: int) -> list[BaseMessage]:
-        """What a model would be shown."""
+    async def _compose(self, query: str, n_results: int = N_RESULTS) -> list[BaseMessage]:
+        """What the model is shown for `query`: system prompt, evidence of the document store, evidence of the memory,
+        and the user's message. Nothing is answered, logged or remembered."""
         turn = _turn(query, n_results)
         found = await retrieve_context(self._graph, query, context=turn.context)
         return composed_messages(self._graph.resources, found.provenance, turn.context)
 
     async def _close(self) -> None:
-        """Close the sources that were made here; the stores belong to whoever made them."""
+        """Release what was opened here; the stores belong to whoever made them."""
         for store in self._stores:
             if store.owned:
                 await store.source.close()
