@@ -19,13 +19,16 @@ from groundgraph.core.intent import IntentState
 from groundgraph.core.provenance import retrieval_calls
 from groundgraph.core.settings import Settings
 from groundgraph.core.turn_outcome import asked_style
-from groundgraph.core.turn_values import Draft, Ranking, Retrieval, Turn
+from groundgraph.core.turn_values import Check, Draft, Ranking, Retrieval, Turn
 from groundgraph.nodes.enforced import evidence_scope
 from groundgraph.nodes.node import Node
 
+Written = tuple[Draft, dict[str, Any]]
+"""A draft, and what the event of its step tells."""
+
 
 class AnswerInput(TypedDict, total=False):
-    """What a synthesis step reads."""
+    """What a step that writes reads; `draft` and `check` are of the answer that is repaired."""
 
     messages: list[AnyMessage]
     metadata: dict[str, Any]
@@ -34,6 +37,8 @@ class AnswerInput(TypedDict, total=False):
     retrievals: dict[str, Retrieval]
     ranking: Ranking
     bodies: dict[str, EvidenceRecord]
+    draft: Draft
+    check: Check
 
 
 class AnswerUpdate(TypedDict):
@@ -73,24 +78,37 @@ async def assignment(
     )
 
 
-def answering(
-    style: str, write: Callable[[Assignment], Awaitable[Draft]], settings: Settings, evidence: EvidenceStore
+def writing(
+    step: str,
+    write: Callable[[AnswerInput, Assignment], Awaitable[Written]],
+    settings: Settings,
+    evidence: EvidenceStore,
 ) -> Node[AnswerInput, AnswerUpdate]:
-    """The step `answer_STYLE`: what `write` makes of its assignment; the rest of the draft, its time and its event are
-    made here, for every style."""
+    """The step `step`: the draft that `write` makes of its assignment; its time, beside that which the draft had
+    taken before, and its event are made here."""
 
     async def answer(state: AnswerInput, runtime: Runtime[Context]) -> AnswerUpdate:
         started = time.perf_counter()
-        task = await assignment(state, runtime, settings, evidence)
-        draft = await write(task)
-        draft.setdefault("style", style)
-        draft["asked_style"] = style_asked_for(state, task.options)
-        told = {"finish": draft["finish"], "characters": len(draft["text"])}
-        runtime.stream_writer({"stage": f"answer_{style}", **told})
-        draft["elapsed_ms"] = round((time.perf_counter() - started) * 1000, 3)
+        draft, told = await write(state, await assignment(state, runtime, settings, evidence))
+        runtime.stream_writer({"stage": step, **told})
+        draft["elapsed_ms"] = round(draft.get("elapsed_ms", 0) + (time.perf_counter() - started) * 1000, 3)
         return {"draft": draft}
 
     return answer
+
+
+def answering(
+    style: str, write: Callable[[Assignment], Awaitable[Draft]], settings: Settings, evidence: EvidenceStore
+) -> Node[AnswerInput, AnswerUpdate]:
+    """The step `answer_STYLE`: what `write` makes of its assignment, and which style was asked for."""
+
+    async def styled(state: AnswerInput, task: Assignment) -> Written:
+        draft = await write(task)
+        draft.setdefault("style", style)
+        draft["asked_style"] = style_asked_for(state, task.options)
+        return draft, {"finish": draft["finish"], "characters": len(draft["text"])}
+
+    return writing(f"answer_{style}", styled, settings, evidence)
 
 
 def style_asked_for(state: AnswerInput, options: Options) -> str:

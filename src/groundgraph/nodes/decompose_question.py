@@ -10,7 +10,7 @@ from groundgraph.chains.decompose_question import decompose_question as decompos
 from groundgraph.core.context import Context
 from groundgraph.core.settings import Settings
 from groundgraph.core.text import words
-from groundgraph.nodes.model_stage import StageInput, StageRun, StageUpdate, attempted
+from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, asked, model_stage
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 
@@ -20,13 +20,9 @@ def decompose_question(settings: Settings, model: BaseChatModel, prompts: Prompt
     chain = ChainModel.of(settings, prompts, model)
     most = settings.enhanced_retrieval.max_sub_queries
 
-    async def decompose_question(state: StageInput, runtime: Runtime[Context]) -> StageUpdate:
-        run = StageRun("decompose_question", state, runtime)
-        attempt = await attempted(lambda: decomposed(chain, run.question, most))
-        if attempt.value is None:
-            return run.failed(prompts, "decomposition_failed", attempt, {"sub_queries": []})
+    async def work(state: StageInput, _: Runtime[Context]) -> Stage:
         searched = {tuple(words(query)) for query in state["intent"]["text_queries"]}
-        parts = [part for part in attempt.value if tuple(words(part)) not in searched]
-        return run.ran({"sub_queries": parts}, {"sub_queries": parts}, attempt.calls)
+        parts = [part for part in await decomposed(chain, asked(state), most) if tuple(words(part)) not in searched]
+        return Stage({"sub_queries": parts}, {"sub_queries": parts})
 
-    return decompose_question
+    return model_stage("decompose_question", work, prompts, without={"sub_queries": []}, note="decomposition_failed")

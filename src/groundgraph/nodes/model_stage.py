@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Any
 
 from langchain_core.messages import AnyMessage
 from langgraph.runtime import Runtime
@@ -14,12 +14,11 @@ from typing_extensions import TypedDict
 from groundgraph.core.chain_calls import collect_chain_calls
 from groundgraph.core.context import Context
 from groundgraph.core.errors import ModelError
-from groundgraph.core.failure import Failure, failure_of
+from groundgraph.core.failure import failure_of
 from groundgraph.core.intent import IntentState, StageReport
-from groundgraph.core.turn_values import ModelCall, Turn
+from groundgraph.core.turn_values import Turn
+from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
-
-T = TypeVar("T")
 
 
 class StageInput(TypedDict, total=False):
@@ -38,71 +37,61 @@ class StageUpdate(TypedDict):
 
 
 @dataclass(frozen=True)
-class Attempt(Generic[T]):
-    """What came of a model's work: a value or the reason why there is none, and the calls that it took.
-
-    `reason` is for the record, `failure` for readers.
-    """
-
-    value: T | None
-    reason: str
-    calls: list[ModelCall]
-    failure: Failure | None = None
-
-
-async def attempted(work: Callable[[], Awaitable[T]]) -> Attempt[T]:
-    """The result of `work`; a model that fails is a reason and no exception."""
-    with collect_chain_calls() as calls:
-        try:
-            return Attempt(await work(), "", calls)
-        except ModelError as error:
-            return Attempt(None, str(error), calls, failure_of(error, "model"))
-
-
-@dataclass
-class StageRun:
-    """One run of a stage: how long it takes is counted from here.
+class Stage:
+    """What a stage did.
 
     Attributes:
-        step: the name of the node.
-        state: what it reads.
-        runtime: of the run.
+        report: for the record; its status is `ran` unless it says another.
+        found: what joins the intent.
     """
 
-    step: str
-    state: StageInput
-    runtime: Runtime[Context]
+    report: StageReport
+    found: IntentState = field(default_factory=IntentState)
 
-    def __post_init__(self) -> None:
-        self.started = time.perf_counter()
 
-    @property
-    def question(self) -> str:
-        """The question as the turn asks it: the rewritten one where there is one."""
-        return asked(self.state)
+def skipped(reason: str) -> Stage:
+    """A stage that has nothing to do."""
+    return Stage({"status": "skipped", "reason": reason})
 
-    def skipped(self, reason: str) -> StageUpdate:
-        """The update of a stage that has nothing to do."""
-        return self._ended({"status": "skipped", "reason": reason}, {})
 
-    def ran(self, report: StageReport, found: IntentState, calls: list[ModelCall] | None = None) -> StageUpdate:
-        """The update of a stage that did its work, with what it found."""
-        return self._ended({"status": "ran", **report}, found, calls or [])
+def model_stage(
+    name: str,
+    work: Callable[[StageInput, Runtime[Context]], Awaitable[Stage]],
+    prompts: Prompts,
+    *,
+    without: IntentState,
+    note: str,
+) -> Node[StageInput, StageUpdate]:
+    """The step `name`: what `work` does; its time, its event, its model calls and its place in the record are written
+    here, for every stage.
 
-    def failed(self, prompts: Prompts, note: str, attempt: Attempt[Any], found: IntentState) -> StageUpdate:
-        """The update of a stage whose model failed; `note` tells the reader what was done without it."""
-        told = prompts.note(note, self.state["turn"]["language"], reason=attempt.failure or attempt.reason)
-        issues = [*self.state.get("intent", {}).get("issues", []), told]
-        return self._ended({"status": "failed", "reason": attempt.reason}, {**found, "issues": issues}, attempt.calls)
+    Args:
+        name: of the step.
+        work: the stage; its ModelError is no error of the turn.
+        prompts: hold the notes.
+        without: what joins the intent when the model fails.
+        note: tells the reader then what was done without it.
+    """
 
-    def _ended(self, report: StageReport, found: IntentState, calls: list[ModelCall] | None = None) -> StageUpdate:
-        report["elapsed_ms"] = round((time.perf_counter() - self.started) * 1000, 3)
-        earlier = self.state.get("intent", {})
-        intent: IntentState = {**earlier, **found}
-        intent["stages"] = {**earlier.get("stages", {}), self.step: report}
-        intent["calls"] = [*earlier.get("calls", []), *(calls or [])]
-        self.runtime.stream_writer({"stage": self.step, **report})
+    async def stage(state: StageInput, runtime: Runtime[Context]) -> StageUpdate:
+        started = time.perf_counter()
+        earlier = state.get("intent", {})
+        with collect_chain_calls() as calls:
+            try:
+                done = await work(state, runtime)
+            except ModelError as error:
+                told = prompts.note(note, state["turn"]["language"], reason=failure_of(error, "model"))
+                found: IntentState = {**without, "issues": [*earlier.get("issues", []), told]}
+                done = Stage({"status": "failed", "reason": str(error)}, found)
+        elapsed = round((time.perf_counter() - started) * 1000, 3)
+        report: StageReport = {"status": "ran", **done.report, "elapsed_ms": elapsed}
+        intent: IntentState = {**earlier, **done.found}
+        intent["stages"] = {**earlier.get("stages", {}), name: report}
+        intent["calls"] = [*earlier.get("calls", []), *calls]
+        runtime.stream_writer({"stage": name, **report})
         return {"intent": intent}
+
+    return stage
 
 
 def asked(state: StageInput) -> str:

@@ -11,7 +11,7 @@ from groundgraph.chains.rewrite_question import needs_rewrite
 from groundgraph.chains.rewrite_question import rewrite_question as rewritten
 from groundgraph.core.context import Context
 from groundgraph.core.settings import Settings
-from groundgraph.nodes.model_stage import StageInput, StageRun, StageUpdate, attempted
+from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, model_stage, skipped
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 
@@ -21,14 +21,12 @@ def rewrite_question(settings: Settings, model: BaseChatModel, prompts: Prompts)
     chain = ChainModel.of(settings, prompts, model)
     least = settings.enhanced_retrieval.rewrite_min_words
 
-    async def rewrite_question(state: StageInput, runtime: Runtime[Context]) -> StageUpdate:
-        run, turn = StageRun("rewrite_question", state, runtime), state["turn"]
+    async def work(state: StageInput, _: Runtime[Context]) -> Stage:
+        turn = state["turn"]
         history = recent_conversation(state.get("messages", []), turn, settings.intent.max_context_turns)
         if not needs_rewrite(turn["question"], history, least):
-            return run.skipped(f"fewer than {least} words" if history else "nothing was said before")
-        attempt = await attempted(lambda: rewritten(chain, history, turn["question"]))
-        if attempt.value is None:
-            return run.failed(prompts, "rewrite_failed", attempt, {})
-        return run.ran({"question": attempt.value}, {"rewritten": attempt.value}, attempt.calls)
+            return skipped(f"fewer than {least} words" if history else "nothing was said before")
+        question = await rewritten(chain, history, turn["question"])
+        return Stage({"question": question}, {"rewritten": question})
 
-    return rewrite_question
+    return model_stage("rewrite_question", work, prompts, without={}, note="rewrite_failed")

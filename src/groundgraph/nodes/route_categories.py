@@ -18,7 +18,7 @@ from groundgraph.core.enhanced_settings import CategoryRouterSettings
 from groundgraph.core.settings import Settings
 from groundgraph.core.text import fold
 from groundgraph.nodes.enforced import enforced_filters, signed_in
-from groundgraph.nodes.model_stage import StageInput, StageRun, StageUpdate, attempted
+from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, asked, model_stage, skipped
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 from groundgraph.sources.contract import GroundedSource
@@ -35,46 +35,42 @@ def route_categories(
     router = settings.category_router
     chain = ChainModel.of(settings, prompts, model) if model is not None and router.enabled else None
 
-    async def route_categories(state: StageInput, runtime: Runtime[Context]) -> StageUpdate:
-        run = StageRun("route_categories", state, runtime)
+    async def work(state: StageInput, runtime: Runtime[Context]) -> Stage:
         if given := state["intent"].get("categories"):
-            return run.ran({"by": "intent", "categories": given}, {})
+            return Stage({"by": "intent", "categories": given})
         state_value = state["turn"].get("state")
         named = state_value["intent"] if state_value else None
         if named in router.intents:
-            chosen = categories_of_intent(named, router.intents)
-            return run.ran({"by": "mapping", "categories": chosen}, {"categories": chosen})
+            return _chosen("mapping", categories_of_intent(named, router.intents))
         scope = options_in_force(settings, state["turn"]["options"], runtime.context).scope
         enforced = enforced_filters(settings, scope, signed_in(runtime))
-        asked = [
+        searched = [
             # Set here once more, as by `retrieve_source`: whoever edits a state must not get around them.
             (sources[name], {**state["intent"]["filters"].get(name, {}), **enforced.get(name, {})})
             for name in state["intent"]["sources"]
         ]
-        known = await _categories(asked, settings.deadlines.source)
+        known = await _categories(searched, settings.deadlines.source)
         if chain is None:
-            return _fallen_back(run, named, router, known)
+            return _fallen_back(named, router, known)
         if not known:
-            return run.skipped("no source has categories")
-        attempt = await attempted(lambda: routed(chain, run.question, known, router.top_k))
-        if attempt.value is None:
-            return run.failed(prompts, "routing_failed", attempt, {"categories": []})
-        return run.ran({"by": "model", "categories": attempt.value}, {"categories": attempt.value}, attempt.calls)
+            return skipped("no source has categories")
+        return _chosen("model", await routed(chain, asked(state), known, router.top_k))
 
-    return route_categories
+    return model_stage("route_categories", work, prompts, without={"categories": []}, note="routing_failed")
 
 
-def _fallen_back(
-    run: StageRun, named: str | None, router: CategoryRouterSettings, known: Collection[str]
-) -> StageUpdate:
+def _chosen(by: str, categories: list[str]) -> Stage:
+    return Stage({"by": by, "categories": categories}, {"categories": categories})
+
+
+def _fallen_back(named: str | None, router: CategoryRouterSettings, known: Collection[str]) -> Stage:
     """What an intent that the configuration does not know is searched in; a dialogue that names none, in all."""
     if named is None:
-        return run.skipped("the dialogue names no intent")
+        return skipped("the dialogue names no intent")
     # As the sources compare names.
     folded = {fold(name) for name in known}
     wanted = categories_of_intent(named, router.intents, router.fallback_categories)
-    found = [name for name in wanted if fold(name) in folded]
-    return run.ran({"by": "fallback", "categories": found}, {"categories": found})
+    return _chosen("fallback", [name for name in wanted if fold(name) in folded])
 
 
 async def _categories(asked: Sequence[tuple[GroundedSource, Mapping[str, Any]]], limit: float) -> dict[str, str]:
