@@ -186,7 +186,7 @@ async def test_references_become_results_in_their_order_with_their_numbers():
 async def test_evidence_is_read_in_its_own_scope_only(held):
     store, evidence = InMemoryStore(), EvidenceStore()
     result = SourceResult("a", "id", "docs", "memory")
-    named = dict(evidence.named(result, scope) for scope in ("", "acme", "globex"))
+    named = dict(evidence.named([result], scope)[0] for scope in ("", "acme", "globex"))
     assert len(named) == 3, "each scope has a reference of its own"
     await evidence.save(store, named)
     reader = evidence if held else EvidenceStore()

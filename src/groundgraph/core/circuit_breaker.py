@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -69,7 +68,7 @@ class ScopedBreaker:
 
     def of(self, scope: Mapping[str, Any]) -> BreakerOfScope:
         """The breaker as the runs of `scope` meet it."""
-        key = json.dumps(scope, sort_keys=True, default=str) if scope else ""
+        key = str(sorted(scope.items())) if scope else ""
         own = self._own.get_or_make(key, lambda: CircuitBreaker(self._failures, self._pause))
         return BreakerOfScope(self._for_all, own)
 

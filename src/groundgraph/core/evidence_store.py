@@ -52,16 +52,19 @@ class EvidenceStore:
         """
         return running if running is not None else self.own
 
-    def named(self, result: SourceResult, scope: str = "") -> tuple[str, EvidenceRecord]:
-        """The key and the record of `result` in `scope`; neither is made again while the source gives the same text."""
-        identity = (scope, result.source_name, result.source_id)
-        known = self._named.get(identity)
-        if known and _same(known[1], result):
-            return known
-        record = to_record(result, scope)
-        known = (evidence_key(record), record)
-        self._named.put(identity, known)
-        return known
+    def named(self, results: Sequence[SourceResult], scope: str = "") -> list[tuple[str, EvidenceRecord]]:
+        """The key and the record of each of `results` in `scope`, not made again while a source gives the same text."""
+        identities = [(scope, result.source_name, result.source_id) for result in results]
+        known = self._named.get_all(identities)
+        named: list[tuple[str, EvidenceRecord]] = []
+        for identity, result in zip(identities, results, strict=True):
+            one = known.get(identity)
+            if one is None or not _same(one[1], result):
+                record = to_record(result, scope)
+                one = evidence_key(record), record
+                self._named.put(identity, one)
+            named.append(one)
+        return named
 
     async def save(self, running: BaseStore | None, records: Mapping[str, EvidenceRecord]) -> dict[str, EvidenceRecord]:
         """Write what the store does not hold yet, or was not told of for a while, in one batch.
@@ -71,19 +74,17 @@ class EvidenceStore:
         """
         for seen in self._watching:
             seen.update(records)
-        for key, record in records.items():
-            self._recent.put(key, record)
+        self._recent.put_all(records)
         store = self.store_of(running)
         if store is None:
             return dict(records)
         written = self._written.setdefault(store, Latest(self._capacity))
-        now = time.time()
+        now, before = time.time(), written.get_all(records)
         # A clock that was set back makes a time in the future.
-        new = [key for key in records if not 0 <= now - (written.get(key) or 0.0) <= WRITTEN_AGAIN_AFTER]
+        new = [key for key in records if not 0 <= now - before.get(key, 0.0) <= WRITTEN_AGAIN_AFTER]
         if new:
             await store.abatch([PutOp(NAMESPACE, key, dict(records[key]), index=False) for key in new])
-        for key in new:
-            written.put(key, now)
+            written.put_all(dict.fromkeys(new, now))
         return {}
 
     async def load(
@@ -108,10 +109,12 @@ class EvidenceStore:
         """
         found: dict[str, EvidenceRecord] = {}
         missing: list[str] = []
+        recent = self._recent.get_all(keys)
         for key in dict.fromkeys(keys):
-            # Whoever brings a text in a state has read it.
-            recent, own = self._recent.get(key), in_state.get(key) if in_state else None
-            record = recent if recent is not None and _readable(recent, scope) else own
+            record = recent.get(key)
+            if record is None or not _readable(record, scope):
+                # Whoever brings a text in a state has read it.
+                record = in_state.get(key) if in_state else None
             if record is None:
                 missing.append(key)
             else:

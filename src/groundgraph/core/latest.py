@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Generic, TypeVar
 
 from cachetools import LRUCache
@@ -35,10 +35,21 @@ class Latest(Generic[K, V]):
             except KeyError:
                 return None
 
+    def get_all(self, keys: Iterable[K]) -> dict[K, V]:
+        """The values of those of `keys` that are kept."""
+        with self._lock:
+            held = self._values
+            return {key: held[key] for key in keys if key in held}
+
     def put(self, key: K, value: V) -> None:
         """Keep `value`, in place of another of that key."""
         with self._lock:
             self._values[key] = value
+
+    def put_all(self, values: Mapping[K, V]) -> None:
+        """Keep all `values`, each in place of another of its key."""
+        with self._lock:
+            self._values.update(values)
 
     def get_or_make(self, key: K, make: Callable[[], V], *, keep: Callable[[V], bool] = lambda _: True) -> V:
         """The value of `key`, made when it is not kept; one for which `keep` is false is made again each time.

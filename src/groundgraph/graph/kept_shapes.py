@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, get_args, get_origin
 from langgraph._internal._constants import TASKS
 from langgraph._internal._typing import MISSING
 from langgraph.channels.base import BaseChannel
+from langgraph.channels.binop import BinaryOperatorAggregate
+from langgraph.channels.delta import DeltaChannel
+from langgraph.channels.last_value import LastValue
 from langgraph.errors import InvalidUpdateError
 from langgraph.types import Overwrite, Send
 from typing_extensions import is_typeddict
@@ -35,6 +38,8 @@ class _ChecksKind(_Base):
     __slots__ = ()
     _kind: type = object
     _of_turn = False
+    # Whether nothing written leaves what is held as it is.
+    _stays = False
 
     def from_checkpoint(self, checkpoint: Any) -> Self:
         """The channel with a kept value; empty when a new turn empties it anyway and the value is damaged.
@@ -58,7 +63,7 @@ class _ChecksKind(_Base):
         """
         if not values:
             # Most channels in most steps.
-            return super().update(values)  # type: ignore[safe-super]
+            return False if self._stays else super().update(values)  # type: ignore[safe-super]
         changed: bool = self._take(super().update, values, "what was written to")  # type: ignore[safe-super]
         return changed
 
@@ -87,7 +92,7 @@ class _ChecksKind(_Base):
         return self
 
     def _fault(self) -> str:
-        if not self.is_available() or isinstance(value := self.get(), self._kind):
+        if self._kind is object or not self.is_available() or isinstance(value := self.get(), self._kind):
             return ""
         return f"{type(value).__name__} in place of {self._kind.__name__}"
 
@@ -124,7 +129,13 @@ def _checking(name: str, channel: BaseChannel[Any, Any, Any], check: type[Any], 
     checked = channel.copy()
     # LangGraph names only those of the state.
     checked.key = name
-    parts = {"__slots__": (), "__doc__": kind.__doc__, "_kind": _kind(channel.ValueType), "_of_turn": of_turn}
+    parts = {
+        "__slots__": (),
+        "__doc__": kind.__doc__,
+        "_kind": _kind(channel.ValueType),
+        "_of_turn": of_turn,
+        "_stays": issubclass(kind, LastValue | BinaryOperatorAggregate | DeltaChannel),
+    }
     checked.__class__ = type(kind.__name__, (check, kind), parts)
     return checked
 

@@ -285,8 +285,7 @@ def _number(value: Any) -> float | None:
 def _references(results: Sequence[SourceResult], evidence: EvidenceStore, scope: str) -> References:
     records: dict[str, EvidenceRecord] = {}
     refs: list[Ref] = []
-    for result in results:
-        key, record = evidence.named(result, scope)
+    for result, (key, record) in zip(results, evidence.named(results, scope), strict=True):
         records[key] = record
         score = result.relevance if result.score is None else result.score
         refs.append([key, round(result.relevance, 4), round(score, 4)])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from heapq import nlargest
-from itertools import islice
+from collections.abc import Collection, Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from groundgraph.core.errors import ConfigurationError, Problem
@@ -54,6 +53,7 @@ class InMemorySource(GroundedSource):
         average = sum(lengths) / len(lengths) if lengths else 0.0
         # For each stem, the records that hold it, each with the part of its BM25 score that is known before a question.
         self._postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        self._stems = [frozenset(count) for count in counts]
         for number, count in enumerate(counts):
             for stem, frequency in count.items():
                 self._postings[stem].append((number, bm25(frequency, lengths[number], average)))
@@ -92,22 +92,24 @@ class InMemorySource(GroundedSource):
     def _search(self, text: str, filters: Mapping[str, Any], top_k: int, score_threshold: float) -> list[SourceResult]:
         asked = query_stems(text)
         scores: dict[int, float] = defaultdict(float)
-        held: dict[int, int] = defaultdict(int)
         for stem in asked:
             postings = self._postings.get(stem, ())
             weight = idf(len(self._results), len(postings))
             for number, part in postings:
                 scores[number] += weight * part
-                held[number] += 1
-        numbers = [number for number in scores if held[number] / len(asked) >= score_threshold]
-        if len(numbers) > top_k > 0 and not filters:
-            # Most records hold a word of the question; what scores less than the last that is wanted is not ranked.
-            least = nlargest(top_k, [scores[number] for number in numbers])[-1]
-            numbers = [number for number in numbers if scores[number] >= least]
-        near = [Passage(number, scores[number], held[number] / len(asked)) for number in numbers]
-        ranked = rank([Pool(near)])
-        kept = (one for one in ranked if matches(filters, self._results[one.key].metadata))
-        return [_scored(self._results[one.key], one) for one in islice(kept, max(0, top_k))]
+        near: list[Passage] = []
+        for number, score in sorted(scores.items(), key=itemgetter(1), reverse=True):
+            if len(near) >= top_k and (not near or score < near[-1].lexical):
+                # Most records hold a word of the question: what scores less than all that are wanted is passed over.
+                break
+            share = self._share(asked, number)
+            if share >= score_threshold and matches(filters, self._results[number].metadata):
+                near.append(Passage(number, score, share))
+        return [_scored(self._results[one.key], one) for one in rank([Pool(near)], top_k=top_k)]
+
+    def _share(self, asked: Collection[str], number: int) -> float:
+        """Which share of the stems `asked` for a record holds."""
+        return len(self._stems[number].intersection(asked)) / len(asked)
 
     def _to_result(self, number: int, record: Record) -> SourceResult:
         if isinstance(record, SourceResult):
