@@ -125,7 +125,7 @@ def _sources(settings: Settings, with_models: Settings, checked: Checked) -> Non
 def _note_results(settings: Settings, checked: Checked) -> None:
     """Rerankers and clustering, with the models that they are to use."""
     try:
-        _, model = configured_models(settings)
+        _, model = configured_models(settings, {})
         embedder = configured_embedder(settings)
         prompts = Prompts.of(settings)
     except ConfigurationError:

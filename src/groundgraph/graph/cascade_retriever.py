@@ -272,8 +272,7 @@ def _reranking(
     from groundgraph.graph.configured_reranker import configured_rerankers
     from groundgraph.graph.resources import configured_models
 
-    chat, queries = models.get("chat_model"), models.get("query_model")
-    _, model = configured_models(settings, chat, queries) if passed is None else (None, None)
+    _, model = configured_models(settings, models) if passed is None else (None, None)
     rerankers = configured_rerankers(settings, prompts, model, passed)
     wanted = settings.reranker
     return Reranking(rerankers, wanted.threshold, wanted.candidates_count, settings.deadlines.model)

@@ -83,8 +83,7 @@ class IngestResources:
         kinds = _kinds(settings)
         # A model that no chain calls needs neither its package nor its key here.
         with_model = any(_may_call_model(settings.chains.of_kind(kind)) for kind in kinds)
-        chat, queries = models.get("chat_model"), models.get("query_model")
-        _, model = configured_models(settings, chat, queries) if with_model else (None, None)
+        _, model = configured_models(settings, models) if with_model else (None, None)
         chains = {kind: ingest_chains(settings, kind, prompts, model) for kind in kinds}
         return cls(
             settings=settings,

@@ -23,7 +23,7 @@ from groundgraph.core.secret_mask import know_secrets
 from groundgraph.core.settings import ChainSettings, Settings
 from groundgraph.graph.configured_extractor import configured_extractor
 from groundgraph.graph.configured_model import configured_model
-from groundgraph.graph.parts import GraphParts
+from groundgraph.graph.parts import GraphParts, Models
 from groundgraph.graph.quiet_model import without_thinking
 from groundgraph.graph.tracing import traced_chains
 from groundgraph.prompts import Prompts
@@ -69,7 +69,7 @@ class Resources:
         _check_given(settings, sources or ())
         know_secrets(parts.get("chat_model"), parts.get("query_model"), embeddings, reranker, extractor)
         prompts = Prompts.of(settings)
-        chat, queries = configured_models(settings, parts.get("chat_model"), parts.get("query_model"))
+        chat, queries = configured_models(settings, parts)
         embedder = _embedder(settings, embeddings)
         chains = _query_chains(settings, prompts, queries)
         bare = _configured_sources(
@@ -157,18 +157,16 @@ def _clustering(settings: Settings, embedder: Embedder | None) -> list[ClusterMe
     return configured_clustering(settings, embedder)
 
 
-def configured_models(
-    settings: Settings, chat_model: BaseChatModel | None = None, query_model: BaseChatModel | None = None
-) -> tuple[BaseChatModel | None, BaseChatModel | None]:
+def configured_models(settings: Settings, models: Models) -> tuple[BaseChatModel | None, BaseChatModel | None]:
     """The model that writes answers, and the one that writes queries and works in the chains of a knowledge base.
 
-    What is passed in stands in place of what the settings name.
+    Those of `models` stand in place of what the settings name.
 
     Raises:
         ConfigurationError: a model cannot be built.
     """
-    chat = chat_model or configured_model(settings.llm, "llm")
-    queries = query_model or configured_model(settings.query_llm, "query_llm") or without_thinking(chat)
+    chat = models.get("chat_model") or configured_model(settings.llm, "llm")
+    queries = models.get("query_model") or configured_model(settings.query_llm, "query_llm") or without_thinking(chat)
     return chat, queries or chat
 
 
