@@ -158,7 +158,7 @@ async def _measured(server: Any, collection: Any, made: MadeUp, size: int, *, la
 def _bare(collection: Any, made: MadeUp) -> dict[str, Ask]:
     from weaviate.classes.query import Filter, MetadataQuery
 
-    from groundgraph.sources.weaviate.question import terms_of
+    from groundgraph.sources.weaviate.search import terms_of
 
     kept = Filter.by_property("category").contains_any(KEPT)
     brought = ["text", "document", "category"]

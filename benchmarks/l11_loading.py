@@ -15,8 +15,8 @@ from typing import Any
 from benchmarks.corpus import passage, records, topic
 from benchmarks.effort import Effort
 from benchmarks.report import Row
-from groundgraph.chains.chunk_by_headings import HeadingChunker
-from groundgraph.nodes.ingest.load_document import load_document
+from groundgraph.ingest.chunkers import HeadingChunker
+from groundgraph.ingest.load_document import load_document
 
 # Units of a document per repetition of a turn that the effort allows.
 SECTIONS, PAGES, RECORDS = 100, 4, 500

@@ -29,8 +29,8 @@ from benchmarks.public_sets.faithfulness import (
     word_overlap,
 )
 from benchmarks.report import Row
-from groundgraph.chains.check_support import LEAST_SUPPORT, check_support
-from groundgraph.core.text import words
+from groundgraph.answers.check_support import LEAST_SUPPORT, check_support
+from groundgraph.text.words import words
 
 ALLOWED_MS = 10.0
 FALSE_ALARMS = 0.08

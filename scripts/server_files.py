@@ -74,7 +74,7 @@ def _top_level() -> list[str]:
 
 def main() -> None:
     """Writes all of them."""
-    from groundgraph.graph.checkpoint_serializer import CHECKPOINT_TYPES
+    from groundgraph.storage.checkpoint_serializer import CHECKPOINT_TYPES
 
     types = [list(one) for one in CHECKPOINT_TYPES]
     if types != checkpoint_types():

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import groundgraph
+from groundgraph.moved import HOMES
 
 
 def printed(code: str) -> str:
@@ -96,3 +97,35 @@ def test_a_type_checker_sees_the_names_that_a_program_gets() -> None:
                   and name in line.split(" import ")[1].split(", ")]  # fmt: skip
         assert line
     assert printed("from groundgraph import *; print(turn_graph.__name__, 'gc' in dir())") == "turn_graph False"
+
+
+# What 0.1 had in a module that moved.
+WRITTEN_FOR_0_1 = {
+    "core.context": "Context",
+    "core.load_settings": "load_settings",
+    "core.settings": "Settings",
+    "core.text": "stems",
+    "graph.load_provenance": "load_provenance",
+    "graph.query_bot": "QueryBot",
+    "graph.query_bot_async": "AsyncQueryBot",
+    "graph.tracing": "traced_embedder",
+    "graph.turn_tool": "turn_tool",
+    "nodes.ingest.load_document": "load_document",
+    "report.turn_text": "turn_text",
+}
+
+
+def test_every_module_that_moved_has_a_name_of_0_1_to_be_found_by() -> None:
+    assert {f"groundgraph.{module}" for module in WRITTEN_FOR_0_1} == set(HOMES)
+
+
+@pytest.mark.parametrize("module", HOMES)
+def test_a_module_of_0_1_that_moved_is_the_one_that_is_there_now(module: str) -> None:
+    name = WRITTEN_FOR_0_1[module.removeprefix("groundgraph.")]
+    code = f"""
+from importlib import import_module
+from {module} import {name} as then
+home = import_module({HOMES[module]!r})
+print(then is home.{name}, import_module({module!r}) is home, home.__spec__.name == home.__name__ == {HOMES[module]!r})
+"""
+    assert printed(code) == "True True True"

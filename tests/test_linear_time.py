@@ -23,9 +23,9 @@ QUICK, SHORT, LONG = (1024, 4096), (512, 2048), (12_500, 25_000, 50_000, 100_000
 WORST = 6
 # Functions that are not a matter of the text that somebody else wrote, or whose time is another's.
 LEFT_OUT = {
-    "groundgraph.core.data_file.read_data": "reads the package's own data files",
-    "groundgraph.core.small_talk.small_talk": "its first parameter is the code of a language",
-    "groundgraph.core.sidecar.glob_matches": "the pattern is the owner's, the name that of a file",
+    "groundgraph.text.words.read_data": "reads the package's own data files",
+    "groundgraph.text.cues.small_talk": "its first parameter is the code of a language",
+    "groundgraph.ingest.metadata.glob_matches": "the pattern is the owner's, the name that of a file",
 }
 pytestmark = [pytest.mark.covers("F3", "F12", "fault 81", "L20")]
 

@@ -1,4 +1,4 @@
-"""The constants of `groundgraph.chains.answerable`: `python -m benchmarks.public_sets.calibrate FOLDER`.
+"""The constants of `groundgraph.nodes.works.judge_evidence`: `python -m benchmarks.public_sets.calibrate FOLDER`.
 
 Fits the logistic curve to a set with answerable and unanswerable questions, by Newton's method with a little ridge, and
 tells how well the score orders them, also cross-validated. With vectors it fits both curves, without only that of the
@@ -14,15 +14,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from groundgraph.chains.answerable import COSINE_WEIGHT, Agreement, agreement
 from groundgraph.core.errors import GroundGraphError
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.evals.bootstrap import SEED, area_under_curve
 from groundgraph.evals.corpus_base import corpus_base
 from groundgraph.evals.dataset import Dataset, DatasetFiles, load_dataset
-from groundgraph.evals.measures import classes
+from groundgraph.evals.measures import SEED, area_under_curve, classes
 from groundgraph.evals.run_queries import TOP_K
 from groundgraph.evals.stored_vectors import stored_embedder
+from groundgraph.nodes.works.judge_evidence import COSINE_WEIGHT, Agreement, agreement
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 
 if TYPE_CHECKING:

@@ -19,17 +19,23 @@ import yaml
 
 from benchmarks.public_sets.sets import LEXICAL, PUBLIC_SETS, PublicSet
 from benchmarks.public_sets.table import Figure, Row
-from groundgraph.core.cascade_settings import RetrieverSettings, StageName
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import GroundGraphError
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.lemmatizer import configured_lemmatizer
-from groundgraph.evals.bootstrap import mean_interval
 from groundgraph.evals.dataset import Dataset, load_dataset
-from groundgraph.evals.measures import mean_intervals, means, require_ir_measures, retrieval_values, scored_queries
+from groundgraph.evals.measures import (
+    mean_interval,
+    mean_intervals,
+    means,
+    require_ir_measures,
+    retrieval_values,
+    scored_queries,
+)
 from groundgraph.evals.report import Difference
 from groundgraph.evals.stored_vectors import stored_embedder
+from groundgraph.settings.search import RetrieverSettings, StageName
 from groundgraph.sources.cascade import CascadeSource
+from groundgraph.text.lemmatizer import configured_lemmatizer
 
 FOLDERS = ("xquad_ru", "xquad_en")
 TOP_K = 50

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from groundgraph.chains.quotes import select_quotes
-from groundgraph.core.text import words
-from groundgraph.evals.cited_sentences import as_evidence, places_within
+from groundgraph.answers.quotes import select_quotes
 from groundgraph.evals.dataset import Passage, Query
+from groundgraph.evals.measures import as_evidence, places_within
+from groundgraph.text.words import words
 
 # The baselines: sentences of which half of the words stand in the answer; three that share most with the question.
 OVERLAP = 0.5

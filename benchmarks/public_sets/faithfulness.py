@@ -15,16 +15,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from groundgraph.chains.answer_gate import AnswerGate
-from groundgraph.chains.check_answer import check_answer
-from groundgraph.chains.check_support import lexical_support
-from groundgraph.chains.claims import CheckedAnswer, Claim, claims_of
-from groundgraph.chains.sentence_index import sentences_of, stems_of
+from groundgraph.answers.check_answer import check_answer
+from groundgraph.answers.check_support import lexical_support
+from groundgraph.answers.claims import CheckedAnswer, Claim, claims_of
+from groundgraph.answers.gated_model import AnswerGate
+from groundgraph.answers.sentence_index import sentences_of, stems_of
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.settings import CitationCheckSettings
-from groundgraph.core.text import words
 from groundgraph.core.turn_values import Draft, Flag
-from groundgraph.evals.bootstrap import Interval, area_difference_interval, area_interval, area_under_curve
+from groundgraph.evals.measures import Interval, area_difference_interval, area_interval, area_under_curve
+from groundgraph.settings.settings import CitationCheckSettings
+from groundgraph.text.words import words
 
 FAITHFUL, UNFAITHFUL = 3.6, 3.0
 _LEFT_OUT = frozenset({"UNANSWERABLE", "CONVERSATIONAL"})

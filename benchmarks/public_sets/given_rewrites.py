@@ -9,8 +9,8 @@ from langchain_core.language_models import SimpleChatModel
 from langchain_core.messages import BaseMessage
 
 from groundgraph.core.errors import ModelError
-from groundgraph.core.settings import Settings
 from groundgraph.evals.dataset import Dataset
+from groundgraph.settings.settings import Settings
 
 
 class GivenRewrites(SimpleChatModel):

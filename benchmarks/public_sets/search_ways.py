@@ -9,12 +9,12 @@ from pathlib import Path
 from benchmarks.public_sets.given_rewrites import given_rewrites, with_rewriting
 from benchmarks.public_sets.sets import HYBRID, LEXICAL, VECTORS, PublicSet
 from benchmarks.public_sets.strangers import strangers
-from groundgraph.core.load_settings import load_settings
-from groundgraph.core.settings import Settings
 from groundgraph.evals.corpus_base import corpus_base
 from groundgraph.evals.dataset import Dataset, Query, load_dataset
 from groundgraph.evals.run_queries import Answered, evaluation_settings, run_queries
 from groundgraph.evals.stored_vectors import stored_embedder
+from groundgraph.settings.load_settings import load_settings
+from groundgraph.settings.settings import Settings
 
 # Languages of the model whose vectors are stored.
 LANGUAGES = ("en",)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from groundgraph.core.embedder import Embedder
-from groundgraph.core.text import query_stems, stems
 from groundgraph.evals.dataset import Dataset
+from groundgraph.text.words import query_stems, stems
 
 
 def strangers(dataset: Dataset, embedder: Embedder) -> frozenset[str]:

@@ -9,12 +9,21 @@ from typing import Any
 from benchmarks.public_sets.citers import by_quotes, by_shared_words, by_word_overlap
 from benchmarks.public_sets.search_ways import Searched
 from benchmarks.public_sets.sets import HYBRID, LEXICAL, VECTORS, PublicSet
-from groundgraph.core.settings import RetrievalSettings
-from groundgraph.evals.bootstrap import Interval, mean_interval
-from groundgraph.evals.cited_sentences import Citer, by_sentence_scores, citation_values
-from groundgraph.evals.measures import classes, mean_intervals, means, refusal_area, retrieval_values
+from groundgraph.evals.measures import (
+    Citer,
+    Interval,
+    by_sentence_scores,
+    citation_values,
+    classes,
+    mean_interval,
+    mean_intervals,
+    means,
+    refusal_area,
+    retrieval_values,
+)
 from groundgraph.evals.report import Difference
 from groundgraph.evals.run_queries import Answered
+from groundgraph.settings.settings import RetrievalSettings
 
 DEFAULTS = RetrievalSettings()
 FIRST = 10

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from groundgraph import GroundedSource, RetrievalIntent, SourceResult, SourceSchema, load_settings, turn_graph
 from groundgraph.core.filters import matches
-from groundgraph.core.text import query_stems, stems
+from groundgraph.text.words import query_stems, stems
 
 HERE = Path(__file__).parent
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from groundgraph import Settings, ingest_graph, load_settings, turn_graph
-from groundgraph.nodes.ingest.load_document import load_document
+from groundgraph.ingest.load_document import load_document
 
 HERE = Path(__file__).parent
 

@@ -13,29 +13,27 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from groundgraph.moved import MovedModules
+
 if TYPE_CHECKING:
-    from groundgraph.chains.register_chain import register_chain
-    from groundgraph.core.context import Context
+    from groundgraph.bot.query_bot import AsyncQueryBot, QueryBot
     from groundgraph.core.errors import GroundGraphError
     from groundgraph.core.evidence import SourceResult
     from groundgraph.core.intent import RetrievalIntent
-    from groundgraph.core.load_settings import load_settings
     from groundgraph.core.schema import SourceSchema
-    from groundgraph.core.settings import Settings
     from groundgraph.graph.cascade_retriever import CascadeRetriever
     from groundgraph.graph.ingest import ingest_graph
     from groundgraph.graph.knowledge_base import KnowledgeBase
-    from groundgraph.graph.load_provenance import load_provenance
     from groundgraph.graph.open_graph import open_graph
     from groundgraph.graph.prune_checkpoints import prune_checkpoints
-    from groundgraph.graph.query_bot import QueryBot
-    from groundgraph.graph.query_bot_async import AsyncQueryBot
-    from groundgraph.graph.resume import resume_turn
+    from groundgraph.graph.resume import load_provenance, resume_turn
     from groundgraph.graph.retrieval import RetrievedContext, retrieval_graph, retrieval_tool, retrieve_context
-    from groundgraph.graph.turn import turn_graph
-    from groundgraph.graph.turn_tool import turn_tool
-    from groundgraph.report.turn_page import turn_page
-    from groundgraph.report.turn_text import turn_text
+    from groundgraph.graph.turn import turn_graph, turn_tool
+    from groundgraph.ingest.register_chain import register_chain
+    from groundgraph.report.turn_page import turn_page, turn_text
+    from groundgraph.settings.context import Context
+    from groundgraph.settings.load_settings import load_settings
+    from groundgraph.settings.settings import Settings
     from groundgraph.sources.contract import GroundedSource
     from groundgraph.sources.in_memory import InMemorySource
     from groundgraph.sources.langchain_adapter import LangChainSource
@@ -44,37 +42,39 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+sys.meta_path.append(MovedModules)
+
 _HOMES = {
-    "AsyncQueryBot": "graph.query_bot_async",
+    "AsyncQueryBot": "bot.query_bot",
     "CascadeRetriever": "graph.cascade_retriever",
-    "Context": "core.context",
+    "Context": "settings.context",
     "GroundGraphError": "core.errors",
     "GroundedSource": "sources.contract",
     "InMemorySource": "sources.in_memory",
     "LangChainSource": "sources.langchain_adapter",
     "KnowledgeBase": "graph.knowledge_base",
-    "QueryBot": "graph.query_bot",
+    "QueryBot": "bot.query_bot",
     "RetrievalIntent": "core.intent",
     "RetrievedContext": "graph.retrieval",
-    "Settings": "core.settings",
+    "Settings": "settings.settings",
     "SourceResult": "core.evidence",
     "SourceSchema": "core.schema",
     "SqlSource": "sources.sql",
     "WeaviateSource": "sources.weaviate",
     "ingest_graph": "graph.ingest",
-    "load_provenance": "graph.load_provenance",
-    "load_settings": "core.load_settings",
+    "load_provenance": "graph.resume",
+    "load_settings": "settings.load_settings",
     "open_graph": "graph.open_graph",
     "prune_checkpoints": "graph.prune_checkpoints",
-    "register_chain": "chains.register_chain",
+    "register_chain": "ingest.register_chain",
     "resume_turn": "graph.resume",
     "retrieval_graph": "graph.retrieval",
     "retrieval_tool": "graph.retrieval",
     "retrieve_context": "graph.retrieval",
     "turn_graph": "graph.turn",
     "turn_page": "report.turn_page",
-    "turn_text": "report.turn_text",
-    "turn_tool": "graph.turn_tool",
+    "turn_text": "report.turn_page",
+    "turn_tool": "graph.turn",
 }
 
 __all__ = [

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.answer_cues import asked_for, holds, named_stems
+from groundgraph.answers.quotes import asked_for, holds, named_stems
 
 
 @pytest.mark.covers("S7")

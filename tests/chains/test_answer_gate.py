@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.answer_gate import AnswerGate
-from groundgraph.chains.citations import labels_in
+from groundgraph.answers.citations import labels_in
+from groundgraph.answers.gated_model import AnswerGate
 from groundgraph.core.evidence import SourceResult
 
 EVIDENCE = [SourceResult("Text.", str(number), "docs", "memory") for number in range(4)]

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from groundgraph.chains.answer_prompt import answer_messages, recent_conversation
-from groundgraph.chains.call_model import tokens_of
-from groundgraph.core.context import Context, options_in_force
+from groundgraph.answers.answer_prompt import answer_messages, recent_conversation
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.settings import Settings
+from groundgraph.models.call_model import tokens_of
 from groundgraph.prompts import Prompts
+from groundgraph.settings.context import Context, options_in_force
+from groundgraph.settings.settings import Settings
 
 PROMPTS = Prompts()
 TURN = {"id": "turn-7f", "question": "When do tokens expire?", "message_id": "m1", "language": "en"}

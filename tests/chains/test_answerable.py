@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.answerable import Agreement, agreement, answerable, missing_words
 from groundgraph.core.evidence import SourceResult
+from groundgraph.nodes.works.judge_evidence import Agreement, agreement, answerable, missing_words
 
 PIECES = ["access tokens expire", "an hour", "Токен действует час", "penguins", "access", "", "[1]", "👩\u200d💻 שלום"]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=6).map(". ".join)

@@ -9,11 +9,11 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableLambda
 
-from groundgraph.chains.ask_extractor import AskExtractor
-from groundgraph.chains.read_extraction import read_extraction
-from groundgraph.core.intent_schema import TITLE
+from groundgraph.answers.ask_extractor import AskExtractor
+from groundgraph.answers.extract_intent import TITLE
+from groundgraph.answers.read_extraction import read_extraction
 from groundgraph.testing import Reply, ScriptedChatModel
-from groundgraph.testing.reply import ScriptedStatusError
+from groundgraph.testing.script import ScriptedStatusError
 
 SCHEMA = {"title": TITLE, "description": "d", "type": "object", "properties": {"text_queries": {"type": "array"}}}
 REPLY = '{"text_queries": ["one query"]}'

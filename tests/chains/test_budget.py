@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.budget import Budget, cut_to, facts_that_fit, fit
-from groundgraph.chains.count_tokens import estimated_tokens
-from groundgraph.chains.zigzag import zigzag
+from groundgraph.answers.budget import Budget, cut_to, estimated_tokens, facts_that_fit, fit
+from groundgraph.answers.clustering import zigzag
 from groundgraph.prompts import Prompts
 
 TEXTS = st.lists(st.text(alphabet="ab токен \n", max_size=30), max_size=12)

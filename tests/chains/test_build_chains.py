@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.chains.build_chains import chains_without_model, check_chains, ingest_chains, query_chains
-from groundgraph.chains.chunk_by_headings import HeadingChunker
-from groundgraph.chains.chunk_whole_text import WholeTextChunker
-from groundgraph.chains.cutoff_filter import CutoffFilter
-from groundgraph.chains.judge import Judge
-from groundgraph.chains.matching_texts import ContentWithHeadings, WrittenMatchingTexts
-from groundgraph.chains.qualifying_texts import TitleHeadingsLead
-from groundgraph.chains.query_transformers import WrittenQuery
 from groundgraph.core.chain import IDENTITY, IngestChains, QueryChains
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.core.load_settings import load_settings
+from groundgraph.ingest.build_chains import chains_without_model, check_chains, ingest_chains, query_chains
+from groundgraph.ingest.builtin_chains import CutoffFilter, WrittenQuery
+from groundgraph.ingest.chunkers import HeadingChunker, WholeTextChunker
+from groundgraph.ingest.judge import Judge
+from groundgraph.ingest.matching_texts import ContentWithHeadings, TitleHeadingsLead, WrittenMatchingTexts
 from groundgraph.prompts import Prompts
+from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import ScriptedChatModel
 
 MODEL = ScriptedChatModel("x")

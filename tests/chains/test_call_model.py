@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 from virtual_time import in_virtual_time
 
-from groundgraph.chains.call_model import (
+from groundgraph.core.errors import ModelBudgetSpent, ModelError, ModelTimeout
+from groundgraph.models.call_model import (
     call_record,
     call_with_retries,
     described,
@@ -23,10 +24,9 @@ from groundgraph.chains.call_model import (
     tokens_of,
     tokens_spent,
 )
-from groundgraph.core.deadline import left_behind, turn_ends_at
-from groundgraph.core.errors import ModelBudgetSpent, ModelError, ModelTimeout
-from groundgraph.core.retry_budget import RetryBudget, budget_of
-from groundgraph.core.settings import LimitSettings
+from groundgraph.resilience.deadline import left_behind, turn_ends_at
+from groundgraph.resilience.retry import RetryBudget, budget_of
+from groundgraph.settings.settings import LimitSettings
 from groundgraph.testing import Reply, ScriptedChatModel, ScriptedStatusError
 
 
@@ -81,7 +81,7 @@ async def test_a_refused_request_is_not_tried_again(status):
 
 @pytest.mark.parametrize("failure", [busy(500, "0"), busy(503, "0"), busy(408, "0"), TimeoutError(), ConnectionError()])
 async def test_what_may_pass_is_tried_again(failure, monkeypatch):
-    monkeypatch.setattr("groundgraph.chains.call_model._BACKOFF", lambda state: 0.0)
+    monkeypatch.setattr("groundgraph.models.call_model._BACKOFF", lambda state: 0.0)
     assert await ask(failure, "fine") == ("fine", 2)
 
 

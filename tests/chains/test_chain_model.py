@@ -7,10 +7,10 @@ import re
 import pytest
 from langchain_core.messages import AIMessage
 
-from groundgraph.chains.chain_model import ChainModel, Passage, without_thoughts
 from groundgraph.core.errors import ModelError, ModelTimeout
-from groundgraph.core.load_settings import load_settings
+from groundgraph.models.chain_model import ChainModel, Passage, without_thoughts
 from groundgraph.prompts import Prompts
+from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import Reply, ScriptedChatModel
 
 

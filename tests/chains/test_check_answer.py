@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.answer_gate import AnswerGate
-from groundgraph.chains.check_answer import CHECK_OF, MAX_FLAGS, check_answer, verdict_of
-from groundgraph.chains.claims import CheckedAnswer
-from groundgraph.chains.quantities import quantities
+from groundgraph.answers.check_answer import CHECK_OF, MAX_FLAGS, check_answer, verdict_of
+from groundgraph.answers.claims import CheckedAnswer
+from groundgraph.answers.gated_model import AnswerGate
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.settings import CitationCheckSettings
+from groundgraph.settings.settings import CitationCheckSettings
+from groundgraph.text.quantities import quantities
 
 TOKENS = SourceResult(
     "Access tokens expire after 3,600 seconds, that is one hour. The limit was raised on 5 March 2024 by the OAuth "

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from groundgraph.chains.check_numbers import check_numbers
-from groundgraph.chains.claims import CheckedAnswer
-from groundgraph.chains.written_numbers import decimal_mark
+from groundgraph.answers.check_numbers import check_numbers
+from groundgraph.answers.claims import CheckedAnswer
 from groundgraph.core.evidence import SourceResult
+from groundgraph.text.numbers import decimal_mark
 
 ENGLISH = "The value of the pump is {} now"
 RUSSIAN = "Показание насоса составляет {} сейчас"

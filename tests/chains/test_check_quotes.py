@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from growth import cpu_seconds
 
-from groundgraph.chains.check_quotes import check_quotes
-from groundgraph.chains.claims import CheckedAnswer
-from groundgraph.chains.quotation_marks import spans_in_marks
+from groundgraph.answers.check_quotes import check_quotes, spans_in_marks
+from groundgraph.answers.claims import CheckedAnswer
 from groundgraph.core.evidence import SourceResult
 
 PUMPS = SourceResult(

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.chain_model import ChainModel
-from groundgraph.chains.choose_headings import ChooseHeadings, read_choice
-from groundgraph.core.chain_calls import collect_chain_calls
 from groundgraph.core.errors import ModelError
+from groundgraph.graph.configured_topics import ChooseHeadings, read_choice
+from groundgraph.models.chain_model import ChainModel, collect_chain_calls
 from groundgraph.prompts import Prompts
 from groundgraph.testing import ScriptedChatModel
 

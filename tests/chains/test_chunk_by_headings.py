@@ -6,9 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from groundgraph.chains.chunk_by_headings import HeadingChunker
-from groundgraph.chains.chunk_whole_text import WholeTextChunker
 from groundgraph.core.document import MARKDOWN, PLAIN_TEXT, RESTRUCTURED_TEXT, Chunk, Document
+from groundgraph.ingest.chunkers import HeadingChunker, WholeTextChunker
 
 PIECES = [
     "# One\n", "## Two ##\n", "#### Four\n", "Setext\n===\n", "Under\n-----\n", "10.  Security\n",

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.chunk_by_headings import HeadingChunker
-from groundgraph.chains.chunk_whole_text import WholeTextChunker
 from groundgraph.core.document import MARKDOWN, PDF, PLAIN_TEXT, RECORDS, Document, Heading, Part
+from groundgraph.ingest.chunkers import HeadingChunker, WholeTextChunker
 
 PIECES = [
     "Words of it. ",

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.check_support import lexical_support
-from groundgraph.chains.citations import labels_in, reference, resolve_citations
-from groundgraph.chains.claims import CheckedAnswer, claims_of
+from groundgraph.answers.check_support import lexical_support
+from groundgraph.answers.citations import labels_in, reference, resolve_citations
+from groundgraph.answers.claims import CheckedAnswer, claims_of
 from groundgraph.core.evidence import SourceResult
 
 PIECES = [

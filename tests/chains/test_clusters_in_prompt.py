@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.answer_prompt import answer_messages
-from groundgraph.chains.result_rows import context_text, template_variables
-from groundgraph.core.context import Context, options_in_force
+from groundgraph.answers.answer_prompt import answer_messages
+from groundgraph.answers.structured_answer import context_text, template_variables
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import ClusterValue
 from groundgraph.prompts import Prompts, fenced
+from groundgraph.settings.context import Context, options_in_force
+from groundgraph.settings.settings import Settings
 
 TURN = {"id": "turn-7f", "question": "When?", "message_id": "m", "language": "en"}
 HOSTILE = st.lists(

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import groundgraph
-from groundgraph.chains.complexity import complexity_signs, is_complex
-from groundgraph.core.text import LANGUAGES, language_data
+from groundgraph.nodes.resolve_intent import complexity_signs, is_complex
+from groundgraph.text.words import LANGUAGES, language_data
 
 MARKS, COMPARES, JOINS = ["question_marks"], ["comparison"], ["pattern"]
 
@@ -111,11 +111,11 @@ def test_every_language_has_comparisons_and_patterns(language):
 def test_a_third_language_is_a_file(tmp_path: Path) -> None:
     copy = tmp_path / "groundgraph"
     shutil.copytree(Path(groundgraph.__file__).parent, copy, symlinks=False)
-    english = (copy / "core" / "languages" / "en.yaml").read_text("utf-8").split("\ncomplexity:")[0]
+    english = (copy / "text" / "languages" / "en.yaml").read_text("utf-8").split("\ncomplexity:")[0]
     added = "\ncomplexity:\n  comparison: [unterschied]\n  patterns: [und wie]\n"
-    (copy / "core" / "languages" / "de.yaml").write_text(english + added, "utf-8")
+    (copy / "text" / "languages" / "de.yaml").write_text(english + added, "utf-8")
     code = (
-        "from groundgraph.chains.complexity import complexity_signs as signs;"
+        "from groundgraph.nodes.resolve_intent import complexity_signs as signs;"
         "print(signs('Was ist der Unterschied zwischen A und B?', 30), signs('Was kostet es und wie lange nur?', 30))"
     )
     told = subprocess.run(

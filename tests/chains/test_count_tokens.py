@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
-from groundgraph.chains.count_tokens import TokenCounter, estimated_tokens
+from groundgraph.answers.budget import TokenCounter, estimated_tokens
 from groundgraph.testing import ScriptedChatModel
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.cutoff_filter import CutoffFilter
 from groundgraph.core.chain import Match
 from groundgraph.core.evidence import SourceResult
+from groundgraph.ingest.builtin_chains import CutoffFilter
 
 SCORES = st.floats(0, 1)
 RESULT = SourceResult("text", "1", "kb", "knowledge_base")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.dates_said import MAX_PERIODS, periods
-from groundgraph.chains.ground_dates import DateGround, grounded_days
+from groundgraph.answers.ground_dates import DateGround, grounded_days
+from groundgraph.text.dates import MAX_PERIODS, periods
 
 TODAY = date(2026, 11, 21)
 

@@ -9,13 +9,13 @@ from garbage_replies import FAILURES, garbage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.chain_model import ChainModel
-from groundgraph.chains.decompose_question import decompose_question, read_sub_queries
-from groundgraph.core.chain_calls import collect_chain_calls
 from groundgraph.core.errors import ModelError
-from groundgraph.core.text import words
+from groundgraph.models.chain_model import ChainModel, collect_chain_calls
+from groundgraph.nodes.decompose_question import divide as decompose_question
+from groundgraph.nodes.decompose_question import read_sub_queries
 from groundgraph.prompts import Prompts
 from groundgraph.testing import ScriptedChatModel
+from groundgraph.text.words import words
 
 QUESTION = "Compare the Basic plan and the Pro plan: what do they cost?"
 BASIC, PRO = "What does the Basic plan cost?", "What does the Pro plan cost?"

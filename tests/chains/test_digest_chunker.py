@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.chains.build_chains import ingest_chains
-from groundgraph.chains.chunk_by_headings import HeadingChunker
-from groundgraph.chains.digest_chunker import paragraphs
-from groundgraph.core.call_chain import call_chain
 from groundgraph.core.document import MARKDOWN, PDF, Document, Part
 from groundgraph.core.errors import ModelError
-from groundgraph.core.load_settings import load_settings
+from groundgraph.ingest.build_chains import ingest_chains
+from groundgraph.ingest.chunkers import HeadingChunker, paragraphs
+from groundgraph.resilience.blocking import call_chain
+from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import Reply, Rule, ScriptedChatModel
 
 ARTICLE = Document("a.md", "# Advice\n\nBe brief.\n\n# More\n\nShow numbers.\n", MARKDOWN, {"title": "Decks"})

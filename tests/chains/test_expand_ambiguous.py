@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
-from groundgraph.chains.expand_ambiguous import MAX_KEYWORDS, expanded, keywords
-from groundgraph.core.cues import spoken_stems
-from groundgraph.core.text import stem, stop_words
+from groundgraph.answers.expand_ambiguous import MAX_KEYWORDS, expanded, keywords
+from groundgraph.text.cues import spoken_stems
+from groundgraph.text.words import stem, stop_words
 
 TALK = [
     HumanMessage("What are the OAuth grant types?"),

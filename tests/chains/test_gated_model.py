@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.callbacks import BaseCallbackHandler
 
-from groundgraph.chains.answer_gate import AnswerGate
-from groundgraph.chains.gated_model import GatedChatModel
-from groundgraph.core.backpressure import Backpressure, current
+from groundgraph.answers.gated_model import AnswerGate, GatedChatModel
 from groundgraph.core.errors import ModelError
 from groundgraph.core.evidence import SourceResult
+from groundgraph.resilience.backpressure import Backpressure, current
 from groundgraph.testing import Reply, ScriptedChatModel
 
 PIECES = ["word ", "[1]", " [9]", "<think>", "</think>", "`x", "`", "\n", " ", "[", "2]", "漢", "👩\u200d💻"]

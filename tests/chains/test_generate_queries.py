@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
-from groundgraph.chains.generate_queries import MAX_QUERY_CHARS, generate_queries, parse_queries
+from groundgraph.answers.generate_queries import MAX_QUERY_CHARS, generate_queries, parse_queries
 from groundgraph.core.errors import ModelBudgetSpent, ModelError
-from groundgraph.core.load_settings import load_settings
 from groundgraph.prompts import Prompts
+from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import Reply, ScriptedChatModel
 
 TURN = {"id": "t", "question": "When do they expire?", "message_id": "m9", "language": "en"}

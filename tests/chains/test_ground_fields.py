@@ -7,8 +7,8 @@ from growth import cpu_seconds
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.ground_fields import UserWords, is_grounded, is_meant
-from groundgraph.core.extraction_annotation import ExtractionAnnotation
+from groundgraph.answers.ground_fields import UserWords, is_grounded, is_meant
+from groundgraph.core.schema import ExtractionAnnotation
 
 PLAIN = ExtractionAnnotation()
 

@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.build_chains import ingest_chains, query_chains
-from groundgraph.chains.identity_chains import (
+from groundgraph.core.chain import IDENTITY, Match
+from groundgraph.core.document import Chunk, Document
+from groundgraph.core.evidence import SourceResult
+from groundgraph.ingest.build_chains import ingest_chains, query_chains
+from groundgraph.ingest.builtin_chains import (
     ContentAsMatchingText,
     ContentAsQualifyingText,
     IdentityReranker,
     KeepEverything,
     VerbatimQuery,
 )
-from groundgraph.core.call_chain import call_chain
-from groundgraph.core.chain import IDENTITY, Match
-from groundgraph.core.document import Chunk, Document
-from groundgraph.core.evidence import SourceResult
-from groundgraph.core.load_settings import load_settings
+from groundgraph.resilience.blocking import call_chain
+from groundgraph.settings.load_settings import load_settings
 
 TEXTS = st.text(max_size=200)
 SCORES = st.floats(0, 1)

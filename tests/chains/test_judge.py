@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from langchain_core.outputs import ChatResult
 from pydantic import PrivateAttr
 
-from groundgraph.chains.build_chains import query_chains
-from groundgraph.chains.chain_model import ChainModel
-from groundgraph.chains.judge import Judge, has_probabilities
 from groundgraph.core.errors import ModelError
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.load_settings import load_settings
+from groundgraph.ingest.build_chains import query_chains
+from groundgraph.ingest.judge import Judge, has_probabilities
+from groundgraph.models.chain_model import ChainModel
 from groundgraph.prompts import Prompts
+from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import Reply, ScriptedChatModel
 
 PROMPTS = Prompts()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
-from groundgraph.chains.judge_replies import graded_scores, probabilities
+from groundgraph.ingest.judge import graded_scores, probabilities
 
 
 @pytest.mark.covers("K6")

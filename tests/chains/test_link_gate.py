@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rendered_links import led_elsewhere
 
-from groundgraph.chains.link_gate import LinkGate
-from groundgraph.chains.link_targets import LinkTargets
+from groundgraph.answers.link_gate import LinkGate
+from groundgraph.answers.links import LinkTargets
 from groundgraph.core.evidence import SourceResult
 
 TARGETS = LinkTargets.of(

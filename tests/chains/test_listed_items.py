@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.listed_items import listed_items
+from groundgraph.answers.generate_queries import listed_items
 
 
 @pytest.mark.covers("fault 17")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.located_chunks import located_chunks
 from groundgraph.core.document import PDF, Chunk, Document, Part
+from groundgraph.ingest.register_chain import located_chunks
 
 PIECES = st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=10), max_size=6)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.chains.build_chains import ingest_chains
-from groundgraph.chains.chunk_by_headings import HeadingChunker
-from groundgraph.chains.matching_texts import ContentWithHeadings, heading_path
 from groundgraph.core.document import MARKDOWN, Chunk, Document
 from groundgraph.core.errors import ModelError
-from groundgraph.core.load_settings import load_settings
+from groundgraph.ingest.build_chains import ingest_chains
+from groundgraph.ingest.chunkers import HeadingChunker
+from groundgraph.ingest.matching_texts import ContentWithHeadings, heading_path
+from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import Reply, ScriptedChatModel
 
 GUIDE = Document("g.md", "# Guide\n\n## Pumps\n\nPump 17 needs oil.\n", MARKDOWN, {"title": "Guide"})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.merge import (
+from groundgraph.answers.merge import (
     RRF_K,
     STRATEGIES,
     Hit,

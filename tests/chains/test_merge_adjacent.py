@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.merge import Hit
-from groundgraph.chains.merge_adjacent import Joined, join, neighbours, pairs
+from groundgraph.answers.merge import Hit
 from groundgraph.core.evidence import EvidenceRecord, evidence_key
+from groundgraph.nodes.works.join_neighbours import Joined, join, neighbours, pairs
 
 TEXT = "# A\n\nOne token.\n\nTwo tokens.\n \nThree.\n\n# B\n\nFour — вот так."
 SPANS = [(0, 15), (17, 28), (31, 37), (39, 60)]

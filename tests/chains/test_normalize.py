@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.merge import Hit
-from groundgraph.chains.normalize import METHODS, min_max, normalize, rank, z_score
+from groundgraph.answers.merge import Hit
+from groundgraph.nodes.works.score_results import METHODS, min_max, normalize, rank, z_score
 
 ANY = st.floats(allow_nan=True, allow_infinity=True)
 NORMAL = st.floats(-1e6, 1e6)

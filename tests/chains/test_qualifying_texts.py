@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.build_chains import ingest_chains
-from groundgraph.chains.chunk_by_headings import HeadingChunker
-from groundgraph.chains.qualifying_texts import TitleHeadingsLead, first_sentences, shortened
 from groundgraph.core.document import MARKDOWN, Document
 from groundgraph.core.errors import ModelError
-from groundgraph.core.load_settings import load_settings
+from groundgraph.ingest.build_chains import ingest_chains
+from groundgraph.ingest.chunkers import HeadingChunker
+from groundgraph.ingest.matching_texts import TitleHeadingsLead, first_sentences, shortened
+from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import Reply, Rule, ScriptedChatModel
 
 TEXT = (

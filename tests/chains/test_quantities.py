@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from growth import cpu_seconds
 
-from groundgraph.chains.quantities import quantities
+from groundgraph.text.quantities import quantities
 
 
 def _numbers(text: str) -> list[str]:

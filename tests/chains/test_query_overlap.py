@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.merge import Hit
-from groundgraph.chains.query_overlap import blend_query_overlap, query_overlap
-from groundgraph.core.text import query_stems
+from groundgraph.answers.merge import Hit
+from groundgraph.nodes.works.score_results import blend_query_overlap, query_overlap
+from groundgraph.text.words import query_stems
 
 TEXT = st.text(alphabet="abc токен OAuth 漢字 \n.é", max_size=40)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.chains.build_chains import query_chains
 from groundgraph.core.errors import ConfigurationError, ModelError
-from groundgraph.core.load_settings import load_settings
+from groundgraph.ingest.build_chains import query_chains
+from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import Reply, ScriptedChatModel
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.quotes import MAX_QUOTES, select_quotes
-from groundgraph.chains.sentence_index import sentences_of
+from groundgraph.answers.quotes import MAX_QUOTES, select_quotes
+from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult
 
 SENTENCES = [

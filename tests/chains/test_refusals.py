@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.chains.refusals import is_refusal
+from groundgraph.models.replies import is_refusal
 
 
 @pytest.mark.covers("C8")

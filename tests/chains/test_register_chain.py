@@ -7,13 +7,13 @@ from importlib.metadata import EntryPoint, EntryPoints
 import pytest
 
 from groundgraph import register_chain
-from groundgraph.chains.build_chains import ingest_chains, query_chains
-from groundgraph.chains.builtin_chains import WITHOUT_MODEL
-from groundgraph.chains.chain_registries import REGISTRIES
 from groundgraph.core import registry as registry_module
 from groundgraph.core.document import Chunk, Document
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.core.load_settings import load_settings
+from groundgraph.ingest.build_chains import ingest_chains, query_chains
+from groundgraph.ingest.builtin_chains import WITHOUT_MODEL
+from groundgraph.ingest.chain_registries import REGISTRIES
+from groundgraph.settings.load_settings import load_settings
 
 
 @pytest.fixture(autouse=True)

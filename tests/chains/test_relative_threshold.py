@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.merge import Hit
-from groundgraph.chains.relative_threshold import relative_threshold
+from groundgraph.answers.merge import Hit
+from groundgraph.nodes.works.score_results import relative_threshold
 
 HITS = st.lists(st.floats(), max_size=12).map(
     lambda values: [Hit(str(n), "s", str(n), value, value) for n, value in enumerate(values)]

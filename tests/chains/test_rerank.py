@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.merge import Hit
-from groundgraph.chains.rerank import Judged, by_scores, identity, reranked
+from groundgraph.answers.merge import Hit
+from groundgraph.answers.strategy_chain import Judged, by_scores, identity, reranked
 from groundgraph.core.errors import RerankerFailed
 from groundgraph.core.evidence import SourceResult
 

@@ -10,9 +10,9 @@ import pytest
 from cohere_stub import API_KEY, Fault, cohere_stub
 from pydantic import SecretStr
 
-from groundgraph.chains.rerank_cohere import CohereReranker
 from groundgraph.core.errors import ModelError, ModelTimeout, RerankerFailed
 from groundgraph.core.evidence import SourceResult
+from groundgraph.graph.configured_reranker import CohereReranker
 
 # Every class of `cohere.errors`, and two answers for which the SDK has none.
 ERRORS = {

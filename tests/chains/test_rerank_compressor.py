@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from langchain_core.documents import BaseDocumentCompressor, Document
 
-from groundgraph.chains.rerank import Judged
-from groundgraph.chains.rerank_compressor import by_compressor
+from groundgraph.answers.strategy_chain import Judged
 from groundgraph.core.errors import RerankerFailed
 from groundgraph.core.evidence import SourceResult
+from groundgraph.graph.configured_reranker import by_compressor
 
 
 class Compressor(BaseDocumentCompressor):

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.label_gate import LabelGate
-from groundgraph.chains.result_rows import SNIPPET_CHARS, template_variables
+from groundgraph.answers.label_gate import LabelGate
+from groundgraph.answers.structured_answer import SNIPPET_CHARS, template_variables
 from groundgraph.core.evidence import SourceResult
 
 PIECES = [

@@ -11,17 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
-from groundgraph.chains.chain_model import ChainModel
-from groundgraph.chains.rewrite_question import (
-    MAX_ADDED_CHARS,
-    MAX_SAID_CHARS,
-    needs_rewrite,
-    read_rewrite,
-    rewrite_question,
-    word_count,
-)
-from groundgraph.core.chain_calls import ChainAllowance, chain_allowance, collect_chain_calls
 from groundgraph.core.errors import ModelBudgetSpent, ModelError, ModelTimeout
+from groundgraph.models.chain_model import ChainAllowance, ChainModel, chain_allowance, collect_chain_calls
+from groundgraph.nodes.rewrite_question import MAX_ADDED_CHARS, MAX_SAID_CHARS, needs_rewrite, read_rewrite, word_count
+from groundgraph.nodes.rewrite_question import rewrite as rewrite_question
 from groundgraph.prompts import Prompts
 from groundgraph.testing import Reply, Rule, ScriptedChatModel
 

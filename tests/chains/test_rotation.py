@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.rotation import MAX_KEYS, RECENTLY_USED, recently_used, rotate, with_turn
+from groundgraph.nodes.works.rotate_results import MAX_KEYS, RECENTLY_USED, recently_used, rotate, with_turn
 
 
 @pytest.mark.covers("P10")

@@ -9,10 +9,10 @@ from garbage_replies import FAILURES, garbage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.chain_model import ChainModel
-from groundgraph.chains.route_categories import categories_of_intent, read_categories, route_categories
-from groundgraph.core.chain_calls import collect_chain_calls
 from groundgraph.core.errors import ModelError
+from groundgraph.models.chain_model import ChainModel, collect_chain_calls
+from groundgraph.nodes.route_categories import categories_of_intent, read_categories
+from groundgraph.nodes.route_categories import choose_categories as route_categories
 from groundgraph.prompts import Prompts
 from groundgraph.testing import ScriptedChatModel
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.sentence_index import (
+from groundgraph.answers.sentence_index import (
     RUNNING_LINES,
     best_sentence,
     joined_stems,
@@ -22,8 +22,7 @@ from groundgraph.chains.sentence_index import (
     weights_held,
 )
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.lexical import idf
-from groundgraph.core.text import stems
+from groundgraph.text.words import idf, stems
 
 PIECES = [
     "Tokens expire. ",

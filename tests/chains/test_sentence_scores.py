@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.sentence_index import sentences_of
-from groundgraph.chains.sentence_scores import CITED_FROM, sentence_scores, sentences_to_cite
+from groundgraph.answers.citations import CITED_FROM, sentence_scores, sentences_to_cite
+from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult
 
 

@@ -10,7 +10,7 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
 
-from groundgraph.chains.source_signature import source_signature
+from groundgraph.ingest.register_chain import source_signature
 
 
 def one(query):
@@ -32,7 +32,7 @@ def test_other_code_has_another_signature():
 
 @pytest.mark.covers("K1")
 def test_an_object_is_known_by_its_class_and_its_fields():
-    from groundgraph.chains.cutoff_filter import CutoffFilter
+    from groundgraph.ingest.builtin_chains import CutoffFilter
 
     assert source_signature(CutoffFilter(0.1)) == source_signature(CutoffFilter(0.1))
     assert source_signature(CutoffFilter(0.1)) != source_signature(CutoffFilter(0.2))
@@ -49,7 +49,7 @@ def test_code_that_was_never_in_a_file_is_told_apart():
 @pytest.mark.covers("K1")
 def test_every_process_gives_the_same_signature():
     code = (
-        "from groundgraph.chains.source_signature import source_signature as s\n"
+        "from groundgraph.ingest.register_chain import source_signature as s\n"
         "from langchain_core.prompts import PromptTemplate\n"
         "from langchain_core.runnables import RunnableLambda\n"
         "class Own:\n    def __call__(self, x): return x\n"

@@ -9,11 +9,11 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda
 
-from groundgraph.chains.stand_in import stand_in
 from groundgraph.core.chain import Match
 from groundgraph.core.document import Chunk, Document
 from groundgraph.core.errors import ChainContractBroken
 from groundgraph.core.evidence import SourceResult
+from groundgraph.ingest.register_chain import stand_in
 from groundgraph.testing import ScriptedChatModel
 
 DOCUMENT = Document("d", "One. Two. Three.", metadata={"title": "T"})

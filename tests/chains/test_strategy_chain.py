@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.chains.strategy_chain import first_available
+from groundgraph.answers.strategy_chain import first_available
 from groundgraph.core.errors import StrategyUnavailable
 
 

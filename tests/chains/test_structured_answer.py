@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.chains.result_rows import template_variables
-from groundgraph.chains.structured_answer import AnswerTemplates, structured_draft
+from groundgraph.answers.structured_answer import AnswerTemplates, structured_draft, template_variables
 from groundgraph.core.errors import TemplateInvalid
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.settings import SynthesisSettings
 from groundgraph.prompts import Prompts
+from groundgraph.settings.settings import SynthesisSettings
 
 PROMPTS = Prompts()
 EVIDENCE = [

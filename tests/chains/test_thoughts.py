@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.chains.chain_model import without_thoughts
-from groundgraph.chains.generate_queries import parse_queries
-from groundgraph.chains.thoughts import strip_thoughts
+from groundgraph.answers.generate_queries import parse_queries
+from groundgraph.models.chain_model import without_thoughts
+from groundgraph.models.replies import strip_thoughts
 
 
 @pytest.mark.covers("I9")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from groundgraph.chains.chunk_by_headings import HeadingChunker
 from groundgraph.core.document import Document
+from groundgraph.ingest.chunkers import HeadingChunker
 
 
 def paths(text: str) -> list[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from langchain_core.runnables import RunnableLambda
 
-from groundgraph.chains.assignment import Assignment, answer_id
-from groundgraph.chains.structured_answer import AnswerTemplates
-from groundgraph.chains.write_answer import write_answer
-from groundgraph.core.context import options_in_force
+from groundgraph.answers.answer_prompt import Assignment, answer_id
+from groundgraph.answers.structured_answer import AnswerTemplates
+from groundgraph.answers.write_answer import write_answer
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.load_settings import load_settings
 from groundgraph.prompts import Prompts
+from groundgraph.settings.context import options_in_force
+from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import Reply, ScriptedChatModel
 
 TURN = {"id": "t1", "question": "When do tokens expire?", "message_id": "m1", "language": "en"}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.zigzag import zigzag
+from groundgraph.answers.clustering import zigzag
 
 
 @pytest.mark.covers("P8")

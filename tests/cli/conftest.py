@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from groundgraph.cli import progress, query_progress
+from groundgraph.cli import evaluate as query_progress
+from groundgraph.cli import progress
 from groundgraph.cli.main import main
 
 

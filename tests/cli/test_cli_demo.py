@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from groundgraph.cli.demo_own_docs import own_documents
-from groundgraph.cli.demo_packages import package_documents
+from groundgraph.cli.demo_documents import own_documents, package_documents
 from groundgraph.cli.demo_turns import QUESTIONS
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from groundgraph.cli import doctor_checks
 from groundgraph.cli.doctor_checks import Finding
-from groundgraph.core.load_settings import load_settings
+from groundgraph.settings.load_settings import load_settings
 
 
 def states(ran) -> dict[str, str]:

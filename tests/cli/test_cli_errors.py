@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from groundgraph.cli.exit_codes import code_of
 from groundgraph.cli.main import main
+from groundgraph.cli.output import code_of
 from groundgraph.core.errors import (
     ConfigurationError,
     FilterInvalid,

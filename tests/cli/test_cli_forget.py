@@ -8,7 +8,7 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 from postgres_fixture import postgres  # noqa: F401 - a fixture
 
-from groundgraph.core.provenance import messages_namespace, provenance_namespace
+from groundgraph.answers.provenance import messages_namespace, provenance_namespace
 from groundgraph.graph.forget_thread import Forgotten, forget_thread
 from groundgraph.testing import InMemorySource
 
@@ -116,7 +116,7 @@ class PrefixStore(InMemoryStore):
 @pytest.mark.covers("U5")
 async def test_messages_that_left_the_window_go_too_beyond_one_page(monkeypatch):
     from groundgraph import load_settings, turn_graph
-    from groundgraph.graph import evidence_references as module
+    from groundgraph.storage import records as module
 
     monkeypatch.setattr(module, "_PAGE", 2)
     store = PrefixStore()

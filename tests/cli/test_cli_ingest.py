@@ -14,11 +14,11 @@ import pytest
 from document_files import pdf
 from hostile_pdf import drawing_itself
 
-from groundgraph.core.load_settings import load_settings
 from groundgraph.graph import ingest_resources
 from groundgraph.graph.ingest import ingest_graph
 from groundgraph.graph.ingest_documents import run_ingest
 from groundgraph.nodes.ingest.load_documents import BatchSize
+from groundgraph.settings.load_settings import load_settings
 from groundgraph.sources.knowledge_base import EmbeddedStore
 from groundgraph.testing import NgramEmbeddings, openai_stub
 

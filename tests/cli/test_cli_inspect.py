@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from groundgraph import register_chain
-from groundgraph.chains.chain_registries import REGISTRIES
 from groundgraph.cli.matches import find_matches
-from groundgraph.core.load_settings import load_settings
+from groundgraph.ingest.chain_registries import REGISTRIES
+from groundgraph.settings.load_settings import load_settings
 
 KEYS = [
     "rank",

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from virtual_time import in_virtual_time
 
-from groundgraph.cli import probe_sources
-from groundgraph.core.load_settings import load_settings
+from groundgraph.cli import doctor_checks as probe_sources
+from groundgraph.settings.load_settings import load_settings
 from groundgraph.sources.contract import GroundedSource, source_types
 
 TWO = "sources:\n- {type: vector_kb, name: docs, weight: 2}\n- {type: vector_kb, name: other, path: none.sqlite}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundgraph.cli import show_turn
-from groundgraph.cli.token_printer import TokenPrinter
+from groundgraph.cli.show_turn import TokenPrinter
 
 OUTPUT = {
     "answer": "It does [1].",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.core.asked_parts import asked_parts, question_of
+from groundgraph.text.follow_up import asked_parts, question_of
 
 PRINTER = "how much does the receipt printer cost?"
 CHATTER = "Hello, I am opening a small coffee shop next month and my accountant says that I need to buy a few things"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.core.backpressure import MAX_AHEAD, Backpressure, current, ready_to_emit
+from groundgraph.resilience.backpressure import MAX_AHEAD, Backpressure, current, ready_to_emit
 
 
 async def settle() -> None:

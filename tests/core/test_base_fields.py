@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.core.base_fields import base_fields
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.core.settings import KnowledgeBaseSettings
+from groundgraph.graph.knowledge_base_files import base_fields
+from groundgraph.settings.settings import KnowledgeBaseSettings
 
 
 def base(fields=None, **schemas) -> KnowledgeBaseSettings:

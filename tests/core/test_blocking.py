@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from groundgraph.core.blocking import run_blocking
+from groundgraph.resilience.blocking import run_blocking
 
 variable = contextvars.ContextVar("variable", default="unset")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.core.chain_conflicts import two_rerankers
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.core.load_settings import load_settings
-from groundgraph.core.settings import ChainSettings
+from groundgraph.settings.idle_settings import two_rerankers
+from groundgraph.settings.load_settings import load_settings
+from groundgraph.settings.settings import ChainSettings
 
 SCHEMAS = "knowledge_base:\n  schemas:\n    facts: {fields: {text: {type: string}}}\n"
 

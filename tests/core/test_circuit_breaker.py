@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.core.circuit_breaker import CircuitBreaker, ScopedBreaker
+from groundgraph.resilience.retry import CircuitBreaker, ScopedBreaker
 
 
 @pytest.mark.covers("F21", "fault 38")

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph import turn_graph
-from groundgraph.core.context import Context, Options, chosen_fields, options_in_force
 from groundgraph.core.errors import InputInvalid
-from groundgraph.core.load_settings import load_settings
+from groundgraph.settings.context import Context, Options, chosen_fields, options_in_force
+from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import InMemorySource
 
 SETTINGS = load_settings(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from groundgraph.core.cues import as_phrase, cue_phrases, says, spoken_stems
+from groundgraph.text.cues import as_phrase, cue_phrases, says, spoken_stems
 
 PACKAGE = Path(__file__).parents[2] / "src" / "groundgraph"
 
@@ -77,8 +77,8 @@ def test_a_third_language_is_a_file(tmp_path):
     """A copy of the package with one more data file, in a process of its own, knows the language."""
     copy = tmp_path / "groundgraph"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    german = (copy / "core" / "languages" / "en.yaml").read_text("utf-8").split("\nscope:")[0]
-    (copy / "core" / "languages" / "de.yaml").write_text(
+    german = (copy / "text" / "languages" / "en.yaml").read_text("utf-8").split("\nscope:")[0]
+    (copy / "text" / "languages" / "de.yaml").write_text(
         german.replace("name: English", "name: Deutsch").replace(
             "empty: [", "empty: [zeig, mir, bitte, dazu, gleich, ein, beispiel, "
         )
@@ -88,9 +88,9 @@ def test_a_third_language_is_a_file(tmp_path):
     )
     code = (
         "from datetime import date\n"
-        "from groundgraph.chains.dates_said import periods\n"
-        "from groundgraph.core.follow_up import is_follow_up\n"
-        "from groundgraph.core.cues import cue_phrases, says, spoken_stems\n"
+        "from groundgraph.text.dates import periods\n"
+        "from groundgraph.text.follow_up import is_follow_up\n"
+        "from groundgraph.text.cues import cue_phrases, says, spoken_stems\n"
         "assert is_follow_up('Zeig mir bitte dazu gleich ein Beispiel')\n"
         "assert says(spoken_stems('Gib mir einen Überblick'), cue_phrases('scope', 'broad'))\n"
         "assert str(periods('was war gestern', date(2026, 3, 5))[0].first) == '2026-03-04'\n"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.core.custom_record import record_document
-from groundgraph.core.settings import CustomSchemaSettings
+from groundgraph.graph.knowledge_base import record_document
+from groundgraph.settings.settings import CustomSchemaSettings
 
 SCHEMA = CustomSchemaSettings(
     fields={"a": {"type": "text"}, "b": {"type": "integer"}, "c": {"type": "array"}, "d": {"type": "boolean"}}

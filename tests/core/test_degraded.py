@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from groundgraph.core.degraded import collect_degradations, degraded
-from groundgraph.core.turn_outcome import absence_outcome
+from groundgraph.answers.provenance import absence_outcome
+from groundgraph.core.failure import collect_degradations, degraded
 
 TOLD = {"part": "vectors", "reason": "down"}
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.core.context import Context
-from groundgraph.core.dialogue_state import DialogueState, StateFact, dialogue_state
 from groundgraph.core.errors import InputInvalid
+from groundgraph.settings.context import Context, DialogueState, StateFact, dialogue_state
 
 
 @pytest.mark.covers("C7")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundgraph.core.document import Chunk, Document
-from groundgraph.core.front_matter import MAX_CHARS, front_matter
+from groundgraph.ingest.load_text import MAX_CHARS, front_matter
 
 
 def test_a_chunk_without_heading_levels_counts_them_from_one():

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from groundgraph.core.document import Document, Heading, Part
-from groundgraph.core.document_hash import content_hash, document_hash
+from groundgraph.nodes.ingest.load_documents import content_hash, document_hash
 
 DOCUMENT = Document("d", "text \ud800", "text/plain", {"a": [1, {"b": None}]}, 0, parts=(Part(0, 4, {"page": 1}),))
 

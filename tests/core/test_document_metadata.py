@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from groundgraph.core.document import MARKDOWN, PDF, Document, Part
-from groundgraph.core.document_metadata import MetadataRules, with_metadata
-from groundgraph.core.settings import KnowledgeBaseSettings
-from groundgraph.core.sidecar import SetField
+from groundgraph.ingest.metadata import MetadataRules, SetField, with_metadata
+from groundgraph.settings.settings import KnowledgeBaseSettings
 
 RULES = MetadataRules.of(
     KnowledgeBaseSettings(

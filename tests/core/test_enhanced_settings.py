@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from groundgraph import load_settings
-from groundgraph.core.enhanced_settings import STAGES, EnhancedRetrievalSettings
 from groundgraph.core.errors import ConfigurationError
+from groundgraph.settings.search import STAGES, EnhancedRetrievalSettings
 
 
 def problems(given) -> list[str]:

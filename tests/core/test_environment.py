@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.core.environment import variable_of
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.core.load_settings import load_settings
+from groundgraph.settings.load_settings import load_settings, variable_of
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.core.follow_up import is_follow_up, own_words
+from groundgraph.text.follow_up import is_follow_up, own_words
 
 
 @pytest.mark.covers("I5", "I11", "A1")

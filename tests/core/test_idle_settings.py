@@ -12,12 +12,12 @@ from pydantic import BaseModel
 from groundgraph import InMemorySource
 from groundgraph.cli.check_config import check_config
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.core.idle_settings import OWNED, idle_settings
-from groundgraph.core.load_settings import load_settings
-from groundgraph.core.settings import INTERNAL, Settings
-from groundgraph.core.settings_keys import Location, _models
-from groundgraph.core.topic_settings import TopicIndexOptions
 from groundgraph.graph.resources import Resources
+from groundgraph.settings.idle_settings import OWNED, idle_settings
+from groundgraph.settings.load_settings import load_settings
+from groundgraph.settings.problems import Location, _models
+from groundgraph.settings.settings import INTERNAL, Settings
+from groundgraph.settings.topics import TopicIndexOptions
 from groundgraph.testing import ScriptedChatModel
 
 pytestmark = pytest.mark.covers("F20")

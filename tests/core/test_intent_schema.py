@@ -5,10 +5,9 @@ from __future__ import annotations
 import jsonschema_rs
 import pytest
 
+from groundgraph.answers.extract_intent import MAX_FIELDS, intent_schema
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.core.extraction_annotation import annotations_of
-from groundgraph.core.intent_schema import MAX_FIELDS, intent_schema
-from groundgraph.core.schema import SourceSchema
+from groundgraph.core.schema import SourceSchema, annotations_of
 
 TOLD = {name: f"<{name}>" for name in ("intent", "text_queries", "scope", "output_style", "filters", "date")}
 INCIDENTS = SourceSchema(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from groundgraph.answers.intent_template import compile_intent_template, render_intent
 from groundgraph.core.errors import IntentInvalid, TemplateInvalid
-from groundgraph.core.intent_template import compile_intent_template, render_intent
 
 NASTY = st.lists(
     st.sampled_from(

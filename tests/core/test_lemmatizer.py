@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import groundgraph.core.lemmatizer as lemmatizer_module
+import groundgraph.text.lemmatizer as lemmatizer_module
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.core.lemmatizer import (
+from groundgraph.text.lemmatizer import (
     DictionaryLemmatizer,
     SnowballLemmatizer,
     configured_lemmatizer,
     lemmas,
     query_lemmas,
 )
-from groundgraph.core.text import query_stems, stems
+from groundgraph.text.words import query_stems, stems
 
 SNOWBALL, DICTIONARY = SnowballLemmatizer(), DictionaryLemmatizer()
 

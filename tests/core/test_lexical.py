@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from groundgraph.core.lexical import bm25, coverage, idf
+from groundgraph.text.words import bm25, coverage, idf
 
 STEMS = st.text("abc", min_size=1, max_size=2)
 WEIGHTS = st.dictionaries(STEMS, st.floats(0, 100), max_size=6)

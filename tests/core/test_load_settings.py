@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.core.load_settings import find_settings_file, load_settings
-from groundgraph.core.yaml_file import read_yaml
+from groundgraph.settings.load_settings import find_settings_file, load_settings
+from groundgraph.settings.yaml_file import read_yaml
 
 
 @pytest.fixture

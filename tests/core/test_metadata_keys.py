@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from groundgraph import load_settings
 from groundgraph.core.errors import ConfigurationError, FilterInvalid
-from groundgraph.core.metadata_keys import KNOWN_METADATA_KEYS, check_metadata_keys
+from groundgraph.core.thread_id import KNOWN_METADATA_KEYS, check_metadata_keys
 
 
 @pytest.mark.covers("fault 67")

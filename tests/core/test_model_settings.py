@@ -2,7 +2,7 @@
 
 import pytest
 
-from groundgraph.core.load_settings import load_settings
+from groundgraph.settings.load_settings import load_settings
 
 
 @pytest.mark.covers("fault 14")

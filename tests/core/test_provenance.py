@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 
-from groundgraph.core.evidence import SourceResult, evidence_key, to_record
-from groundgraph.core.provenance import (
+from groundgraph.answers.provenance import (
     compact_record,
     history_entry,
     provenance_namespace,
@@ -19,6 +18,7 @@ from groundgraph.core.provenance import (
     stored_record,
     with_texts,
 )
+from groundgraph.core.evidence import SourceResult, evidence_key, to_record
 from groundgraph.prompts import Prompts
 
 RECORD = to_record(SourceResult("Tokens expire.", "a", "docs", "memory", metadata={"title": "T"}))

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from groundgraph.cli.check_config import check_config
-from groundgraph.core.enhanced_settings import CategoryRouterSettings, EnhancedRetrievalSettings
-from groundgraph.core.load_settings import load_settings
-from groundgraph.core.settings import ChainSettings
-from groundgraph.core.topic_settings import TopicIndexSettings
-from groundgraph.core.yaml_file import read_yaml
 from groundgraph.graph.resources import Resources
+from groundgraph.settings.load_settings import load_settings
+from groundgraph.settings.search import CategoryRouterSettings, EnhancedRetrievalSettings
+from groundgraph.settings.settings import ChainSettings
+from groundgraph.settings.topics import TopicIndexSettings
+from groundgraph.settings.yaml_file import read_yaml
 from groundgraph.testing import NgramEmbeddings, ScriptedChatModel
 
 CONFIGS = Path(__file__).parent / "configs"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.core.load_settings import load_settings
-from groundgraph.core.result_settings import ResultProcessingSettings
+from groundgraph.settings.answers import ResultProcessingSettings
+from groundgraph.settings.load_settings import load_settings
 
 
 def processing(**given) -> ResultProcessingSettings:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.core.retry_budget import CAPACITY, LONGEST_PAUSE, PER_SECOND, PER_SUCCESS, RetryBudget, budget_of
+from groundgraph.resilience.retry import CAPACITY, LONGEST_PAUSE, PER_SECOND, PER_SUCCESS, RetryBudget, budget_of
 
 
 class Clock:

@@ -12,8 +12,8 @@ from growth import growth
 from pydantic import SecretStr
 
 from groundgraph.core import secret_mask
-from groundgraph.core.load_settings import load_settings
 from groundgraph.core.secret_mask import know_secrets, mask, secrets_in
+from groundgraph.settings.load_settings import load_settings
 
 KEY = 'sk-CANARY7Q/+9xZ_pL3vR8m"W2'
 

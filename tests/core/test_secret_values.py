@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.core.load_settings import load_settings
-from groundgraph.core.secret_values import is_secret_key, masked
-from groundgraph.graph.configured_model import configured_model, model_problem
+from groundgraph.core.secret_mask import is_secret_key, masked
+from groundgraph.models.chat_model import configured_model, model_problem
+from groundgraph.settings.load_settings import load_settings
 
 SECRET = "sk-live-0123456789abcdefghij"
 

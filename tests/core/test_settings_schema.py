@@ -8,9 +8,9 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from groundgraph.core.load_settings import load_settings
-from groundgraph.core.settings_schema import settings_schema
-from groundgraph.core.yaml_file import read_yaml
+from groundgraph.cli.check_config import settings_schema
+from groundgraph.settings.load_settings import load_settings
+from groundgraph.settings.yaml_file import read_yaml
 
 CONFIGS = Path(__file__).parent / "configs"
 VALIDATOR = jsonschema_rs.validator_for(settings_schema())

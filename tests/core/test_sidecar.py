@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.core.sidecar import Sidecars, glob_matches
+from groundgraph.ingest.metadata import Sidecars, glob_matches
 
 
 @pytest.mark.covers("K11")

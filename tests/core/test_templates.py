@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.core.errors import TemplateInvalid
-from groundgraph.core.templates import MAX_OUTPUT_CHARS, compile_template, render
+from groundgraph.text.templates import MAX_OUTPUT_CHARS, compile_template, render
 
 
 def rendered(source: str, **variables) -> str:

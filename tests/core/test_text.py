@@ -10,7 +10,7 @@ from growth import cpu_seconds
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from groundgraph.core.text import (
+from groundgraph.text.words import (
     LANGUAGES,
     detect_language,
     fold,

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.core.clean_text import FORBIDDEN
+from groundgraph.answers.provenance import messages_namespace, provenance_namespace
+from groundgraph.core.characters import FORBIDDEN
 from groundgraph.core.errors import InputInvalid
-from groundgraph.core.provenance import messages_namespace, provenance_namespace
 from groundgraph.core.thread_id import checked_thread_id
 
 

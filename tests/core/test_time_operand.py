@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from written_times import ODD_ZONES, near_times, written
 
-from groundgraph.core.filters import check_filters, matches, with_times
+from groundgraph.core.filters import TimeOperand, check_filters, matches, with_times, written_time
 from groundgraph.core.schema import SourceSchema
-from groundgraph.core.time_operand import TimeOperand, written_time
 
 SCHEMA = SourceSchema("log", {"at": {"type": "datetime"}, "day": {"type": "date"}, "note": {"type": "string"}})
 COMPARISONS = {"gte": ge, "gt": gt, "lte": le, "lt": lt}

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from groundgraph import load_settings
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.core.topic_settings import HeadingMatchSettings, TopicIndexOptions, TopicIndexSettings
+from groundgraph.settings.topics import HeadingMatchSettings, TopicIndexOptions, TopicIndexSettings
 
 # Of each option three values: of the configuration, of the profile, of the intent.
 CELLS = {

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.core.context import Context, options_in_force
-from groundgraph.core.load_settings import load_settings
-from groundgraph.core.turn_outcome import absence_outcome, asked_style
+from groundgraph.answers.provenance import absence_outcome, asked_style
+from groundgraph.settings.context import Context, options_in_force
+from groundgraph.settings.load_settings import load_settings
 
 STYLES = ["conversational", "structured", "hybrid"]
 REFUSED = {"status": "skipped", "error_type": "FilterInvalid"}

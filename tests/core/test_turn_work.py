@@ -6,8 +6,7 @@ import asyncio
 
 import pytest
 
-from groundgraph.core.deadline import within_turn
-from groundgraph.core.turn_work import TurnWork, current
+from groundgraph.resilience.deadline import TurnWork, current, within_turn
 
 
 @pytest.mark.covers("fault 69")

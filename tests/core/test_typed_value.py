@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.core.filters import check_filters, matches
-from groundgraph.core.schema import SourceSchema
-from groundgraph.core.typed_value import typed_value
+from groundgraph.core.schema import SourceSchema, typed_value
 
 
 @pytest.mark.covers("K11")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.core.yaml_file import place_of, read_yaml
+from groundgraph.settings.yaml_file import place_of, read_yaml
 
 TEXT = """\
 base: &base

@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundgraph.evals.bootstrap import (
-    area_difference_interval,
-    area_interval,
-    area_under_curve,
-    mean_interval,
-)
+from groundgraph.evals.measures import area_difference_interval, area_interval, area_under_curve, mean_interval
 
 VALUES = st.lists(st.floats(-1, 1), min_size=1, max_size=40)
 SCORES = st.lists(st.integers(0, 6).map(lambda n: n / 6), min_size=1, max_size=12)

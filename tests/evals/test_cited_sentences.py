@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.public_sets.citers import by_quotes, by_shared_words, by_word_overlap
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.evals.cited_sentences import by_sentence_scores, citation_values
 from groundgraph.evals.dataset import Dataset, DatasetFiles, load_dataset
+from groundgraph.evals.measures import by_sentence_scores, citation_values
 
 SENTENCES = ["Access tokens expire after one hour .", "Lions sleep .", "A refresh token lives for thirty days ."]
 PASSAGE = {"_id": "p", "title": "Tokens", "text": " ".join(SENTENCES), "sentences": SENTENCES}

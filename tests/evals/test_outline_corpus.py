@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from groundgraph import load_settings
-from groundgraph.evals.corpus_base import corpus_base
+from groundgraph.evals.corpus_base import corpus_base, outline_document
 from groundgraph.evals.dataset import Corpus, DatasetFiles, Passage, load_dataset
 from groundgraph.evals.measures import retrieval_values, scored_queries
-from groundgraph.evals.outline_corpus import outline_document
 from groundgraph.evals.run_queries import evaluation_settings, has_topic_index, run_queries
 from groundgraph.evals.stored_vectors import stored_embedder
 

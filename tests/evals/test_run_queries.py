@@ -9,11 +9,11 @@ import pytest
 
 from groundgraph import load_settings
 from groundgraph.core.errors import IngestError
-from groundgraph.core.ingest_report import IngestReport
 from groundgraph.evals import corpus_base as module
 from groundgraph.evals.corpus_base import corpus_base
 from groundgraph.evals.dataset import Corpus, DatasetFiles, Query, load_dataset
 from groundgraph.evals.run_queries import GIVE_UP_AFTER, EvaluationFailed, evaluation_settings, run_queries
+from groundgraph.ingest.ingest_report import IngestReport
 
 
 def corpus(folder: Path, name: str, rows: list[dict[str, str]]) -> Corpus:

@@ -7,9 +7,8 @@ from evaluated import IN_SHORT, MOST, OTHERS, SETS, ndcg
 from weaviate_bases import weaviate_section
 
 from groundgraph import load_settings
-from groundgraph.evals.corpus_base import corpus_base
+from groundgraph.evals.corpus_base import corpus_base, corpus_in_weaviate
 from groundgraph.evals.dataset import load_dataset
-from groundgraph.evals.weaviate_corpus import corpus_in_weaviate
 
 pytestmark = pytest.mark.live
 

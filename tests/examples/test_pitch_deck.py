@@ -22,7 +22,7 @@ from deck_model import (
 )
 
 from groundgraph import KnowledgeBase, retrieval_graph
-from groundgraph.nodes.ingest.load_document import load_document
+from groundgraph.ingest.load_document import load_document
 from groundgraph.testing import NgramEmbeddings, ScriptedChatModel, openai_stub
 
 # The practices that are right for each page of the deck.

@@ -26,8 +26,8 @@ from turn_works import works_of
 from virtual_time import in_virtual_time
 
 from groundgraph import InMemorySource, SourceResult, load_settings, retrieve_context, turn_graph
-from groundgraph.core.context import Context
 from groundgraph.core.errors import ConfigurationError, InputInvalid, UnknownName
+from groundgraph.settings.context import Context
 from groundgraph.testing import FaultySource, ScriptedChatModel
 
 FIXED = {

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from ranked_source import RankedSource
 
 from groundgraph import SourceResult, retrieve_context
-from groundgraph.chains.count_tokens import estimated_tokens
-from groundgraph.core.context import Context
+from groundgraph.answers.budget import estimated_tokens
 from groundgraph.prompts import Prompts
+from groundgraph.settings.context import Context
 from groundgraph.testing import ScriptedChatModel
 
 QUESTION = "What is the monthly rate?"
@@ -184,7 +184,7 @@ async def test_a_models_counter_that_hangs_is_given_up_in_every_step_and_never_h
                 freed.wait(200)
             return 1
 
-    monkeypatch.setattr("groundgraph.nodes.counted.COUNTER_LIMIT", 0.1)
+    monkeypatch.setattr("groundgraph.nodes.works.work.COUNTER_LIMIT", 0.1)
     texts = [f"The monthly rate of till {number} is 990 roubles." for number in range(4)]
     bounds = {"max_kb_tokens": 5000}
     model = Hanging("It is 990 [1].")

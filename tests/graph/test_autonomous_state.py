@@ -8,9 +8,9 @@ from category_source import CategorySource
 from langgraph.store.memory import InMemoryStore
 
 from groundgraph import InMemorySource, retrieve_context
-from groundgraph.core.context import Context
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.prompts import Prompts
+from groundgraph.settings.context import Context
 
 QUESTION = "What is the monthly rate?"
 DEMO = "The demo is free."

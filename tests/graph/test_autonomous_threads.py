@@ -13,8 +13,8 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 from ranked_source import RankedSource
 
-from groundgraph.chains.rotation import RECENTLY_USED
-from groundgraph.core.context import Context
+from groundgraph.nodes.works.rotate_results import RECENTLY_USED
+from groundgraph.settings.context import Context
 
 THREAD = {"configurable": {"thread_id": "t"}}
 TEXTS = [f"The monthly rate is {number}." for number in range(4)]

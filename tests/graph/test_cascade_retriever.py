@@ -12,9 +12,9 @@ from langchain_core.messages import HumanMessage
 
 from groundgraph import CascadeRetriever, load_settings, turn_graph
 from groundgraph.cli.check_config import check_config
-from groundgraph.cli.probe_sources import probe_sources
-from groundgraph.core.degraded import collect_degradations
+from groundgraph.cli.doctor_checks import probe_sources
 from groundgraph.core.errors import ConfigurationError, FilterInvalid, ScopeMissing, SourceUnavailable
+from groundgraph.core.failure import collect_degradations
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.graph.resources import Resources
 from groundgraph.sources.cascade import CascadeSource

@@ -8,12 +8,12 @@ import pytest
 from oauth_sources import ask
 
 from groundgraph import GroundedSource, SourceResult, load_settings, turn_graph
-from groundgraph.chains.build_chains import query_chains
-from groundgraph.core.chain_calls import collect_chain_calls
-from groundgraph.core.degraded import degraded
 from groundgraph.core.errors import ModelError
+from groundgraph.core.failure import degraded
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.settings import Settings
+from groundgraph.ingest.build_chains import query_chains
+from groundgraph.models.chain_model import collect_chain_calls
+from groundgraph.settings.settings import Settings
 from groundgraph.testing import Reply, Rule, ScriptedChatModel
 
 PASSAGES = ["OAuth has four grant types.", "A token expires."]

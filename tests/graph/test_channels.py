@@ -8,8 +8,7 @@ from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import StateGraph
 
-from groundgraph.graph.channels import MESSAGES_BEFORE_FIRST_SNAPSHOT, GrowingListChannel, messages_channel
-from groundgraph.graph.state import TurnInput
+from groundgraph.graph.state import MESSAGES_BEFORE_FIRST_SNAPSHOT, GrowingListChannel, TurnInput, messages_channel
 
 FIRST = MESSAGES_BEFORE_FIRST_SNAPSHOT
 THREAD = {"configurable": {"thread_id": "long"}}

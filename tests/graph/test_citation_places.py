@@ -9,8 +9,7 @@ from cited_slices import asked, sliced
 from document_files import docx, paragraph, pdf, xlsx
 
 from groundgraph.cli.show_turn import turn_text as terminal_text
-from groundgraph.report.turn_page import turn_page
-from groundgraph.report.turn_text import turn_text
+from groundgraph.report.turn_page import turn_page, turn_text
 
 MARKDOWN = """# Pumps
 

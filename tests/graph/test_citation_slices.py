@@ -10,12 +10,10 @@ from cited_slices import graph_over, sliced
 from langchain_core.messages import HumanMessage
 
 from groundgraph.cli.show_turn import turn_text as terminal_text
-from groundgraph.core.document import Document
-from groundgraph.core.media_types import MEDIA_TYPES
-from groundgraph.core.text import sentences, stop_words, words
-from groundgraph.nodes.ingest.load_document import load_document
-from groundgraph.report.turn_page import turn_page
-from groundgraph.report.turn_text import turn_text
+from groundgraph.core.document import MEDIA_TYPES, Document
+from groundgraph.ingest.load_document import load_document
+from groundgraph.report.turn_page import turn_page, turn_text
+from groundgraph.text.words import sentences, stop_words, words
 
 _ANSWERS = 300
 _FOLDERS = ("docx", "html", "markdown", "pdf", "text", "xlsx_pptx_csv")

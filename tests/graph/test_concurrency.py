@@ -14,7 +14,7 @@ from virtual_time import in_virtual_time
 
 from groundgraph import InMemorySource, SourceSchema, load_settings, turn_graph
 from groundgraph.core.errors import ThreadBusy
-from groundgraph.graph import thread_locks
+from groundgraph.storage import thread_locks
 from groundgraph.testing import FaultySource, ScriptedChatModel
 
 SETTINGS = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}

@@ -10,8 +10,8 @@ from langgraph.store.memory import InMemoryStore
 from oauth_sources import ask, docs, notes, thread
 
 from groundgraph import Context, InMemorySource, SourceSchema, load_settings, turn_graph
+from groundgraph.answers.provenance import messages_namespace
 from groundgraph.core.errors import ConfigurationError, ScopeMissing, TemplateInvalid
-from groundgraph.core.provenance import messages_namespace
 from groundgraph.testing import FaultySource, ScriptedChatModel
 
 

@@ -22,8 +22,8 @@ from postgres_fixture import postgres  # noqa: F401 - a fixture
 
 from groundgraph import load_provenance, load_settings, open_graph, prune_checkpoints, turn_graph
 from groundgraph.core.errors import StorageDamaged
-from groundgraph.graph.checkpoint_serializer import CheckpointSerializer
 from groundgraph.graph.forget_thread import forget_thread
+from groundgraph.storage.checkpoint_serializer import CheckpointSerializer
 
 STRUCTURED = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
 SUPPORT = Path(__file__).parent.parent / "support"

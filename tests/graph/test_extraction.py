@@ -16,7 +16,7 @@ from groundgraph import Context, InMemorySource, SourceSchema, load_settings, tu
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.filters import check_filters
 from groundgraph.graph.configured_extractor import configured_extractor
-from groundgraph.graph.quiet_model import without_thinking
+from groundgraph.models.chat_model import without_thinking
 from groundgraph.testing import Reply, Rule, ScriptedChatModel, TurnHarness, openai_stub
 
 CRITICAL = {"incidents": {"severity": "critical", "date": {"gt": "March"}}}

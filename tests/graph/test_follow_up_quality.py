@@ -11,9 +11,9 @@ from ir_measures import R, nDCG
 from langchain_core.messages import AIMessage, HumanMessage
 
 from groundgraph import load_settings, retrieval_graph
-from groundgraph.chains.chunk_whole_text import WholeTextChunker
 from groundgraph.core.document import Document
 from groundgraph.graph.ingest_documents import ingest_documents
+from groundgraph.ingest.chunkers import WholeTextChunker
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 
 MEASURES = [nDCG @ 5, R @ 5]

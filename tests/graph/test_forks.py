@@ -13,7 +13,7 @@ from oauth_sources import QUESTION, ask, docs, thread
 from parents import in_a_row
 
 from groundgraph import load_provenance, load_settings, open_graph, prune_checkpoints, resume_turn, turn_graph
-from groundgraph.core.provenance import provenance_namespace
+from groundgraph.answers.provenance import provenance_namespace
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.testing import ScriptedChatModel
 

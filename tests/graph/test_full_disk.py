@@ -20,7 +20,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from groundgraph import load_provenance, load_settings, open_graph, turn_graph
 from groundgraph.core.errors import StorageUnavailable
-from groundgraph.graph.postgres_storage import PooledPostgresSaver
+from groundgraph.storage.postgres_storage import PooledPostgresSaver
 
 STRUCTURED = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
 

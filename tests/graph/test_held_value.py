@@ -9,7 +9,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from groundgraph import ingest_graph, load_settings
-from groundgraph.graph.held_value import HELD_VALUES, HeldValue
+from groundgraph.graph.ingest import HELD_VALUES, HeldValue
 
 STEPS = ["find_documents", "load_documents", "cut_chunks", "write_qualifying_texts", "write_matching_texts",
          "write_documents", "finish_ingest"]  # fmt: skip

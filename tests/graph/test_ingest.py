@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from groundgraph.chains.chunk_by_headings import HeadingChunker
-from groundgraph.chains.chunk_whole_text import WholeTextChunker
 from groundgraph.core.document import Document
 from groundgraph.core.errors import StorageLocked
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.load_settings import load_settings
 from groundgraph.graph.ingest import ingest_graph
 from groundgraph.graph.ingest_documents import counting, ingest_documents, run_ingest
+from groundgraph.ingest.chunkers import HeadingChunker, WholeTextChunker
+from groundgraph.settings.load_settings import load_settings
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 
 

@@ -15,8 +15,8 @@ from ranked_source import RankedSource
 from turn_works import works_of
 
 from groundgraph import load_settings, retrieval_graph, retrieve_context, turn_graph
-from groundgraph.chains.chunk_by_headings import HeadingChunker
 from groundgraph.core.document import MARKDOWN, Document
+from groundgraph.ingest.chunkers import HeadingChunker
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 
 TEXT = """# Tokens

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from groundgraph import load_settings, retrieval_graph, retrieve_context
-from groundgraph.core.settings import Settings
 from groundgraph.graph.ingest import ingest_graph
+from groundgraph.settings.settings import Settings
 from groundgraph.testing import NgramEmbeddings, Prompt, Reply, Rule, ScriptedChatModel
 
 FOOD = "# Food\n\n## Alaska\n\nSalmon is eaten in Alaska.\n\n## Peru\n\nPotatoes are eaten in Peru.\n"

@@ -11,8 +11,8 @@ import yaml
 from langgraph.checkpoint.memory import InMemorySaver
 
 from groundgraph import KnowledgeBase, SqlSource, load_settings, register_chain, turn_graph
-from groundgraph.chains.chain_registries import REGISTRIES
 from groundgraph.core.document import Document
+from groundgraph.ingest.chain_registries import REGISTRIES
 
 SET: dict[str, Any] = yaml.safe_load((Path(__file__).parents[1] / "data" / "conversations.yaml").read_text("utf-8"))
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from groundgraph import AsyncQueryBot, CascadeRetriever, KnowledgeBase, QueryBot
-from groundgraph.graph.background_loop import plain
+from groundgraph.resilience.blocking import plain
 
 TWINS = [
     *((getattr(KnowledgeBase, name), getattr(KnowledgeBase, f"a{name}")) for name in vars(KnowledgeBase)

@@ -26,8 +26,8 @@ from groundgraph.core.errors import (
     ThreadBusy,
     ThreadConflict,
 )
-from groundgraph.core.settings import CheckpointerSettings
 from groundgraph.graph.forget_thread import forget_thread
+from groundgraph.settings.settings import CheckpointerSettings
 
 SUPPORT = Path(__file__).parent.parent / "support"
 STRUCTURED = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
@@ -48,7 +48,7 @@ def url(postgres):  # noqa: F811
 async def test_the_saver_passes_the_conformance_suite(url) -> None:
     from contextlib import AsyncExitStack
 
-    from groundgraph.graph.postgres_storage import PostgresStorage
+    from groundgraph.storage.postgres_storage import PostgresStorage
 
     @checkpointer_test(name="postgres")
     async def saver() -> AsyncIterator[object]:
@@ -109,7 +109,7 @@ async def test_two_processes_on_one_thread_take_turns_and_lose_nothing(url) -> N
 async def test_a_thread_that_another_process_holds_is_busy(url) -> None:
     async with open_graph(settings_for(url, deadlines={"turn": 5}), sources=[docs()]) as graph:
         await graph.ainvoke(ask(), thread())
-        from groundgraph.graph.postgres_claims import ThreadClaims
+        from groundgraph.storage.postgres_storage import ThreadClaims
 
         other = ThreadClaims(url)
         async with other.hold("t", 1):
@@ -127,7 +127,7 @@ async def test_turns_cancelled_while_they_claim_a_thread_leave_no_claim_and_brea
     postgres,  # noqa: F811
     cancellations,
 ) -> None:
-    from groundgraph.graph.postgres_claims import ThreadClaims
+    from groundgraph.storage.postgres_storage import ThreadClaims
 
     claims = ThreadClaims(url)
     locks = "SELECT objid, pid FROM pg_locks WHERE locktype = 'advisory'"
@@ -156,7 +156,7 @@ async def test_turns_cancelled_while_they_claim_a_thread_leave_no_claim_and_brea
 @pytest.mark.covers("fault 80")
 @pytest.mark.live
 async def test_a_turn_that_outlives_its_graph_opens_no_connection_again(url, postgres) -> None:  # noqa: F811
-    from groundgraph.graph.postgres_claims import ThreadClaims
+    from groundgraph.storage.postgres_storage import ThreadClaims
 
     claims = ThreadClaims(url)
     async with claims.hold("t", 1):

@@ -26,11 +26,10 @@ from groundgraph import (
     turn_graph,
 )
 from groundgraph.core.errors import ConfigurationError, EvidenceMissing, InputInvalid, StorageLocked
-from groundgraph.graph.evidence_references import referred
 from groundgraph.graph.forget_thread import forget_thread
-from groundgraph.graph.prune_checkpoints import Pruned, _Pruning
-from groundgraph.graph.sqlite_cut import compact, cut_thread
-from groundgraph.graph.turn_points import cut_before
+from groundgraph.graph.prune_checkpoints import Pruned, _Pruning, cut_before, cut_thread
+from groundgraph.graph.prune_checkpoints import compact_files as compact
+from groundgraph.storage.records import referred
 
 TEXTS = [f"Pump {n} is serviced every {n} days. {'Grease it well. ' * 40}" for n in range(1, 21)]
 

@@ -699,7 +699,7 @@ async def test_a_log_of_a_newer_version_is_refused(log: Path) -> None:
 
 @pytest.mark.covers("fault 45")
 async def test_a_log_that_stays_locked_is_a_typed_error(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groundgraph.graph.query_bot_log.LOCK_TIMEOUT", 0.05)
+    monkeypatch.setattr("groundgraph.bot.log.LOCK_TIMEOUT", 0.05)
     made = bot(log)
     await made(QUERY)
     holder = sqlite3.connect(log, isolation_level=None)
@@ -716,7 +716,7 @@ async def test_a_log_that_stays_locked_is_a_typed_error(log: Path, monkeypatch: 
 async def test_a_stream_that_is_closed_early_and_cannot_be_logged_says_so_and_does_not_hang(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("groundgraph.graph.query_bot_log.LOCK_TIMEOUT", 0.05)
+    monkeypatch.setattr("groundgraph.bot.log.LOCK_TIMEOUT", 0.05)
     await bot(log)(QUERY)
     holder = sqlite3.connect(log, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")

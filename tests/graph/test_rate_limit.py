@@ -12,8 +12,8 @@ import pytest
 from oauth_sources import ask, docs
 
 from groundgraph import load_settings, turn_graph
-from groundgraph.core import retry_budget
-from groundgraph.core.retry_budget import CAPACITY
+from groundgraph.resilience import retry as retry_budget
+from groundgraph.resilience.retry import CAPACITY
 from groundgraph.testing import Reply, openai_stub
 
 TURNS = 50

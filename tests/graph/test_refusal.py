@@ -10,12 +10,12 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.messages import HumanMessage
 
 from groundgraph import InMemorySource, load_settings, retrieval_graph, turn_graph
-from groundgraph.chains.chunk_whole_text import WholeTextChunker
-from groundgraph.chains.identity_chains import ContentAsMatchingText, ContentAsQualifyingText
 from groundgraph.core.chain import IngestChains
 from groundgraph.core.document import Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.graph.ingest_documents import ingest_documents
+from groundgraph.ingest.builtin_chains import ContentAsMatchingText, ContentAsQualifyingText
+from groundgraph.ingest.chunkers import WholeTextChunker
 from groundgraph.testing import ScriptedChatModel
 
 TEXTS = {

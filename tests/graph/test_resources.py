@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from oauth_sources import ask, docs
 
-import groundgraph.graph.quiet_model as quiet_model
 import groundgraph.graph.resources as resources
+import groundgraph.models.chat_model as quiet_model
 from groundgraph import InMemorySource, load_settings, turn_graph
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.testing import Rule, openai_stub

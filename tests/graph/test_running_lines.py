@@ -9,12 +9,12 @@ from document_files import pdf
 from langchain_core.messages import HumanMessage
 
 from groundgraph import load_settings, turn_graph
-from groundgraph.chains.chunk_by_headings import HeadingChunker
-from groundgraph.chains.identity_chains import ContentAsMatchingText, ContentAsQualifyingText
 from groundgraph.core.chain import IngestChains
 from groundgraph.core.document import Document
 from groundgraph.graph.ingest_documents import ingest_documents
-from groundgraph.nodes.ingest.load_document import load_document
+from groundgraph.ingest.builtin_chains import ContentAsMatchingText, ContentAsQualifyingText
+from groundgraph.ingest.chunkers import HeadingChunker
+from groundgraph.ingest.load_document import load_document
 
 CHAINS = IngestChains(HeadingChunker(), ContentAsQualifyingText(), ContentAsMatchingText())
 BODIES = [

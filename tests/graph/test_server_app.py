@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from groundgraph.core.metadata_keys import KNOWN_METADATA_KEYS
+from groundgraph.core.thread_id import KNOWN_METADATA_KEYS
 from groundgraph.graph.server_app import Gate
 
 MINE, THEIRS = "1b4e28ba-2fa1-41d2-883f-0016d3cca427", "6ba7b810-9dad-41d1-80b4-00c04fd430c8"

@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 from langgraph.graph.state import CompiledStateGraph
 
-from groundgraph.graph.checkpoint_serializer import CHECKPOINT_TYPES
+from groundgraph.storage.checkpoint_serializer import CHECKPOINT_TYPES
 
 ROOT = Path(__file__).parent.parent.parent
 PROJECTS = [ROOT / "langgraph.json", ROOT / "examples" / "serve" / "langgraph.json"]

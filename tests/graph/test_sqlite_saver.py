@@ -17,7 +17,7 @@ from oauth_sources import ask, docs, thread
 
 from groundgraph import load_settings, turn_graph
 from groundgraph.core.errors import StorageLocked
-from groundgraph.graph.sqlite_saver import LinearSqliteSaver
+from groundgraph.storage.sqlite_saver import LinearSqliteSaver
 
 
 def told(history: Mapping[str, object]) -> dict[str, str]:

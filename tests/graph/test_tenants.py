@@ -25,7 +25,7 @@ from groundgraph.core.document import MARKDOWN, Document
 from groundgraph.core.errors import ScopeMissing
 from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.core.schema import SourceSchema
-from groundgraph.core.topic_settings import TopicIndexSettings
+from groundgraph.settings.topics import TopicIndexSettings
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.sources.sql import SqlSource

@@ -14,12 +14,12 @@ from filled_base import fill
 from langchain_core.messages import HumanMessage
 
 from groundgraph import load_settings, retrieval_graph
-from groundgraph.chains.matching_texts import with_headings
 from groundgraph.core.document import Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.evals.corpus_base import corpus_base
 from groundgraph.evals.dataset import DatasetFiles, load_dataset
 from groundgraph.evals.stored_vectors import StoredVectors, stored_embedder
+from groundgraph.ingest.matching_texts import with_headings
 
 SECURITY = "Security Considerations"
 SECTIONS = ["10.", *(f"10.{number}." for number in range(1, 17))]

@@ -33,10 +33,10 @@ from groundgraph import (
     turn_graph,
 )
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.core.tracing_settings import TracingSettings
-from groundgraph.graph.tracing import on_run, span, state_graph
-from groundgraph.graph.tracing_spans import LISTED
+from groundgraph.settings.services import TracingSettings
 from groundgraph.testing import FaultySource, NgramEmbeddings, Reply, Rule, ScriptedChatModel
+from groundgraph.tracing.spans import LISTED
+from groundgraph.tracing.tracing import on_run, span, state_graph
 
 ROOT = Path(__file__).parent.parent.parent
 SNAPSHOT = Path(__file__).parent / "snapshots" / "turn_spans.json"
@@ -443,7 +443,7 @@ async def test_the_reranker_of_a_knowledge_base_has_a_span_inside_its_retriever(
         return [0.75] * len(candidates)
 
     from groundgraph import register_chain
-    from groundgraph.chains import chain_registries  # noqa: F401 - the registry is there
+    from groundgraph.ingest import chain_registries  # noqa: F401 - the registry is there
 
     register_chain("reranker", "half", half)
     chosen = settings(
@@ -518,7 +518,7 @@ TURN = (
 def test_without_tracing_nothing_of_it_is_loaded() -> None:
     done = run(
         f"{TURN}\nimport sys\nbuild().invoke({{'question': 'Which pump is red?'}})\n"
-        "print([name for name in sys.modules if name.startswith(('openinference', 'groundgraph.graph.tracing_'))])"
+        "print([name for name in sys.modules if name.startswith(('openinference', 'groundgraph.tracing.spans'))])"
     )
     # LangSmith's client looks for OpenTelemetry by itself, so that alone would prove nothing.
     assert done.stdout == "[]\n", done.stderr
@@ -526,9 +526,9 @@ def test_without_tracing_nothing_of_it_is_loaded() -> None:
         path for folder in ("graph", "nodes", "sources", "prompts", "src") for path in (ROOT / folder).rglob("*.py")
     ]
     pattern = re.compile(r"^\s*(?:from|import) (?:opentelemetry|openinference)", re.MULTILINE)
-    importing = {path.name for path in files if pattern.search(path.read_text("utf-8"))}
-    assert "tracing_spans.py" in importing
-    assert all(name.startswith("tracing_") for name in importing)
+    importing = {path for path in files if pattern.search(path.read_text("utf-8"))}
+    assert "spans.py" in {path.name for path in importing}
+    assert {path.parent.name for path in importing} == {"tracing"}
 
 
 @pytest.mark.parametrize("missing", ["opentelemetry", "openinference"])

@@ -16,8 +16,8 @@ from oauth_sources import QUESTION, ask, docs, notes, thread
 from virtual_time import in_virtual_time
 
 from groundgraph import Context, InMemorySource, SourceSchema, load_settings, turn_graph
-from groundgraph.core.deadline import left_behind
 from groundgraph.core.errors import ConfigurationError, TemplateInvalid
+from groundgraph.resilience.deadline import left_behind
 from groundgraph.testing import FaultySource, Reply, ScriptedChatModel
 
 STATIC = {"intent": {"mode": "static"}}

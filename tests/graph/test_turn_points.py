@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.graph.turn_points import TurnPoint, cut_before
+from groundgraph.graph.prune_checkpoints import TurnPoint, cut_before
 
 
 def conversation(turns: list[int]) -> list[TurnPoint]:

@@ -17,8 +17,8 @@ from oauth_sources import ask, docs, thread
 
 from groundgraph import load_settings, open_graph, turn_graph
 from groundgraph.core.errors import ThreadBusy, ThreadConflict
-from groundgraph.graph import thread_files
-from groundgraph.graph.thread_files import ThreadFiles
+from groundgraph.storage import sqlite_saver as thread_files
+from groundgraph.storage.sqlite_saver import ThreadFiles
 from groundgraph.testing import FaultySource
 
 SUPPORT = Path(__file__).parent.parent / "support"

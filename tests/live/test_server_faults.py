@@ -13,7 +13,7 @@ from langgraph_sdk import get_client
 from slow_retriever import notes_of
 
 from groundgraph.testing import OpenAIStub, Reply, openai_stub
-from groundgraph.testing.prompt import Prompt
+from groundgraph.testing.script import Prompt
 
 pytestmark = pytest.mark.live
 

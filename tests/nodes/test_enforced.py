@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime, ServerInfo
 
 from groundgraph import load_settings
 from groundgraph.core.errors import ScopeMissing
-from groundgraph.nodes.enforced import enforced_filters, signed_in
+from groundgraph.nodes.node import enforced_filters, signed_in
 
 
 class ServersUser:

@@ -6,7 +6,7 @@ import pytest
 from langgraph.runtime import Runtime
 
 from groundgraph import GroundedSource, InMemorySource, load_settings, turn_graph
-from groundgraph.chains.structured_answer import AnswerTemplates
+from groundgraph.answers.structured_answer import AnswerTemplates
 from groundgraph.nodes.report_absence import report_absence
 from groundgraph.prompts import Prompts
 

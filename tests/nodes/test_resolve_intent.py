@@ -10,7 +10,7 @@ import pytest
 from incident_sources import QUERY, extraction, incidents, manuals
 
 from groundgraph import load_settings, turn_graph
-from groundgraph.core.yaml_file import read_yaml
+from groundgraph.settings.yaml_file import read_yaml
 from groundgraph.testing import Rule, ScriptedChatModel, openai_stub
 
 REFERENCE = Path(__file__).parents[1] / "core" / "configs" / "reference_config.yaml"

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.core.errors import ConfigurationError, TemplateInvalid
-from groundgraph.core.load_settings import load_settings
-from groundgraph.core.text import LANGUAGES
 from groundgraph.prompts import Prompts, fenced
+from groundgraph.settings.load_settings import load_settings
+from groundgraph.text.words import LANGUAGES
 
 FOLDER = files("groundgraph.prompts")
 SHIPPED = {entry.name: entry.read_text("utf-8") for entry in FOLDER.iterdir() if entry.name.endswith(".jinja2")}

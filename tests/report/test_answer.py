@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from groundgraph.chains.claims import claims_of
+from groundgraph.answers.claims import claims_of
 from groundgraph.report.answer import AnswerPage
-from groundgraph.report.claim_key import claim_key
+from groundgraph.report.evidence import claim_key
 
 
 def page(*labels: int, flags=(), written: int = 100, targets=None) -> AnswerPage:

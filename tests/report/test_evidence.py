@@ -6,9 +6,8 @@ import pytest
 from report_turns import QUESTION, QUOTE, RETENTION, english_turn, russian_turn, turn_record
 
 from groundgraph import InMemorySource
-from groundgraph.chains.claims import claims_of
-from groundgraph.report.claim_key import claim_key
-from groundgraph.report.evidence import evidence_of, steps_that_left_out
+from groundgraph.answers.claims import claims_of
+from groundgraph.report.evidence import claim_key, evidence_of, steps_that_left_out
 
 
 @pytest.mark.covers("V3")

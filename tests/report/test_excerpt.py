@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.report.excerpt import excerpt
-from groundgraph.report.visible_text import Span, joined
+from groundgraph.report.room import excerpt
+from groundgraph.report.words import Span, joined
 
 texts = st.text(alphabet="ab \n", max_size=600)
 places = st.lists(st.tuples(st.integers(0, 600), st.integers(1, 200)), max_size=5)

@@ -10,7 +10,7 @@ from report_turns import english_turn, policies, russian_turn, turn_record
 from groundgraph import load_settings, turn_graph
 from groundgraph.graph.works import WORKS
 from groundgraph.prompts import Prompts
-from groundgraph.report.steps import duration_of, path_of
+from groundgraph.report.evidence import duration_of, path_of
 from groundgraph.report.words import Words
 from groundgraph.testing import ScriptedChatModel
 

@@ -14,11 +14,10 @@ from hostile_record import PAYLOADS, huge, poisoned, with_poisoned_names
 from report_turns import QUESTION, QUOTE, english_turn, policies, russian_turn, turn_record
 
 from groundgraph import load_settings, turn_page, turn_text
-from groundgraph.core.text import LANGUAGES
 from groundgraph.prompts import Prompts
 from groundgraph.report.turn_page import MAX_BYTES
-from groundgraph.report.visible_text import plain
-from groundgraph.report.words import Words
+from groundgraph.report.words import Words, plain
+from groundgraph.text.words import LANGUAGES
 
 TAGS = {
     *("html", "head", "meta", "title", "style", "body", "header", "nav", "main", "section", "article", "footer"),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.report.visible_text import Span, joined, marked, plain, visible
+from groundgraph.report.words import Span, joined, marked, plain, visible
 
 TAGS = re.compile(r"<i class=hc>U\+[0-9A-F]{4,6}(?: ×\d+)?</i>|</?mark(?: id=\"\w+\" tabindex=\"-1\")?>")
 spans = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)).map(sorted), max_size=6)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.search.fuse import fused_scores
+from groundgraph.search.rank import fused_scores
 
 CANDIDATES = st.lists(
     st.tuples(st.floats(0, 50).map(lambda x: round(x, 3)), st.floats(-1, 1).map(lambda x: round(x, 3))),

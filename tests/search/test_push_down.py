@@ -15,8 +15,8 @@ from written_times import near_times
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.filters import check_filters, matches
 from groundgraph.core.schema import SourceSchema
-from groundgraph.core.text import fold
 from groundgraph.search.push_down import Dialect, Pushed, Times, push_down
+from groundgraph.text.words import fold
 
 Predicate = Callable[[dict[str, Any]], bool]
 COMPARE = {"gte": operator.ge, "gt": operator.gt, "lte": operator.le, "lt": operator.lt}

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.search.passage import Passage, Pool
-from groundgraph.search.rank import rank
+from groundgraph.search.rank import Passage, Pool, rank
 
 NUMBERS = st.sampled_from([0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
 COSINES = st.none() | st.sampled_from([-0.5, 0.0, 0.1, 0.4, 0.9, 1.0])

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.core.lexical import bm25, coverage, idf
-from groundgraph.search.question import Question
-from groundgraph.search.scorer import K1, Rule, Scorer
+from groundgraph.search.scorer import K1, Question, Rule, Scorer
 from groundgraph.sources.sql.search_rows import ROWS
+from groundgraph.text.words import bm25, coverage, idf
 
 WORDS = ["apple", "pear", "fig", "plum", "quince"]
 TEXTS = st.lists(st.sampled_from([*WORDS, "other"]), max_size=12)

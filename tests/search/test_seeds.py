@@ -5,11 +5,8 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from groundgraph.core.lexical import idf
-from groundgraph.search.frequency import frequency_of
-from groundgraph.search.question import Question
-from groundgraph.search.scorer import Rule, Scorer
-from groundgraph.search.seeds import MIN_SEEDS, by_seeds, seeds_of
+from groundgraph.search.scorer import MIN_SEEDS, Question, Rule, Scorer, by_seeds, frequency_of, seeds_of
+from groundgraph.text.words import idf
 
 STEMS = ["apple", "pear", "fig", "plum", "quince"]
 PLAIN = Rule(by_rarity=False)

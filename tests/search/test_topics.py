@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from groundgraph.core.errors import SchemaChanged, SourceUnavailable
-from groundgraph.core.topic_store import Place
-from groundgraph.search.topics import Row, Topics
+from groundgraph.search.topics import Place, Row, Topics
 
 
 def row(name, order=0, document="a", headings=("Safety",), vectors=None):

@@ -8,7 +8,7 @@ import pytest
 from held_source import held_source, lag_while_blocked
 
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.sources.ask import ask
+from groundgraph.sources.contract import ask
 from groundgraph.testing import InMemorySource
 
 

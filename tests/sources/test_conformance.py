@@ -12,9 +12,8 @@ import pytest
 from groundgraph.core.errors import SourceContractBroken
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
-from groundgraph.sources.ask import ask
-from groundgraph.sources.conformance import check_source
-from groundgraph.sources.conformance_checks import CHECKS, HOSTILE_VALUE, ODD_QUERIES
+from groundgraph.sources.conformance import CHECKS, HOSTILE_VALUE, ODD_QUERIES, check_source
+from groundgraph.sources.contract import ask
 from groundgraph.testing import FaultySource, InMemorySource
 
 QUERY = "refund policy"

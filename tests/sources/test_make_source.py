@@ -8,8 +8,8 @@ import pytest
 
 from groundgraph import GroundedSource, load_settings, turn_graph
 from groundgraph.core.errors import ConfigurationError
+from groundgraph.graph.configured_sources import make_source
 from groundgraph.sources.contract import SourceOptions, source_types
-from groundgraph.sources.make_source import make_source
 
 
 class Rota(GroundedSource):

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from groundgraph.core.text import query_stems, stems
-from groundgraph.testing.local_server import LocalServer
+from groundgraph.testing.wire_stub import LocalServer
+from groundgraph.text.words import query_stems, stems
 
 API_KEY = "a-test-key"
 # Scores the documents of one request; by default by the words that they share with the query.

@@ -8,10 +8,10 @@ from typing import Any
 
 from benchmarks.public_sets.sets import PUBLIC_SETS
 from groundgraph.core.embedder import Embedder
-from groundgraph.core.settings import Settings
 from groundgraph.evals.dataset import Dataset
 from groundgraph.evals.measures import means, retrieval_values, scored_queries
 from groundgraph.evals.run_queries import evaluation_settings, run_queries
+from groundgraph.settings.settings import Settings
 
 SETS = {one.title: one for one in PUBLIC_SETS}
 # Those that are measured in every run of the live tests; the others follow in the slow tier.

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from groundgraph.chains.chunk_by_headings import HeadingChunker
 from groundgraph.core.document import Chunk, Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument
+from groundgraph.ingest.chunkers import HeadingChunker
 from groundgraph.sources.knowledge_base import EmbeddedStore
 
 Texts = Callable[[Chunk], Sequence[str]]

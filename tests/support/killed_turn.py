@@ -109,7 +109,7 @@ async def postgres_storage(url: str, folder: Path, point: str) -> AsyncIterator[
     """A saver and a store in PostgreSQL, in a schema called as `folder`."""
     import psycopg
 
-    from groundgraph.graph import postgres_storage as module
+    from groundgraph.storage import postgres_storage as module
 
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
         await connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{folder.name}"')

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from groundgraph.core.text import LANGUAGES
+from groundgraph.text.words import LANGUAGES
 
 # What stands in a pattern that is put together when it is used, for what is not known before.
 UNKNOWN = "a7"

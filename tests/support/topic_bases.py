@@ -14,7 +14,7 @@ from groundgraph.core.document import MARKDOWN, Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.topic_settings import TopicIndexSettings
+from groundgraph.settings.topics import TopicIndexSettings
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.sources.topic_index import TopicIndexSource
 

@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from groundgraph.core.deadline import within
 from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
-from groundgraph.sources.ask import ask
+from groundgraph.resilience.deadline import within
+from groundgraph.sources.contract import ask
 from groundgraph.testing import FaultySource, InMemorySource
 
 INTENT = RetrievalIntent(["refund"])

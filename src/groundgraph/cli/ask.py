@@ -6,19 +6,53 @@ import asyncio
 import time
 import uuid
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from groundgraph.cli.exit_codes import DONE, UNAVAILABLE
-from groundgraph.cli.find_settings import find_settings
-from groundgraph.cli.options import AsJson, ConfigFile, thread_id
-from groundgraph.cli.output import note, on_terminal, write_json
-from groundgraph.cli.problem_places import problems_placed
-from groundgraph.cli.run_turn import prepare_folders, run_turn
+from groundgraph.cli.options import AsJson, ConfigFile, find_settings, keep_out_of_git, problems_placed, thread_id
+from groundgraph.cli.output import DONE, UNAVAILABLE, note, on_terminal, write_json
+from groundgraph.core.errors import ReviewImpossible
 
 if TYPE_CHECKING:
-    from groundgraph.core.settings import Settings
+    from groundgraph.cli.show_turn import TokenPrinter
+    from groundgraph.settings.settings import Settings
+
+
+# One turn on a thread, its answer printed while it is written.
+
+
+def prepare_folders(settings: Settings) -> None:
+    """Make the folders of the checkpointer and the store, kept out of version control."""
+    for saver in (settings.checkpointer, settings.store):
+        if saver.type == "sqlite":
+            keep_out_of_git(Path(settings.at(saver.path)))
+
+
+async def run_turn(graph: Any, question: str, thread_id: str, context: Any, printer: TokenPrinter) -> dict[str, Any]:
+    """The output of one turn. Every step is on disk before the next begins, so that a killed process loses nothing."""
+    output: dict[str, Any] = {}
+    items = graph.astream(
+        {"messages": [("user", question)]},
+        {"configurable": {"thread_id": thread_id}},
+        context=context,
+        stream_mode=["messages", "values"],
+        durability="sync",
+    )
+    async for mode, item in items:
+        if mode == "messages":
+            printer.add(item[0].text)
+        else:
+            output = item
+    if "__interrupt__" in output:
+        raise ReviewImpossible(
+            f"The answer has little support and waits for a person, whom the command line cannot ask. It is on the "
+            f"thread {thread_id}: decide with Command(resume=…) or in Studio, or ask again with "
+            "human_review.support_below: null."
+        )
+    return output
+
 
 StyleName = Literal["conversational", "structured", "hybrid"]
 
@@ -66,9 +100,9 @@ def _new_thread() -> str:
 
 
 async def _turn(settings: Settings, question: str, thread_id: str, style: StyleName | None, *, stream: bool) -> _Turn:
-    from groundgraph.cli.token_printer import TokenPrinter
-    from groundgraph.core.context import Context
+    from groundgraph.cli.show_turn import TokenPrinter
     from groundgraph.graph.open_graph import open_graph
+    from groundgraph.settings.context import Context
 
     prepare_folders(settings)
     async with open_graph(settings) as graph:

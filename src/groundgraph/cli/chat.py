@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from groundgraph.cli.find_settings import find_settings
-from groundgraph.cli.options import AsJson, ConfigFile, thread_id
+from groundgraph.cli.ask import prepare_folders, run_turn
+from groundgraph.cli.options import AsJson, ConfigFile, find_settings, problems_placed, thread_id
 from groundgraph.cli.output import note, on_terminal, write_json
-from groundgraph.cli.problem_places import problems_placed
-from groundgraph.cli.run_turn import prepare_folders, run_turn
 
 if TYPE_CHECKING:
-    from groundgraph.core.settings import Settings
+    from groundgraph.settings.settings import Settings
 
 LEAVE = ("/quit", "/exit")
 
@@ -72,7 +70,7 @@ async def _completed(graph: Any, thread_id: str, *, as_json: bool) -> dict[str, 
 
 
 async def _one_turn(graph: Any, question: str, thread_id: str, *, as_json: bool) -> dict[str, Any]:
-    from groundgraph.cli.token_printer import TokenPrinter
+    from groundgraph.cli.show_turn import TokenPrinter
 
     writes = graph.resources.chat_model is not None
     printer = TokenPrinter(wanted=writes and not as_json and on_terminal())

@@ -6,27 +6,51 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from groundgraph.chains.build_chains import chains_without_model, check_chains
-from groundgraph.chains.structured_answer import AnswerTemplates
-from groundgraph.cli.problem_places import placed
-from groundgraph.core.enhanced_settings import MODEL_STAGES
+from groundgraph.answers.strategy_chain import Unusable
+from groundgraph.answers.structured_answer import AnswerTemplates
+from groundgraph.cli.options import placed
 from groundgraph.core.errors import ConfigurationError, Problem
-from groundgraph.core.idle_settings import Passed, idle_settings
-from groundgraph.core.load_settings import load_settings
-from groundgraph.core.result_settings import RerankerSettings, ResultProcessingSettings
-from groundgraph.core.settings import ChainSettings, EmbeddingSettings, PromptSettings, Settings
 from groundgraph.graph.autonomous_part import sources_with_categories
 from groundgraph.graph.configured_cascade import cascade_model_problems
 from groundgraph.graph.configured_clustering import configured_clustering
 from groundgraph.graph.configured_embedder import configured_embedder, embedding_key, embedding_problem
 from groundgraph.graph.configured_extractor import extraction_problems
-from groundgraph.graph.configured_model import ModelProblem, model_problem
 from groundgraph.graph.configured_reranker import configured_rerankers
 from groundgraph.graph.configured_topics import topic_problems
 from groundgraph.graph.resources import Resources, configured_models
-from groundgraph.graph.unusable import Unusable
+from groundgraph.ingest.build_chains import chains_without_model, check_chains
+from groundgraph.models.chat_model import ModelProblem, model_problem
 from groundgraph.prompts import Prompts
+from groundgraph.settings.answers import RerankerSettings, ResultProcessingSettings
+from groundgraph.settings.idle_settings import Passed, idle_settings
+from groundgraph.settings.load_settings import load_settings
+from groundgraph.settings.search import MODEL_STAGES
+from groundgraph.settings.settings import INTERNAL, ChainSettings, EmbeddingSettings, PromptSettings, Settings
+
+# The JSON schema of a configuration file, for editors that complete keys and mark mistakes while one types.
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def settings_schema() -> dict[str, Any]:
+    """The schema of everything that `load_settings` reads."""
+    schema = Settings.model_json_schema()
+    properties = schema["properties"]
+    for name in INTERNAL:
+        properties.pop(name, None)
+    properties["bindings"] = {"$ref": "#/properties/chains", "description": "another name of `chains`"}
+    strategy = {"const": "grounded", "description": "the only one that there is"}
+    below = {name: {"$ref": f"#/properties/{name}"} for name in properties}
+    properties["reasoning"] = {
+        "type": ["object", "null"],
+        "description": "the same sections, one level down",
+        "properties": {"strategy": strategy, **below},
+        "additionalProperties": False,
+    }
+    properties["strategy"] = strategy
+    return {"$schema": _DIALECT, **schema, "title": "groundgraph", "description": "The configuration of groundgraph."}
 
 
 @dataclass

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from groundgraph.cli.exit_codes import DONE, EPILOG, WRONG_USE
 from groundgraph.cli.options import AsJson, ConfigFile
-from groundgraph.cli.output import counted, note, say, write_json
+from groundgraph.cli.output import DONE, EPILOG, WRONG_USE, counted, note, say, write_json
 
 if TYPE_CHECKING:
     from groundgraph.cli.check_config import Checked
@@ -37,7 +36,7 @@ def check(
     templates are found too; nothing is opened and no service is asked.
     """
     from groundgraph.cli.check_config import check_config
-    from groundgraph.core.load_settings import find_settings_file
+    from groundgraph.settings.load_settings import find_settings_file
 
     path = file or config or find_settings_file()
     if path is None:
@@ -70,7 +69,7 @@ def _show(checked: Checked, path: Path) -> None:
 @config_app.command(epilog=EPILOG)
 def schema(as_json: AsJson = True) -> None:  # noqa: ARG001 - it is JSON in any case
     """Print the JSON schema of a configuration, for editors that complete keys and mark mistakes."""
-    from groundgraph.core.settings_schema import settings_schema
+    from groundgraph.cli.check_config import settings_schema
 
     write_json(settings_schema())
     raise typer.Exit(DONE)

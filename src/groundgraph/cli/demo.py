@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from groundgraph.cli.exit_codes import DONE
-from groundgraph.cli.options import AsJson
-from groundgraph.cli.output import counted, expected_failures, say, write_json
-from groundgraph.cli.problem_places import problems_placed
+from groundgraph.cli.options import AsJson, problems_placed
+from groundgraph.cli.output import DONE, counted, expected_failures, say, write_json
 from groundgraph.cli.progress import shown_progress
 
 if TYPE_CHECKING:
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 
     from groundgraph.cli.demo_turns import DemoTurn
     from groundgraph.core.document import Document
-    from groundgraph.core.settings import Settings
+    from groundgraph.settings.settings import Settings
 
 KEYS = ("question", "outcome", "answer", "notes", "citations")
 
@@ -59,7 +57,7 @@ def demo(
     sources answer together, three of the table, one that nothing covers, and two while sources are down.
     """
     from groundgraph.cli.demo_turns import demo_settings
-    from groundgraph.cli.find_settings import find_settings
+    from groundgraph.cli.options import find_settings
 
     chosen = find_settings(config) if config else None
     settings = demo_settings(chosen)
@@ -80,8 +78,7 @@ def _json(turn: DemoTurn) -> dict[str, Any]:
 async def _run(settings: Settings, *, as_json: bool) -> list[DemoTurn]:
     from tempfile import TemporaryDirectory
 
-    from groundgraph.cli.demo_own_docs import own_documents
-    from groundgraph.cli.demo_packages import package_documents
+    from groundgraph.cli.demo_documents import own_documents, package_documents
     from groundgraph.cli.demo_turns import GROUNDGRAPH, PACKAGES, QUESTIONS, opened_sources, take_turn
 
     turns: list[DemoTurn] = []

@@ -6,17 +6,62 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib.metadata import Distribution
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from groundgraph.cli.demo_table import TABLE, package_table
+from groundgraph.cli.demo_documents import needed_packages
 from groundgraph.core.errors import SourceUnavailable
-from groundgraph.core.load_settings import load_settings
-from groundgraph.core.settings import Settings
 from groundgraph.graph.turn import turn_graph
+from groundgraph.settings.load_settings import load_settings
+from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.testing import FaultySource
+
+if TYPE_CHECKING:
+    from groundgraph.sources.sql import SqlSource
+
+
+# The table of the demo: one row for each package that groundgraph needs.
+
+TABLE = "distributions"
+
+
+def package_table() -> SqlSource:
+    """Name, version, licence, summary, number and size of files, and requirements of the installed packages."""
+    from groundgraph.sources.sql import SqlSource
+
+    return SqlSource.from_records(
+        [_row(package) for package in needed_packages()],
+        name=TABLE,
+        table=TABLE,
+        description="The installed packages that groundgraph needs.",
+    )
+
+
+def _row(package: Distribution) -> dict[str, Any]:
+    metadata = package.metadata
+    files = package.files or []
+    return {
+        "name": str(metadata["Name"]),
+        "version": package.version,
+        "licence": _licence(package),
+        "summary": str(metadata["Summary"] or ""),
+        "files": len(files),
+        "kilobytes": round(sum(file.size or 0 for file in files) / 1000),
+        "requirements": sum("extra ==" not in requirement for requirement in package.requires or []),
+    }
+
+
+def _licence(package: Distribution) -> str:
+    metadata = package.metadata
+    named = metadata["License-Expression"] or metadata["License"]
+    if named and "\n" not in named and len(named) < 40:
+        return str(named)
+    kinds = [kind for kind in metadata.get_all("Classifier") or [] if kind.startswith("License ::")]
+    return kinds[0].rpartition(" :: ")[2] if kinds else "not stated"
+
 
 PACKAGES = "packages"
 GROUNDGRAPH = "groundgraph"

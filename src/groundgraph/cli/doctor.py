@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from groundgraph.cli.exit_codes import DONE, DONE_WITH_FAILURES
-from groundgraph.cli.find_settings import find_settings
-from groundgraph.cli.options import AsJson, ConfigFile
-from groundgraph.cli.output import counted, say, write_json
-from groundgraph.cli.problem_places import problems_placed
+from groundgraph.cli.options import AsJson, ConfigFile, find_settings, problems_placed
+from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, counted, say, write_json
 
 if TYPE_CHECKING:
     from groundgraph.cli.doctor_checks import Finding

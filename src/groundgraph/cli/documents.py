@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from groundgraph.cli.exit_codes import DONE, DONE_WITH_FAILURES, EPILOG
-from groundgraph.cli.find_settings import find_settings
-from groundgraph.cli.options import AsJson, BaseName, ConfigFile
-from groundgraph.cli.output import counted, note, say, shortened, write_json
-from groundgraph.cli.problem_places import problems_placed
+from groundgraph.cli.options import AsJson, BaseName, ConfigFile, find_settings, problems_placed
+from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, EPILOG, counted, note, say, shortened, write_json
 
 if TYPE_CHECKING:
     from pathlib import Path

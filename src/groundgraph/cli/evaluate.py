@@ -3,28 +3,67 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from groundgraph.cli.exit_codes import DONE, DONE_WITH_FAILURES
-from groundgraph.cli.find_settings import find_settings
-from groundgraph.cli.knowledge_base_file import STATE_FOLDER, keep_out_of_git
-from groundgraph.cli.options import AsJson, ConfigFile
-from groundgraph.cli.output import counted, note, say, write_json
-from groundgraph.cli.problem_places import problems_placed
-from groundgraph.cli.progress import shown_progress
-from groundgraph.cli.query_progress import query_progress
+from groundgraph.cli.options import STATE_FOLDER, AsJson, ConfigFile, find_settings, keep_out_of_git, problems_placed
+from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, counted, note, say, write_json
+from groundgraph.cli.progress import SECONDS_BETWEEN_LINES, shown_progress
 
 if TYPE_CHECKING:
     from groundgraph.core.embedder import Embedder
-    from groundgraph.core.settings import Settings
     from groundgraph.evals.dataset import Dataset, Query
     from groundgraph.evals.report import Difference, Evaluation
     from groundgraph.evals.run_queries import Answered
     from groundgraph.evals.sql_corpus import SqlCorpus
+    from groundgraph.settings.settings import Settings
+
+
+# Showing how many queries of an evaluation are done: a bar on a terminal, a line now and then elsewhere.
+
+Progress = Callable[[int, int], None]
+
+
+@contextmanager
+def query_progress(*, quiet: bool = False) -> Iterator[Progress]:
+    """A function to report progress to: (queries done, queries in all). With `quiet` it shows nothing."""
+    if quiet:
+        yield lambda _done, _total: None
+    elif sys.stderr.isatty():
+        with _bar() as report:
+            yield report
+    else:
+        yield _lines()
+
+
+@contextmanager
+def _bar() -> Iterator[Progress]:
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True)) as bar:
+        task = bar.add_task("Asking", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _lines() -> Progress:
+    next_line = time.monotonic() + SECONDS_BETWEEN_LINES
+
+    def report(done: int, total: int) -> None:
+        nonlocal next_line
+        if time.monotonic() >= next_line:
+            next_line = time.monotonic() + SECONDS_BETWEEN_LINES
+            note(f"Asking: {done} of {total} queries")
+
+    return report
+
 
 MeasureName = Literal["retrieval", "refusal", "citations"]
 
@@ -95,9 +134,8 @@ def evaluate(
     if save and not save.absolute().parent.is_dir():
         raise typer.BadParameter(f"there is no folder '{save.parent}'", param_hint="--save")
     settings = find_settings(config)
-    from groundgraph.evals.cited_sentences import by_sentence_scores, citation_values
     from groundgraph.evals.dataset import DatasetFiles, load_dataset
-    from groundgraph.evals.measures import require_ir_measures
+    from groundgraph.evals.measures import by_sentence_scores, citation_values, require_ir_measures
     from groundgraph.evals.report import citation_evaluation, load
     from groundgraph.evals.report import compare as compared
     from groundgraph.evals.report import save as save_evaluation
@@ -184,9 +222,8 @@ class _Run:
         return found
 
     async def _bases(self) -> dict[str, Path]:
-        from groundgraph.evals.corpus_base import corpus_base
+        from groundgraph.evals.corpus_base import corpus_base, corpus_in_weaviate
         from groundgraph.evals.run_queries import has_topic_index
-        from groundgraph.evals.weaviate_corpus import corpus_in_weaviate
 
         folder = self.settings.at(Path(STATE_FOLDER, "evaluate"))
         keep_out_of_git(folder)

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from groundgraph.cli.exit_codes import DONE, DONE_WITH_FAILURES
-from groundgraph.cli.find_settings import find_settings
-from groundgraph.cli.options import AsJson, ConfigFile, Thread
-from groundgraph.cli.output import counted, note, say, write_json
-from groundgraph.cli.problem_places import problems_placed
+from groundgraph.cli.options import AsJson, ConfigFile, Thread, find_settings, problems_placed
+from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, counted, note, say, write_json
 
 if TYPE_CHECKING:
-    from groundgraph.core.settings import Settings
     from groundgraph.graph.forget_thread import Forgotten
+    from groundgraph.settings.settings import Settings
 
 
 def forget(

@@ -6,14 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from groundgraph.cli.exit_codes import DONE
-from groundgraph.cli.find_settings import find_settings
-from groundgraph.cli.options import AsJson, ConfigFile
-from groundgraph.cli.output import say, write_json
-from groundgraph.cli.problem_places import problems_placed
+from groundgraph.cli.options import AsJson, ConfigFile, find_settings, problems_placed
+from groundgraph.cli.output import DONE, say, write_json
 
 if TYPE_CHECKING:
-    from groundgraph.core.settings import Settings
+    from groundgraph.settings.settings import Settings
 
 GraphName = Literal["turn", "retrieval", "ingest"]
 
@@ -40,7 +37,7 @@ def graph(
 
 
 def _compiled(settings: Settings, which: GraphName) -> Any:
-    from groundgraph.testing.scripted_chat_model import ScriptedChatModel
+    from groundgraph.testing.models import ScriptedChatModel
 
     # Stand for the configured models, whose packages and keys need not be here for a picture.
     chat_model = ScriptedChatModel("") if settings.llm else None
@@ -60,7 +57,7 @@ def _compiled(settings: Settings, which: GraphName) -> Any:
 
 
 def _stand_in() -> Any:
-    from groundgraph.testing.ngram_embeddings import NgramEmbeddings
+    from groundgraph.testing.models import NgramEmbeddings
 
     return NgramEmbeddings()
 

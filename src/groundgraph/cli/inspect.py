@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from groundgraph.cli.exit_codes import DONE, DONE_WITH_FAILURES, UNAVAILABLE
-from groundgraph.cli.find_settings import find_settings
-from groundgraph.cli.options import AsJson, ConfigFile
-from groundgraph.cli.output import note, say, shortened, write_json
-from groundgraph.cli.problem_places import problems_placed
+from groundgraph.cli.options import AsJson, ConfigFile, find_settings, problems_placed
+from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, UNAVAILABLE, note, say, shortened, write_json
 
 if TYPE_CHECKING:
     from groundgraph.cli.matches import Matches

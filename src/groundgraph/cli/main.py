@@ -16,16 +16,26 @@ from groundgraph.cli.demo import demo
 from groundgraph.cli.doctor import doctor
 from groundgraph.cli.documents import documents_app
 from groundgraph.cli.evaluate import evaluate
-from groundgraph.cli.exit_codes import DONE, EPILOG, INTERRUPTED, UNAVAILABLE, WRONG_USE, code_of
 from groundgraph.cli.forget import forget
 from groundgraph.cli.graph import graph
 from groundgraph.cli.ingest import ingest
 from groundgraph.cli.inspect import inspect
 from groundgraph.cli.move import move
-from groundgraph.cli.output import note, prepare_log, prepare_streams, say
+from groundgraph.cli.output import (
+    DONE,
+    EPILOG,
+    INTERRUPTED,
+    UNAVAILABLE,
+    WRONG_USE,
+    code_of,
+    note,
+    prepare_log,
+    prepare_streams,
+    report_error,
+    say,
+)
 from groundgraph.cli.prune import prune
 from groundgraph.cli.report import report
-from groundgraph.cli.report_error import report_error
 from groundgraph.cli.sources import sources
 from groundgraph.core.errors import GroundGraphError
 

@@ -7,17 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from groundgraph.chains.merge import STRATEGIES, Hit
+from groundgraph.answers.merge import STRATEGIES, Hit
 from groundgraph.core.chain import IDENTITY, Match
-from groundgraph.core.deadline import within
-from groundgraph.core.degraded import collect_degradations
+from groundgraph.core.failure import collect_degradations
 from groundgraph.core.intent import IntentState, RetrievalIntent
 from groundgraph.core.secret_mask import mask
-from groundgraph.core.settings import Settings
 from groundgraph.graph.resources import Resources
 from groundgraph.nodes.resolve_intent import enforce_filters
-from groundgraph.sources.ask import ask
-from groundgraph.sources.contract import GroundedSource
+from groundgraph.resilience.deadline import within
+from groundgraph.settings.settings import Settings
+from groundgraph.sources.contract import GroundedSource, ask
 from groundgraph.sources.knowledge_base.chained_source import ChainedSource
 
 Found = dict[str, list[Match]]

@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundgraph.cli.exit_codes import DONE, DONE_WITH_FAILURES
-from groundgraph.cli.find_settings import find_settings
-from groundgraph.cli.options import AsJson, BaseName, ConfigFile
-from groundgraph.cli.output import counted, say, write_json
-from groundgraph.cli.problem_places import problems_placed
+from groundgraph.cli.options import AsJson, BaseName, ConfigFile, find_settings, problems_placed
+from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, counted, say, write_json
 from groundgraph.cli.progress import shown_progress
 
 if TYPE_CHECKING:
@@ -38,8 +35,7 @@ def move(
     ingest finds nothing changed. The file stays. A move that was interrupted goes on where it stopped.
     """
     settings = find_settings(config).without_models()
-    from groundgraph.graph.knowledge_base_files import knowledge_base_file
-    from groundgraph.graph.weaviate_store import weaviate_store
+    from groundgraph.graph.knowledge_base_files import knowledge_base_file, weaviate_store
 
     with problems_placed(settings):
         base = knowledge_base_file(settings, source)

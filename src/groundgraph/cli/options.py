@@ -2,12 +2,91 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from groundgraph.core.thread_id import checked_thread_id
+
+if TYPE_CHECKING:
+    from groundgraph.core.errors import Problem
+    from groundgraph.settings.settings import Settings
+
+
+# The settings that a command runs with.
+
+
+def find_settings(config: Path | None) -> Settings:
+    """The settings in `config`, else those in the nearest `groundgraph.yaml`, else the defaults of the command line.
+
+    Raises:
+        ConfigurationError: the file or the environment has a problem; all are listed.
+    """
+    from groundgraph.settings.load_settings import find_settings_file, load_settings
+
+    path = config or find_settings_file()
+    return load_settings(path) if path else _without_file(load_settings())
+
+
+def _without_file(settings: Settings) -> Settings:
+    """Structured answers unless the environment names a model or a style.
+
+    The general default, conversational, would put a notice that there is no model above every answer.
+    """
+    synthesis = settings.synthesis
+    if settings.llm or synthesis.style or synthesis.mode:
+        return settings
+    return settings.model_copy(update={"synthesis": synthesis.model_copy(update={"style": "structured"})})
+
+
+# Where in the configuration file a problem stands that was found after the file had been read.
+
+_PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+
+
+def placed(problem: Problem, origin: str) -> Problem:
+    """`problem` with the file, line and column of its key in the file `origin`.
+
+    Unchanged when it has a place already, names no key, or the key does not stand in the file.
+    """
+    from groundgraph.settings.yaml_file import place_of, read_yaml
+
+    if problem.file or not problem.key or not origin:
+        return problem
+    parts: list[str | int] = [int(number) if number else name for number, name in _PART.findall(problem.key)]
+    found = place_of(read_yaml(Path(origin)), parts)
+    return replace(problem, file=origin, line=found[0], column=found[1]) if found else problem
+
+
+@contextmanager
+def problems_placed(settings: Settings) -> Iterator[None]:
+    """Gives the problems of a `ConfigurationError` raised inside their places in the file of `settings`."""
+    from groundgraph.core.errors import ConfigurationError
+
+    try:
+        yield
+    except ConfigurationError as error:
+        error.problems = [placed(problem, settings.origin) for problem in error.problems]
+        raise
+
+
+# Where the command line keeps its files, and how to keep them out of version control.
+
+STATE_FOLDER = ".groundgraph"
+
+
+def keep_out_of_git(file: Path) -> None:
+    """Make the folder of `file` and, when it is `.groundgraph/`, have git ignore everything in it."""
+    folder = file.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    ignore = folder / ".gitignore"
+    if folder.name == STATE_FOLDER and not ignore.exists():
+        ignore.write_text("*\n", "utf-8")
 
 
 def thread_id(value: str | None) -> str | None:

@@ -7,9 +7,57 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from groundgraph.core.errors import (
+    ConfigurationError,
+    EmbeddingModelChanged,
+    FilterInvalid,
+    GroundGraphError,
+    InputInvalid,
+    IntentInvalid,
+    NothingToResume,
+    SchemaVersionUnsupported,
+)
+
+if TYPE_CHECKING:
+    from groundgraph.core.errors import Problem
+
+
+# What the exit code of a command says.
+
+DONE = 0
+DONE_WITH_FAILURES = 1
+WRONG_USE = 2
+UNAVAILABLE = 3
+INTERRUPTED = 130
+
+EPILOG = """\b
+Exit codes:
+  0    done
+  1    done, with failures that are listed
+  2    wrong use, or a configuration that cannot work
+  3    a needed service is not available
+  130  interrupted
+"""
+
+_WRONG_USE = (
+    ConfigurationError,
+    EmbeddingModelChanged,
+    FilterInvalid,
+    InputInvalid,
+    IntentInvalid,
+    NothingToResume,
+    SchemaVersionUnsupported,
+)
+
+
+def code_of(error: GroundGraphError | OSError) -> int:
+    """The exit code of a command that ended with `error`."""
+    return WRONG_USE if isinstance(error, _WRONG_USE) else UNAVAILABLE
+
 
 # A document must not be able to move the cursor, change colours or set the title of the reader's terminal.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -93,3 +141,29 @@ def shortened(text: str, limit: int) -> str:
 def counted(number: int, word: str) -> str:
     """`number` with `word`, in the plural unless it is one."""
     return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+# An error as the reader of a command line wants it: what is wrong, where, and no traceback.
+
+
+def report_error(error: BaseException, *, as_json: bool, message: str = "") -> None:
+    """Write `error` to standard error or, with `as_json`, as the JSON document of the command."""
+    # Loaded here: most commands end without an error.
+    from groundgraph.core.secret_mask import mask
+
+    problems = _problems(error)
+    text = mask("\n".join(map(str, problems)) or message or str(error)) or type(error).__name__
+    if as_json:
+        write_json(_document(type(error).__name__, text, problems))
+    else:
+        note(text if problems else f"Error: {text}")
+
+
+def _problems(error: BaseException) -> Sequence[Problem]:
+    from groundgraph.core.errors import ConfigurationError
+
+    return error.problems if isinstance(error, ConfigurationError) else []
+
+
+def _document(kind: str, message: str, problems: Sequence[Problem]) -> dict[str, Any]:
+    return {"error": {"type": kind, "message": message, "problems": [vars(problem) for problem in problems]}}

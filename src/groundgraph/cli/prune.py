@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundgraph.cli.exit_codes import DONE, DONE_WITH_FAILURES
-from groundgraph.cli.find_settings import find_settings
-from groundgraph.cli.options import AsJson, ConfigFile
-from groundgraph.cli.output import counted, note, say, write_json
-from groundgraph.cli.problem_places import problems_placed
+from groundgraph.cli.options import AsJson, ConfigFile, find_settings, problems_placed
+from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, counted, note, say, write_json
 from groundgraph.core.errors import InputInvalid
 
 if TYPE_CHECKING:
-    from groundgraph.core.settings import Settings
     from groundgraph.graph.prune_checkpoints import Pruned
+    from groundgraph.settings.settings import Settings
 
 _AGE = re.compile(r"(\d+)\s*([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from groundgraph.cli.exit_codes import DONE
-from groundgraph.cli.find_settings import find_settings
-from groundgraph.cli.options import AsJson, ConfigFile, Thread
-from groundgraph.cli.output import note, say, write_json
-from groundgraph.cli.problem_places import problems_placed
+from groundgraph.cli.options import AsJson, ConfigFile, Thread, find_settings, problems_placed
+from groundgraph.cli.output import DONE, note, say, write_json
 
 if TYPE_CHECKING:
-    from groundgraph.core.settings import Settings
+    from groundgraph.settings.settings import Settings
 
 
 def report(
@@ -44,7 +41,7 @@ def report(
     if as_json:
         write_json(record)
     elif not out:
-        from groundgraph.report.turn_text import turn_text
+        from groundgraph.report.turn_page import turn_text
 
         say(turn_text(record, settings=settings).rstrip())
     raise typer.Exit(DONE)
@@ -52,8 +49,8 @@ def report(
 
 async def _record(settings: Settings, thread: str, turn: str | None) -> dict[str, Any]:
     from groundgraph.core.errors import EvidenceMissing, InputInvalid
-    from groundgraph.graph.load_provenance import load_provenance
     from groundgraph.graph.open_graph import open_graph
+    from groundgraph.graph.resume import load_provenance
 
     kept = (settings.checkpointer, settings.store)
     if not all(saver.type != "sqlite" or settings.at(saver.path).is_file() for saver in kept):
@@ -68,7 +65,7 @@ async def _record(settings: Settings, thread: str, turn: str | None) -> dict[str
 
 async def _what_there_is(store: Any, thread: str) -> str:
     """What else could have been meant: the latest turns of the conversation, or the latest conversations."""
-    from groundgraph.graph.latest_records import latest_threads, latest_turns
+    from groundgraph.storage.records import latest_threads, latest_turns
 
     if turns := await latest_turns(store, thread):
         return f" Its latest turns, for --turn: {_listed(turns)}."

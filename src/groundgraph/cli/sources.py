@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from groundgraph.cli.exit_codes import DONE, DONE_WITH_FAILURES, UNAVAILABLE
-from groundgraph.cli.find_settings import find_settings
-from groundgraph.cli.options import AsJson, ConfigFile
-from groundgraph.cli.output import note, on_terminal, printable, say, write_json
-from groundgraph.cli.problem_places import problems_placed
+from groundgraph.cli.options import AsJson, ConfigFile, find_settings, problems_placed
+from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, UNAVAILABLE, note, on_terminal, printable, say, write_json
 
 if TYPE_CHECKING:
-    from groundgraph.cli.probe_sources import ProbedSource
+    from groundgraph.cli.doctor_checks import ProbedSource
 
 _COLUMNS = ("name", "type", "weight", "fields", "documents", "chunks", "answers")
 
@@ -25,7 +22,7 @@ def sources(config: ConfigFile = None, as_json: AsJson = False) -> None:
     Ends with 1 when some do not answer, with 3 when none does.
     """
     settings = find_settings(config)
-    from groundgraph.cli.probe_sources import probe_sources
+    from groundgraph.cli.doctor_checks import probe_sources
 
     with problems_placed(settings):
         probed = asyncio.run(probe_sources(settings))

@@ -1,7 +1,7 @@
 """The six replaceable chains of a knowledge base (K3).
 
 Each may be a plain function, a coroutine function, an object with `__call__`, or a LangChain Runnable; whoever
-calls one goes through `groundgraph.core.call_chain`. The ingest chains have a `signature`: what their output
+calls one goes through `groundgraph.resilience.blocking`. The ingest chains have a `signature`: what their output
 depends on. When it changes, documents that did not change are processed again.
 """
 

@@ -14,7 +14,7 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
-from groundgraph.core.clean_text import clean_text
+from groundgraph.core.characters import clean_text
 
 PREVIEW_CHARS = 160
 

@@ -6,8 +6,7 @@ from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from groundgraph.core.degraded import Degradation
-from groundgraph.core.failure import Failure
+from groundgraph.core.failure import Degradation, Failure
 
 Outcome = Literal["answered", "insufficient", "unavailable", "chat"]
 SourceStatus = Literal["ok", "failed", "timed_out", "schema_changed", "skipped"]
@@ -265,7 +264,7 @@ class Citation(TypedDict):
 class Support(TypedDict):
     """What the citation check found.
 
-    `score` is how much of the answer's words its evidence holds (see `groundgraph.chains.check_support`); `answerable`
+    `score` is how much of the answer's words its evidence holds (see `groundgraph.answers.check_support`); `answerable`
     says from the evidence alone whether the question can be answered. Both are lexical, 0 to 1, and see neither
     negation nor swapped roles.
     """

@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from groundgraph.core.errors import ConfigurationError, Problem
-from groundgraph.evals.bootstrap import Interval, area_difference_interval, area_under_curve, mean_interval
 from groundgraph.evals.measures import (
     REFUSAL_MEASURE,
+    Interval,
     PerQuery,
+    area_difference_interval,
+    area_under_curve,
     by_class,
+    mean_interval,
     mean_intervals,
     means,
     refusal_area,

@@ -12,12 +12,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import GroundGraphError
-from groundgraph.core.settings import Settings, SourceEntry
+from groundgraph.evals.corpus_base import PASSAGE, weaviate_prefix
 from groundgraph.evals.dataset import Corpus, Query
-from groundgraph.evals.outline_corpus import PASSAGE
 from groundgraph.evals.sql_corpus import SqlCorpus
-from groundgraph.evals.weaviate_corpus import weaviate_prefix
 from groundgraph.graph.retrieval import retrieval_graph
+from groundgraph.settings.settings import Settings, SourceEntry
 
 TOP_K = 50
 GIVE_UP_AFTER = 20
@@ -47,7 +46,7 @@ class Answered:
         query: its id.
         documents: the ids of the documents found, the best first, each at the rank of its best chunk.
         relevances: of each of `documents` that of its best chunk.
-        answerable: `support.answerable` of a turn; see `groundgraph.chains.answerable`.
+        answerable: `support.answerable` of a turn; see `groundgraph.nodes.works.judge_evidence`.
         failures: why sources or models failed; a sentence each.
     """
 

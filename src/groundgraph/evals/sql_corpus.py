@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from groundgraph.core.blocking import run_blocking
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, Problem
-from groundgraph.core.text import detect_language
 from groundgraph.evals.dataset import Corpus
+from groundgraph.resilience.blocking import run_blocking
+from groundgraph.text.words import detect_language
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table

@@ -15,11 +15,10 @@ from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
-from groundgraph.core.asked_parts import asked_parts, question_of
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, EmbeddingFailed, Problem
-from groundgraph.core.follow_up import contextualised
 from groundgraph.evals.dataset import Dataset, Query
+from groundgraph.text.follow_up import asked_parts, contextualised, question_of
 
 BATCH = 2048
 

@@ -9,15 +9,15 @@ from typing import Any
 from langgraph.graph import StateGraph
 from langgraph.types import Send
 
-from groundgraph.core.dialogue_state import DIALOGUE_STATE
 from groundgraph.core.errors import ConfigurationError, Problem
-from groundgraph.core.settings import Settings
 from groundgraph.graph.fan_out import SEARCH, FanOutInput, retrieval_task
 from groundgraph.graph.resources import Resources
 from groundgraph.nodes.begin_turn import BeginTurnUpdate
 from groundgraph.nodes.model_stage import StageInput, StageUpdate
 from groundgraph.nodes.node import Node
 from groundgraph.nodes.retrieve_source import RetrieveSourceInput
+from groundgraph.settings.context import DIALOGUE_STATE
+from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource
 
 FanOut = Callable[[FanOutInput], Awaitable[list[Send] | str]]

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, Problem
-from groundgraph.core.settings import EmbeddingSettings, Settings
 from groundgraph.graph.configured_embedder import configured_embedder, embedding_problem
-from groundgraph.graph.configured_model import ModelProblem
+from groundgraph.models.chat_model import ModelProblem
+from groundgraph.settings.settings import EmbeddingSettings, Settings
 from groundgraph.sources.contract import SourceOptions
 
 

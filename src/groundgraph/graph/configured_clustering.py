@@ -6,18 +6,14 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from pydantic import ValidationError
 
-from groundgraph.chains.clustering.cluster_method import ClusterMethod
-from groundgraph.chains.clustering.embedding import EmbeddingSimilarity
-from groundgraph.chains.clustering.similarity import Similarities
-from groundgraph.chains.clustering.term_overlap import TermOverlap
-from groundgraph.chains.clustering.tfidf import TfIdf
-from groundgraph.core.blocking import run_blocking
+from groundgraph.answers.clustering import ClusterMethod, EmbeddingSimilarity, Similarities, TermOverlap, TfIdf
+from groundgraph.answers.strategy_chain import Unusable
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, Problem, StrategyUnavailable
-from groundgraph.core.result_settings import ClusterStep
-from groundgraph.core.settings import EmbeddingSettings, Settings
 from groundgraph.graph.configured_embedder import configured_embedder, embedding_problem
-from groundgraph.graph.unusable import Unusable
+from groundgraph.resilience.blocking import run_blocking
+from groundgraph.settings.answers import ClusterStep
+from groundgraph.settings.settings import EmbeddingSettings, Settings
 
 KEY = "result_processing.cluster_strategy"
 Compare = Callable[[str, Sequence[str]], Awaitable[Similarities]]

@@ -14,9 +14,9 @@ from typing_extensions import override
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
-from groundgraph.core.settings import EmbeddingSettings, Settings
-from groundgraph.graph.configured_model import ModelProblem, explained
-from groundgraph.graph.tracing import traced_embedder
+from groundgraph.models.chat_model import ModelProblem, explained
+from groundgraph.settings.settings import EmbeddingSettings, Settings
+from groundgraph.tracing.tracing import traced_embedder
 
 # Providers whose models run in this process: building one reads it from disk, or even from the network.
 _LOCAL = {"huggingface": "langchain_huggingface"}

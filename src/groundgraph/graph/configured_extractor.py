@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from langchain_core.runnables import Runnable
 
 from groundgraph.core.errors import ConfigurationError, Problem
-from groundgraph.core.extraction_annotation import annotations_of
-from groundgraph.core.schema import SourceSchema
-from groundgraph.core.settings import Settings
-from groundgraph.graph.configured_model import configured_model
+from groundgraph.core.schema import SourceSchema, annotations_of
+from groundgraph.models.chat_model import configured_model
+from groundgraph.settings.settings import Settings
 
 if TYPE_CHECKING:
-    from groundgraph.chains.ask_extractor import AskExtractor, Extractor
+    from groundgraph.answers.ask_extractor import AskExtractor, Extractor
 
 EXTRACTION = "intent.extraction_config"
 
@@ -47,7 +46,7 @@ def configured_extractor(
     if chosen is None:
         return None
     # Loaded by those who extract only, as chat models are (L10).
-    from groundgraph.chains.ask_extractor import AskExtractor
+    from groundgraph.answers.ask_extractor import AskExtractor
 
     return AskExtractor(chosen)
 

@@ -3,30 +3,158 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.documents import BaseDocumentCompressor
+from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import SecretStr, ValidationError
 
-from groundgraph.chains.builtin_chains import WITHOUT_MODEL
-from groundgraph.chains.chain_options import ChainOptions
-from groundgraph.chains.chain_registries import REGISTRIES
-from groundgraph.chains.identity_chains import IdentityReranker
-from groundgraph.chains.rerank import Rerank, by_scores, identity
-from groundgraph.chains.rerank_cohere import DEFAULT_MODEL, CohereReranker
-from groundgraph.chains.rerank_compressor import by_compressor
+from groundgraph.answers.strategy_chain import Judged, Rerank, Unusable, by_scores, identity
 from groundgraph.core.chain import Reranker
-from groundgraph.core.errors import ConfigurationError, Problem, StrategyUnavailable, UnknownName
+from groundgraph.core.errors import ConfigurationError, Problem, RerankerFailed, StrategyUnavailable, UnknownName
+from groundgraph.core.evidence import SourceResult
 from groundgraph.core.registry import nearest
-from groundgraph.core.result_settings import RerankStep
-from groundgraph.core.settings import Settings
-from groundgraph.graph.unusable import Unusable
+from groundgraph.ingest.builtin_chains import WITHOUT_MODEL, IdentityReranker
+from groundgraph.ingest.chain_registries import REGISTRIES, ChainOptions
+from groundgraph.models.call_model import call_with_retries
 from groundgraph.prompts import Prompts
+from groundgraph.settings.answers import RerankStep
+from groundgraph.settings.settings import Settings
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+
+
+# Cohere's reranking service through its own SDK.
+
+DEFAULT_MODEL = "rerank-v3.5"
+_OTHER_FORM = "Cohere's answer holds no scores"
+
+
+@dataclass(frozen=True)
+class CohereReranker:
+    """Scores candidates with `POST /v2/rerank`.
+
+    The SDK's own retries are off, since this class tries again: time-outs, broken connections, 429 and 5xx. A client
+    lives as long as one call, because it belongs to one event loop and a graph may be run on several.
+
+    Attributes:
+        api_key: the key.
+        model: the model.
+        base_url: the address of the service; None for the vendor's.
+        limit: seconds for a call with its retries.
+        attempts: tries.
+        options: further arguments of the SDK's `rerank`, such as `max_tokens_per_doc`.
+    """
+
+    api_key: SecretStr
+    model: str = DEFAULT_MODEL
+    base_url: str | None = None
+    limit: float = 30.0
+    attempts: int = 3
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    async def __call__(self, query: str, candidates: Sequence[SourceResult]) -> list[float]:
+        """See `groundgraph.core.chain.Reranker`; nothing is sent for no candidates.
+
+        Raises:
+            ModelTimeout: no answer within the limit.
+            ModelError: the service failed for good; the message says how.
+        """
+        if not candidates:
+            return []
+        documents = [candidate.content for candidate in candidates]
+        scores, _ = await call_with_retries(
+            lambda: self._scores(query, documents), limit=self.limit, attempts=self.attempts, service=self
+        )
+        return scores
+
+    async def _scores(self, query: str, documents: list[str]) -> list[float]:
+        import httpx
+        from cohere import AsyncClientV2
+        from cohere.core.api_error import ApiError
+        from cohere.core.parse_error import ParsingError
+
+        async with AsyncClientV2(
+            api_key=self.api_key.get_secret_value(), base_url=self.base_url, timeout=self.limit, max_retries=0
+        ) as client:
+            try:
+                reply = await client.rerank(model=self.model, query=query, documents=documents, **self.options)
+            except ApiError as error:
+                raise RerankerFailed(_told(error), status_code=error.status_code, headers=error.headers) from error
+            except httpx.TimeoutException as error:
+                raise TimeoutError(f"Cohere did not answer: {type(error).__name__}") from error
+            except httpx.TransportError as error:
+                raise ConnectionError(f"Cohere could not be reached: {error or type(error).__name__}") from error
+            except ParsingError as error:
+                raise RerankerFailed(_OTHER_FORM) from error
+        return _by_place(reply.results, len(documents))
+
+
+def _by_place(results: Any, count: int) -> list[float]:
+    """One score per document; one that the service left out gets 0. The SDK does not check what it was sent."""
+    scores = [0.0] * count
+    try:
+        for result in results:
+            place, score = int(result.index), float(result.relevance_score)
+            if not 0 <= place < count:
+                raise RerankerFailed(f"Cohere's answer names document {place} of {count}")
+            scores[place] = score
+    except (AttributeError, TypeError, ValueError) as error:
+        raise RerankerFailed(_OTHER_FORM) from error
+    return scores
+
+
+def _told(error: Any) -> str:
+    body = error.body
+    message = body.get("message") if isinstance(body, Mapping) else getattr(body, "message", None)
+    return f"Cohere: {message or body or type(error).__name__}"[:200]
+
+
+# Any of LangChain's document compressors as a reranker.
+
+# How the place of a candidate travels through a compressor.
+_PLACE = "groundgraph_place"
+# Where those of LangChain's compressors that score put the score.
+SCORE = "relevance_score"
+
+
+def by_compressor(compressor: BaseDocumentCompressor) -> Rerank:
+    """Order and selection of `compressor`; what it does to a text is not taken over, since evidence is verbatim.
+
+    A `relevance_score` from 0 to 1 in the metadata is taken as the score; any other number says nothing about a
+    threshold, so only the order counts. Raises `RerankerFailed` for a document that was not given to it.
+    """
+
+    async def rerank(question: str, candidates: Sequence[SourceResult]) -> list[Judged]:
+        documents = [
+            Document(page_content=candidate.content, metadata={**candidate.metadata, _PLACE: place})
+            for place, candidate in enumerate(candidates)
+        ]
+        kept = await compressor.acompress_documents(documents, question)
+        by_text = {candidate.content: place for place, candidate in reversed(list(enumerate(candidates)))}
+        judged = [Judged(_place(one, by_text, len(candidates)), _score(one)) for one in kept]
+        first = {one.place: one for one in reversed(judged)}
+        return [one for one in judged if first[one.place] is one]
+
+    return rerank
+
+
+def _place(document: Any, by_text: dict[str, int], count: int) -> int:
+    place = document.metadata.get(_PLACE, by_text.get(document.page_content))
+    if not isinstance(place, int) or not 0 <= place < count:
+        raise RerankerFailed("it returned a document that it was not given")
+    return place
+
+
+def _score(document: Any) -> float | None:
+    score = document.metadata.get(SCORE)
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        return None
+    return float(score) if 0 <= score <= 1 else None
+
 
 COHERE_KEY = "CO_API_KEY"
 _SERVICES = ("cohere", "langchain")

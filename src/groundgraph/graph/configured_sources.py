@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from groundgraph.core.base_fields import base_fields
 from groundgraph.core.chain import QueryChains
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, Problem
-from groundgraph.core.settings import KnowledgeBaseSettings, Settings
-from groundgraph.graph.knowledge_base_files import KNOWLEDGE_BASES, weaviate_place, with_base_fields
-from groundgraph.sources.contract import GroundedSource, SourceOptions, source_types
-from groundgraph.sources.make_source import make_source
+from groundgraph.graph.knowledge_base_files import KNOWLEDGE_BASES, base_fields, weaviate_place, with_base_fields
+from groundgraph.settings.settings import KnowledgeBaseSettings, Settings
+from groundgraph.sources.contract import GroundedSource, SourceFactory, SourceOptions, source_types
+
+# A source from its entry in a configuration, whatever a third party registered for its type.
+
+
+def make_source(factory: SourceFactory | Callable[..., GroundedSource], entry: SourceOptions) -> GroundedSource:
+    """What `factory` makes of `entry`: a function is given the entry, a class of a source its name and options.
+
+    Raises:
+        ConfigurationError: an option is unknown or has a bad value, or what was made is no source.
+    """
+    given: dict[str, Any] = {"name": entry.name, **entry.options}
+    if isinstance(factory, type) and issubclass(factory, GroundedSource) and _takes_keywords(factory):
+        try:
+            inspect.signature(factory).bind(**given)
+        except TypeError as error:
+            raise ConfigurationError([Problem(entry.key, f"{factory.__name__}: {error}")]) from error
+        made: Any = factory(**given)
+    else:
+        made = factory(entry)
+    if not isinstance(made, GroundedSource):
+        raise ConfigurationError([Problem(entry.key, f"what was registered for this type made no source but {made!r}")])
+    return made
+
+
+def _takes_keywords(source_class: type[GroundedSource]) -> bool:
+    """Whether the class names its source by an argument `name`; one that does not takes the whole entry."""
+    parameters = inspect.signature(source_class).parameters.values()
+    return any(parameter.name == "name" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
 
 def configured_sources(
@@ -45,7 +72,7 @@ def configured_sources(
                 options = with_base_fields(options, settings)
                 if place := weaviate_place(settings, number):
                     # Not loaded by those who have no Weaviate.
-                    from groundgraph.sources.weaviate_base.options import weaviate_base_from_options
+                    from groundgraph.sources.weaviate_base.source import weaviate_base_from_options
 
                     built.append(weaviate_base_from_options(options, place))
                     continue

@@ -8,11 +8,11 @@ from langchain_core.messages import AnyMessage
 from langgraph.types import Send
 from typing_extensions import TypedDict
 
-from groundgraph.chains.answer_prompt import recent_conversation
-from groundgraph.core.follow_up import is_follow_up
+from groundgraph.answers.answer_prompt import recent_conversation
 from groundgraph.core.intent import IntentState
 from groundgraph.core.turn_values import RetrievalTask, Turn
 from groundgraph.nodes.retrieve_source import RetrieveSourceInput
+from groundgraph.text.follow_up import is_follow_up
 
 # What a fan-out decides, as the picture of the graph shows it.
 SEARCH: dict[Hashable, str] = {"search": "retrieve_source", "skip": "process_results"}

@@ -7,12 +7,12 @@ from typing import Any
 
 from langgraph.store.base import BaseStore, Op, PutOp
 
+from groundgraph.answers.provenance import messages_namespace, provenance_namespace
 from groundgraph.core.errors import StorageDamaged
-from groundgraph.core.provenance import messages_namespace, provenance_namespace
 from groundgraph.core.thread_id import checked_thread_id
-from groundgraph.graph.evidence_references import items_below, referred
-from groundgraph.graph.thread_locks import held_thread, turns_ended
 from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.storage.records import items_below, referred
+from groundgraph.storage.thread_locks import held_thread, turns_ended
 
 
 @dataclass(frozen=True)

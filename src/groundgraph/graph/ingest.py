@@ -2,29 +2,147 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Annotated, Any, NotRequired, Self, Unpack
+from uuid import uuid4
 
+from langgraph.channels import UntrackedValue
+from langgraph.channels.base import Value
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
+from pydantic import Field
+from typing_extensions import TypedDict, override
 
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.knowledge_store import KnowledgeStore
-from groundgraph.core.settings import Settings
+from groundgraph.core.latest import Latest
 from groundgraph.graph.ingest_resources import IngestResources
 from groundgraph.graph.ingest_runner import IngestRunner
-from groundgraph.graph.ingest_state import SHOWN, IngestInput, IngestOutput, IngestState
 from groundgraph.graph.parts import GraphParts, Models, Parts, takes
+from groundgraph.graph.state import Lifetime
 from groundgraph.graph.traced_runs import traced_runs
-from groundgraph.graph.tracing import state_graph
+from groundgraph.ingest.ingest_report import ReportValues, combined
 from groundgraph.nodes.ingest.cut_chunks import cut_chunks
 from groundgraph.nodes.ingest.embed_texts import embed_texts
 from groundgraph.nodes.ingest.find_documents import find_documents
 from groundgraph.nodes.ingest.finish_ingest import finish_ingest
 from groundgraph.nodes.ingest.load_documents import load_documents
+from groundgraph.nodes.ingest.work import Job, Plan
 from groundgraph.nodes.ingest.write_documents import write_documents
 from groundgraph.nodes.ingest.write_matching_texts import write_matching_texts
 from groundgraph.nodes.ingest.write_qualifying_texts import write_qualifying_texts
+from groundgraph.settings.settings import Settings
+from groundgraph.tracing.tracing import state_graph
+
+# A channel whose value stays in the process, so that a run that stops between two steps goes on with it.
+
+# Of two threads that are stepped through at once.
+HELD_VALUES = 2
+
+
+class HeldValue(UntrackedValue[Value]):
+    """Like `UntrackedValue`, except that a checkpoint holds a name for the value.
+
+    Under that name the graph keeps the latest values of all its runs, `HELD_VALUES` in number. A run that is resumed in
+    another process, by another graph, or long afterwards finds the channel empty.
+    """
+
+    __slots__ = ("_held", "_name")
+
+    def __init__(self, typ: type[Value], guard: bool = True, held: Latest[str, Value] | None = None) -> None:
+        super().__init__(typ, guard)
+        self._name: str | None = None
+        self._held: Latest[str, Value] = Latest(HELD_VALUES) if held is None else held
+
+    @override
+    def copy(self) -> Self:
+        copied = self._empty()
+        copied.value, copied._name = self.value, self._name
+        return copied
+
+    @override
+    def update(self, values: Sequence[Value]) -> bool:
+        changed = super().update(values)
+        if changed:
+            self._name = None
+        return changed
+
+    def checkpoint(self) -> Value | Any:
+        """The name of the value; LangGraph's own mark for nothing when there is none."""
+        if not self.is_available():
+            return super().checkpoint()
+        self._name = self._name or uuid4().hex
+        self._held.put(self._name, self.value)
+        return self._name
+
+    def from_checkpoint(self, checkpoint: Any) -> Self:
+        """The channel with the value of that name, empty when it is not held any more."""
+        restored = self._empty()
+        held = self._held.get(checkpoint) if isinstance(checkpoint, str) else None
+        if held is not None:
+            restored.value, restored._name = held, checkpoint
+        return restored
+
+    def _empty(self) -> Self:
+        empty = self.__class__(self.typ, self.guard, self._held)
+        empty.key = self.key
+        return empty
+
+
+# The state of an ingest: which channel lives how long, and who writes it.
+
+
+class IngestInput(TypedDict):
+    """What a caller gives.
+
+    `paths` are files, folders and web addresses; without any, and without documents, `knowledge_base.path`.
+    `documents` are `Document`s, or mappings with `name`, `text`, `metadata`, `kind`, from any iterable, also an
+    asynchronous one; they are read bit by bit and stand in no checkpoint. With `dry_run` nothing is written; with
+    `rebuild` everything that the base holds is looked at too, and may change its embedding model. With `follow_links`
+    links that lead out of a given folder are followed, as with the setting of that name. `passed_in` is set by the
+    graph: documents were given.
+    """
+
+    paths: NotRequired[
+        Annotated[list[str], Field(description="Files, folders and web addresses; the configured folder when absent.")]
+    ]
+    documents: NotRequired[
+        Annotated[Any, Field(description="Documents as mappings with name, text and metadata."), UntrackedValue]
+    ]
+    dry_run: NotRequired[Annotated[bool, Field(description="Tell what would be done and write nothing.")]]
+    rebuild: NotRequired[Annotated[bool, Field(description="Look at everything that the base holds, too.")]]
+    follow_links: NotRequired[Annotated[bool, Field(description="Follow links that lead out of a given folder.")]]
+    passed_in: NotRequired[bool]
+
+
+class IngestOutput(TypedDict, total=False):
+    """What a caller gets; `IngestReport.of` makes an object of it."""
+
+    report: Annotated[ReportValues, combined]
+
+
+class IngestState(TypedDict, total=False):
+    """Every channel of the ingest graph.
+
+    The texts of documents stand in no checkpoint: a run that is resumed in another process plans anew, and the ledger
+    of the base tells what is done. Within one process it goes on where it stopped, so that it can be stepped through.
+    """
+
+    paths: Annotated[list[str], Lifetime("turn")]
+    dry_run: Annotated[bool, Lifetime("turn")]
+    rebuild: Annotated[bool, Lifetime("turn")]
+    follow_links: Annotated[bool, Lifetime("turn")]
+    passed_in: Annotated[bool, Lifetime("turn")]
+    report: Annotated[ReportValues, Lifetime("turn"), combined]
+
+    documents: Annotated[Any, Lifetime("run"), UntrackedValue]
+    plan: Annotated[Plan, Lifetime("run"), HeldValue]
+    batch: Annotated[list[Job], Lifetime("run"), HeldValue]
+
+
+# What streams and checkpoints show; the others hold whole documents.
+SHOWN = ["paths", "dry_run", "rebuild", "follow_links", "passed_in", "report"]
 
 
 @takes(GraphParts)

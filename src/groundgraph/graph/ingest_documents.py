@@ -7,19 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from groundgraph.chains.build_chains import ingest_chains
-from groundgraph.chains.chunk_by_headings import DEFAULT_MAX_CHUNK_SIZE, HeadingChunker
 from groundgraph.core.chain import Chunker, IngestChains
 from groundgraph.core.document import DOCUMENTS, Document
 from groundgraph.core.embedder import Embedder
-from groundgraph.core.ingest_report import IngestReport, ReportValues
-from groundgraph.core.settings import Settings
-from groundgraph.graph.ingest import compiled_ingest
-from groundgraph.graph.ingest_resources import IngestResources
+from groundgraph.graph.ingest import IngestInput, compiled_ingest
+from groundgraph.graph.ingest_resources import IngestResources, SharedStore
 from groundgraph.graph.ingest_runner import IngestRunner
-from groundgraph.graph.ingest_state import IngestInput
-from groundgraph.graph.shared_store import SharedStore
+from groundgraph.ingest.build_chains import ingest_chains
+from groundgraph.ingest.chunkers import DEFAULT_MAX_CHUNK_SIZE, HeadingChunker
+from groundgraph.ingest.ingest_report import IngestReport, ReportValues
 from groundgraph.nodes.ingest.work import IngestEvent
+from groundgraph.settings.settings import Settings
 from groundgraph.sources.knowledge_base.schema import LOCK_TIMEOUT
 from groundgraph.sources.knowledge_base.store import EmbeddedStore
 

@@ -2,28 +2,127 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Unpack
 
-from groundgraph.chains.build_chains import check_chains, ingest_chains
-from groundgraph.core.base_fields import base_fields
 from groundgraph.core.chain import IngestChains
-from groundgraph.core.document import DOCUMENTS, WEB_PAGES
-from groundgraph.core.document_metadata import MetadataRules
+from groundgraph.core.document import DOCUMENTS, WEB_PAGES, Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.core.knowledge_store import KnowledgeStore
+from groundgraph.core.knowledge_store import (
+    BaseIdentity,
+    KnowledgeStore,
+    PreparedChunk,
+    PreparedDocument,
+    StoredDocument,
+)
 from groundgraph.core.secret_mask import know_secrets
-from groundgraph.core.settings import KindChains, KnowledgeBaseSettings, Settings
 from groundgraph.graph.configured_embedder import configured_embedder
-from groundgraph.graph.knowledge_base_files import KnowledgeBaseFile, knowledge_base_file
+from groundgraph.graph.knowledge_base_files import KnowledgeBaseFile, base_fields, knowledge_base_file
 from groundgraph.graph.parts import Models
 from groundgraph.graph.resources import configured_models
-from groundgraph.graph.shared_store import SharedStore
+from groundgraph.ingest.build_chains import check_chains, ingest_chains
+from groundgraph.ingest.metadata import MetadataRules
 from groundgraph.nodes.ingest.load_documents import BatchSize
 from groundgraph.prompts import Prompts
+from groundgraph.resilience.blocking import run_blocking
+from groundgraph.settings.settings import KindChains, KnowledgeBaseSettings, Settings
 from groundgraph.sources.knowledge_base.store import EmbeddedStore
+
+# The store of a knowledge base, shared by the runs of one graph: open while one of them needs it.
+
+
+class SharedStore:
+    """A `KnowledgeStore` that is made anew for each time in which runs need it, and closed after the last of them.
+
+    Args:
+        make: makes a store that is not open yet.
+        path: the file behind it; as long as that is not there, the base reads as empty, so that a dry run needs not
+            make it. None when it is no file.
+        keep: leave it open; whoever passed it in closes it.
+    """
+
+    def __init__(self, make: Callable[[], KnowledgeStore], path: Path | None = None, *, keep: bool = False) -> None:
+        self._make = make
+        self._path = path
+        self._keep = keep
+        self._store: KnowledgeStore | None = None
+        self._users = 0
+        self._guard = threading.Lock()
+
+    @property
+    def path(self) -> Path | None:
+        """The file behind it; None when it is no file."""
+        return self._path
+
+    @asynccontextmanager
+    async def in_use(self) -> AsyncIterator[None]:
+        """Keeps the store alive inside."""
+        with self._guard:
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._users -= 1
+                last, self._store = (None, self._store) if self._users else (self._store, None)
+            if last is not None and not self._keep:
+                await last.close()
+
+    async def open(self, identity: BaseIdentity, *, rebuild: bool = False) -> Sequence[str]:
+        """See `KnowledgeStore.open`."""
+        return await self._current().open(identity, rebuild=rebuild)
+
+    async def stored(self, names: Iterable[str]) -> dict[str, StoredDocument]:
+        """See `KnowledgeStore.stored`."""
+        return await self._current().stored(names) if await self._exists() else {}
+
+    async def names_from_files(self) -> list[str]:
+        """See `KnowledgeStore.names_from_files`."""
+        return await self._current().names_from_files() if await self._exists() else []
+
+    async def write(self, batch: Sequence[PreparedDocument]) -> dict[str, str]:
+        """See `KnowledgeStore.write`."""
+        return await self._current().write(batch)
+
+    async def remove(self, names: Iterable[str]) -> int:
+        """See `KnowledgeStore.remove`."""
+        return await self._current().remove(names) if await self._exists() else 0
+
+    async def documents(self) -> list[StoredDocument]:
+        """See `KnowledgeStore.documents`."""
+        return await self._current().documents() if await self._exists() else []
+
+    async def document(self, name: str) -> Document | None:
+        """See `KnowledgeStore.document`."""
+        return await self._current().document(name) if await self._exists() else None
+
+    async def chunks(self, name: str) -> list[PreparedChunk]:
+        """See `KnowledgeStore.chunks`."""
+        return await self._current().chunks(name) if await self._exists() else []
+
+    async def tidy(self) -> None:
+        """See `KnowledgeStore.tidy`."""
+        await self._current().tidy()
+
+    async def close(self) -> None:
+        """Nothing: the store is closed when the last run that uses it ends."""
+
+    def _current(self) -> KnowledgeStore:
+        with self._guard:
+            if not self._users:
+                raise RuntimeError("the store of a knowledge base is used outside of a run")
+            if self._store is None:
+                self._store = self._make()
+            return self._store
+
+    async def _exists(self) -> bool:
+        return self._path is None or await run_blocking(self._path.exists)
+
 
 # What is lost when the process is killed is one batch: the dearer a document, the smaller it is.
 _WITH_VECTORS = BatchSize(documents=64, chars=250_000, pages=16)
@@ -117,7 +216,7 @@ def _store(settings: Settings, file: KnowledgeBaseFile | None, passed: Knowledge
         raise ValueError("a store needs a file")
     if file.place is not None:
         # Not loaded by those who have no Weaviate.
-        from groundgraph.graph.weaviate_store import weaviate_store
+        from groundgraph.graph.knowledge_base_files import weaviate_store
 
         return SharedStore(lambda: weaviate_store(settings, file))
     return SharedStore(lambda: EmbeddedStore(file.path), file.path)

@@ -10,12 +10,11 @@ from langchain_core.runnables.config import ensure_config
 from langchain_core.runnables.graph import Graph
 from langgraph.graph.state import CompiledStateGraph
 
-from groundgraph.core.blocking import run_blocking
-from groundgraph.core.settings import ReaderSettings
-from groundgraph.graph.background_loop import iterate_in_background, run_in_background
-from groundgraph.graph.shared_store import SharedStore
+from groundgraph.graph.ingest_resources import SharedStore
+from groundgraph.ingest.readers import READERS, Readers
 from groundgraph.nodes.ingest.find_documents import PASSED_IN
-from groundgraph.nodes.ingest.readers import READERS, Readers
+from groundgraph.resilience.blocking import iterate_in_background, run_blocking, run_in_background
+from groundgraph.settings.settings import ReaderSettings
 
 # A batch takes seven steps, and there may be any number of batches: the plan ends an ingest, not the count of its
 # steps. The limit of a parent graph, or of a server, does not hold here for the same reason.

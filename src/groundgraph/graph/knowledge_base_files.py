@@ -2,19 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from groundgraph.core.base_fields import base_fields
+from groundgraph.core.document import DOCUMENTS, WEB_PAGES
 from groundgraph.core.errors import ConfigurationError, Problem
-from groundgraph.core.settings import KnowledgeBaseSettings, Settings
+from groundgraph.core.registry import nearest
+from groundgraph.core.schema import FIELD_TYPES
+from groundgraph.settings.settings import CustomSchemaSettings, KnowledgeBaseSettings, Settings
 from groundgraph.sources.contract import SourceOptions
+from groundgraph.sources.weaviate_base import WeaviateStore
 
 if TYPE_CHECKING:
-    # Loaded only by those who keep a base in Weaviate.
-    from groundgraph.sources.weaviate_base.place import BasePlace
+    from groundgraph.sources.weaviate_base.collections import BasePlace
+
+
+# The fields by which a knowledge base can be filtered: those of documents, and those of every custom schema.
+
+_TAKEN = (DOCUMENTS, WEB_PAGES, "query")
+
+
+def base_fields(base: KnowledgeBaseSettings) -> dict[str, dict[str, Any]]:
+    """The fields of all kinds of data in one mapping, as `SourceSchema.fields` holds them.
+
+    Raises:
+        ConfigurationError: a schema cannot work, or two kinds declare one field with different types.
+    """
+    problems = [problem for name, schema in base.schemas.items() for problem in _problems(name, schema)]
+    fields: dict[str, dict[str, Any]] = {name: dict(spec) for name, spec in base.fields.items()}
+    for kind, schema in base.schemas.items():
+        for name, spec in schema.fields.items():
+            # Every document has a title, which the source gives under that name itself.
+            if name == "title":
+                continue
+            known = fields.get(name)
+            if known is not None and _type(known) != _type(spec):
+                told = f"has the type {_type(spec)} here and {_type(known)} elsewhere; a filter could not know which"
+                problems.append(Problem(f"knowledge_base.schemas.{kind}.fields.{name}", told))
+            fields[name] = _joined(known, spec)
+    if problems:
+        raise ConfigurationError(problems)
+    return fields
+
+
+def _problems(name: str, schema: CustomSchemaSettings) -> Iterator[Problem]:
+    key = f"knowledge_base.schemas.{name}"
+    if name in _TAKEN:
+        yield Problem(key, f"'{name}' is the name of a kind of data that is there already")
+    if not schema.fields:
+        yield Problem(f"{key}.fields", "a schema needs at least one field")
+    for own, spec in schema.fields.items():
+        if _type(spec) not in FIELD_TYPES:
+            yield Problem(f"{key}.fields.{own}", f"field type '{_type(spec)}' is not one of {FIELD_TYPES}")
+    for option, named in (("content", schema.content), ("id", [schema.id] if schema.id else [])):
+        for own in named:
+            if own not in schema.fields:
+                known = list(schema.fields)
+                yield Problem(f"{key}.{option}", f"there is no field '{own}'.{nearest(own, known)}")
+
+
+def _type(spec: dict[str, Any]) -> str:
+    return str(spec.get("type", "string"))
+
+
+def _joined(known: dict[str, Any] | None, spec: dict[str, Any]) -> dict[str, Any]:
+    """One specification for both kinds: a value that either allows may be filtered by."""
+    joined = {name: value for name, value in {**(known or {}), **spec}.items() if name != "required"}
+    if known is not None and not (known.get("enum") and spec.get("enum")):
+        joined.pop("enum", None)
+    elif known is not None:
+        joined["enum"] = list(dict.fromkeys([*known["enum"], *spec["enum"]]))
+    return joined
+
 
 # The types of sources that an ingest fills.
 KNOWLEDGE_BASES = ("knowledge_base", "vector_kb")
@@ -89,7 +150,7 @@ def weaviate_place(settings: Settings, number: int | None = None) -> BasePlace |
     base = settings.knowledge_base
     if base is None or base.backend != "weaviate":
         return None
-    from groundgraph.sources.weaviate_base.place import BasePlace
+    from groundgraph.sources.weaviate_base.collections import BasePlace
 
     if number is None:
         return BasePlace.of(base.weaviate)
@@ -113,17 +174,32 @@ def with_base_fields(options: SourceOptions, settings: Settings) -> SourceOption
     Raises:
         ConfigurationError: a custom schema cannot work, or the entry's fields are none.
     """
-    from groundgraph.sources.knowledge_base.options import declared_fields
+    from groundgraph.sources.knowledge_base.source import declared_fields
 
     fields = {**base_fields(settings.knowledge_base or KnowledgeBaseSettings()), **declared_fields(options)}
     return replace(options, options={**options.options, "fields": fields}) if fields else options
 
 
 def _of_entry(settings: Settings, number: int) -> KnowledgeBaseFile:
-    from groundgraph.sources.knowledge_base.options import declared_fields
-    from groundgraph.sources.knowledge_base.source import DEFAULT_PATH
+    from groundgraph.sources.knowledge_base.source import DEFAULT_PATH, declared_fields
 
     entry = settings.sources[number]
     options = SourceOptions(entry.name, entry.options, settings.base_dir, f"sources[{number}]")
     path = settings.at(Path(str(entry.options.get("path") or DEFAULT_PATH)))
     return KnowledgeBaseFile(entry.name, path, declared_fields(options), weaviate_place(settings, number))
+
+
+# The store of a configuration whose knowledge base is in Weaviate.
+
+
+def weaviate_store(settings: Settings, base: KnowledgeBaseFile) -> WeaviateStore:
+    """The store of `base`, one of the knowledge bases of `settings`.
+
+    Raises:
+        ConfigurationError: the base is embedded.
+    """
+    if base.place is None:
+        message = f"the knowledge base {base.told} is embedded; this is for one in Weaviate (backend: weaviate)"
+        raise ConfigurationError([Problem("knowledge_base.backend", message)])
+    fields = {**base_fields(settings.knowledge_base or KnowledgeBaseSettings()), **base.fields}
+    return WeaviateStore(base.place, fields=fields)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph._internal._config import ensure_config
 from langgraph._internal._constants import CONF, CONFIG_KEY_RUNTIME
@@ -15,6 +15,33 @@ from langgraph.store.base import BaseStore
 
 from groundgraph.core.errors import EvidenceMissing
 from groundgraph.core.evidence_store import EvidenceStore
+
+# The output of a turn that ended before: from its record, or from its answer where there is none.
+
+
+def output_without_record(message: AnyMessage) -> dict[str, Any]:
+    """What the answer itself tells, where no record was stored."""
+    return {
+        "answer": str(message.text),
+        "outcome": message.response_metadata.get("outcome", "answered"),
+        "notes": [],
+        "citations": [],
+        "support": {"score": 0.0, "answerable": 0.0, "flags": []},
+        "provenance": {},
+    }
+
+
+def output_of(record: dict[str, Any]) -> dict[str, Any]:
+    """The output keys of a turn that its record holds."""
+    check = record["citation_check"]
+    return {
+        "answer": record["answer"],
+        "outcome": record["outcome"],
+        "notes": record["notes"],
+        "citations": record["citations"],
+        "support": {name: check.get(name) for name in ("score", "answerable", "flags")},
+        "provenance": record,
+    }
 
 
 def lacks_outputs(output: Any) -> bool:
@@ -42,8 +69,7 @@ async def with_outputs(
 async def _recorded(
     message: AIMessage, config: RunnableConfig, evidence: EvidenceStore, own: BaseStore | None
 ) -> dict[str, Any]:
-    from groundgraph.graph.stored_provenance import stored_provenance
-    from groundgraph.graph.turn_output import output_of, output_without_record
+    from groundgraph.storage.records import stored_provenance
 
     store = getattr(config[CONF].get(CONFIG_KEY_RUNTIME), "store", None) or own
     try:

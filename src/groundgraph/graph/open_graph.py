@@ -11,16 +11,16 @@ from typing import Any, Unpack
 
 from langgraph.store.base import BaseStore
 
-from groundgraph.core.blocking import run_blocking
 from groundgraph.core.errors import ConfigurationError, Problem, StorageLocked, StorageUnavailable
-from groundgraph.core.retry import with_retries
-from groundgraph.core.settings import SaverSettings, Settings
 from groundgraph.core.write_ahead_log import use_write_ahead_log
-from groundgraph.graph.checkpoint_serializer import CheckpointSerializer
 from groundgraph.graph.parts import Parts, takes
-from groundgraph.graph.sqlite_errors import sqlite_error
 from groundgraph.graph.turn import turn_graph
 from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.resilience.blocking import run_blocking
+from groundgraph.resilience.retry import with_retries
+from groundgraph.settings.settings import SaverSettings, Settings
+from groundgraph.storage.checkpoint_serializer import CheckpointSerializer
+from groundgraph.storage.storage_errors import sqlite_error
 
 _LOCK_TIMEOUT = 5.0
 
@@ -59,7 +59,7 @@ class _Server:
     def storage(self, key: str) -> Any:
         if find_spec("psycopg_pool") is None or find_spec("langgraph.checkpoint.postgres") is None:
             raise ConfigurationError([Problem(f"{key}.type", 'needs: pip install "groundgraph[postgres]"')])
-        from groundgraph.graph.postgres_storage import PostgresStorage
+        from groundgraph.storage.postgres_storage import PostgresStorage
 
         self._storage = self._storage or PostgresStorage(self._stack)
         return self._storage
@@ -107,7 +107,7 @@ async def _open_store(stack: AsyncExitStack, server: _Server, settings: Settings
     import aiosqlite
     from tenacity import stop_after_delay, wait_fixed
 
-    from groundgraph.graph.sqlite_store import SqliteStore
+    from groundgraph.storage.sqlite_saver import SqliteStore
 
     path = await run_blocking(_prepared, settings.at(saver.path))
     connection = await stack.enter_async_context(aiosqlite.connect(path, isolation_level=None))

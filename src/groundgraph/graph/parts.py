@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langgraph.store.base import BaseStore
 
-    from groundgraph.chains.ask_extractor import Extractor
+    from groundgraph.answers.ask_extractor import Extractor
     from groundgraph.core.chain import Reranker
     from groundgraph.core.embedder import Embedder
     from groundgraph.sources.contract import GroundedSource

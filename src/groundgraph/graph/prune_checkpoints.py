@@ -2,29 +2,217 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from langgraph.channels.delta import DeltaChannel
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from langgraph.store.base import BaseStore, PutOp
 
+from groundgraph.answers.provenance import provenance_namespace, turn_of_thread
 from groundgraph.core.errors import ConfigurationError, InputInvalid, StorageDamaged
 from groundgraph.core.evidence_store import NAMESPACE
-from groundgraph.core.provenance import provenance_namespace, turn_of_thread
 from groundgraph.core.thread_id import checked_thread_id
-from groundgraph.graph.damaged_rows import damaged
-from groundgraph.graph.evidence_references import items_below, keys_in, referred
 from groundgraph.graph.forget_thread import remove_thread, remove_unused
-from groundgraph.graph.sqlite_errors import sqlite_error
-from groundgraph.graph.thread_locks import held_thread
-from groundgraph.graph.turn_points import Cut, TurnPoint, cut_before
 from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.storage.damaged_rows import damaged
+from groundgraph.storage.records import items_below, keys_in, referred
+from groundgraph.storage.storage_errors import sqlite_error
+from groundgraph.storage.thread_locks import held_thread
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+
+# The checkpoints of one conversation, by turn.
+
+
+@dataclass(frozen=True)
+class TurnPoint:
+    """One checkpoint of a conversation.
+
+    Attributes:
+        id: of the checkpoint.
+        parent: the id of the one before it, None for the first.
+        turn: the id of the turn that it belongs to, None when it belongs to none.
+        begins: whether it holds the input of a run, and still the turn before it.
+        evidence: the keys of evidence that it refers to.
+    """
+
+    id: str
+    parent: str | None
+    turn: str | None
+    begins: bool = False
+    evidence: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What of a conversation stays.
+
+    Attributes:
+        root: the oldest checkpoint of the last turns, from which all others that stay descend.
+        removed: the others.
+        turns: the ids of the turns that stay.
+    """
+
+    root: TurnPoint
+    removed: tuple[TurnPoint, ...]
+    turns: frozenset[str]
+
+
+def cut_before(points: Sequence[TurnPoint], keep: int) -> Cut | None:
+    """The cut that leaves the last `keep` turns, and every branch that was forked off from them.
+
+    Args:
+        points: the checkpoints of a conversation, the newest first: its head.
+        keep: how many turns, at least 1.
+
+    Returns:
+        None when no checkpoint belongs to a turn: they are another graph's.
+    """
+    by_id = {point.id: point for point in points}
+    root, turns = points[0], list[str]()
+    for point in _chain(points[0], by_id):
+        if point.turn and not point.begins and point.turn not in turns[-1:]:
+            if len(turns) == keep:
+                break
+            turns.append(point.turn)
+        root = point
+    if not turns:
+        return None
+    kept = _descendants(root, points)
+    removed = tuple(point for point in points if point.id not in kept)
+    own = (point.turn for point in points if point.id in kept and not point.begins)
+    return Cut(root, removed, frozenset(turn for turn in own if turn))
+
+
+def _chain(head: TurnPoint, by_id: dict[str, TurnPoint]) -> list[TurnPoint]:
+    """`head` and what is before it, back to the first; a loop, which LangGraph can make, ends it too."""
+    chain = {head.id: head}
+    while (parent := by_id.get(head.parent or "")) is not None and parent.id not in chain:
+        chain[parent.id] = head = parent
+    return list(chain.values())
+
+
+def _descendants(root: TurnPoint, points: Sequence[TurnPoint]) -> set[str]:
+    """The ids of `root` and of everything that comes from it."""
+    children: dict[str | None, list[str]] = {}
+    for point in points:
+        children.setdefault(point.parent, []).append(point.id)
+    found, waiting = {root.id}, [root.id]
+    while waiting:
+        for child in children.get(waiting.pop(), []):
+            if child not in found:
+                found.add(child)
+                waiting.append(child)
+    return found
+
+
+# Taking old checkpoints out of a SQLite file.
+
+_PLACE = "thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
+
+
+async def cut_thread(saver: Any, thread_id: str, cut: Cut, values: Mapping[str, Any]) -> None:
+    """Remove the checkpoints that `cut` removes, in one transaction.
+
+    Args:
+        saver: LangGraph's SQLite saver.
+        thread_id: the conversation.
+        cut: what stays.
+        values: the whole values, at the root of the cut, of those channels that a checkpoint holds only in part: what
+            the rest of them is made from goes.
+    """
+    inner = await _inner_removed(saver, thread_id, {point.id for point in cut.removed})
+    gone = [*(("", point.id) for point in cut.removed), *inner]
+    async with saver.lock:
+        try:
+            # A write of a turn that was cancelled may stand open; the saver's next one would end it like this.
+            await saver.conn.commit()
+            await saver.conn.execute("BEGIN IMMEDIATE")
+            await _make_first(saver, thread_id, cut.root.id, values)
+            for table in ("checkpoints", "writes"):
+                rows = [(thread_id, space, point) for space, point in gone]
+                await saver.conn.executemany(f"DELETE FROM {table} WHERE {_PLACE}", rows)
+            await saver.conn.commit()
+        except BaseException:
+            await saver.conn.rollback()
+            raise
+
+
+async def _inner_removed(saver: Any, thread_id: str, removed: set[str]) -> list[tuple[str, str]]:
+    """The checkpoints of inner graphs that belong to a removed one of the conversation."""
+    query = "SELECT checkpoint_ns, checkpoint_id, metadata FROM checkpoints WHERE thread_id = ? AND checkpoint_ns != ''"
+    async with saver.lock, saver.conn.execute(query, (thread_id,)) as cursor:
+        rows = await cursor.fetchall()
+    return [
+        (space, point)
+        for space, point, metadata in rows
+        if (json.loads(metadata).get("parents") or {}).get("") in removed
+    ]
+
+
+async def _make_first(saver: Any, thread_id: str, point: str, values: Mapping[str, Any]) -> None:
+    """Make a checkpoint stand by itself, as LangGraph does with every hundredth: nothing before it is read again."""
+    place = (thread_id, "", point)
+    query = f"SELECT type, checkpoint, metadata FROM checkpoints WHERE {_PLACE}"
+    async with saver.conn.execute(query, place) as cursor:
+        kind, blob, metadata = await cursor.fetchone()
+    checkpoint = saver.serde.loads_typed((kind, blob))
+    checkpoint["channel_values"] |= {name: _DeltaSnapshot(value) for name, value in values.items()}
+    kind, blob = saver.serde.dumps_typed(checkpoint)
+    told = json.loads(metadata)
+    told.pop("counters_since_delta_snapshot", None)
+    await saver.conn.execute(
+        f"UPDATE checkpoints SET type = ?, checkpoint = ?, metadata = ?, parent_checkpoint_id = NULL WHERE {_PLACE}",
+        (kind, blob, json.dumps(told, ensure_ascii=False).encode(), *place),
+    )
+
+
+async def thread_ids(saver: Any) -> list[str]:
+    """The ids of all conversations in the file."""
+    query = "SELECT DISTINCT thread_id FROM checkpoints ORDER BY thread_id"
+    async with saver.lock, saver.conn.execute(query) as cursor:
+        return [row[0] for row in await cursor.fetchall()]
+
+
+async def keys_before(store: Any, namespace: tuple[str, ...], seconds: float) -> set[str]:
+    """The keys of the items of `namespace` that nobody has written for so many seconds.
+
+    Args:
+        store: LangGraph's SQLite store; its own search would read the items too.
+        namespace: theirs, without what is below it.
+        seconds: by the clock of this machine.
+    """
+    query = "SELECT key FROM store WHERE prefix = ? AND updated_at < datetime('now', ?)"
+    parameters = (".".join(namespace), f"-{seconds:.0f} seconds")
+    async with store.lock, store.conn.execute(query, parameters) as cursor:
+        return {row[0] for row in await cursor.fetchall()}
+
+
+async def compact_files(holders: Iterable[Any]) -> None:
+    """Give the space of removed rows back to the disk; a file needs as much again while it is rewritten.
+
+    Args:
+        holders: LangGraph's SQLite savers and stores, whose turns under way wait meanwhile.
+    """
+    async with AsyncExitStack() as stack:
+        connections = {}
+        for holder in holders:
+            # Else this would end a transaction of theirs, and a statement of theirs would stop this.
+            await stack.enter_async_context(holder.lock)
+            connections[id(holder.conn)] = holder.conn
+        for connection in connections.values():
+            await connection.commit()
+            await connection.execute("VACUUM")
+            await connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
 
 # Longer than `WRITTEN_AGAIN_AFTER`, so that a turn of another process, whose checkpoints may not be there yet, loses
 # none of its texts; and long enough for a person who decides about an answer that a saver of another graph keeps.
@@ -145,12 +333,11 @@ class _Pruning:
     async def of(self, threads: Sequence[str] | None, *, compact: bool) -> Pruned:
         """What was removed of `threads`."""
         # aiosqlite is loaded with the saver.
-        from groundgraph.graph import sqlite_cut
 
         await self.saver.setup()
         wait = self.graph.resources.settings.deadlines.turn
         total, candidates = Pruned(), set[str]()
-        for thread in await sqlite_cut.thread_ids(self.saver) if threads is None else threads:
+        for thread in await thread_ids(self.saver) if threads is None else threads:
             async with held_thread(self.saver, thread, wait):
                 done, keys = await self._readable(thread)
             candidates |= keys
@@ -159,7 +346,7 @@ class _Pruning:
             candidates |= await self._old_texts()
         total = replace(total, bodies=await remove_unused(self.graph, candidates))
         if compact:
-            await sqlite_cut.compact(self._holders())
+            await compact_files(self._holders())
         return total
 
     async def _old_texts(self) -> set[str]:
@@ -168,8 +355,6 @@ class _Pruning:
         A process that was killed between a record and its texts, or before a record, left some that nothing refers to.
         """
         from langgraph.store.sqlite.aio import AsyncSqliteStore
-
-        from groundgraph.graph.sqlite_cut import keys_before
 
         store = self.graph.resources.evidence.store_of(self.graph.store)
         if not isinstance(store, AsyncSqliteStore):
@@ -209,7 +394,6 @@ class _Pruning:
         return points, last
 
     async def _cut(self, thread: str, cut: Cut) -> tuple[Pruned, set[str]]:
-        from groundgraph.graph.sqlite_cut import cut_thread
 
         keys = {key for point in cut.removed for key in point.evidence}
         if cut.removed:

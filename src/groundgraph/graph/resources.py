@@ -8,34 +8,32 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from langchain_core.embeddings import Embeddings
 
-from groundgraph.chains.structured_answer import AnswerTemplates
+from groundgraph.answers.structured_answer import AnswerTemplates
 from groundgraph.core.chain import IDENTITY, QueryChains, Reranker
-from groundgraph.core.chain_conflicts import two_rerankers
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, FilterInvalid, Problem
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.filters import check_filters
-from groundgraph.core.idle_settings import Passed, idle_settings
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.scope import scope_problems
 from groundgraph.core.secret_mask import know_secrets
-from groundgraph.core.settings import ChainSettings, Settings
 from groundgraph.graph.configured_extractor import configured_extractor
-from groundgraph.graph.configured_model import configured_model
 from groundgraph.graph.parts import GraphParts, Models
-from groundgraph.graph.quiet_model import without_thinking
-from groundgraph.graph.tracing import traced_chains
+from groundgraph.models.chat_model import configured_model, without_thinking
 from groundgraph.prompts import Prompts
+from groundgraph.settings.idle_settings import Passed, idle_settings, two_rerankers
+from groundgraph.settings.settings import ChainSettings, Settings
 from groundgraph.sources.contract import GroundedSource
+from groundgraph.tracing.tracing import traced_chains
 
 if TYPE_CHECKING:
     from langchain_core.documents import BaseDocumentCompressor
     from langchain_core.language_models import BaseChatModel
 
-    from groundgraph.chains.ask_extractor import AskExtractor
-    from groundgraph.chains.clustering.cluster_method import ClusterMethod
-    from groundgraph.chains.rerank import Rerank
+    from groundgraph.answers.ask_extractor import AskExtractor
+    from groundgraph.answers.clustering import ClusterMethod
+    from groundgraph.answers.strategy_chain import Rerank
 
 
 @dataclass(frozen=True)
@@ -121,7 +119,7 @@ def _embedder(settings: Settings, passed: Embeddings | Embedder | None) -> Embed
 def _query_chains(settings: Settings, prompts: Prompts, model: BaseChatModel | None) -> QueryChains:
     if settings.chains == ChainSettings():
         return IDENTITY
-    from groundgraph.chains.build_chains import query_chains
+    from groundgraph.ingest.build_chains import query_chains
 
     return traced_chains(query_chains(settings, prompts, model), settings.tracing)
 

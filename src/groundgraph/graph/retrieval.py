@@ -11,20 +11,20 @@ from langgraph.graph import END, START
 from langgraph.store.base import BaseStore
 from typing_extensions import TypedDict
 
-from groundgraph.core.context import Context
-from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Outcome
-from groundgraph.graph.background_loop import run_in_background
-from groundgraph.graph.long_threads import with_long_threads
 from groundgraph.graph.parts import GraphParts, takes
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.retrieval_part import add_retrieval
 from groundgraph.graph.state import Lifetime, TurnInput, TurnState
 from groundgraph.graph.traced_runs import traced_runs
-from groundgraph.graph.tracing import state_graph
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.nodes.begin_turn import begin_turn
 from groundgraph.nodes.give_context import give_context
+from groundgraph.resilience.blocking import run_in_background
+from groundgraph.settings.context import Context
+from groundgraph.settings.settings import Settings
+from groundgraph.storage.long_threads import with_long_threads
+from groundgraph.tracing.tracing import state_graph
 
 
 class RetrievalState(TurnState, total=False):

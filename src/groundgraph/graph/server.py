@@ -12,14 +12,14 @@ from pathlib import Path
 
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.knowledge_store import BaseIdentity
-from groundgraph.core.load_settings import find_settings_file, load_settings
-from groundgraph.core.settings import Settings
 from groundgraph.graph.ingest import ingest_graph
 from groundgraph.graph.ingest_runner import IngestRunner
 from groundgraph.graph.knowledge_base_files import knowledge_base_files
 from groundgraph.graph.retrieval import retrieval_graph
 from groundgraph.graph.server_ask import ask_graph
 from groundgraph.graph.turn import turn_graph
+from groundgraph.settings.load_settings import find_settings_file, load_settings
+from groundgraph.settings.settings import Settings
 from groundgraph.sources.knowledge_base.store import EmbeddedStore
 
 

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from groundgraph.core.errors import FilterInvalid
-from groundgraph.core.metadata_keys import check_metadata_keys
+from groundgraph.core.thread_id import check_metadata_keys
 from groundgraph.graph.server import settings
 
 _FILTERED = re.compile(r"/(threads|assistants|runs/crons)/(search|count)/?$|/threads/[^/]+/history/?$")

@@ -14,11 +14,11 @@ from langgraph.graph.state import CompiledStateGraph
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from groundgraph.core.context import Context
-from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Citation, Outcome
 from groundgraph.graph.studio import with_defaults
 from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.settings.context import Context
+from groundgraph.settings.settings import Settings
 
 Question = Annotated[str, Field(description="What to look up, in words; each question stands alone.", min_length=1)]
 

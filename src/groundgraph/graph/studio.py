@@ -9,7 +9,7 @@ from typing import Any
 
 from langchain_core.runnables.graph import Graph
 
-from groundgraph.core.settings import Settings
+from groundgraph.settings.settings import Settings
 
 _HOMES = ("groundgraph.nodes", "groundgraph.nodes.ingest")
 # Ids of features mean something to who reads the code, not to who looks at a picture.

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from langgraph.graph.state import CompiledStateGraph
 
-from groundgraph.core.tracing_settings import TracingSettings
+from groundgraph.settings.services import TracingSettings
 
 RunnerT = TypeVar("RunnerT", bound=CompiledStateGraph[Any, Any, Any, Any])
 
@@ -16,7 +16,7 @@ def traced_runs(runner: RunnerT, settings: TracingSettings) -> RunnerT:
     if not settings.enabled:
         return runner
     from groundgraph.graph.tracing_runner import with_run_spans
-    from groundgraph.graph.tracing_spans import tracing_of
+    from groundgraph.tracing.spans import tracing_of
 
     traced: RunnerT = with_run_spans(runner, tracing_of(settings))
     return traced

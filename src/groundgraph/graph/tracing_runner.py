@@ -9,8 +9,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
 from groundgraph.graph.ingest_runner import IngestRunner
-from groundgraph.graph.tracing_spans import OtelTracing, inside
 from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.tracing.spans import OtelTracing, inside
 
 _END: Any = object()
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, Unpack
 
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 
-from groundgraph.core.context import Context
 from groundgraph.core.errors import ConfigurationError, Problem
-from groundgraph.core.settings import Settings
-from groundgraph.graph.long_threads import with_long_threads
 from groundgraph.graph.parts import GraphParts, takes
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.retrieval_part import add_retrieval
 from groundgraph.graph.state import TurnInput, TurnOutput, TurnState
 from groundgraph.graph.traced_runs import traced_runs
-from groundgraph.graph.tracing import state_graph
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.nodes.answer_conversational import answer_conversational
 from groundgraph.nodes.answer_hybrid import answer_hybrid
@@ -28,6 +26,11 @@ from groundgraph.nodes.check_citations import check_citations
 from groundgraph.nodes.record_turn import record_turn
 from groundgraph.nodes.refuse_answer import RefuseAnswerInput, refuse_answer
 from groundgraph.nodes.report_absence import report_absence
+from groundgraph.resilience.blocking import run_in_background
+from groundgraph.settings.context import Context
+from groundgraph.settings.settings import Settings
+from groundgraph.storage.long_threads import with_long_threads
+from groundgraph.tracing.tracing import state_graph
 
 ANSWERS: dict[Hashable, str] = {
     "structured": "answer_structured",
@@ -160,3 +163,60 @@ async def choose_answer(state: AnswerInput) -> str:
     A branch reads decisions from the state and makes none: when a state is edited, LangGraph runs it without a context.
     """
     return state["ranking"]["style"] or "no evidence"
+
+
+# A whole turn as a tool of an agent (U4).
+
+
+def turn_tool(
+    graph: TurnRunner | Settings,
+    *,
+    name: str = "ask_knowledge",
+    description: str | None = None,
+    context: Context | None = None,
+) -> BaseTool:
+    """A LangChain tool that runs a turn: the model gets a checked answer where `retrieval_tool` gives it evidence.
+
+    The artifact of the tool message is a mapping with `turn_id`, `outcome`, `notes`, `citations` and `support`.
+
+    Args:
+        graph: a turn graph without a checkpointer of its own, or settings to build one from. With the parent's
+            checkpointer a turn is resumed where it stopped; built with `checkpointer=False` it is run again, and with
+            `checkpointer=True` it remembers the agent's earlier questions on this thread.
+        name: of the tool.
+        description: what the model is told about it.
+        context: the choices of every turn, for example the scope of a tenant; the model cannot change them.
+
+    Raises:
+        ConfigurationError: `graph` is no turn graph, or has a checkpointer, for which a tool has no thread.
+    """
+    runner = turn_graph(graph) if isinstance(graph, Settings) else graph
+    _check(runner)
+
+    async def ask(question: str) -> tuple[str, dict[str, Any]]:
+        output = await runner.ainvoke({"question": question}, context=context)
+        told = "\n\n".join([output["answer"], *output["notes"]])
+        kept = {key: output[key] for key in ("outcome", "notes", "citations", "support")}
+        return told, {"turn_id": output["provenance"]["turn_id"], **kept}
+
+    def ask_and_wait(question: str) -> tuple[str, dict[str, Any]]:
+        home = runner.home()
+        return run_in_background(ask(question), home)
+
+    return StructuredTool.from_function(
+        ask_and_wait,
+        coroutine=ask,
+        name=name,
+        description=description or "Ask the knowledge base. The answer is grounded in it and checked against it.",
+        response_format="content_and_artifact",
+    )
+
+
+def _check(graph: TurnRunner) -> None:
+    if "answer" not in graph.output_channels:
+        raise ConfigurationError("turn_tool needs a turn graph (turn_graph); for a retrieval graph use retrieval_tool.")
+    if isinstance(graph.checkpointer, BaseCheckpointSaver):
+        raise ConfigurationError(
+            "This graph has a checkpointer, and a tool has no thread for it. Build the graph without one: inside an "
+            "agent it uses the agent's."
+        )

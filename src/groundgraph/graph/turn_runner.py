@@ -24,30 +24,26 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot, StateUpdate
 
-from groundgraph.core.backpressure import Backpressure
-from groundgraph.core.backpressure import current as current_backpressure
-from groundgraph.core.chain_calls import ChainAllowance, chain_allowance
-from groundgraph.core.deadline import turn_ends_at
+from groundgraph.answers.message_intake import take_in
 from groundgraph.core.errors import ReviewImpossible, StorageDamaged
-from groundgraph.core.message_intake import take_in
-from groundgraph.core.metadata_keys import check_metadata_keys
-from groundgraph.core.thread_id import checked_thread_id
-from groundgraph.core.turn_work import TurnWork
-from groundgraph.core.turn_work import current as current_work
-from groundgraph.graph.background_loop import iterate_in_background, run_in_background, running_loop
-from groundgraph.graph.damaged_rows import damaged
-from groundgraph.graph.gone_steps import lead_on, refuse_gone_step
-from groundgraph.graph.kept_shapes import begins_turn, check_update, with_kept_shapes
+from groundgraph.core.thread_id import check_metadata_keys, checked_thread_id
+from groundgraph.graph.kept_shapes import begins_turn, check_update, lead_on, refuse_gone_step, with_kept_shapes
 from groundgraph.graph.lost_outputs import lacks_outputs, with_outputs
-from groundgraph.graph.own_checkpoints import own_checkpoints
 from groundgraph.graph.resources import Resources
-from groundgraph.graph.server_errors import server_error
-from groundgraph.graph.sqlite_errors import sqlite_error
-from groundgraph.graph.synchronous_savers import refuse_synchronous
-from groundgraph.graph.thread_locks import held_thread
+from groundgraph.models.chain_model import ChainAllowance, chain_allowance
+from groundgraph.resilience.backpressure import Backpressure
+from groundgraph.resilience.backpressure import current as current_backpressure
+from groundgraph.resilience.blocking import iterate_in_background, run_in_background, running_loop
+from groundgraph.resilience.deadline import TurnWork, turn_ends_at
+from groundgraph.resilience.deadline import current as current_work
+from groundgraph.storage.checkpoint_serializer import own_checkpoints
+from groundgraph.storage.damaged_rows import damaged
+from groundgraph.storage.long_threads import refuse_synchronous
+from groundgraph.storage.storage_errors import server_error, sqlite_error
+from groundgraph.storage.thread_locks import held_thread
 
 if TYPE_CHECKING:
-    from groundgraph.graph.writer_conflict import ForeignWrites
+    from groundgraph.storage.thread_locks import ForeignWrites
 
 # The most steps of a run, of which a turn with everything on takes about twenty.
 RECURSION_LIMIT = 50
@@ -206,7 +202,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             return None
         wait = self.resources.settings.deadlines.turn
         await stack.enter_async_context(held_thread(saver, str(thread_id), wait))
-        from groundgraph.graph.writer_conflict import ForeignWrites
+        from groundgraph.storage.thread_locks import ForeignWrites
 
         return await ForeignWrites.watch(saver, str(thread_id), set())
 

@@ -8,9 +8,9 @@ from importlib import import_module
 
 from groundgraph.core.turn_values import RetrievalPath
 from groundgraph.graph.resources import Resources
-from groundgraph.graph.tracing import traced_work
 from groundgraph.nodes.works.work import Work, WorkParts
 from groundgraph.sources.contract import GroundedSource
+from groundgraph.tracing.tracing import traced_work
 
 
 def _joins(parts: WorkParts) -> bool:

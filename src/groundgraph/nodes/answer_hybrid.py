@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from groundgraph.chains.assignment import Assignment
-from groundgraph.chains.structured_answer import AnswerTemplates
+from groundgraph.answers.answer_prompt import Assignment
+from groundgraph.answers.structured_answer import AnswerTemplates
 from groundgraph.core.errors import TemplateInvalid
 from groundgraph.core.evidence_store import EvidenceStore
-from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Draft
 from groundgraph.nodes.answer_state import AnswerInput, AnswerUpdate, answering
 from groundgraph.nodes.node import Node
+from groundgraph.settings.settings import Settings
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -25,7 +25,7 @@ def answer_hybrid(
 
     async def write(task: Assignment) -> Draft:
         # What writes with a model is loaded with the first answer of this style: structured ones come sooner (L10).
-        from groundgraph.chains.write_answer import write_answer
+        from groundgraph.answers.write_answer import write_answer
 
         language = task.turn["language"]
         notes: list[str] = []

@@ -10,18 +10,15 @@ from langchain_core.messages import AnyMessage
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.chains.answer_prompt import recent_conversation
-from groundgraph.chains.assignment import Assignment
-from groundgraph.core.context import Context, Options, options_in_force
+from groundgraph.answers.answer_prompt import Assignment, recent_conversation
+from groundgraph.answers.provenance import asked_style, retrieval_calls
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.intent import IntentState
-from groundgraph.core.provenance import retrieval_calls
-from groundgraph.core.settings import Settings
-from groundgraph.core.turn_outcome import asked_style
 from groundgraph.core.turn_values import Check, Draft, Ranking, Retrieval, Turn
-from groundgraph.nodes.enforced import evidence_scope
-from groundgraph.nodes.node import Node
+from groundgraph.nodes.node import Node, evidence_scope
+from groundgraph.settings.context import Context, Options, options_in_force
+from groundgraph.settings.settings import Settings
 
 Written = tuple[Draft, dict[str, Any]]
 """A draft, and what the event of its step tells."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from groundgraph.chains.assignment import Assignment
-from groundgraph.chains.structured_answer import AnswerTemplates, structured_draft
+from groundgraph.answers.answer_prompt import Assignment
+from groundgraph.answers.structured_answer import AnswerTemplates, structured_draft
 from groundgraph.core.evidence_store import EvidenceStore
-from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Draft
 from groundgraph.nodes.answer_state import AnswerInput, AnswerUpdate, answering
 from groundgraph.nodes.node import Node
+from groundgraph.settings.settings import Settings
 
 
 def answer_structured(

@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 import time
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.chains.check_answer import check_answer, verdict_of
-from groundgraph.chains.claims import CheckedAnswer
-from groundgraph.chains.repetition import repeated
-from groundgraph.core.blocking import run_blocking
-from groundgraph.core.context import Context, Options, options_in_force
+from groundgraph.answers.check_answer import check_answer, verdict_of
+from groundgraph.answers.claims import CheckedAnswer
 from groundgraph.core.evidence import EvidenceRecord, SourceResult
 from groundgraph.core.evidence_store import EvidenceStore
-from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Check, Draft, Flag, Ranking, Turn, Verdict
-from groundgraph.nodes.enforced import evidence_scope
-from groundgraph.nodes.node import Node
+from groundgraph.nodes.node import Node, evidence_scope
+from groundgraph.resilience.blocking import run_blocking
+from groundgraph.settings.context import Context, Options, options_in_force
+from groundgraph.settings.settings import Settings
+
+# Whether a text says the same over and over, as a small model does that has lost its way.
+
+# So many characters in a row that compress to this share of their bytes: prose takes about a half, a table with wide
+# columns a fifth, a sentence that is written again and again a twentieth, one character a fiftieth.
+STRETCH = 1000
+MOST_SHARE = 0.1
+
+
+def repeated(text: str) -> int | None:
+    """Where the first stretch of `text` begins that says nothing but the same again; None without one."""
+    for start in range(0, len(text) - STRETCH + 1, STRETCH // 2):
+        part = text[start : start + STRETCH].encode("utf-8", "replace")
+        if len(zlib.compress(part, 1)) <= MOST_SHARE * len(part):
+            return start
+    return None
+
 
 # How a sentence begins that the model marks as not taken from the evidence, as its prompt tells it to.
 GENERAL_KNOWLEDGE = ("general knowledge", "общие сведения", "общие знания", "общеизвестно")
@@ -143,6 +159,6 @@ def _repetition(written: str) -> list[Flag]:
 
 def _support(answer: CheckedAnswer) -> float:
     # Loaded with the first answer that a model wrote (L10).
-    from groundgraph.chains.check_support import lexical_support
+    from groundgraph.answers.check_support import lexical_support
 
     return lexical_support(answer)

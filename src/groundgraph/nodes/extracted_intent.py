@@ -10,17 +10,16 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from groundgraph.chains.answer_prompt import recent_conversation
-from groundgraph.chains.extracted_filters import ExtractedFilters, extracted_filters, shown
-from groundgraph.chains.ground_dates import DateGround
-from groundgraph.chains.ground_fields import UserWords, is_meant
-from groundgraph.chains.read_extraction import Extraction
-from groundgraph.core.clean_text import clean_text
-from groundgraph.core.extraction_annotation import ExtractionAnnotation
+from groundgraph.answers.answer_prompt import recent_conversation
+from groundgraph.answers.extracted_filters import ExtractedFilters, extracted_filters, shown
+from groundgraph.answers.ground_dates import DateGround
+from groundgraph.answers.ground_fields import UserWords, is_meant
+from groundgraph.answers.read_extraction import Extraction
+from groundgraph.core.characters import clean_text
 from groundgraph.core.intent import SCOPES, STYLES, IntentState
-from groundgraph.core.schema import SourceSchema
-from groundgraph.core.settings import IntentSettings, Settings
+from groundgraph.core.schema import ExtractionAnnotation, SourceSchema
 from groundgraph.core.turn_values import Turn
+from groundgraph.settings.settings import IntentSettings, Settings
 
 # Bounds of what a checkpoint holds of one extraction.
 RAW_CHARS = 4_000

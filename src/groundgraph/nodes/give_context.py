@@ -7,19 +7,16 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.chains.full_record import full_record, record_keys
-from groundgraph.chains.result_rows import context_text
-from groundgraph.core.context import Context, options_in_force
+from groundgraph.answers.provenance import absence_outcome, full_record, reader_notes, record_keys, stored_record
+from groundgraph.answers.structured_answer import context_text
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.intent import IntentState
-from groundgraph.core.provenance import reader_notes, stored_record
-from groundgraph.core.settings import Settings
-from groundgraph.core.turn_outcome import absence_outcome
 from groundgraph.core.turn_values import Draft, Outcome, Ranking, Retrieval, Turn
-from groundgraph.nodes.enforced import evidence_scope
-from groundgraph.nodes.node import Node
+from groundgraph.nodes.node import Node, evidence_scope
 from groundgraph.prompts import Prompts
+from groundgraph.settings.context import Context, options_in_force
+from groundgraph.settings.settings import Settings
 
 
 class GiveContextInput(TypedDict, total=False):

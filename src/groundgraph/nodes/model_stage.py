@@ -11,14 +11,14 @@ from langchain_core.messages import AnyMessage
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.core.chain_calls import collect_chain_calls
-from groundgraph.core.context import Context
 from groundgraph.core.errors import ModelError
 from groundgraph.core.failure import failure_of
 from groundgraph.core.intent import IntentState, StageReport
 from groundgraph.core.turn_values import Turn
+from groundgraph.models.chain_model import collect_chain_calls
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
+from groundgraph.settings.context import Context
 
 
 class StageInput(TypedDict, total=False):

@@ -9,12 +9,11 @@ from typing import NotRequired
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.core.context import Context, options_in_force
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.turn_values import Ranking, RetrievalPath, Turn, WorkReport
-from groundgraph.nodes.enforced import evidence_scope
-from groundgraph.nodes.node import Node
+from groundgraph.nodes.node import Node, evidence_scope
 from groundgraph.nodes.works.work import Change, RankingInput, View, Work, WorkParts
+from groundgraph.settings.context import Context, options_in_force
 
 
 class ProcessResultsUpdate(TypedDict):

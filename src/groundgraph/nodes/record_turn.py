@@ -11,26 +11,22 @@ from langgraph.store.base import BaseStore, PutOp
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
-from groundgraph.chains.answer_prompt import BODY_CHARS
-from groundgraph.chains.assignment import answer_id
-from groundgraph.chains.full_record import full_record, record_keys
-from groundgraph.chains.rotation import RECENTLY_USED, with_turn
-from groundgraph.core.blocking import run_blocking
-from groundgraph.core.context import Context
-from groundgraph.core.evidence import EvidenceRecord
-from groundgraph.core.evidence_store import EvidenceStore
-from groundgraph.core.intent import IntentState
-from groundgraph.core.provenance import (
+from groundgraph.answers.answer_prompt import BODY_CHARS, answer_id
+from groundgraph.answers.provenance import (
     HISTORY_TURNS,
     KEPT_AT,
     compact_record,
+    full_record,
     history_entry,
     messages_namespace,
     provenance_namespace,
     reader_notes,
+    record_keys,
     stored_record,
 )
-from groundgraph.core.settings import Settings
+from groundgraph.core.evidence import EvidenceRecord
+from groundgraph.core.evidence_store import EvidenceStore
+from groundgraph.core.intent import IntentState
 from groundgraph.core.turn_values import (
     Check,
     Citation,
@@ -41,10 +37,13 @@ from groundgraph.core.turn_values import (
     Support,
     Turn,
 )
-from groundgraph.nodes.enforced import evidence_scope
-from groundgraph.nodes.node import Node
+from groundgraph.nodes.node import Node, evidence_scope
 from groundgraph.nodes.turn_lineage import Lineage, lineage_of
+from groundgraph.nodes.works.rotate_results import RECENTLY_USED, with_turn
 from groundgraph.prompts import Prompts
+from groundgraph.resilience.blocking import run_blocking
+from groundgraph.settings.context import Context
+from groundgraph.settings.settings import Settings
 
 # A longer answer is worked on beside the event loop: a thousand characters take up to half a millisecond.
 LONG_ANSWER = 10_000

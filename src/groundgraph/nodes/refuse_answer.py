@@ -5,10 +5,10 @@ from __future__ import annotations
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.core.context import Context
 from groundgraph.core.turn_values import Check, Draft, Turn
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
+from groundgraph.settings.context import Context
 
 
 class RefuseAnswerInput(TypedDict, total=False):

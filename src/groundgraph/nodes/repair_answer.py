@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from groundgraph.chains.assignment import Assignment, Correction
-from groundgraph.chains.label_gate import at_their_places
-from groundgraph.chains.structured_answer import AnswerTemplates
-from groundgraph.chains.write_answer import write_answer
+from groundgraph.answers.answer_prompt import Assignment, Correction
+from groundgraph.answers.label_gate import at_their_places
+from groundgraph.answers.structured_answer import AnswerTemplates
+from groundgraph.answers.write_answer import write_answer
 from groundgraph.core.evidence_store import EvidenceStore
-from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Check, Draft
 from groundgraph.nodes.answer_state import AnswerInput, AnswerUpdate, Written, writing
 from groundgraph.nodes.node import Node
+from groundgraph.settings.settings import Settings
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from langgraph.runtime import Runtime
 
-from groundgraph.chains.absence_answer import absence_answer, says_absence
-from groundgraph.chains.result_rows import template_variables
-from groundgraph.chains.structured_answer import AnswerTemplates
-from groundgraph.core.context import Context, Options, options_in_force
+from groundgraph.answers.label_gate import LabelGate
+from groundgraph.answers.provenance import absence_outcome
+from groundgraph.answers.structured_answer import AnswerTemplates, template_variables
 from groundgraph.core.errors import TemplateInvalid
-from groundgraph.core.settings import Settings
-from groundgraph.core.turn_outcome import absence_outcome
 from groundgraph.nodes.answer_state import AnswerInput, AnswerUpdate, style_asked_for
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
+from groundgraph.settings.context import Context, Options, options_in_force
+from groundgraph.settings.settings import Settings, SynthesisSettings
+from groundgraph.text.templates import has_branch_without
+
+# What a template of the user's says when there are no results.
+
+
+def says_absence(synthesis: SynthesisSettings) -> bool:
+    """Whether the template of the structured style has words of its own for a turn that found nothing."""
+    source = synthesis.template or synthesis.provenance_template
+    return source is not None and any(has_branch_without(source, name) for name in ("results", "results_by_source"))
+
+
+def absence_answer(templates: AnswerTemplates, variables: Mapping[str, Any], language: str) -> str:
+    """These words, without anything that reads as a citation; perhaps none.
+
+    Raises:
+        TemplateInvalid: the template fails on these variables.
+    """
+    gate = LabelGate(allowed=())
+    return (gate.feed(templates.structured(variables, language)) + gate.flush()).strip()
 
 
 def report_absence(settings: Settings, prompts: Prompts, templates: AnswerTemplates) -> Node[AnswerInput, AnswerUpdate]:

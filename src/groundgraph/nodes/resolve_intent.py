@@ -2,38 +2,73 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from jinja2 import Template
 from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.chains.answer_prompt import recent_conversation
-from groundgraph.core.asked_parts import asked_parts, question_of
-from groundgraph.core.context import Context, options_in_force
-from groundgraph.core.dialogue_state import DIALOGUE_STATE
+from groundgraph.answers.answer_prompt import recent_conversation
 from groundgraph.core.errors import FilterInvalid, ModelError, Problem, UnknownName
 from groundgraph.core.failure import failure_of
 from groundgraph.core.filters import check_filters
-from groundgraph.core.follow_up import contextualised, is_follow_up
-from groundgraph.core.intent import IntentState
+from groundgraph.core.intent import IntentState, StageReport
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
-from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import ModelCall, Retrieval, Turn
-from groundgraph.nodes.enforced import enforced_filters, signed_in
-from groundgraph.nodes.node import Node
+from groundgraph.nodes.node import Node, enforced_filters, signed_in
 from groundgraph.prompts import Prompts
+from groundgraph.settings.context import DIALOGUE_STATE, Context, options_in_force
+from groundgraph.settings.settings import Settings
+from groundgraph.text.cues import cue_phrases, says, spoken_stems
+from groundgraph.text.follow_up import asked_parts, contextualised, is_follow_up, question_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    from groundgraph.chains.ask_extractor import AskExtractor
-    from groundgraph.chains.extract_intent import ExtractIntent
-    from groundgraph.nodes.judge_complexity import JudgeComplexity
+    from groundgraph.answers.ask_extractor import AskExtractor
+    from groundgraph.answers.extract_intent import ExtractIntent
+
+
+# Telling by rule whether a question is made of several, without a model (C5).
+#
+# The phrases stand in the data files of the languages, under `complexity`.
+
+Sign = Literal["question_marks", "comparison", "pattern"]
+
+# So many question marks are several questions.
+MIN_QUESTION_MARKS = 2
+# "Really?!" is one, and so is "???"; the one in an address is none. What follows is asked for in the match and not by
+# looking ahead, which would try a long run again from each of its marks.
+_QUESTION_MARK = re.compile(r"[?？؟][?？؟!！]*+(?P<word>\w?)")
+
+
+def is_complex(question: str, min_length: int) -> bool:
+    """Whether `question` is worth dividing: it has `min_length` characters or more, and shows a sign of several."""
+    return bool(complexity_signs(question, min_length))
+
+
+def complexity_signs(question: str, min_length: int) -> list[Sign]:
+    """What makes `question` complex; nothing when it is shorter than `min_length` characters.
+
+    `question_marks`: two or more. `comparison`: a word or phrase that compares. `pattern`: a phrase that joins what
+    stands before it to another question, or asks for several things at once; never at the beginning, where "And how"
+    only follows up.
+    """
+    asked = question.strip()
+    if len(asked) < min_length:
+        return []
+    spoken = spoken_stems(asked)
+    signs: dict[Sign, bool] = {
+        "question_marks": sum(not found["word"] for found in _QUESTION_MARK.finditer(asked)) >= MIN_QUESTION_MARKS,
+        "comparison": says(spoken, cue_phrases("complexity", "comparison")),
+        "pattern": says(spoken[1:], cue_phrases("complexity", "patterns")),
+    }
+    return [sign for sign, shown in signs.items() if shown]
 
 
 class ResolveIntentInput(TypedDict, total=False):
@@ -106,7 +141,6 @@ def resolve_intent(
 def _judging(settings: Settings) -> JudgeComplexity | None:
     if "complexity" not in settings.stages:
         return None
-    from groundgraph.nodes.judge_complexity import judge_complexity
 
     return judge_complexity(settings)
 
@@ -138,7 +172,7 @@ def _asked_sources(
 def _template(settings: Settings) -> Template | None:
     if not settings.intent.template:
         return None
-    from groundgraph.core.intent_template import compile_intent_template
+    from groundgraph.answers.intent_template import compile_intent_template
 
     return compile_intent_template(settings.intent.template)
 
@@ -146,7 +180,7 @@ def _template(settings: Settings) -> Template | None:
 def _without_model(state: ResolveIntentInput, settings: Settings, template: Template | None) -> IntentState:
     message, intent = _question(state), settings.intent
     if intent.mode == "template" and template is not None:
-        from groundgraph.core.intent_template import render_intent
+        from groundgraph.answers.intent_template import render_intent
 
         found = render_intent(template, message=message, metadata=state.get("metadata", {}), scope=intent.scope)
         return found if found["text_queries"] else {**found, "text_queries": [message, *_parts(state, settings)]}
@@ -200,7 +234,7 @@ def _enriched(state: ResolveIntentInput, settings: Settings) -> str:
         return message
     if not is_follow_up(question_of(message)):
         return message
-    from groundgraph.chains.expand_ambiguous import expanded
+    from groundgraph.answers.expand_ambiguous import expanded
 
     earlier = recent_conversation(state.get("messages", []), state["turn"], intent.max_context_turns)
     return expanded(message, earlier, include_assistant=intent.include_assistant_context)
@@ -213,7 +247,7 @@ async def _with_queries(
     prompts: Prompts,
     calls: list[ModelCall],
 ) -> IntentState:
-    from groundgraph.chains.generate_queries import generate_queries
+    from groundgraph.answers.generate_queries import generate_queries
 
     turn, messages = state["turn"], state.get("messages", [])
     message = _enriched(state, settings)
@@ -226,7 +260,7 @@ async def _with_queries(
 
 def _extracting(settings: Settings, prompts: Prompts, extractor: AskExtractor) -> ExtractIntent:
     # Not loaded by those who configure none (L10).
-    from groundgraph.chains.extract_intent import ExtractIntent
+    from groundgraph.answers.extract_intent import ExtractIntent
 
     return ExtractIntent(settings, prompts, extractor)
 
@@ -237,7 +271,7 @@ async def _extracted(
     schemas: Mapping[str, SourceSchema | None],
     calls: list[ModelCall],
 ) -> IntentState:
-    from groundgraph.chains.ground_fields import UserWords
+    from groundgraph.answers.ground_fields import UserWords
     from groundgraph.nodes.extracted_intent import extracted_intent, held_fields
 
     turn, messages, settings, prompts = state["turn"], state.get("messages", []), extract.settings, extract.prompts
@@ -318,3 +352,23 @@ def _state_entry(turn: Turn) -> Retrieval:
 
 def _skipped(name: str, reason: str, kind: str) -> Retrieval:
     return {"source": name, "status": "skipped", "error": reason, "error_type": kind, "refs": [], "found": 0}
+
+
+# Whether a question is made of several, by rule (C5): what the edge to `decompose_question` goes by.
+
+JudgeComplexity = Callable[[IntentState, str], IntentState]
+
+
+def judge_complexity(settings: Settings) -> JudgeComplexity:
+    """What adds to an intent the judgement of its question, and the stage's report; no model is called."""
+    least = settings.enhanced_retrieval.min_complexity_length
+
+    def judged(intent: IntentState, question: str) -> IntentState:
+        started = time.perf_counter()
+        signs = complexity_signs(question, least)
+        report: StageReport = {"status": "ran", "complex": bool(signs), "signs": list(signs)}
+        report["elapsed_ms"] = round((time.perf_counter() - started) * 1000, 3)
+        stages = {**intent.get("stages", {}), "judge_complexity": report}
+        return {**intent, "complex": bool(signs), "stages": stages}
+
+    return judged

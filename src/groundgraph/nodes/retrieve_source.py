@@ -14,12 +14,7 @@ from tenacity import stop_after_attempt
 from tenacity.wait import wait_exponential_jitter
 from typing_extensions import TypedDict
 
-from groundgraph.core.chain_calls import collect_chain_calls
-from groundgraph.core.circuit_breaker import BreakerOfScope, ScopedBreaker
-from groundgraph.core.clean_text import clean_text
-from groundgraph.core.context import Context, Options, options_in_force
-from groundgraph.core.deadline import DeadlinePassed, within, within_turn
-from groundgraph.core.degraded import collect_degradations
+from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import SchemaChanged, SourceContractBroken, SourceError
 from groundgraph.core.evidence import (
     EvidenceRecord,
@@ -27,18 +22,25 @@ from groundgraph.core.evidence import (
     preview,
 )
 from groundgraph.core.evidence_store import EvidenceStore
-from groundgraph.core.failure import OF_THE_QUESTION, OF_THE_SERVICE, bugs_logged_once, tell_failure
+from groundgraph.core.failure import (
+    OF_THE_QUESTION,
+    OF_THE_SERVICE,
+    bugs_logged_once,
+    collect_degradations,
+    tell_failure,
+)
 from groundgraph.core.filters import matches, with_times
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.model_reply import is_transient
-from groundgraph.core.retry import with_retries
 from groundgraph.core.schema import SourceSchema
-from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Ref, Retrieval, RetrievalTask, SourceStatus
-from groundgraph.nodes.enforced import enforced_filters, evidence_scope, signed_in
-from groundgraph.nodes.node import Node
-from groundgraph.sources.ask import ask
-from groundgraph.sources.contract import GroundedSource
+from groundgraph.models.chain_model import collect_chain_calls
+from groundgraph.nodes.node import Node, enforced_filters, evidence_scope, signed_in
+from groundgraph.resilience.deadline import DeadlinePassed, within, within_turn
+from groundgraph.resilience.retry import BreakerOfScope, ScopedBreaker, with_retries
+from groundgraph.settings.context import Context, Options, options_in_force
+from groundgraph.settings.settings import Settings
+from groundgraph.sources.contract import GroundedSource, ask
 
 PREVIEWS = 2
 PREVIEW_CHARS = 80

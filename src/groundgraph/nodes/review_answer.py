@@ -3,26 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from typing_extensions import TypedDict
 
-from groundgraph.chains.answer_gate import AnswerGate
-from groundgraph.chains.citations import labels_in
-from groundgraph.chains.label_gate import at_their_places
-from groundgraph.core.context import Context, options_in_force
+from groundgraph.answers.citations import labels_in
+from groundgraph.answers.gated_model import AnswerGate
+from groundgraph.answers.label_gate import at_their_places
 from groundgraph.core.errors import ReviewImpossible
 from groundgraph.core.evidence import EvidenceRecord, SourceResult
 from groundgraph.core.evidence_store import EvidenceStore
-from groundgraph.core.review_decision import ReviewDecision, read_decision
-from groundgraph.core.settings import Settings
-from groundgraph.core.turn_values import Check, Draft, Ranking, Review, Turn
-from groundgraph.nodes.enforced import evidence_scope, signed_in
-from groundgraph.nodes.node import Node
-from groundgraph.nodes.running_saver import running_saver
+from groundgraph.core.turn_values import Check, Decision, Draft, Ranking, Review, Turn
+from groundgraph.nodes.node import Node, evidence_scope, signed_in
+from groundgraph.nodes.turn_lineage import running_saver
 from groundgraph.prompts import Prompts
+from groundgraph.settings.context import Context, options_in_force
+from groundgraph.settings.settings import Settings
+
+# What a person decides about an answer, and what they are asked.
+
+
+class ReviewDecision(BaseModel):
+    """What becomes of an answer that waits."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, title="Review")
+
+    decision: Decision = Field(description="approve: the answer goes out; refuse: it is withheld; replace: see text")
+    text: str = Field(
+        "", max_length=32_000, description="with replace: the answer in its place, with the numbers of the evidence"
+    )
+    comment: str = Field("", max_length=4_000, description="kept in the record of the turn; no reader sees it")
+
+    @model_validator(mode="after")
+    def _replace_has_a_text(self) -> Self:
+        if (self.decision == "replace") != bool(self.text.strip()):
+            raise ValueError("text belongs to the decision 'replace', and only to it")
+        return self
+
+
+def read_decision(given: Any) -> tuple[ReviewDecision | None, str]:
+    """The decision in what came in; None, with what is wrong with it, when it is none."""
+    try:
+        return ReviewDecision.model_validate(given), ""
+    except ValidationError as error:
+        problems = [
+            f"{'.'.join(map(str, one['loc'])) or 'review'}: {one['msg'].removeprefix('Value error, ')}"
+            for one in error.errors(include_url=False, include_input=False)
+        ]
+        return None, "; ".join(problems)
+
 
 # What a person needs to see of a piece of evidence stands in its source; this much is kept in the checkpoint.
 SHOWN_CHARS = 1200

@@ -2,18 +2,104 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
 
-from groundgraph.chains.answer_prompt import recent_conversation
-from groundgraph.chains.chain_model import ChainModel
-from groundgraph.chains.rewrite_question import needs_rewrite
-from groundgraph.chains.rewrite_question import rewrite_question as rewritten
-from groundgraph.core.context import Context
-from groundgraph.core.settings import Settings
+from groundgraph.answers.answer_prompt import as_said, recent_conversation
+from groundgraph.answers.generate_queries import listed_items
+from groundgraph.core.errors import ModelError
+from groundgraph.models.chain_model import ChainModel, Passage
+from groundgraph.models.replies import is_refusal
 from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, model_stage, skipped
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
+from groundgraph.settings.context import Context
+from groundgraph.settings.settings import Settings
+from groundgraph.text.words import stems, words
+
+# A question that leans on the conversation, rewritten by a model so that it stands on its own (C4).
+
+PROMPT = "rewrite_question"
+# One message before the question: as it is, or its role ("user", "assistant") and text.
+Said = BaseMessage | tuple[str, str]
+
+# How much of one earlier message a model is shown.
+MAX_SAID_CHARS = 2_000
+# A wording that is so much longer than the question and what it leans on is an essay.
+MAX_ADDED_CHARS = 500
+# The share of a wording's content words that somebody must have said: less is nonsense. People who reword a question
+# put up to three quarters of it in words of their own.
+MIN_SAID_SHARE = 0.25
+_QUESTION_CHARS = 8_000
+_USERS = frozenset({"user", "human"})
+# Apostrophes, hyphens and points within a word, which `words` takes apart.
+_JOINT = re.compile(r"(?<=[^\W_])['’ʼ\-‐‑.,](?=[^\W_])")
+_LABEL = re.compile(
+    r"^[*_#>\s]*(?:[^\W\d_][\w-]*\s+){0,4}(?:question|query|version|вопрос|запрос|версия)\w*\W*:\W*", re.IGNORECASE
+)
+
+
+def needs_rewrite(question: str, history: Sequence[Said], min_words: int) -> bool:
+    """Whether `question` is to be rewritten: it has at least `min_words` words, and something was said before it.
+
+    The rule of document 004; shorter ones stay as they are. "What's" and "follow-up" are one word each.
+    """
+    return any(text.strip() for _, text in map(_role_and_text, history)) and word_count(question) >= min_words
+
+
+def word_count(text: str) -> int:
+    """The words of `text` as a person counts them; in scripts without spaces, pairs of characters."""
+    return sum(1 for _ in words(text)) - len(_JOINT.findall(text))
+
+
+async def rewrite(model: ChainModel, history: Sequence[Said], question: str) -> str:
+    """`question` as one that is understood without `history`, on one line and in its own language.
+
+    Args:
+        model: is shown the history as data, never as instructions.
+        history: what was said before, the oldest first, as far back as it counts.
+        question: the user's message.
+
+    Raises:
+        ModelError: the model failed, refused, may not be called any more, or wrote what is no wording of this question;
+            the caller goes on with the plain question.
+    """
+    said = [_role_and_text(one) for one in history]
+    passages = [Passage("User" if role in _USERS else "Assistant", text[:MAX_SAID_CHARS]) for role, text in said]
+    reply = await model.text(PROMPT, passages, question[:_QUESTION_CHARS])
+    return read_rewrite(reply, question, [text for _, text in said])
+
+
+def read_rewrite(reply: str, question: str, history: Sequence[str]) -> str:
+    """The rewritten question in a model's reply; lines around it are passed over.
+
+    Raises:
+        ModelError: it refuses, or no line of it is made of what `question` and `history` say.
+    """
+    if is_refusal(reply, " ".join([question, *history])):
+        raise ModelError("it refused")
+    known = {stemmed for text in (question, *history) for stemmed in stems(text)}
+    for line in listed_items(reply):
+        wording = _LABEL.sub("", line)
+        if len(wording) <= len(question) + MAX_ADDED_CHARS and _is_said(wording, known):
+            return wording
+    raise ModelError("its reply is no wording of the question")
+
+
+def _is_said(wording: str, known: set[str]) -> bool:
+    told = stems(wording)
+    return bool(told) and sum(one in known for one in told) >= MIN_SAID_SHARE * len(told)
+
+
+def _role_and_text(said: Said) -> tuple[str, str]:
+    if isinstance(said, BaseMessage):
+        return ("user" if isinstance(said, HumanMessage) else "assistant"), str(as_said(said).text)
+    role, text = said
+    return role.lower(), text
 
 
 def rewrite_question(settings: Settings, model: BaseChatModel, prompts: Prompts) -> Node[StageInput, StageUpdate]:
@@ -26,7 +112,7 @@ def rewrite_question(settings: Settings, model: BaseChatModel, prompts: Prompts)
         history = recent_conversation(state.get("messages", []), turn, settings.intent.max_context_turns)
         if not needs_rewrite(turn["question"], history, least):
             return skipped(f"fewer than {least} words" if history else "nothing was said before")
-        question = await rewritten(chain, history, turn["question"])
+        question = await rewrite(chain, history, turn["question"])
         return Stage({"question": question}, {"rewritten": question})
 
     return model_stage("rewrite_question", work, prompts, without={}, note="rewrite_failed")

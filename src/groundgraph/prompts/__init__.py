@@ -27,8 +27,8 @@ from jinja2 import (
 
 from groundgraph.core.errors import ConfigurationError, Problem, TemplateInvalid
 from groundgraph.core.registry import nearest
-from groundgraph.core.settings import Settings
-from groundgraph.core.templates import RENDERING, Sandbox, render
+from groundgraph.settings.settings import Settings
+from groundgraph.text.templates import RENDERING, Sandbox, render
 
 _SUFFIX = ".jinja2"
 

@@ -13,11 +13,11 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from groundgraph.chains.claims import Claim, claims_of
-from groundgraph.chains.label_gate import LABEL
+from groundgraph.answers.claims import Claim, claims_of
+from groundgraph.answers.label_gate import LABEL
 from groundgraph.core.turn_values import Flag
-from groundgraph.report.claim_key import claim_key
-from groundgraph.report.visible_text import visible
+from groundgraph.report.evidence import claim_key
+from groundgraph.report.words import visible
 
 _NUMBER = re.compile(r"\d+")
 _NO_LABEL = str.maketrans("[［【]］】", "((()))")

@@ -8,12 +8,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from groundgraph.report.figures import compact, duration
-from groundgraph.report.recorded_turn import RecordedTurn
+from groundgraph.report.evidence import RecordedTurn, duration_of
 from groundgraph.report.room import Room, Shown
-from groundgraph.report.steps import duration_of
-from groundgraph.report.visible_text import visible
-from groundgraph.report.words import Words
+from groundgraph.report.words import Words, compact, duration, visible
 
 # From which measure on, 0 to 1, a reader is told how much was found. Below the last, an answer carries a doubt.
 _GRADES = {"most": 0.8, "much": 0.5, "little": 0.0}

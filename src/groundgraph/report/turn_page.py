@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
@@ -13,13 +14,14 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from groundgraph.core.settings import Settings
-from groundgraph.core.text import detect_language
+from groundgraph.core.evidence import preview
 from groundgraph.prompts import Prompts
-from groundgraph.report.recorded_turn import RecordedTurn
+from groundgraph.report.evidence import Piece, RecordedTurn, evidence_of, path_of
 from groundgraph.report.room import Room
 from groundgraph.report.turn_view import TurnView
-from groundgraph.report.words import Words
+from groundgraph.report.words import Words, compact, duration, moment, plain, where_of
+from groundgraph.settings.settings import Settings
+from groundgraph.text.words import detect_language
 
 MAX_BYTES = 300_000
 _PAGE, _STYLE, _SCRIPT = "page.html.jinja2", "page.css.jinja2", "page.js.jinja2"
@@ -100,3 +102,53 @@ def _static(name: str) -> Markup:
 def _digest(text: str) -> str:
     """How a policy names an inline style or script by its content."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+# A turn as text, with what the page shows: for a terminal, a ticket, a diff.
+
+_TEMPLATE = "turn.txt.jinja2"
+_PREVIEW_CHARS = 200
+_BLANK_LINES = re.compile(r"\n{3,}")
+
+
+def turn_text(record: Mapping[str, Any], *, settings: Settings | None = None, language: str | None = None) -> str:
+    """The text of a turn; evidence by its beginning, cited evidence by its quote.
+
+    Args:
+        record: as `load_provenance` gives it, or the `provenance` of a turn's output.
+        settings: see `turn_page`.
+        language: see `turn_page`.
+
+    Raises:
+        TemplateInvalid: the folder of prompts holds a file that cannot be used.
+    """
+    words = words_of(record, settings, language)
+    evidence = evidence_of(record)
+    text = (
+        environment()
+        .get_template(_TEMPLATE)
+        .render(
+            record=record,
+            word=words,
+            cited=[_row(piece, words) for piece in evidence.cited],
+            others=[_row(piece, words) for piece in evidence.others],
+            left_out=[_row(piece, words) for piece in evidence.left_out],
+            reasons=[words.reasons(piece.reasons, piece.label) for piece in evidence.left_out],
+            steps=[(step, duration(words, step.elapsed)) for step in path_of(record)],
+            asked_at=moment(record.get("started_at")),
+            compact=compact,
+        )
+    )
+    return _BLANK_LINES.sub("\n\n", plain(text)).rstrip() + "\n"
+
+
+def _row(piece: Piece, words: Words) -> dict[str, Any]:
+    row = piece.row
+    metadata = row["metadata"]
+    quotes = [(" ".join(one["quote"].split()), where_of(words, row, one)) for one in piece.citations]
+    return {
+        **row,
+        "label": piece.label,
+        "place": metadata.get("section") or metadata.get("title") or metadata.get("document") or row["source_id"],
+        "quotes": quotes or [(preview(row["text"], _PREVIEW_CHARS), "")],
+    }

@@ -10,18 +10,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from groundgraph.chains.claims import bare
+from groundgraph.answers.claims import bare
 from groundgraph.core.turn_values import Flag
 from groundgraph.report.answer import AnswerPage
-from groundgraph.report.evidence import Piece
-from groundgraph.report.figures import duration, moment
+from groundgraph.report.evidence import Piece, RecordedTurn, duration_of
 from groundgraph.report.process_view import ProcessView
-from groundgraph.report.quote_place import where_of
-from groundgraph.report.recorded_turn import RecordedTurn
 from groundgraph.report.room import Room, Shown
-from groundgraph.report.steps import duration_of
-from groundgraph.report.visible_text import plain
-from groundgraph.report.words import Words
+from groundgraph.report.words import Words, duration, moment, plain, where_of
 
 # White space before a punctuation mark.
 _GAP = re.compile(r"(?<!\s)\s++(?=[.,;:!?…](?:\s|$))")

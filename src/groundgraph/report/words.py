@@ -2,11 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
-from groundgraph.core.text import LANGUAGES
+from markupsafe import Markup, escape
+
+from groundgraph.core.characters import HIDDEN
 from groundgraph.prompts import Prompts
+from groundgraph.text.words import LANGUAGES
+
+# Text of others as HTML: escaped, and with nothing in it that hides or reorders what a reader sees.
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part of a text that is to be pointed out: offsets in characters, and the id that links lead to."""
+
+    start: int
+    end: int
+    id: str = ""
+
+
+def visible(text: str) -> Markup:
+    """`text` as HTML, hidden characters as their code points."""
+    return Markup(HIDDEN.sub(lambda found: f"<i class=hc>{hidden_name(found.group())}</i>", str(escape(text))))
+
+
+def hidden_name(run: str) -> str:
+    """What stands for a run of hidden characters: its first code point, and how many there are."""
+    times = f" ×{len(run)}" if len(run) > 1 else ""
+    return f"U+{ord(run[0]):04X}{times}"
+
+
+def plain(text: str) -> str:
+    """`text` for a terminal or a file of text, hidden characters as their code points."""
+    return HIDDEN.sub(lambda found: f"⟨{hidden_name(found.group())}⟩", text)
+
+
+def marked(text: str, start: int, end: int, spans: Sequence[Span]) -> Markup:
+    """The part of `text` from `start` to `end` as HTML, with what lies in `spans` marked.
+
+    Args:
+        text: the whole text.
+        start: where the part begins.
+        end: where it ends.
+        spans: in order, without overlaps; offsets in `text`.
+    """
+    parts: list[Markup] = []
+    at = start
+    for span in spans:
+        low, high = max(span.start, start), min(span.end, end)
+        if low >= high:
+            continue
+        # The id stands where the marked text begins, once, also when a cut divides it.
+        name = Markup(' id="{}" tabindex="-1"').format(span.id) if span.id and low == span.start else Markup("")
+        parts += [visible(text[at:low]), Markup("<mark{}>{}</mark>").format(name, visible(text[low:high]))]
+        at = high
+    return Markup("").join([*parts, visible(text[at:end])])
+
+
+def joined(spans: Sequence[Span]) -> list[Span]:
+    """`spans` in order, those that overlap or touch as one that has the id of the first that has any."""
+    joined: list[Span] = []
+    for span in sorted(spans, key=lambda span: (span.start, span.end)):
+        if joined and span.start <= joined[-1].end:
+            last = joined[-1]
+            joined[-1] = Span(last.start, max(last.end, span.end), last.id or span.id)
+        else:
+            joined.append(span)
+    return joined
+
 
 _DEFAULT = "en"
 
@@ -52,3 +120,51 @@ class Words:
         if len(names) > 1:
             return self("left_out_one_of", names="; ".join(names))
         return names[0] if names else self("left_out_unknown")
+
+
+# Times, shares and moments as a reader sees them.
+
+
+def duration(words: Words, milliseconds: float | None) -> str:
+    """A time in the unit that suits it; a dash for one that is not known."""
+    if milliseconds is None:
+        return "–"
+    if milliseconds < 999.5:
+        return words("milliseconds", value=f"{milliseconds:.0f}" if milliseconds >= 9.95 else f"{milliseconds:.1f}")
+    return words("seconds", value=f"{milliseconds / 1000:.2f}")
+
+
+def moment(seconds: float | None) -> str:
+    """A moment in seconds since the epoch as date and time of day, UTC; a dash for none."""
+    if not seconds:
+        return "–"
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def compact(value: Any) -> str:
+    """A value of the record on one line: text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+# Where a quote stands, as a report says it.
+
+
+def where_of(words: Words, row: Mapping[str, Any], citation: Mapping[str, Any]) -> str:
+    """The place of the quote that `citation` has from `row`, and which characters it is, there or in the passage.
+
+    A record of before places were known says which characters; one of a PDF has its page in the metadata of the row.
+    """
+    location = citation.get("location") or {}
+    shown = location.get("shown")
+    # What is no file is named above the passage already.
+    return "; ".join(filter(None, [shown if len(location) > 1 else "", _characters(words, row, citation)]))
+
+
+def _characters(words: Words, row: Mapping[str, Any], citation: Mapping[str, Any]) -> str:
+    start, end, quote = citation.get("start"), citation.get("end"), citation["quote"]
+    if start is None:
+        at = row["text"].find(quote)
+        return words("offsets_here", start=at, end=at + len(quote)) if at >= 0 else ""
+    kind = "offsets_derived" if citation.get("derived") else "offsets"
+    page = citation.get("location", row["metadata"]).get("page")
+    return words(kind, start=start, end=end, page=page)

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from groundgraph.search.question import MAX_STEMS, Question
+from groundgraph.search.scorer import MAX_STEMS, Question
 
 
 def any_of(stems: Iterable[str]) -> str:

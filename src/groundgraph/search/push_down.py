@@ -15,8 +15,7 @@ from datetime import date, datetime, timedelta
 from enum import Enum, auto
 from typing import Any, Generic, TypeGuard, TypeVar
 
-from groundgraph.core.filters import matches
-from groundgraph.core.time_operand import TimeOperand
+from groundgraph.core.filters import TimeOperand, matches
 
 F = TypeVar("F")
 C = TypeVar("C")

@@ -6,10 +6,102 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
-from groundgraph.search.fuse import fused_scores
-from groundgraph.search.passage import Passage, Pool
+from groundgraph.core.evidence import SourceResult
+
+# One ranking out of words and vectors (decision 3: by relative score).
+#
+# Both scores are known for every candidate, whichever list it came from, so none is punished for standing outside the
+# other list's beginning. Each score is measured from what a chunk gets that has nothing to do with the question, which
+# is no common word for BM25 and the average cosine of the base, to what the best candidate gets; the two shares are
+# added by weight. So the order of the best does not depend on how many candidates there are, as it would with the
+# usual min-max, and models whose cosines all lie close together fuse as well as others. Bruch, Gai and Ingber, "An
+# Analysis of Fusion Functions for Hybrid Retrieval" (2023), find such sums of scores better than reciprocal ranks.
+
+
+def fused_scores(
+    lexical: Sequence[float], cosines: Sequence[float | None], *, average_cosine: float, vector_weight: float
+) -> list[float]:
+    """The fused score of each candidate, at most 1.
+
+    Args:
+        lexical: BM25 scores, 0 or more, on any scale.
+        cosines: None for a candidate that has no vectors; it then counts as an average one.
+        average_cosine: of all chunks that could have been found.
+        vector_weight: share of the cosines, 0 to 1.
+    """
+    words = _shares(lexical, 0.0)
+    near = _shares([average_cosine if cosine is None else cosine for cosine in cosines], average_cosine)
+    return [(1 - vector_weight) * word + vector_weight * cosine for word, cosine in zip(words, near, strict=True)]
+
+
+def _shares(scores: Sequence[float], zero: float) -> list[float]:
+    """Each score as its share of the way from `zero` to the best; all 0 when none is better than `zero`."""
+    span = max(scores, default=zero) - zero
+    return [(score - zero) / span if span > 0 else 0.0 for score in scores]
+
+
+# What may be found: a chunk, a row, an object, with what its words and its vector say of it.
+
+
+class Passage(NamedTuple):
+    """A candidate.
+
+    Attributes:
+        key: what identifies it in its store, and can be ordered: what scores the same stands in the order of these.
+        lexical: how well its words fit, on any scale, 0 or more.
+        share: how much of the question its words hold, 0 to 1.
+        cosine: of its best text with the question; None without vectors.
+        payload: what the store needs to show it.
+    """
+
+    key: Any
+    lexical: float
+    share: float
+    cosine: float | None = None
+    payload: Any = None
+
+    @property
+    def nearness(self) -> float | None:
+        """The cosine, 0 to 1."""
+        return None if self.cosine is None else min(1.0, max(0.0, self.cosine))
+
+    @property
+    def relevance(self) -> float:
+        """The better of the share of words and the cosine: either is a reason to show a passage."""
+        return self.share if self.cosine is None else max(self.share, self.nearness or 0.0)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Candidates whose scores are on one scale.
+
+    Attributes:
+        passages: in any order, each key once.
+        average_cosine: of all passages that could have been found; None when words alone were asked.
+        vector_weight: the share of the cosines in the order, 0 to 1.
+    """
+
+    passages: Sequence[Passage]
+    average_cosine: float | None = None
+    vector_weight: float = 0.0
+
+
+# Several ranked lists of one source as one.
+
+
+def take_turns(lists: Sequence[Sequence[SourceResult]]) -> list[SourceResult]:
+    """The results of several queries, all first ones first; what two of them found keeps its best relevance."""
+    best: dict[tuple[str, str], SourceResult] = {}
+    for rank in range(max(map(len, lists), default=0)):
+        for found in lists:
+            if rank < len(found):
+                result = found[rank]
+                known = best.setdefault(result.passage, result)
+                if known.relevance < result.relevance:
+                    best[result.passage] = result
+    return list(best.values())
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,82 @@ as in the sequential dependence model (Metzler and Croft 2005): for each pair of
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from groundgraph.core.lexical import bm25
-from groundgraph.search.passage import Passage
-from groundgraph.search.question import Question
+from groundgraph.core.failure import degraded_by
+from groundgraph.search.rank import Passage
+from groundgraph.text.words import bm25, detect_language, idf, words
+
+if TYPE_CHECKING:
+    from groundgraph.core.embedder import Embedder
+
+
+# The words of a question among the texts that are asked.
+
+# A pasted page is no question: so many of its stems are searched for.
+MAX_STEMS = 64
+# Rarer than one text in twenty, a stem counts no more for relevance: how rare a stem is within rare ones is mostly
+# accident, and one unusual word of a question would otherwise outweigh all the others together.
+RARE_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class Question:
+    """The stems of a question where it is asked.
+
+    Attributes:
+        stems: the distinct stems in order.
+        df: for each stem that some text holds, how many do; the rarest first.
+        texts: the number of texts: chunks, their matching texts, rows of a table.
+        average_length: the mean number of stems of a text.
+    """
+
+    stems: Sequence[str]
+    df: Mapping[str, int]
+    texts: int
+    average_length: float
+
+    def ranking_weights(self) -> dict[str, float]:
+        """The idf of each stem."""
+        return {stem: idf(self.texts, self.df.get(stem, 0)) for stem in self.stems}
+
+    def relevance_weights(self) -> dict[str, float]:
+        """The idf of each stem, bounded as `RARE_SHARE` says; a stem that no text holds counts as rare."""
+        rare = int(self.texts * RARE_SHARE)
+        return {stem: idf(self.texts, max(rare, self.df.get(stem, 0))) for stem in self.stems}
+
+
+# How many texts hold a word, out of what a server's BM25 scores the best of them for that word alone.
+#
+# A server that counts them reads all of them; its score tells the same in a millisecond.
+
+
+def frequency_of(weight: float, texts: int) -> int:
+    """The n of `texts` that hold a word whose idf is `weight`: ln(1 + (N - n + 0.5) / (n + 0.5)) solved for n."""
+    return max(1, min(texts, round((texts + 1) / math.exp(weight) - 0.5)))
+
+
+# The vector of a question, or the reason why it is searched by words alone.
+
+
+def wants_vector(embedder: Embedder | None, text: str) -> bool:
+    """Whether `text` has words, and the model knows their language."""
+    return embedder is not None and any(words(text)) and embedder.speaks(detect_language(text))
+
+
+async def query_vector(embedder: Embedder, text: str, source: str) -> Any:
+    """The unit vector of `text`; None when the model fails, which is told as a degradation of `source`."""
+    try:
+        return await embedder.embed_query(text)
+    except Exception as error:
+        degraded_by(source, "vectors", error)
+        return None
+
 
 K1 = 0.9
 PROXIMITY_WEIGHT = 0.25
@@ -135,3 +202,61 @@ def _together(left: Sequence[int], right: Sequence[int]) -> tuple[bool, bool]:
         return True, True
     merged = sorted([*((position, 0) for position in left), *((position, 1) for position in right)])
     return False, any(a[1] != b[1] and b[0] - a[0] < WINDOW for a, b in pairwise(merged))
+
+
+# Which stems a search begins with.
+#
+# A question goes to an index as OR over its stems, never as AND. What costs time is not finding texts but ranking each
+# of them, so when the stems of a question are in very many texts, only texts are ranked that hold one of its rarer
+# stems (the seeds); within those, all stems count.
+
+# Texts that one search ranks, as far as the seeds let it choose.
+RANKED_TEXTS = 8_000
+MIN_SEEDS = 2
+
+
+def seeds_of(question: Question, kept: int | None, most: int | None = None) -> list[str]:
+    """The rarest stems that together are in at most `most` texts, but at least `MIN_SEEDS`.
+
+    Args:
+        question: as it is asked.
+        kept: the number of texts that a filter keeps, None without a filter.
+        most: `RANKED_TEXTS` when None.
+    """
+    most = RANKED_TEXTS if most is None else most
+    share = kept / question.texts if kept and question.texts else 1.0
+    seeds: list[str] = []
+    ranked = 0.0
+    for stem, df in question.df.items():
+        ranked += df * share
+        if ranked > most and len(seeds) >= MIN_SEEDS:
+            break
+        seeds.append(stem)
+    return seeds
+
+
+def by_seeds(
+    scorer: Scorer,
+    question: Question,
+    seeds: Sequence[str],
+    look: Callable[[Sequence[str]], Sequence[Passage]],
+    *,
+    top_k: int,
+    threshold: float = 0.0,
+) -> Sequence[Passage]:
+    """What `look` finds for the seeds; for all stems of `question` when too few of that reach the threshold.
+
+    Args:
+        scorer: of the question.
+        question: as it is asked.
+        seeds: from `seeds_of`.
+        look: gives the passages that hold one of some stems.
+        top_k: how many are enough.
+        threshold: the relevance that they need.
+    """
+    passages = look(seeds)
+    if len(seeds) == len(question.df) or sum(one.share >= threshold for one in passages) >= top_k:
+        return passages
+    # What only the other stems find holds none of the seeds.
+    others = question.df.keys() - set(seeds)
+    return look(list(question.df)) if scorer.relevance(others) >= threshold else passages

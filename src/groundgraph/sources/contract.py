@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from groundgraph.core.chain import IDENTITY, QueryChains
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.registry import Registry
 from groundgraph.core.schema import SourceSchema
+from groundgraph.resilience.blocking import run_blocking
 
 if TYPE_CHECKING:
-    # Its library is loaded only where a model is used.
     from groundgraph.core.embedder import Embedder
-    from groundgraph.core.topic_store import TopicStore
+    from groundgraph.search.topics import TopicStore
 
 
 class GroundedSource(ABC):
@@ -145,12 +146,29 @@ source_types: Registry[SourceFactory] = Registry("source type", "groundgraph.sou
 # A type is imported when a configuration names it: most need none of the others.
 for _name, _place in {
     "memory": "in_memory:memory_from_options",
-    "knowledge_base": "knowledge_base.options:knowledge_base_from_options",
-    "vector_kb": "knowledge_base.options:knowledge_base_from_options",
+    "knowledge_base": "knowledge_base.source:knowledge_base_from_options",
+    "vector_kb": "knowledge_base.source:knowledge_base_from_options",
     "sql": "sql.options:sql_from_options",
     "database": "sql.options:database_from_options",
-    "langchain": "langchain_adapter.options:langchain_from_options",
+    "langchain": "langchain_adapter.source:langchain_from_options",
     "weaviate": "weaviate.options:weaviate_from_options",
-    "cascade": "cascade.options:cascade_from_options",
+    "cascade": "cascade.source:cascade_from_options",
 }.items():
     source_types.provide(_name, f"groundgraph.sources.{_place}")
+
+
+# Asking a source whose `query` may be a coroutine function or a plain one.
+
+
+async def ask(
+    source: GroundedSource, intent: RetrievalIntent, *, top_k: int, score_threshold: float
+) -> list[SourceResult]:
+    """What `source` answers; a plain `query` runs in a thread, so that it never holds up the event loop.
+
+    Raises whatever the source raises.
+    """
+    if inspect.iscoroutinefunction(source.query):
+        return await source.query(intent, top_k=top_k, score_threshold=score_threshold)
+    answer: Any = await run_blocking(source.query, intent, top_k=top_k, score_threshold=score_threshold)
+    # A decorated coroutine function looks plain; calling it only made the coroutine, which is awaited here.
+    return cast("list[SourceResult]", await answer if isinstance(answer, Awaitable) else answer)

@@ -11,12 +11,10 @@ from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.filters import matches, with_times
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.lexical import bm25, idf
 from groundgraph.core.schema import SourceSchema
-from groundgraph.core.text import query_stems, stems
-from groundgraph.search.passage import Passage, Pool
-from groundgraph.search.rank import RankedPassage, rank
+from groundgraph.search.rank import Passage, Pool, RankedPassage, rank
 from groundgraph.sources.contract import GroundedSource, SourceOptions
+from groundgraph.text.words import bm25, idf, query_stems, stems
 
 Record = str | Mapping[str, Any] | SourceResult
 

@@ -12,11 +12,16 @@ if TYPE_CHECKING:
     from groundgraph.sources.in_memory import InMemorySource
     from groundgraph.testing.config_builder import GroundedConfigBuilder
     from groundgraph.testing.faulty_source import FaultySource
-    from groundgraph.testing.ngram_embeddings import NgramEmbeddings
-    from groundgraph.testing.prompt import Prompt, PromptMessage
-    from groundgraph.testing.reply import Reply, ScriptedStatusError, text_response
-    from groundgraph.testing.script import Rule, UnscriptedPrompt
-    from groundgraph.testing.scripted_chat_model import ScriptedCall, ScriptedChatModel
+    from groundgraph.testing.models import NgramEmbeddings, ScriptedCall, ScriptedChatModel
+    from groundgraph.testing.script import (
+        Prompt,
+        PromptMessage,
+        Reply,
+        Rule,
+        ScriptedStatusError,
+        UnscriptedPrompt,
+        text_response,
+    )
     from groundgraph.testing.turn_harness import TurnHarness, TurnResult
     from groundgraph.testing.wire_stub import OpenAIStub, openai_stub
 
@@ -24,20 +29,20 @@ _HOMES = {
     "FaultySource": "groundgraph.testing.faulty_source",
     "GroundedConfigBuilder": "groundgraph.testing.config_builder",
     "InMemorySource": "groundgraph.sources.in_memory",
-    "NgramEmbeddings": "groundgraph.testing.ngram_embeddings",
+    "NgramEmbeddings": "groundgraph.testing.models",
     "OpenAIStub": "groundgraph.testing.wire_stub",
-    "Prompt": "groundgraph.testing.prompt",
-    "PromptMessage": "groundgraph.testing.prompt",
-    "Reply": "groundgraph.testing.reply",
+    "Prompt": "groundgraph.testing.script",
+    "PromptMessage": "groundgraph.testing.script",
+    "Reply": "groundgraph.testing.script",
     "Rule": "groundgraph.testing.script",
-    "ScriptedCall": "groundgraph.testing.scripted_chat_model",
-    "ScriptedChatModel": "groundgraph.testing.scripted_chat_model",
-    "ScriptedStatusError": "groundgraph.testing.reply",
+    "ScriptedCall": "groundgraph.testing.models",
+    "ScriptedChatModel": "groundgraph.testing.models",
+    "ScriptedStatusError": "groundgraph.testing.script",
     "TurnHarness": "groundgraph.testing.turn_harness",
     "TurnResult": "groundgraph.testing.turn_harness",
     "UnscriptedPrompt": "groundgraph.testing.script",
     "openai_stub": "groundgraph.testing.wire_stub",
-    "text_response": "groundgraph.testing.reply",
+    "text_response": "groundgraph.testing.script",
 }
 
 __all__ = [

@@ -9,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
-from groundgraph.sources.ask import ask
-from groundgraph.sources.contract import GroundedSource
+from groundgraph.sources.contract import GroundedSource, ask
 
 # How often a source that swallows cancellation looks whether it was released, in seconds.
 _TICK = 0.02

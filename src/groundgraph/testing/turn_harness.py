@@ -11,13 +11,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
-from groundgraph.core.load_settings import load_settings
 from groundgraph.graph.turn import turn_graph
 from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.settings.load_settings import load_settings
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.sources.in_memory import InMemorySource
-from groundgraph.testing.reply import ReplyLike
-from groundgraph.testing.scripted_chat_model import ScriptedChatModel
+from groundgraph.testing.models import ScriptedChatModel
+from groundgraph.testing.script import ReplyLike
 
 
 @dataclass(frozen=True)

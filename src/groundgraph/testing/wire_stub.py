@@ -5,23 +5,195 @@ It takes the same rules as `ScriptedChatModel`, so a turn over the wire gives th
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import json
 import socket
+import struct
+import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
-from groundgraph.testing import openai_wire as wire
-from groundgraph.testing.local_server import LocalServer
-from groundgraph.testing.ngram_embeddings import NgramEmbeddings
-from groundgraph.testing.prompt import Prompt, PromptMessage, prompt_from_wire
-from groundgraph.testing.reply import Reply, ReplyLike, as_forced_call
-from groundgraph.testing.script import Answer, Rule, Script, UnscriptedPrompt
+from groundgraph.testing.models import NgramEmbeddings
+from groundgraph.testing.script import (
+    Answer,
+    Prompt,
+    PromptMessage,
+    Reply,
+    ReplyLike,
+    Rule,
+    Script,
+    UnscriptedPrompt,
+    as_forced_call,
+    prompt_from_wire,
+)
+
+# The JSON bodies of the OpenAI protocol, as far as chat completions and embeddings need them.
+
+Body = dict[str, Any]
+
+
+def completion(reply: Reply, prompt: Prompt, *, model: str, completion_id: str) -> Body:
+    """The body of a chat completion that does not stream."""
+    calls = [_call(*call) for call in reply.calls()]
+    message: Body = {
+        "role": "assistant",
+        "content": None if (calls and not reply.text) or reply.refusal else reply.text,
+        "refusal": reply.refusal,
+        **reply.additional_kwargs,
+        **({"tool_calls": calls} if calls else {}),
+    }
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.stop_reason()}
+    return {
+        **_head("chat.completion", model, completion_id),
+        "choices": [choice],
+        "usage": _usage(reply, prompt),
+    }
+
+
+def completion_chunks(
+    reply: Reply, prompt: Prompt, *, model: str, completion_id: str, include_usage: bool
+) -> Iterator[Body]:
+    """The bodies of a streamed chat completion; the pieces of text come first, one per token."""
+    head = _head("chat.completion.chunk", model, completion_id)
+    for piece in reply.pieces():
+        yield {**head, "choices": [_choice({"role": "assistant", "content": piece})]}
+    for index, call in enumerate(reply.calls()):
+        yield {**head, "choices": [_choice({"tool_calls": [{"index": index, **_call(*call)}]})]}
+    last: Body = {"refusal": reply.refusal} if reply.refusal else {}
+    yield {**head, "choices": [_choice({**last, **reply.additional_kwargs}, reply.stop_reason())]}
+    if include_usage:
+        yield {**head, "choices": [], "usage": _usage(reply, prompt)}
+
+
+def embeddings_body(vectors: Sequence[Sequence[float]], *, model: str, words: int, as_base64: bool) -> Body:
+    """The body of an embeddings answer; `as_base64` packs 32-bit floats, the default of the openai SDK."""
+    encode = _packed if as_base64 else list
+    data = [
+        {"object": "embedding", "index": index, "embedding": encode(vector)} for index, vector in enumerate(vectors)
+    ]
+    return {
+        "object": "list",
+        "data": data,
+        "model": model,
+        "usage": {"prompt_tokens": words, "total_tokens": words},
+    }
+
+
+def models_body(names: Sequence[str]) -> Body:
+    """The body of the list of models."""
+    data = [{"id": name, "object": "model", "created": 0, "owned_by": "groundgraph"} for name in names]
+    return {"object": "list", "data": data}
+
+
+def error(message: str, *, status: int) -> Body:
+    """The body of an error answer."""
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    return {"error": {"message": message, "type": kind, "param": None, "code": str(status)}}
+
+
+def _head(kind: str, model: str, completion_id: str) -> Body:
+    return {"id": completion_id, "object": kind, "created": 0, "model": model}
+
+
+def _choice(delta: Mapping[str, Any], finish_reason: str | None = None) -> Body:
+    return {"index": 0, "delta": dict(delta), "logprobs": None, "finish_reason": finish_reason}
+
+
+def _call(call_id: str, name: str, arguments: str) -> Body:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def _usage(reply: Reply, prompt: Prompt) -> Body:
+    sent, received = reply.counted(prompt.words())
+    return {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received}
+
+
+def _packed(vector: Sequence[float]) -> str:
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
+
+
+# A threaded HTTP server on loopback that closes cleanly: no thread and no socket is left.
+
+# The longest that `close` waits for one handler, in seconds.
+_JOIN_LIMIT = 5.0
+
+
+class LocalServer(ThreadingHTTPServer):
+    """Serves on a free port of 127.0.0.1 from construction until `close`.
+
+    Args:
+        handler: the class that handles one connection.
+
+    Attributes:
+        aborted: how often a client went away before its answer was complete.
+    """
+
+    # The threads are waited for by `close`, which knows how to end them.
+    block_on_close = False
+    # Fifty clients at once are no reason to turn one away.
+    request_queue_size = 128
+
+    def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(("127.0.0.1", 0), handler)
+        self.aborted = 0
+        self._closing = threading.Event()
+        self._open: dict[socket.socket, threading.Thread] = {}
+        self._main = threading.Thread(target=self._serve, name="groundgraph-stub", daemon=True)
+        self._main.start()
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return int(self.server_address[1])
+
+    def wait(self, seconds: float) -> None:
+        """Wait, or less when the server closes meanwhile."""
+        if seconds > 0:
+            self._closing.wait(seconds)
+
+    def close(self) -> None:
+        """Stop listening, break open connections off, and wait for every thread."""
+        self._closing.set()
+        self.shutdown()
+        self._main.join()
+        for connection, thread in list(self._open.items()):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+            thread.join(_JOIN_LIMIT)
+        self.server_close()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Handle one connection in a thread that `close` knows from before it starts."""
+        arguments = (request, client_address)
+        thread = threading.Thread(target=self.process_request_thread, args=arguments, daemon=True)
+        self._open[request] = thread
+        thread.start()
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Handle one connection and forget it."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._open.pop(request, None)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Count clients that went away; anything else is a fault of the stub and is printed."""
+        if isinstance(sys.exc_info()[1], ConnectionError):
+            self.aborted += 1
+        else:
+            super().handle_error(request, client_address)
+
+    def _serve(self) -> None:
+        # The default interval of half a second would be paid at every close.
+        self.serve_forever(poll_interval=0.01)
 
 
 @dataclass(frozen=True)
@@ -124,7 +296,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._authorised():
             return
         if self.path == "/v1/models":
-            self._send_json(200, wire.models(self.stub.models))
+            self._send_json(200, models_body(self.stub.models))
         else:
             self._send_error(404, f"The stub has no {self.path}.")
 
@@ -164,7 +336,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self.server.wait(reply.seconds())
         if not self._fails(reply):
-            made = wire.completion(reply, prompt, model=body["model"], completion_id=completion_id)
+            made = completion(reply, prompt, model=body["model"], completion_id=completion_id)
             self._send_json(200, made, reply.headers)
 
     def _send_completion_stream(self, body: dict[str, Any], reply: Reply, prompt: Prompt, completion_id: str) -> None:
@@ -173,7 +345,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self._begin_stream(reply.headers)
         include_usage = bool((body.get("stream_options") or {}).get("include_usage"))
-        chunks = wire.completion_chunks(
+        chunks = completion_chunks(
             reply, prompt, model=body["model"], completion_id=completion_id, include_usage=include_usage
         )
         for number, chunk in enumerate(chunks):
@@ -201,7 +373,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         vectors = self.stub.vectors(texts, body.get("dimensions"))
         as_base64 = body.get("encoding_format") == "base64"
-        self._send_json(200, wire.embeddings(vectors, model=body["model"], words=asked.words(), as_base64=as_base64))
+        self._send_json(200, embeddings_body(vectors, model=body["model"], words=asked.words(), as_base64=as_base64))
 
     def _fails(self, reply: Reply) -> bool:
         """Send the error that `reply` asks for, if any."""
@@ -216,9 +388,9 @@ class _Handler(BaseHTTPRequestHandler):
         return True
 
     def _send_error(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
-        self._send_json(status, wire.error(message, status=status), headers)
+        self._send_json(status, error(message, status=status), headers)
 
-    def _send_json(self, status: int, body: wire.Body, headers: Mapping[str, str] | None = None) -> None:
+    def _send_json(self, status: int, body: Body, headers: Mapping[str, str] | None = None) -> None:
         data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         self._send_head(status, {"Content-Type": "application/json", "Content-Length": str(len(data))}, headers)
         self.wfile.write(data)

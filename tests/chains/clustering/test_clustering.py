@@ -7,13 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.clustering.arrange import arrange
-from groundgraph.chains.clustering.cluster import Cluster, clusters
-from groundgraph.chains.clustering.embedding import EmbeddingSimilarity
-from groundgraph.chains.clustering.group import group
-from groundgraph.chains.clustering.label import labels
-from groundgraph.chains.clustering.term_overlap import TermOverlap
-from groundgraph.chains.clustering.tfidf import TfIdf
+from groundgraph.answers.clustering import (
+    Cluster,
+    EmbeddingSimilarity,
+    TermOverlap,
+    TfIdf,
+    arrange,
+    clusters,
+    group,
+    labels,
+)
 from groundgraph.core.embedder import Embedder
 from groundgraph.testing import NgramEmbeddings
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.nodes.ingest.bounded_body import MAX_RATIO, BodyRefused, bounded_body
+from groundgraph.ingest.fetch_page import MAX_RATIO, BodyRefused, bounded_body
 
 
 async def chunks(data: bytes, size: int = 1000):

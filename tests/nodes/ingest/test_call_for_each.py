@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from groundgraph.nodes.ingest.call_for_each import call_for_each
+from groundgraph.nodes.ingest.work import call_for_each
 
 
 class Plain:

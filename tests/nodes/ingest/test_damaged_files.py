@@ -7,9 +7,9 @@ import random
 import pytest
 from document_files import docx, paragraph, pdf, table, xlsx
 
-from groundgraph.chains.chunk_by_headings import HeadingChunker
 from groundgraph.core.errors import IngestError
-from groundgraph.nodes.ingest.load_document import load_document
+from groundgraph.ingest.chunkers import HeadingChunker
+from groundgraph.ingest.load_document import load_document
 
 TEXT = "The coolant pump is serviced every ninety days."
 ROWS = [["name", "days"], *([f"part {number}", number] for number in range(30))]

@@ -9,10 +9,9 @@ import httpcore
 import pytest
 from web_site import PUBLIC, START, PublicNetwork, Site, fetching, html, redirect, refused
 
-from groundgraph.core.settings import WebSettings
-from groundgraph.nodes.ingest.bounded_body import MAX_RATIO
-from groundgraph.nodes.ingest.fetch_page import PageFetcher, page_url
-from groundgraph.nodes.ingest.guarded_network import resolve_host
+from groundgraph.ingest.fetch_page import MAX_RATIO, PageFetcher, page_url
+from groundgraph.ingest.guarded_network import resolve_host
+from groundgraph.settings.settings import WebSettings
 
 
 @pytest.fixture

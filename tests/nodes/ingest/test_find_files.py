@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from groundgraph.core.clean_text import clean_text
-from groundgraph.nodes.ingest.find_files import LEADS_OUT, LEADS_UP, find_files
+from groundgraph.core.characters import clean_text
+from groundgraph.ingest.find_files import LEADS_OUT, LEADS_UP, find_files
 
 
 def files_in(folder: Path, *names: str) -> None:

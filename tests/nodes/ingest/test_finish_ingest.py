@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from groundgraph.nodes.ingest.find_files import FoundFile, FoundFiles
+from groundgraph.ingest.find_files import FoundFile, FoundFiles
 from groundgraph.nodes.ingest.finish_ingest import _gone
 
 

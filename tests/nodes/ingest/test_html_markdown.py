@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.chains.markdown_blocks import markdown_blocks
-from groundgraph.nodes.ingest.html_markdown import html_markdown
+from groundgraph.ingest.blocks import markdown_blocks
+from groundgraph.ingest.load_html import html_markdown
 
 lxml_html = pytest.importorskip("lxml.html")
 

@@ -8,9 +8,9 @@ import pytest
 
 from groundgraph.core.document import MARKDOWN, PLAIN_TEXT, Document
 from groundgraph.core.errors import IngestError
-from groundgraph.core.original import ENCODING, FILE_TEXT
-from groundgraph.nodes.ingest.load_document import load_document
-from groundgraph.nodes.ingest.read_file import MAX_BYTES, read_file
+from groundgraph.ingest.load_document import load_document
+from groundgraph.ingest.read_file import MAX_BYTES, read_file
+from groundgraph.text.original import ENCODING, FILE_TEXT
 
 
 def loaded(tmp_path, data: str | bytes, name: str = "a.md") -> Document:

@@ -7,11 +7,11 @@ import sys
 import pytest
 from document_files import docx, paragraph, table
 
-from groundgraph.chains.chunk_by_headings import HeadingChunker
 from groundgraph.core.document import MARKDOWN
 from groundgraph.core.errors import IngestError
-from groundgraph.nodes.ingest.load_document import load_document
-from groundgraph.nodes.ingest.load_docx import load_docx
+from groundgraph.ingest.chunkers import HeadingChunker
+from groundgraph.ingest.load_document import load_document
+from groundgraph.ingest.office import load_docx
 
 
 @pytest.mark.covers("K2")
@@ -75,7 +75,7 @@ def test_a_document_type_is_refused_before_its_entities_grow():
 
 @pytest.mark.covers("K2")
 def test_a_document_larger_than_memory_bears_is_refused(monkeypatch):
-    monkeypatch.setattr("groundgraph.nodes.ingest.load_docx._MAX_XML", 5000)
+    monkeypatch.setattr("groundgraph.ingest.office._MAX_XML", 5000)
     with pytest.raises(IngestError, match=r"document.xml' in it has more than"):
         load_docx(docx(paragraph("text " * 1000)), "a.docx")
 

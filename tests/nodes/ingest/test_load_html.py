@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundgraph.chains.chunk_by_headings import HeadingChunker
 from groundgraph.core.document import MARKDOWN
 from groundgraph.core.errors import IngestError
-from groundgraph.nodes.ingest.find_files import find_files
-from groundgraph.nodes.ingest.load_document import load_document
-from groundgraph.nodes.ingest.load_html import load_html
+from groundgraph.ingest.chunkers import HeadingChunker
+from groundgraph.ingest.find_files import find_files
+from groundgraph.ingest.load_document import load_document
+from groundgraph.ingest.load_html import load_html
 
 PARAGRAPH = "Pump 17 is serviced every 90 days by the maintenance team of the plant, and the log book is signed."
 

@@ -10,8 +10,8 @@ from web_site import START, PublicNetwork, Site, html, redirect
 
 from groundgraph.core.document import MARKDOWN, PDF, PLAIN_TEXT, WEB_PAGES
 from groundgraph.core.errors import IngestError, PageNotLoaded
-from groundgraph.core.settings import WebSettings
-from groundgraph.nodes.ingest.load_page import PageLoader, load_page
+from groundgraph.ingest.load_page import PageLoader, load_page
+from groundgraph.settings.settings import WebSettings
 
 ARTICLE = """<html><head><title>Refunds</title></head><body>
 <nav><a href="/a">Home</a><a href="/b">Shop</a><a href="/c">Contact</a></nav>
@@ -210,6 +210,6 @@ async def test_a_loader_that_is_not_open_says_so():
 
 
 def test_importing_the_loader_loads_no_http_client():
-    code = "import groundgraph.nodes.ingest.load_page, sys; print('httpcore' in sys.modules)"
+    code = "import groundgraph.ingest.load_page, sys; print('httpcore' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"

@@ -10,12 +10,12 @@ import pytest
 from document_files import pdf
 from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
 
-from groundgraph.chains.chunk_by_headings import HeadingChunker
 from groundgraph.core.document import PDF, Document
 from groundgraph.core.errors import IngestError
-from groundgraph.nodes.ingest import read_pdf
-from groundgraph.nodes.ingest.load_document import load_document
-from groundgraph.nodes.ingest.pdf_text import page_texts
+from groundgraph.ingest import load_pdf as read_pdf
+from groundgraph.ingest.chunkers import HeadingChunker
+from groundgraph.ingest.load_document import load_document
+from groundgraph.ingest.load_pdf import page_texts
 
 PUMPS = "The coolant pump is serviced every ninety days.\nThe log book is signed afterwards."
 SEALS = "Seals of the pump are replaced once a year.\nSpare ones lie in the store."
@@ -195,9 +195,9 @@ def test_the_encrypted_file_of_the_data_opens_with_its_password(data):
 
 @pytest.mark.covers("K2")
 def test_a_pdf_with_too_much_text_is_refused_while_it_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("groundgraph.nodes.ingest.read_pdf.MAX_CHARS", 100)
+    monkeypatch.setattr("groundgraph.ingest.load_pdf.MAX_CHARS", 100)
     assert "more than 100 characters; split it" in failure(pdf(tmp_path / "a.pdf", [PUMPS, SEALS]))
-    monkeypatch.setattr("groundgraph.nodes.ingest.read_pdf.MAX_PAGES", 1)
+    monkeypatch.setattr("groundgraph.ingest.load_pdf.MAX_PAGES", 1)
     assert "2 pages, the most is 1" in failure(pdf(tmp_path / "a.pdf", [PUMPS, SEALS]))
 
 

@@ -16,11 +16,11 @@ from document_files import xlsx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundgraph.chains.chunk_by_headings import HeadingChunker
 from groundgraph.core.document import RECORDS, Document
 from groundgraph.core.errors import IngestError
-from groundgraph.nodes.ingest.load_document import load_document
-from groundgraph.nodes.ingest.load_xlsx import load_xlsx
+from groundgraph.ingest.chunkers import HeadingChunker
+from groundgraph.ingest.load_document import load_document
+from groundgraph.ingest.office import load_xlsx
 
 
 def loaded(tmp_path, name: str, data: str | bytes) -> Document:
@@ -174,8 +174,7 @@ def test_a_table_without_records_or_that_cannot_be_read_is_refused(tmp_path, nam
 @pytest.mark.covers("K2")
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.xlsx"])
 def test_too_many_records_are_refused(tmp_path, monkeypatch, name):
-    for module in ("records", "load_csv"):
-        monkeypatch.setattr(f"groundgraph.nodes.ingest.{module}.MAX_RECORDS", 2)
+    monkeypatch.setattr("groundgraph.ingest.records.MAX_RECORDS", 2)
     table = {
         "a.csv": "x,y\n" + "1,2\n" * 4,
         "a.jsonl": '{"x": 1}\n' * 4,
@@ -187,10 +186,10 @@ def test_too_many_records_are_refused(tmp_path, monkeypatch, name):
 
 @pytest.mark.covers("K2")
 def test_too_much_text_and_too_wide_sheets_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("groundgraph.nodes.ingest.records.MAX_CHARS", 10)
+    monkeypatch.setattr("groundgraph.ingest.records.MAX_CHARS", 10)
     with pytest.raises(IngestError, match="more than 10 characters"):
         loaded(tmp_path, "a.jsonl", '{"x": "0123456789"}')
-    monkeypatch.setattr("groundgraph.nodes.ingest.load_xlsx.MAX_CELLS", 3)
+    monkeypatch.setattr("groundgraph.ingest.office.MAX_CELLS", 3)
     with pytest.raises(IngestError, match="more than 3 cells"):
         load_xlsx(xlsx({"a": [["x", "y"], [1, 2]]}), "a.xlsx")
 
@@ -215,7 +214,7 @@ def test_every_cell_that_the_csv_module_writes_is_in_a_record(table):
     expected = [[cell.strip() for cell in row] for row in table[1:] if any(cell.strip() for cell in row)]
     if not expected:
         return
-    from groundgraph.nodes.ingest.load_csv import load_csv
+    from groundgraph.ingest.records import load_csv
 
     document = load_csv(buffer.getvalue(), [], "a.csv", delimiters=",")
     assert [text.split("\n")[0].partition(": ")[0] for text in texts(document)] == [
@@ -230,7 +229,7 @@ def test_every_cell_that_the_csv_module_writes_is_in_a_record(table):
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.dictionaries(st.text(min_size=1, max_size=8), st.text(max_size=300) | st.integers(), max_size=5)))
 def test_any_records_are_chunked_within_themselves_with_exact_offsets(table):
-    from groundgraph.nodes.ingest.load_jsonl import load_jsonl
+    from groundgraph.ingest.records import load_jsonl
 
     try:
         document = load_jsonl("\n".join(map(json.dumps, table)), [], "a.jsonl")

@@ -15,10 +15,10 @@ import hostile_pdf
 import pytest
 from pydantic import ValidationError
 
-from groundgraph.core.document_settings import ReaderSettings
 from groundgraph.core.errors import IngestError
-from groundgraph.nodes.ingest.load_document import load_document
-from groundgraph.nodes.ingest.readers import Readers
+from groundgraph.ingest.load_document import load_document
+from groundgraph.ingest.readers import Readers
+from groundgraph.settings.knowledge_base import ReaderSettings
 
 NO_FILE = "no such file"
 MEMORY = "needed more than 100 MB of memory to read"
@@ -140,8 +140,8 @@ def test_nothing_outlives_the_end_of_the_readers():
 
 ASKING = """
 import os, threading, time
-from groundgraph.core.document_settings import ReaderSettings
-from groundgraph.nodes.ingest.readers import Readers
+from groundgraph.settings.knowledge_base import ReaderSettings
+from groundgraph.ingest.readers import Readers
 pool = Readers(ReaderSettings(), 1)
 print(pool.call(os.getpid), flush=True)
 threading.Thread(target=pool.call, args=(time.sleep, 100)).start()

@@ -9,9 +9,8 @@ import pytest
 from web_site import Site, fetching, html, redirect, refused
 
 from groundgraph.core.errors import PageNotLoaded
-from groundgraph.nodes.ingest import robots
-from groundgraph.nodes.ingest.host_turns import PageTime
-from groundgraph.nodes.ingest.robots import MAX_PAUSE, MAX_ROBOTS_BYTES, Robots
+from groundgraph.ingest import robots
+from groundgraph.ingest.robots import MAX_PAUSE, MAX_ROBOTS_BYTES, PageTime, Robots
 
 ORIGIN = "http://site.example"
 

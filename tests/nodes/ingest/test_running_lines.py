@@ -9,9 +9,9 @@ from document_files import pdf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.chains.sentence_index import RUNNING_LINES, masked_line
-from groundgraph.nodes.ingest.load_document import load_document
-from groundgraph.nodes.ingest.running_lines import MAX_LINES, running_lines, running_metadata
+from groundgraph.answers.sentence_index import RUNNING_LINES, masked_line
+from groundgraph.ingest.load_document import load_document
+from groundgraph.ingest.load_text import MAX_LINES, running_lines, running_metadata
 
 BODIES = ["The pump is serviced.", "Seals are replaced.", "Oil is drained.", "The log is signed.", "Spares are stored."]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.nodes.ingest.safe_address import address_fault
+from groundgraph.ingest.guarded_network import address_fault
 
 FAULTS = {
     "127.0.0.1": "loopback",

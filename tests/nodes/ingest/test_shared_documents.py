@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from groundgraph.chains.chunk_by_headings import HeadingChunker
-from groundgraph.chains.chunk_whole_text import WholeTextChunker
 from groundgraph.core.document import MARKDOWN, PDF, RECORDS, Document
 from groundgraph.core.errors import IngestError
-from groundgraph.nodes.ingest.find_files import find_files
-from groundgraph.nodes.ingest.load_document import load_document
+from groundgraph.ingest.chunkers import HeadingChunker, WholeTextChunker
+from groundgraph.ingest.find_files import find_files
+from groundgraph.ingest.load_document import load_document
 
 # From each kind of file a phrase that a reader of it sees.
 PHRASES = {

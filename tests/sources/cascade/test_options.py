@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 import yaml
 
-import groundgraph.core.lemmatizer as lemmatizer_module
-from groundgraph.core.cascade_settings import RetrieverSettings
+import groundgraph.text.lemmatizer as lemmatizer_module
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.load_settings import load_settings
+from groundgraph.settings.load_settings import load_settings
+from groundgraph.settings.search import RetrieverSettings
 from groundgraph.sources.cascade import CascadeSource
-from groundgraph.sources.cascade.options import OPTIONS, cascade_from_options
 from groundgraph.sources.cascade.read_file import FILE_KEYS, SECTION_KEYS, read_file
+from groundgraph.sources.cascade.source import OPTIONS, cascade_from_options
 from groundgraph.sources.contract import SourceOptions, source_types
 from groundgraph.testing import NgramEmbeddings
 

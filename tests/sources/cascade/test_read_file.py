@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.core.errors import Problem
-from groundgraph.sources.cascade import yaml_nodes
+from groundgraph.sources.cascade import read_file as yaml_nodes
 from groundgraph.sources.cascade.read_file import KnowledgeFile, read_file
 from groundgraph.sources.cascade.section import Link
 

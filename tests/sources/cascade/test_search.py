@@ -11,12 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from groundgraph.core.cascade_settings import STAGES, RetrieverSettings
 from groundgraph.core.embedder import Embedder
-from groundgraph.core.lemmatizer import DictionaryLemmatizer, Lemmatizer, SnowballLemmatizer
+from groundgraph.settings.search import CASCADE_STAGES as STAGES
+from groundgraph.settings.search import RetrieverSettings
 from groundgraph.sources.cascade import CascadeSource, SearchResult
 from groundgraph.sources.cascade.order import by_priority
 from groundgraph.testing import NgramEmbeddings
+from groundgraph.text.lemmatizer import DictionaryLemmatizer, Lemmatizer, SnowballLemmatizer
 
 LEMMATIZERS = [SnowballLemmatizer(), DictionaryLemmatizer()]
 

@@ -11,15 +11,14 @@ from pathlib import Path
 import pytest
 from langchain_core.embeddings import Embeddings
 
-from groundgraph.core.degraded import collect_degradations
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import EmbeddingFailed
+from groundgraph.core.failure import collect_degradations
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.cascade import CascadeSource
 from groundgraph.sources.cascade import section_vectors as section_vectors_module
 from groundgraph.sources.cascade.knowledge import KnowledgeFiles
-from groundgraph.sources.cascade.section_vectors import SectionVectors
-from groundgraph.sources.cascade.vector_cache import VectorCache, text_hash
+from groundgraph.sources.cascade.section_vectors import SectionVectors, VectorCache, text_hash
 from groundgraph.testing import NgramEmbeddings
 
 
@@ -265,6 +264,6 @@ def test_the_cache_gives_back_what_it_was_given(tmp_path):
 
 
 def test_the_patience_is_below_the_deadline_of_a_source():
-    from groundgraph.core.settings import DeadlineSettings
+    from groundgraph.settings.settings import DeadlineSettings
 
     assert DeadlineSettings().source > section_vectors_module.PATIENCE

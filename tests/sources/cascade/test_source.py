@@ -8,14 +8,14 @@ import time
 
 import pytest
 
-from groundgraph.core.degraded import collect_degradations
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import FilterInvalid, KnowledgeFileInvalid, SourceUnavailable
+from groundgraph.core.failure import collect_degradations
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.lemmatizer import SnowballLemmatizer
 from groundgraph.sources.cascade import CascadeSource
 from groundgraph.sources.conformance import check_source
 from groundgraph.testing import NgramEmbeddings
+from groundgraph.text.lemmatizer import SnowballLemmatizer
 
 
 @pytest.fixture

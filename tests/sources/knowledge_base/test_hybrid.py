@@ -10,16 +10,16 @@ import pytest
 from filled_base import fill
 from langchain_core.embeddings import Embeddings
 
-from groundgraph.core.degraded import collect_degradations
 from groundgraph.core.document import Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, EmbeddingModelChanged
+from groundgraph.core.failure import collect_degradations
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.text import words
 from groundgraph.sources.conformance import check_source
 from groundgraph.sources.contract import SourceOptions, source_types
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.testing import NgramEmbeddings
+from groundgraph.text.words import words
 
 NGRAM = Embedder(NgramEmbeddings(), "ngram")
 

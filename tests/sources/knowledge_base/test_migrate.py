@@ -104,7 +104,7 @@ async def test_an_older_file_that_cannot_be_written_is_refused_with_a_way_out(ol
 
 async def test_a_migration_that_fails_leaves_the_old_file_as_it_was(old, monkeypatch):
     monkeypatch.setattr(
-        "groundgraph.sources.knowledge_base.migrate._AFTER", ["INSERT INTO documents (nothing) VALUES (1)"]
+        "groundgraph.sources.knowledge_base.schema._AFTER", ["INSERT INTO documents (nothing) VALUES (1)"]
     )
     source = KnowledgeBaseSource(old)
     with pytest.raises(SchemaVersionUnsupported, match="schema version 1"):

@@ -14,11 +14,11 @@ from filled_base import fill
 from ir_measures import nDCG
 from langchain_core.embeddings import Embeddings
 
-from groundgraph.chains.chunk_whole_text import WholeTextChunker
 from groundgraph.core.document import Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
+from groundgraph.ingest.chunkers import WholeTextChunker
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 
 DEFAULT_THRESHOLD = 0.3

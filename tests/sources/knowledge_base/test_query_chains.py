@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.runnables import RunnableLambda
 
-from groundgraph.chains.identity_chains import KeepEverything, VerbatimQuery
 from groundgraph.core.chain import IDENTITY, QueryChains
-from groundgraph.core.degraded import collect_degradations
 from groundgraph.core.document import Document
 from groundgraph.core.embedder import Embedder
+from groundgraph.core.failure import collect_degradations
 from groundgraph.core.intent import RetrievalIntent
+from groundgraph.ingest.builtin_chains import KeepEverything, VerbatimQuery
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.testing import NgramEmbeddings
 

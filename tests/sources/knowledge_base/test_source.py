@@ -13,7 +13,6 @@ from filled_base import fill
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from groundgraph.chains.chunk_whole_text import WholeTextChunker
 from groundgraph.core.document import MARKDOWN, Document
 from groundgraph.core.errors import (
     ConfigurationError,
@@ -23,11 +22,12 @@ from groundgraph.core.errors import (
     StorageLocked,
 )
 from groundgraph.core.intent import RetrievalIntent
+from groundgraph.ingest.chunkers import WholeTextChunker
 from groundgraph.sources.conformance import check_source
 from groundgraph.sources.contract import SourceOptions, source_types
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
-from groundgraph.sources.knowledge_base.allowed import AllowedChunks
-from groundgraph.sources.knowledge_base.search import question_of, statement
+from groundgraph.sources.knowledge_base.searcher import question_of, statement
+from groundgraph.sources.knowledge_base.vectors import AllowedChunks
 
 GUIDE = """# OAuth Guide
 
@@ -387,8 +387,8 @@ async def test_rare_seeds_keep_the_best_chunks_and_common_ones_fill_up(tmp_path,
     documents = [Document(f"d{n}", f"common words here {'rare' if n < 3 else ''}") for n in range(300)]
     async with base(tmp_path, *documents) as source:
         everything = [result.source_id for result in await ask(source, "rare common words", top_k=200)]
-        monkeypatch.setattr("groundgraph.search.seeds.RANKED_TEXTS", 10)
-        monkeypatch.setattr("groundgraph.search.seeds.MIN_SEEDS", 1)
+        monkeypatch.setattr("groundgraph.search.scorer.RANKED_TEXTS", 10)
+        monkeypatch.setattr("groundgraph.search.scorer.MIN_SEEDS", 1)
         assert [result.source_id for result in await ask(source, "rare common words", top_k=3)] == everything[:3]
         assert [result.source_id for result in await ask(source, "rare common words", top_k=200)] == everything
         only_rare = await ask(source, "rare common words", top_k=200, score_threshold=0.9)

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from filled_base import fill, prepared
 
-from groundgraph.chains.chunk_whole_text import WholeTextChunker
 from groundgraph.core.document import MARKDOWN, Chunk, Document, Heading, Part
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import EmbeddingModelChanged, SourceUnavailable
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.knowledge_store import BaseIdentity, KnowledgeStore, PreparedChunk, PreparedDocument
+from groundgraph.ingest.chunkers import WholeTextChunker
 from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource
 from groundgraph.testing import NgramEmbeddings
 

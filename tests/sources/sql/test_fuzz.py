@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from plant_database import fill
 
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.text import query_stems, stems
 from groundgraph.sources.sql import SqlSource
+from groundgraph.text.words import query_stems, stems
 
 # SQLite stores any text but a NUL character and halves of surrogate pairs.
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
@@ -80,7 +80,7 @@ def test_relevance_and_order_are_as_defined_for_any_rows(rows, question):
 @QUICK
 @given(name=st.text(string.printable, min_size=1, max_size=60))
 def test_any_name_of_a_source_is_a_file_name_of_its_index(name):
-    from groundgraph.sources.sql.index_place import default_index
+    from groundgraph.sources.sql.index_file import default_index
 
     path = default_index(Path("base"), name, "somewhere")
     assert path.parent == Path("base/.groundgraph/index")

@@ -13,10 +13,10 @@ from plant_database import INCIDENTS, change, fill
 
 from groundgraph.core.errors import ConfigurationError, FilterInvalid, SchemaChanged, SourceUnavailable
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.text import query_stems, stems
 from groundgraph.sources.conformance import check_source
 from groundgraph.sources.sql import SqlSource, keep_index, open_engine
 from groundgraph.sources.sql.database import SqliteDatabase
+from groundgraph.text.words import query_stems, stems
 
 QUESTION = "What is the maintenance interval of pump 17?"
 
@@ -476,9 +476,9 @@ async def test_a_text_index_of_the_database_is_searched_once_too(plant, monkeypa
 async def test_a_filter_uses_the_users_own_index(plant):
     from sqlalchemy.dialects import sqlite
 
-    from groundgraph.sources.sql.conditions import where
     from groundgraph.sources.sql.database import SqliteDatabase
     from groundgraph.sources.sql.introspect import Wanted
+    from groundgraph.sources.sql.sql_dialect import where
 
     change(plant, "CREATE INDEX by_severity ON incidents (severity)", "CREATE INDEX by_day ON incidents (day)")
     database = SqliteDatabase(plant, source="plant")

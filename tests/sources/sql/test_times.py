@@ -13,8 +13,8 @@ from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
 from groundgraph.sources.sql import SqlSource
-from groundgraph.sources.sql.conditions import MATCHES, value_matches, where
 from groundgraph.sources.sql.shape import Column, TableShape
+from groundgraph.sources.sql.sql_dialect import MATCHES, value_matches, where
 
 SCRIPT = "CREATE TABLE log (id INTEGER PRIMARY KEY, body TEXT, at DATETIME, note TEXT)"
 ROWS = [

@@ -16,15 +16,15 @@ from topic_bases import ask
 
 from groundgraph import Context, Settings, load_settings, retrieval_graph, turn_graph
 from groundgraph.cli.check_config import check_config
-from groundgraph.core.degraded import collect_degradations
 from groundgraph.core.errors import ConfigurationError, FilterInvalid, SchemaChanged, SourceUnavailable
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.topic_settings import TopicIndexSettings
+from groundgraph.core.failure import collect_degradations
+from groundgraph.settings.topics import TopicIndexSettings
 from groundgraph.sources.conformance import check_source
 from groundgraph.sources.contract import SourceOptions, source_types
 from groundgraph.sources.sql import SqlSource, topic_store
 from groundgraph.sources.sql.postgres import database as postgres_database
-from groundgraph.sources.sql.topic_columns import heading_path
+from groundgraph.sources.sql.topic_store import heading_path
 from groundgraph.sources.topic_index import TopicIndexSource, index_problems
 
 COLUMNS = {"document": "doc", "order": "position", "headings": "path"}

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from topic_bases import WordVectors, ask, base, indexed
 
-from groundgraph.core.degraded import collect_degradations
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, SourceUnavailable
 from groundgraph.core.evidence import SourceResult
+from groundgraph.core.failure import collect_degradations
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.sources.topic_index import TopicIndexSource
-from groundgraph.sources.topic_index import leader_clusters as clustering
+from groundgraph.sources.topic_index import cluster as clustering
 
 WORDS = ["pump", "valve", "cat", "milk", "moon"]
 TEXTS = {

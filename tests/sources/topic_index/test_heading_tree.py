@@ -10,12 +10,12 @@ import pytest
 from filled_base import fill
 from topic_bases import GUIDE, ask, base, headings, indexed
 
-from groundgraph.core.degraded import collect_degradations
 from groundgraph.core.document import MARKDOWN, Document, Part
 from groundgraph.core.errors import ConfigurationError, ModelError, SourceUnavailable
+from groundgraph.core.failure import collect_degradations
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.topic_settings import TopicIndexSettings
-from groundgraph.core.topic_store import Outline, Place
+from groundgraph.search.topics import Outline, Place
+from groundgraph.settings.topics import TopicIndexSettings
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.sources.topic_index import TopicIndexSource
 from groundgraph.sources.topic_index.asked import Asked

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundgraph.sources.topic_index import leader_clusters as module
-from groundgraph.sources.topic_index.labels import labels
-from groundgraph.sources.topic_index.leader_clusters import TooMuchToCluster, leader_clusters
+from groundgraph.sources.topic_index import cluster as module
+from groundgraph.sources.topic_index.cluster import TooMuchToCluster, labels, leader_clusters
 
 THRESHOLDS = st.sampled_from([0.0, 0.5, 0.7, 0.9, 1.0])
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.core.topic_store import Outline, Place
-from groundgraph.sources.topic_index.expand import capped, expanded
+from groundgraph.search.topics import Outline, Place
+from groundgraph.sources.topic_index.heading_tree import capped, expanded
 from groundgraph.sources.topic_index.outline_tree import OutlineTree, outline_tree
 
 PATHS = st.lists(st.sampled_from("abc"), max_size=4).map(tuple)

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.core.topic_settings import HeadingMatchSettings
-from groundgraph.core.topic_store import Outline, Place
-from groundgraph.sources.topic_index.heading_match import HeadingIndex, content_stems
-from groundgraph.sources.topic_index.outline_tree import OutlineTree, outline_tree
-from groundgraph.sources.topic_index.regions import Seed, common_heading, regions
+from groundgraph.search.topics import Outline, Place
+from groundgraph.settings.topics import HeadingMatchSettings
+from groundgraph.sources.topic_index.heading_tree import HeadingIndex, content_stems
+from groundgraph.sources.topic_index.outline_tree import OutlineTree, Seed, common_heading, outline_tree, regions
 
 CHAPTERS = [("A",), *(("A", f"a{n}") for n in range(5)), ("B",), ("B", "b0"), ("B", "b1"), ()]
 

@@ -18,7 +18,7 @@ from groundgraph import Context, RetrievalIntent, load_settings, retrieval_graph
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, EmbeddingModelChanged, ScopeMissing, SourceUnavailable
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.topic_settings import TopicIndexSettings
+from groundgraph.settings.topics import TopicIndexSettings
 from groundgraph.sources.topic_index import TopicIndexSource
 from groundgraph.sources.weaviate import WeaviateSource, topic_store
 from groundgraph.sources.weaviate.results import heading_path

@@ -10,7 +10,7 @@ import pytest
 
 from groundgraph.core.errors import ScopeMissing
 from groundgraph.sources.weaviate import topic_store
-from groundgraph.sources.weaviate.mapping import PropertyMapping
+from groundgraph.sources.weaviate.shape import PropertyMapping
 from groundgraph.sources.weaviate.topic_store import WeaviateTopicStore
 
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from groundgraph.sources.weaviate_base.counted import Counted
+from groundgraph.sources.weaviate_base.search import Counted
 
 
 def learned() -> Counted:

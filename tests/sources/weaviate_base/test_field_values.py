@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from groundgraph.sources.weaviate_base.field_values import stored_values, wanted_form
+from groundgraph.sources.weaviate_base.filters import stored_values, wanted_form
 
 HUGE = 10**400
 

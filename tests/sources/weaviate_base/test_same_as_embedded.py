@@ -76,7 +76,7 @@ def documents() -> list[Document]:
 
 def pages(document: Document) -> list[Chunk]:
     """The parts of a document with their fields, else its headings."""
-    from groundgraph.chains.chunk_by_headings import HeadingChunker
+    from groundgraph.ingest.chunkers import HeadingChunker
 
     if not document.parts:
         return list(HeadingChunker()(document))

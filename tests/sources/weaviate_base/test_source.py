@@ -18,8 +18,8 @@ from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.sources.conformance import check_source
 from groundgraph.sources.weaviate import address_of
 from groundgraph.sources.weaviate_base import BasePlace, WeaviateBaseSource, WeaviateStore
-from groundgraph.sources.weaviate_base.field_values import stored_values, wanted_form
-from groundgraph.sources.weaviate_base.place import tenant_name
+from groundgraph.sources.weaviate_base.collections import tenant_name
+from groundgraph.sources.weaviate_base.filters import stored_values, wanted_form
 from groundgraph.sources.weaviate_base.server import BaseServer
 from groundgraph.testing import NgramEmbeddings
 

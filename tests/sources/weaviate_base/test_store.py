@@ -23,12 +23,12 @@ from groundgraph.core.errors import (
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument, Verified
 from groundgraph.sources.weaviate_base import WeaviateBaseSource, WeaviateStore, ledger
-from groundgraph.sources.weaviate_base import lock as lock_module
+from groundgraph.sources.weaviate_base import store as lock_module
 from groundgraph.sources.weaviate_base import verify as verify_module
-from groundgraph.sources.weaviate_base.lock import writing
+from groundgraph.sources.weaviate_base.collections import tenant_name
 from groundgraph.sources.weaviate_base.objects import chunk_id, document_id
-from groundgraph.sources.weaviate_base.place import tenant_name
 from groundgraph.sources.weaviate_base.server import BaseServer
+from groundgraph.sources.weaviate_base.store import writing
 from groundgraph.testing import NgramEmbeddings
 
 pytestmark = pytest.mark.live
@@ -561,7 +561,7 @@ def test_the_id_of_a_document_is_the_uuid_of_its_name():
 @pytest.mark.parametrize("schema", [1, 2, 3])
 def test_a_state_of_an_older_version_is_read_and_one_of_a_newer_one_refused(place, schema):
     from groundgraph.core.errors import SchemaVersionUnsupported
-    from groundgraph.sources.weaviate_base.state import BaseState
+    from groundgraph.sources.weaviate_base.server import BaseState
 
     given = json.loads(BaseState(pending=("d",), changes=7).as_text())
     given["schema"] = schema

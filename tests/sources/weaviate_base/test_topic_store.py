@@ -17,7 +17,7 @@ from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import FilterInvalid, SourceUnavailable
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.knowledge_store import BaseIdentity
-from groundgraph.core.topic_settings import TopicIndexSettings
+from groundgraph.settings.topics import TopicIndexSettings
 from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource
 from groundgraph.sources.topic_index import TopicIndexSource
 from groundgraph.sources.weaviate_base import BasePlace, WeaviateBaseSource, WeaviateStore, topic_store

@@ -10,13 +10,10 @@ from typing import Any, cast
 from langgraph.runtime import Runtime
 
 from groundgraph.core.chain import Chunker
-from groundgraph.core.document import DOCUMENTS, Chunk, Document
+from groundgraph.core.document import DOCUMENTS, Chunk, Document, is_text, media_type_of
 from groundgraph.core.errors import IngestError
-from groundgraph.core.ingest_report import Reason
 from groundgraph.core.knowledge_store import KnowledgeStore
-from groundgraph.core.media_types import is_text, media_type_of
-from groundgraph.core.original import FILE_LINE
-from groundgraph.nodes.ingest.call_for_each import call_for_each, is_asynchronous
+from groundgraph.ingest.ingest_report import Reason
 from groundgraph.nodes.ingest.work import (
     NO_TEXT,
     BatchInput,
@@ -24,10 +21,13 @@ from groundgraph.nodes.ingest.work import (
     ChainsOf,
     Job,
     by_kind,
+    call_for_each,
     event,
     failure,
+    is_asynchronous,
     sorted_out,
 )
+from groundgraph.text.original import FILE_LINE
 
 
 def cut_chunks(store: KnowledgeStore, chains_of: ChainsOf, *, at_once: int) -> Any:

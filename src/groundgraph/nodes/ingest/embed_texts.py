@@ -9,12 +9,11 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from groundgraph.chains.call_model import call_with_retries
 from groundgraph.core.embedder import Embedder
-from groundgraph.core.ingest_report import Reason
-from groundgraph.core.settings import Settings
-from groundgraph.nodes.ingest.outage import Outage, passes
-from groundgraph.nodes.ingest.work import BatchInput, BatchUpdate, Job, event, failure, sorted_out
+from groundgraph.ingest.ingest_report import Reason
+from groundgraph.models.call_model import call_with_retries
+from groundgraph.nodes.ingest.work import BatchInput, BatchUpdate, Job, Outage, event, failure, passes, sorted_out
+from groundgraph.settings.settings import Settings
 
 # When the service is down, asking once more for each document would take hours; it is given up after so many.
 _LONE_FAILURES = 3

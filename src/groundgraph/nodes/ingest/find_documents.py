@@ -14,16 +14,15 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
-from groundgraph.core.blocking import run_blocking
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import EmbeddingModelChanged, InputInvalid
-from groundgraph.core.ingest_report import ReportValues, reasons
 from groundgraph.core.knowledge_store import LOST, BaseIdentity, KnowledgeStore
-from groundgraph.core.settings import KnowledgeBaseSettings, Settings
-from groundgraph.core.sidecar import Sidecars
-from groundgraph.nodes.ingest.find_files import FoundFiles, find_files
-from groundgraph.nodes.ingest.plan import Given, Plan, iterator_over
-from groundgraph.nodes.ingest.work import IngestEvent
+from groundgraph.ingest.find_files import FoundFiles, find_files
+from groundgraph.ingest.ingest_report import ReportValues, reasons
+from groundgraph.ingest.metadata import Sidecars
+from groundgraph.nodes.ingest.work import Given, IngestEvent, Plan, iterator_over
+from groundgraph.resilience.blocking import run_blocking
+from groundgraph.settings.settings import KnowledgeBaseSettings, Settings
 
 # Where in the configuration of a run the documents stand that were passed in. LangGraph would write an input into the
 # first checkpoint, with every text; entries whose names begin so it leaves alone.

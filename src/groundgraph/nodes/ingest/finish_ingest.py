@@ -11,14 +11,13 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.core.blocking import run_blocking
-from groundgraph.core.ingest_report import Reason, ReportValues, reasons
 from groundgraph.core.knowledge_store import KnowledgeStore
-from groundgraph.core.settings import Settings
+from groundgraph.ingest.find_files import FoundFiles, document_name
+from groundgraph.ingest.ingest_report import Reason, ReportValues, reasons
 from groundgraph.nodes.ingest.find_documents import FindDocumentsInput, make_plan
-from groundgraph.nodes.ingest.find_files import FoundFiles, document_name
-from groundgraph.nodes.ingest.plan import Plan
-from groundgraph.nodes.ingest.work import IngestEvent
+from groundgraph.nodes.ingest.work import IngestEvent, Plan
+from groundgraph.resilience.blocking import run_blocking
+from groundgraph.settings.settings import Settings
 
 
 class FinishIngestInput(FindDocumentsInput, total=False):

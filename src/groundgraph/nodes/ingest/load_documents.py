@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,21 +15,42 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.core.blocking import run_blocking
 from groundgraph.core.document import Document
-from groundgraph.core.document_hash import content_hash, document_hash
-from groundgraph.core.document_metadata import MetadataRules, with_metadata
 from groundgraph.core.errors import ConfigurationError, IngestError, PageNotLoaded
-from groundgraph.core.ingest_report import Reason, ReportValues, combined, reasons
+from groundgraph.core.evidence import jsonable
 from groundgraph.core.knowledge_store import KnowledgeStore, StoredDocument
-from groundgraph.core.secret_values import masked
-from groundgraph.core.settings import KnowledgeBaseSettings
-from groundgraph.core.sidecar import glob_matches
-from groundgraph.nodes.ingest.find_files import FoundFile
-from groundgraph.nodes.ingest.load_document import load_document
-from groundgraph.nodes.ingest.plan import Plan
-from groundgraph.nodes.ingest.readers import READERS, Readers
-from groundgraph.nodes.ingest.work import NO_TEXT, ChainsOf, IngestEvent, Job, reason_of
+from groundgraph.core.secret_mask import masked
+from groundgraph.ingest.find_files import FoundFile
+from groundgraph.ingest.ingest_report import Reason, ReportValues, combined, reasons
+from groundgraph.ingest.load_document import load_document
+from groundgraph.ingest.metadata import MetadataRules, glob_matches, with_metadata
+from groundgraph.ingest.readers import READERS, Readers
+from groundgraph.nodes.ingest.work import NO_TEXT, ChainsOf, IngestEvent, Job, Plan, reason_of
+from groundgraph.resilience.blocking import run_blocking
+from groundgraph.settings.settings import KnowledgeBaseSettings
+
+# What tells whether a document changed, or the way in which it is processed.
+
+
+def content_hash(document: Document) -> str:
+    """The hash of the document itself: its text, its metadata, its parts and headings."""
+    digest = hashlib.blake2b(document.text.encode("utf-8", "surrogatepass"), digest_size=16)
+    parts = [[part.start, part.end, jsonable(part.metadata)] for part in document.parts]
+    headings = [[heading.start, heading.end, heading.level, heading.title] for heading in document.headings]
+    about = [document.media_type, document.kind, document.body_start, jsonable(document.metadata), parts, headings]
+    digest.update(json.dumps(about, sort_keys=True).encode())
+    return digest.hexdigest()
+
+
+def document_hash(content: str, signature: str, embedding_model: str = "") -> str:
+    """The hash of everything that the stored chunks of a document depend on.
+
+    Args:
+        content: see `content_hash`.
+        signature: of the ingest chains of its kind.
+        embedding_model: the name of the embedding model, empty without one.
+    """
+    return hashlib.blake2b(json.dumps([content, signature, embedding_model]).encode(), digest_size=16).hexdigest()
 
 
 class LoadDocumentsInput(TypedDict, total=False):
@@ -263,7 +286,7 @@ class _Reader:
         addresses = [plan.addresses.popleft() for _ in range(min(len(plan.addresses), self.size.pages))]
         slots = asyncio.Semaphore(self.base.concurrency)
         # Its libraries are needed, and loaded, only where pages are fetched.
-        from groundgraph.nodes.ingest.load_page import PageLoader
+        from groundgraph.ingest.load_page import PageLoader
 
         plan.pages = plan.pages or PageLoader(self.base.web, read=self.readers.call)
 

@@ -7,8 +7,8 @@ from typing import Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.core.ingest_report import ReportValues, reasons
 from groundgraph.core.knowledge_store import KnowledgeStore, PreparedChunk, PreparedDocument
+from groundgraph.ingest.ingest_report import ReportValues, reasons
 from groundgraph.nodes.ingest.work import BatchUpdate, IngestEvent, Job
 
 

@@ -9,9 +9,18 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from groundgraph.core.errors import IngestError
-from groundgraph.core.ingest_report import Reason
-from groundgraph.nodes.ingest.call_for_each import call_for_each
-from groundgraph.nodes.ingest.work import BatchInput, BatchUpdate, ChainsOf, Job, by_kind, event, failure, sorted_out
+from groundgraph.ingest.ingest_report import Reason
+from groundgraph.nodes.ingest.work import (
+    BatchInput,
+    BatchUpdate,
+    ChainsOf,
+    Job,
+    by_kind,
+    call_for_each,
+    event,
+    failure,
+    sorted_out,
+)
 
 
 def write_matching_texts(chains_of: ChainsOf, *, at_once: int) -> Any:

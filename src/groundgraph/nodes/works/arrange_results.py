@@ -7,19 +7,15 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from groundgraph.chains.budget import Budget
-from groundgraph.chains.clustering.arrange import arrange
-from groundgraph.chains.clustering.cluster import Cluster, clusters
-from groundgraph.chains.clustering.cluster_method import ClusterMethod
-from groundgraph.chains.result_rows import context_text
-from groundgraph.chains.strategy_chain import Strategy, first_available
-from groundgraph.core.blocking import run_blocking
-from groundgraph.core.deadline import within
+from groundgraph.answers.budget import Budget
+from groundgraph.answers.clustering import Cluster, ClusterMethod, arrange, clusters
+from groundgraph.answers.strategy_chain import Strategy, first_available
+from groundgraph.answers.structured_answer import context_text
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import ClusterValue
-from groundgraph.nodes.counted import counted
-from groundgraph.nodes.works.paid_call import paid_call
-from groundgraph.nodes.works.work import Change, View, Work, WorkParts
+from groundgraph.nodes.works.work import Change, View, Work, WorkParts, counted, paid_call
+from groundgraph.resilience.blocking import run_blocking
+from groundgraph.resilience.deadline import within
 
 
 def arrange_results(parts: WorkParts) -> Work:

@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from groundgraph.chains.budget import Budget, cut_to, fit
-from groundgraph.chains.result_rows import CONTEXT_SEPARATOR, context_piece
+from groundgraph.answers.budget import Budget, cut_to, fit
+from groundgraph.answers.structured_answer import CONTEXT_SEPARATOR, context_piece
 from groundgraph.core.evidence import EvidenceRecord, SourceResult, evidence_key, to_record
 from groundgraph.core.turn_values import Ref
-from groundgraph.nodes.counted import counted
-from groundgraph.nodes.works.work import Change, View, Work, WorkParts, parts_of
+from groundgraph.nodes.works.work import Change, View, Work, WorkParts, counted, parts_of
 
 
 def fit_budget(parts: WorkParts) -> Work:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from groundgraph.chains.merge import STRATEGIES, concatenate, fuse_queries, times_found
+from groundgraph.answers.merge import STRATEGIES, concatenate, fuse_queries, times_found
 from groundgraph.core.turn_values import Ref, Retrieval
 from groundgraph.nodes.works.work import Change, View, Work, WorkParts, hits_of, ref_of
 

@@ -6,14 +6,12 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from groundgraph.chains.rerank import Judged, identity, reranked
-from groundgraph.chains.strategy_chain import Strategy, first_available
-from groundgraph.core.chain_calls import collect_chain_calls
-from groundgraph.core.deadline import within_turn
+from groundgraph.answers.strategy_chain import Judged, Strategy, first_available, identity, reranked
 from groundgraph.core.evidence import from_record
 from groundgraph.core.turn_values import Ranking
-from groundgraph.nodes.works.paid_call import paid_call
-from groundgraph.nodes.works.work import Change, RankingInput, View, Work, WorkParts, hits_of, ref_of
+from groundgraph.models.chain_model import collect_chain_calls
+from groundgraph.nodes.works.work import Change, RankingInput, View, Work, WorkParts, hits_of, paid_call, ref_of
+from groundgraph.resilience.deadline import within_turn
 
 
 def rerank_results(parts: WorkParts) -> Work:

@@ -9,29 +9,82 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.chains.merge import Hit
-from groundgraph.core.context import Context, Options
+from groundgraph.answers.budget import TokenCounter
+from groundgraph.answers.merge import Hit
 from groundgraph.core.evidence import EvidenceRecord, SourceResult, from_record
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.intent import IntentState
-from groundgraph.core.result_settings import ResultProcessingSettings
-from groundgraph.core.settings import Settings
 from groundgraph.core.turn_values import Ranking, Ref, Retrieval, RetrievalPath, Turn
 from groundgraph.prompts import Prompts
+from groundgraph.resilience.blocking import run_blocking
+from groundgraph.resilience.deadline import DeadlinePassed, within
+from groundgraph.settings.answers import ResultProcessingSettings
+from groundgraph.settings.context import Context, Options
+from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    from groundgraph.chains.budget import Budget
-    from groundgraph.chains.clustering.cluster_method import ClusterMethod
-    from groundgraph.chains.count_tokens import TokenCounter
-    from groundgraph.chains.rerank import Rerank
+    from groundgraph.answers.budget import Budget
+    from groundgraph.answers.clustering import ClusterMethod
+    from groundgraph.answers.strategy_chain import Rerank
+
+
+# A call that costs money or time is made once in a turn, also when something behind it fails.
+
+
+async def paid_call(work: str, refs: Sequence[Ref], call: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    """What `call` gives: in a step that runs again, what it gave the first time.
+
+    LangGraph keeps it as a task of the running step, in the order in which the tasks of a step are called; so a work
+    calls in a fixed order.
+
+    Args:
+        work: the name of the work, which the task has in what is streamed.
+        refs: what the call is about. It is made anew when the works before came to another ranking this time, for
+            example because a source answers again.
+        call: gives a mapping of plain values, since it stands in a checkpoint.
+    """
+    # Not loaded by those who pay for nothing (L10).
+    from langgraph.func import task
+
+    about = [ref[0] for ref in refs]
+
+    async def paid() -> dict[str, Any]:
+        return {**await call(), "about": about}
+
+    kept: dict[str, Any] = await task(paid, name=work)()  # type: ignore[call-overload]
+    if kept["about"] != about:
+        kept = await task(paid, name=work)()  # type: ignore[call-overload]
+    return kept
+
+
+# Work that counts tokens, which a model's own counter may block in (P9).
+
+T = TypeVar("T")
+
+# Seconds for counting the tokens of a turn; a tokenizer is fetched within them, or not at all.
+COUNTER_LIMIT = 5.0
+
+
+async def counted(counter: TokenCounter, work: Callable[[], T]) -> T:
+    """The result of `work`, which counts with `counter`.
+
+    A model's own counter runs beside the event loop, and one that takes too long is given up for an estimate.
+    """
+    if counter.method == "estimate":
+        return work()
+    try:
+        return await within(COUNTER_LIMIT, run_blocking(work))
+    except DeadlinePassed:
+        counter.give_up()
+        return work()
 
 
 class RankingInput(TypedDict, total=False):
@@ -65,14 +118,14 @@ class WorkParts:
     @cached_property
     def counter(self) -> TokenCounter:
         """What counts the tokens of a context."""
-        from groundgraph.chains.count_tokens import TokenCounter
+        from groundgraph.answers.budget import TokenCounter
 
         return TokenCounter(self.chat_model)
 
     @cached_property
     def budgets(self) -> list[Budget]:
         """What a context of this path may take up."""
-        from groundgraph.chains.budgets_of import budgets_of
+        from groundgraph.answers.budget import budgets_of
 
         return budgets_of(self.settings, self.way, self.counter, self.chat_model)
 

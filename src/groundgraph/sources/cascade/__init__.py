@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groundgraph.sources.cascade.found import SearchResult
+from groundgraph.sources.cascade.order import SearchResult
 from groundgraph.sources.cascade.source import CascadeSource
 
 __all__ = ["CascadeSource", "SearchResult"]

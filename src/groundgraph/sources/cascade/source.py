@@ -8,28 +8,38 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from groundgraph.core.blocking import run_blocking
-from groundgraph.core.cascade_settings import RetrieverSettings, StageName
-from groundgraph.core.degraded import degraded, degraded_by
-from groundgraph.core.errors import KnowledgeFileInvalid, SourceUnavailable
+from pydantic import ValidationError
+
+from groundgraph.core.errors import ConfigurationError, KnowledgeFileInvalid, Problem, SourceUnavailable
 from groundgraph.core.evidence import SourceResult
+from groundgraph.core.failure import degraded, degraded_by
 from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.lemmatizer import Lemmatizer, SnowballLemmatizer
-from groundgraph.core.query_vector import query_vector, wants_vector
+from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
-from groundgraph.core.take_turns import take_turns
-from groundgraph.sources.cascade.found import SOURCE_TYPE, SearchReport, SearchResult, StageReport
-from groundgraph.sources.cascade.index import SectionIndex
+from groundgraph.resilience.blocking import run_blocking
+from groundgraph.search.rank import take_turns
+from groundgraph.search.scorer import query_vector, wants_vector
+from groundgraph.settings.problems import message_of
+from groundgraph.settings.search import RetrieverSettings, StageName
 from groundgraph.sources.cascade.knowledge import Knowledge, KnowledgeFiles, told_to_readers
-from groundgraph.sources.cascade.order import ordered, threshold_of
-from groundgraph.sources.cascade.search import Search
+from groundgraph.sources.cascade.order import (
+    SOURCE_TYPE,
+    SearchReport,
+    SearchResult,
+    StageReport,
+    ordered,
+    threshold_of,
+)
+from groundgraph.sources.cascade.search import Search, SectionIndex
 from groundgraph.sources.cascade.section import METADATA_FIELDS
-from groundgraph.sources.contract import GroundedSource
+from groundgraph.sources.contract import GroundedSource, SourceOptions
+from groundgraph.text.lemmatizer import Lemmatizer, SnowballLemmatizer, configured_lemmatizer
 
 if TYPE_CHECKING:
     from groundgraph.core.embedder import Embedder
     from groundgraph.sources.cascade.section_vectors import SectionVectors
+
 
 DEFAULT_VECTORS = Path(".groundgraph/cascade_vectors.sqlite")
 _FIELDS: dict[str, dict[str, Any]] = {
@@ -130,7 +140,7 @@ class CascadeSource(GroundedSource):
 
         `intent.categories` limits the search; of categories that do not exist, see docs/cascade.md. Without text
         queries the sections of those categories come, by priority. A stage that could not run, and files that are
-        broken since they were last read, are told through `groundgraph.core.degraded`.
+        broken since they were last read, are told through `groundgraph.core.failure`.
 
         Raises:
             SourceUnavailable: there are no knowledge files, or one is wrong and no earlier state of them is known. What
@@ -291,3 +301,81 @@ def _known(knowledge: Knowledge, categories: Sequence[str]) -> tuple[set[str], l
 
 def _milliseconds(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
+
+
+# The source type `cascade` of a configuration.
+
+OF_THE_SEARCH = tuple(RetrieverSettings.model_fields)
+OPTIONS = ("path", "vectors", "description", *OF_THE_SEARCH)
+
+
+def cascade_from_options(entry: SourceOptions) -> CascadeSource:
+    """`type: cascade` with `path`, and optionally `vectors`, `description` and every key of the section `retriever`.
+
+    Raises:
+        ConfigurationError: an option is unknown, missing, or has a bad value; a stage lacks what it needs.
+    """
+    settings = search_settings(entry.options, entry.key, ignored=("path", "vectors", "description"))
+    problems = []
+    if settings.use_embeddings and entry.embedder is None:
+        told = "needs an embedding model: name one under `embeddings`, or as `embedder_model`"
+        problems.append(Problem(f"{entry.key}.use_embeddings", told))
+    paths = _paths(entry.options.get("path"), f"{entry.key}.path", problems)
+    vectors = entry.options.get("vectors") or DEFAULT_VECTORS
+    if not isinstance(vectors, str | Path):
+        problems.append(Problem(f"{entry.key}.vectors", "must be the path of a file"))
+    if problems:
+        raise ConfigurationError(problems)
+    return CascadeSource(
+        [entry.base_dir / path for path in paths],
+        name=entry.name,
+        embedder=entry.embedder if settings.use_embeddings else None,
+        settings=settings,
+        lemmatizer=configured_lemmatizer(settings.lemmatizer, settings.languages, entry.key),
+        vectors=entry.base_dir / vectors,
+        description=str(entry.options.get("description") or ""),
+    )
+
+
+def search_settings(given: Mapping[str, Any], key: str, *, ignored: Sequence[str] = ()) -> RetrieverSettings:
+    """The settings of a search that `given` holds; those of the defaults for what is not there.
+
+    Args:
+        given: by the names of `RetrieverSettings`.
+        key: where they stand in the configuration, for messages; may be empty.
+        ignored: names that are something else.
+
+    Raises:
+        ConfigurationError: a name is unknown, or a value does not fit.
+    """
+    known = [*ignored, *OF_THE_SEARCH]
+    prefix = f"{key}." if key else ""
+    problems = [
+        Problem(
+            f"{prefix}{name}", f"a cascade has no option '{name}'.{nearest(str(name), known)} Known: {_list(known)}."
+        )
+        for name in given
+        if name not in known
+    ]
+    settings = RetrieverSettings()
+    try:
+        settings = RetrieverSettings.model_validate({name: given[name] for name in given if name in OF_THE_SEARCH})
+    except ValidationError as error:
+        for item in error.errors():
+            place = ".".join(map(str, item["loc"]))
+            problems.append(Problem(f"{prefix}{place}".rstrip("."), message_of(item, item["loc"])))
+    if problems:
+        raise ConfigurationError(problems)
+    return settings
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names)
+
+
+def _paths(given: Any, key: str, problems: list[Problem]) -> list[str]:
+    paths = [given] if isinstance(given, str | Path) else given
+    if not isinstance(paths, list) or not paths or not all(isinstance(path, str | Path) and path for path in paths):
+        problems.append(Problem(key, "is missing: name the folder or the files with the knowledge"))
+        return []
+    return [str(path) for path in paths]

@@ -3,29 +3,87 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from groundgraph.core.chain import IDENTITY, Match, QueryChains
-from groundgraph.core.degraded import degraded
+from groundgraph.core.chain import IDENTITY, Match, MatchFilter, QueryChains, QueryTransformer, Reranker
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.evidence import SourceResult
+from groundgraph.core.failure import degraded, degraded_by
 from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.query_vector import query_vector, wants_vector
 from groundgraph.core.schema import SourceSchema
-from groundgraph.core.take_turns import take_turns
+from groundgraph.resilience.blocking import call_chain
+from groundgraph.search.rank import take_turns
+from groundgraph.search.scorer import query_vector, wants_vector
 from groundgraph.sources.contract import GroundedSource
-from groundgraph.sources.knowledge_base.base_searcher import BaseSearcher, Search
-from groundgraph.sources.knowledge_base.identity import check_model
-from groundgraph.sources.knowledge_base.judge import filtered, reranked, transformed
-from groundgraph.sources.knowledge_base.stored_chunk import OWN_METADATA, SOMETIMES, SOURCE_TYPE
+from groundgraph.sources.knowledge_base.ledger import check_model
+from groundgraph.sources.knowledge_base.stored_chunk import OWN_METADATA, SOMETIMES, SOURCE_TYPE, BaseSearcher, Search
 
 if TYPE_CHECKING:
     from groundgraph.core.embedder import Embedder
+
+
+# The query chains around a search (K6): a chain that fails is left out and told, so that the others still serve.
+
+
+async def transformed(transformer: QueryTransformer | None, query: str, source: str) -> str:
+    """`query` in the form of the matching texts; as it is when there is no transformer, or it fails."""
+    if transformer is None or not query.strip():
+        return query
+    try:
+        text = await call_chain(transformer, query)
+        if not isinstance(text, str):
+            raise TypeError(f"it gave {type(text).__name__} instead of a text")
+    except Exception as error:
+        degraded_by(source, "transformer", error)
+        return query
+    return text if text.strip() else query
+
+
+async def reranked(reranker: Reranker | None, query: str, matches: Sequence[Match], source: str) -> list[Match]:
+    """`matches` by what the reranker says, which then is their relevance; as they are when it fails."""
+    if reranker is None or not matches:
+        return list(matches)
+    try:
+        scores = _scores(await call_chain(reranker, query, [match.result for match in matches]), len(matches))
+    except Exception as error:
+        degraded_by(source, "reranker", error)
+        return list(matches)
+    judged = [_judged(match, score) for match, score in zip(matches, scores, strict=True)]
+    # Python's sort is stable: what is judged the same stays in the order of the search.
+    return sorted(judged, key=lambda match: -match.result.relevance)
+
+
+async def filtered(match_filter: MatchFilter | None, query: str, matches: Sequence[Match], source: str) -> list[Match]:
+    """`matches`, each marked with whether the filter keeps it; all are kept when it fails."""
+    if match_filter is None or not matches:
+        return list(matches)
+    try:
+        kept = list(await call_chain(match_filter, query, matches))
+        if len(kept) != len(matches):
+            raise ValueError(f"it gave {len(kept)} verdicts for {len(matches)} matches")
+    except Exception as error:
+        degraded_by(source, "filter", error)
+        return list(matches)
+    return [replace(match, kept=bool(verdict)) for match, verdict in zip(matches, kept, strict=True)]
+
+
+def _judged(match: Match, score: float) -> Match:
+    result = replace(match.result, relevance=score, score=score, scores={**match.result.scores, "rerank": score})
+    return replace(match, result=result, rerank_score=score)
+
+
+def _scores(answer: Any, expected: int) -> list[float]:
+    scores = [float(score) for score in answer]
+    if len(scores) != expected or not all(math.isfinite(score) for score in scores):
+        raise ValueError(f"it gave {len(scores)} scores for {expected} candidates, or a score that is no number")
+    return [min(1.0, max(0.0, score)) for score in scores]
+
 
 OWN_FIELDS: dict[str, dict[str, Any]] = {
     "document": {"type": "string", "description": "The name of the document, for example its path."}
@@ -135,7 +193,7 @@ class ChainedSource(GroundedSource):
         """See `GroundedSource.query`; several text queries take turns, and what two of them find comes once.
 
         With `intent.raw_data["chains"] == "identity"` the query chains are left out (K7). A chain or an embedding
-        model that fails is left out too and told through `groundgraph.core.degraded`.
+        model that fails is left out too and told through `groundgraph.core.failure`.
 
         Raises:
             SourceUnavailable: the base does not exist, was never ingested or is damaged.

@@ -11,8 +11,122 @@ from pathlib import Path
 
 from groundgraph.core.errors import SchemaVersionUnsupported, StorageLocked
 from groundgraph.core.write_ahead_log import use_write_ahead_log
-from groundgraph.sources.knowledge_base.migrate import to_version_2
-from groundgraph.sources.knowledge_base.tables import CONTENT_TABLES, INDEX_TABLES, create
+
+# The tables of a knowledge base's file.
+#
+# One file holds the documents with their texts, the chunks, the matching texts of each chunk, a full-text index
+# over the stems of these texts, for every stem the number of texts that hold it, and the vectors. The index is
+# contentless, so it stores no text twice, and it keeps `detail=full`: with less its ranking is wrong without an error.
+# Its tokenizer only divides at spaces, since stems are made by `groundgraph.text.words`, which also folds what FTS5
+# does not. Row numbers are never used again, so that what was read earlier is never taken for something else.
+
+# `text` stands last in the tables: SQLite then reads the other columns without reading the text. A matching text that
+# ends with the text of its chunk is kept as what stands before it. The vectors of a document are those of its matching
+# texts in order, 16-bit numbers.
+CONTENT_TABLES = """
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE,
+    title TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    content_hash TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    from_file INTEGER NOT NULL,
+    chunks INTEGER NOT NULL,
+    written_at TEXT NOT NULL,
+    media_type TEXT NOT NULL,
+    body_start INTEGER NOT NULL,
+    metadata TEXT NOT NULL,
+    chunk_fields TEXT NOT NULL,
+    parts TEXT NOT NULL,
+    marked_headings TEXT NOT NULL,
+    text TEXT NOT NULL
+);
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    document_id INTEGER NOT NULL REFERENCES documents (id),
+    position INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    end INTEGER NOT NULL,
+    origin INTEGER NOT NULL,
+    derived INTEGER NOT NULL,
+    headings TEXT NOT NULL,
+    heading_levels TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    qualifying_text TEXT NOT NULL,
+    text TEXT NOT NULL
+);
+CREATE UNIQUE INDEX chunks_of_document ON chunks (document_id, position);
+CREATE TABLE texts (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    document_id INTEGER NOT NULL REFERENCES documents (id),
+    chunk_id INTEGER NOT NULL REFERENCES chunks (id),
+    ends_with_chunk INTEGER NOT NULL,
+    stems TEXT NOT NULL,
+    heading_stems TEXT NOT NULL,
+    text TEXT NOT NULL
+);
+CREATE INDEX texts_of_document ON texts (document_id, chunk_id);
+CREATE INDEX texts_of_chunk ON texts (chunk_id);
+CREATE TABLE vectors (document_id INTEGER PRIMARY KEY REFERENCES documents (id), vectors BLOB NOT NULL);
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+"""
+INDEX_TABLES = """
+CREATE VIRTUAL TABLE text_stems USING fts5 (body, headings, content='', detail=full, tokenize='ascii');
+CREATE TABLE terms (term TEXT PRIMARY KEY, df INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE state (chunks INTEGER NOT NULL, texts INTEGER NOT NULL, stems INTEGER NOT NULL, changes INTEGER NOT NULL);
+INSERT INTO state VALUES (0, 0, 0, 0);
+"""
+
+
+def create(connection: sqlite3.Connection, tables: str) -> None:
+    """Create `tables` within the transaction that is open; `executescript` would end it."""
+    for statement in tables.split(";\n"):
+        if statement.strip():
+            connection.execute(statement)
+
+
+# Bringing the file of an older groundgraph to the present schema, within the caller's transaction.
+
+_BEFORE = (
+    "DROP INDEX chunks_of_document",
+    "ALTER TABLE documents RENAME TO documents_1",
+    "ALTER TABLE chunks RENAME TO chunks_1",
+)
+# In version 1 a chunk had one matching text, its own, under its own row number in the index.
+_AFTER = (
+    "INSERT INTO documents (id, name, title, hash, content_hash, kind, from_file, chunks, written_at, media_type, "
+    "body_start, metadata, chunk_fields, parts, marked_headings, text) "
+    "SELECT id, name, title, hash, '', 'documents', from_file, chunks, '', "
+    "'text/plain', 0, metadata, '[]', '[]', '[]', text FROM documents_1 ORDER BY id",
+    "INSERT INTO chunks (id, document_id, position, start, end, origin, derived, headings, heading_levels, metadata, "
+    "qualifying_text, text) SELECT id, document_id, position, start, end, 0, 0, headings, heading_levels, '{}', '', "
+    "text FROM chunks_1 ORDER BY id",
+    "INSERT INTO texts (id, document_id, chunk_id, ends_with_chunk, stems, heading_stems, text) "
+    "SELECT id, document_id, id, 1, stems, heading_stems, '' FROM chunks_1 ORDER BY id",
+    "DROP TABLE chunks_1",
+    "DROP TABLE documents_1",
+    "ALTER TABLE chunk_stems RENAME TO text_stems",
+    "ALTER TABLE state RENAME TO state_1",
+    "CREATE TABLE state "
+    "(chunks INTEGER NOT NULL, texts INTEGER NOT NULL, stems INTEGER NOT NULL, changes INTEGER NOT NULL)",
+    "INSERT INTO state SELECT chunks, chunks, stems, changes + 1 FROM state_1",
+    "DROP TABLE state_1",
+)
+
+
+def to_version_2(connection: sqlite3.Connection) -> None:
+    """From version 1: matching texts get a table of their own, documents and chunks more columns.
+
+    What version 1 did not keep (media type, where the body starts) is unknown; the next ingest of a document writes
+    it, since its hash then differs.
+    """
+    for statement in _BEFORE:
+        connection.execute(statement)
+    create(connection, CONTENT_TABLES)
+    for statement in _AFTER:
+        connection.execute(statement)
+
 
 SCHEMA_VERSION = 2
 LOCK_TIMEOUT = 5.0

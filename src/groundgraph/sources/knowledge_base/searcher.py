@@ -4,24 +4,211 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from groundgraph.core.blocking import run_blocking
 from groundgraph.core.chain import Match
+from groundgraph.core.document import DOCUMENTS
 from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.core.latest import Latest
-from groundgraph.sources.knowledge_base import results
-from groundgraph.sources.knowledge_base.allowed import AllowedChunks, allowed_chunks
-from groundgraph.sources.knowledge_base.base_searcher import Search
-from groundgraph.sources.knowledge_base.between import texts_between
+from groundgraph.resilience.blocking import run_blocking
+from groundgraph.search.full_text import best_rows
+from groundgraph.search.rank import Passage, Pool, RankedPassage, rank
+from groundgraph.search.scorer import CHUNKS, Question, Scorer, by_seeds, seeds_of
 from groundgraph.sources.knowledge_base.connections import ReadConnections
-from groundgraph.sources.knowledge_base.identity import check_model, has_vectors, identity_of
-from groundgraph.sources.knowledge_base.results import matches_of
-from groundgraph.sources.knowledge_base.revision import Revision, reading
-from groundgraph.sources.knowledge_base.search import VectorQuery, find
-from groundgraph.sources.knowledge_base.vectors import OutdatedSnapshot, VectorCache, Vectors
+from groundgraph.sources.knowledge_base.ledger import check_model, has_vectors, identity_of
+from groundgraph.sources.knowledge_base.stored_chunk import (
+    OWN_METADATA,
+    Revision,
+    Search,
+    StoredChunk,
+    match_of,
+    reading,
+    texts_between,
+)
+from groundgraph.sources.knowledge_base.vectors import (
+    AllowedChunks,
+    OutdatedSnapshot,
+    VectorCache,
+    Vectors,
+    allowed_chunks,
+)
+from groundgraph.text.words import query_stems
+
+# Search in a knowledge base: the candidates by words and by vectors, with both scores, in one order.
+#
+# A chunk is found once, by the best of its matching texts (K10).
+
+# The best matching texts by the index's BM25 that are scored: enough for any usual top_k.
+MIN_CANDIDATES = 128
+# When chunks have many matching texts, that many times more are looked at, and no more.
+MAX_TEXTS = 8
+# The nearest chunks by vector that are candidates, when fewer are asked for. Those beyond them that have words in
+# common with the question are candidates by their words.
+NEAREST = 64
+
+
+@dataclass(frozen=True)
+class VectorQuery:
+    """The vector of a query, the vectors of the base, and the share that nearness has in the order."""
+
+    vector: Any
+    base: Vectors
+    weight: float
+
+
+def find(
+    connection: sqlite3.Connection,
+    text: str,
+    vector: VectorQuery | None,
+    *,
+    top_k: int,
+    score_threshold: float,
+    allowed: AllowedChunks | None,
+) -> list[RankedPassage]:
+    """The best chunks with relevance `score_threshold` or more, at most `top_k`, the best first.
+
+    By words only the first `MIN_CANDIDATES` (or 8 times `top_k`) matching texts by the index's BM25 are looked at, and
+    as many times more as a chunk has of them; a chunk further down is not found, however well it covers the question.
+    """
+    question = question_of(connection, text)
+    words = _Words(connection, question, Scorer(question), allowed, top_k)
+    pool = Pool(words.candidates(score_threshold)) if vector is None else _with_nearest(words, vector)
+    return list(rank([pool], threshold=score_threshold, top_k=top_k))
+
+
+def question_of(connection: sqlite3.Connection, text: str) -> Question:
+    """`text` in the base that is asked."""
+    asked = query_stems(text)
+    texts, stems = connection.execute("SELECT texts, stems FROM state").fetchone()
+    rows = connection.execute(
+        "SELECT term, df FROM terms WHERE term IN (SELECT value FROM json_each(?)) ORDER BY df, term",
+        (json.dumps(asked),),
+    ).fetchall()
+    return Question(asked, dict(rows), texts, stems / texts if texts else 0.0)
+
+
+def statement(
+    question: Question, seeds: Sequence[str], allowed: AllowedChunks | None, limit: int
+) -> tuple[str, dict[str, Any]]:
+    """Selects the matching texts that hold one of `seeds`, the best by the index first; and its values."""
+    conditions = {allowed.condition: allowed.values} if allowed else {}
+    ranked, values = best_rows("text_stems", question, seeds, conditions, above_weight=CHUNKS.above_weight, limit=limit)
+    return f"SELECT chunk_id, stems, heading_stems FROM ({ranked}) CROSS JOIN texts USING (id)", values
+
+
+@dataclass(frozen=True)
+class _Words:
+    """What the words of one question find."""
+
+    connection: sqlite3.Connection
+    question: Question
+    scorer: Scorer
+    allowed: AllowedChunks | None
+    top_k: int
+
+    def candidates(self, threshold: float = 0.0) -> Sequence[Passage]:
+        """The best chunks by the index; `threshold` is the relevance that is asked for."""
+        if self.top_k < 1 or not self.question.df or (self.allowed and not self.allowed.texts):
+            return []
+        seeds = seeds_of(self.question, self.allowed.texts if self.allowed else None)
+        limit = max(MIN_CANDIDATES, 8 * self.top_k) * min(MAX_TEXTS, self._texts_of_a_chunk())
+
+        def look(some: Sequence[str]) -> Sequence[Passage]:
+            rows = self.connection.execute(*statement(self.question, some, self.allowed, limit))
+            return list(self.scorer.best_texts(rows).values())
+
+        return by_seeds(self.scorer, self.question, seeds, look, top_k=self.top_k, threshold=threshold)
+
+    def of(self, chunks: Iterable[int]) -> dict[int, Passage]:
+        """By row these chunks, whether a stem of the question is in them or not."""
+        rows = self.connection.execute(
+            "SELECT chunk_id, stems, heading_stems FROM texts WHERE chunk_id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(chunks)),),
+        )
+        return self.scorer.best_texts(rows)
+
+    def _texts_of_a_chunk(self) -> int:
+        chunks, texts = self.connection.execute("SELECT chunks, texts FROM state").fetchone()
+        return max(1, round(texts / chunks)) if chunks else 1
+
+
+def _with_nearest(words: _Words, vector: VectorQuery) -> Pool:
+    """The candidates of both, each with both scores."""
+    # Words that have no weight in the order need not be searched for.
+    found = {one.key: one for one in words.candidates()} if vector.weight < 1 else {}
+    nearness = vector.base.nearness(vector.vector, words.allowed)
+    cosines = nearness.nearest(max(NEAREST, words.top_k))
+    found |= words.of(cosines.keys() - found.keys())
+    cosines |= nearness.of([chunk for chunk in found if chunk not in cosines])
+    passages = [one._replace(cosine=cosines.get(chunk)) for chunk, one in found.items()]
+    return Pool(passages, nearness.average, vector.weight)
+
+
+# Rows of a base as pieces of evidence.
+
+_SELECT = (
+    "SELECT chunks.id, name, title, kind, documents.metadata, position, start, end, origin, derived, headings, "
+    "heading_levels, chunks.metadata, qualifying_text, chunks.text "
+    "FROM chunks JOIN documents ON documents.id = document_id "
+    "WHERE chunks.id IN (SELECT value FROM json_each(?))"
+)
+
+
+def matches_of(connection: sqlite3.Connection, ranked: Sequence[RankedPassage], source_name: str) -> list[Match]:
+    """The chunks of `ranked` as evidence, in their order."""
+    rows = connection.execute(_SELECT, (json.dumps([one.key for one in ranked]),))
+    by_id = {row[0]: _chunk(*row[1:]) for row in rows}
+    return [match_of(one, by_id[one.key], source_name) for one in ranked]
+
+
+def _chunk(
+    document: str,
+    title: str,
+    kind: str,
+    fields: str,
+    position: int,
+    start: int,
+    end: int,
+    origin: int,
+    derived: int,
+    headings: str,
+    levels: str,
+    own_fields: str,
+    qualifying_text: str,
+    text: str,
+) -> StoredChunk:
+    return StoredChunk(
+        document, title, kind, json.loads(fields), position, start, end, origin, bool(derived), json.loads(headings),
+        json.loads(levels), json.loads(own_fields), qualifying_text, text,
+    )  # fmt: skip
+
+
+def metadata_fields(connection: sqlite3.Connection) -> set[str]:
+    """The names that results carry (R12)."""
+    names = {*OWN_METADATA}
+    names |= {key for (key,) in connection.execute("SELECT DISTINCT key FROM documents, json_each(documents.metadata)")}
+    names |= {
+        name
+        for (fields,) in connection.execute("SELECT DISTINCT chunk_fields FROM documents")
+        for name in json.loads(fields)
+    }
+    for name, statement in (
+        ("kind", f"SELECT 1 FROM documents WHERE kind <> '{DOCUMENTS}' LIMIT 1"),
+        ("derived", "SELECT 1 FROM chunks WHERE derived LIMIT 1"),
+    ):
+        if connection.execute(statement).fetchone():
+            names.add(name)
+    return names
+
+
+def counts(connection: sqlite3.Connection) -> dict[str, int]:
+    """How many `documents` and `chunks` there are."""
+    row = connection.execute("SELECT (SELECT count(*) FROM documents), chunks FROM state").fetchone()
+    return {"documents": row[0], "chunks": row[1]}
+
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -182,11 +369,11 @@ class FileSearcher:
 
     async def metadata_fields(self) -> set[str]:
         """See `BaseSearcher.metadata_fields`."""
-        return await run_blocking(self.blocking.read, results.metadata_fields)
+        return await run_blocking(self.blocking.read, metadata_fields)
 
     async def counts(self) -> dict[str, int]:
         """See `BaseSearcher.counts`."""
-        return await run_blocking(self.blocking.read, results.counts)
+        return await run_blocking(self.blocking.read, counts)
 
     async def texts_between(self, pairs: Sequence[tuple[str, str]]) -> list[str | None]:
         """See `BaseSearcher.texts_between`."""

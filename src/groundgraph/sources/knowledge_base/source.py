@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groundgraph.core.chain import IDENTITY, QueryChains
+from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.registry import nearest
+from groundgraph.sources.contract import SourceOptions
 from groundgraph.sources.knowledge_base.chained_source import ChainedSource
 from groundgraph.sources.knowledge_base.schema import LOCK_TIMEOUT
 from groundgraph.sources.knowledge_base.searcher import FileSearcher
@@ -14,6 +17,7 @@ from groundgraph.sources.knowledge_base.topic_store import FileTopicStore
 
 if TYPE_CHECKING:
     from groundgraph.core.embedder import Embedder
+
 
 DEFAULT_PATH = Path(".groundgraph/knowledge_base.sqlite")
 
@@ -53,3 +57,70 @@ class KnowledgeBaseSource(ChainedSource):
     def topic_store(self) -> FileTopicStore:
         """The headings and vectors of the file."""
         return self._topics
+
+
+# A knowledge base as an entry of `sources:`.
+
+_OPTIONS = ("path", "fields", "description", "vector_weight")
+
+
+def knowledge_base_from_options(entry: SourceOptions) -> KnowledgeBaseSource:
+    """`type: knowledge_base` (or `vector_kb`) with `path`, `fields`, `description` and `vector_weight`, all optional.
+
+    `fields` is a mapping of names to types, or a list of mappings with `name`, as for the other source types.
+
+    Raises:
+        ConfigurationError: an option is unknown or has a bad value.
+    """
+    problems = unknown_options(entry, _OPTIONS)
+    if problems:
+        raise ConfigurationError(problems)
+    return KnowledgeBaseSource(
+        entry.base_dir / str(entry.options.get("path") or DEFAULT_PATH),
+        name=entry.name,
+        fields=declared_fields(entry),
+        description=str(entry.options.get("description") or ""),
+        embedder=entry.embedder,
+        query_chains=entry.query_chains,
+        vector_weight=vector_weight(entry),
+    )
+
+
+def unknown_options(entry: SourceOptions, known: Sequence[str]) -> list[Problem]:
+    """The options of `entry` that are not among `known`."""
+    return [
+        Problem(
+            f"{entry.key}.{option}",
+            f"a knowledge base has no option '{option}'.{nearest(str(option), list(known))} Known: {', '.join(known)}.",
+        )
+        for option in entry.options
+        if option not in known
+    ]
+
+
+def declared_fields(entry: SourceOptions) -> dict[str, dict[str, Any]]:
+    """The fields that an entry declares, by name.
+
+    Raises:
+        ConfigurationError: they are neither a mapping nor a list of mappings with `name`.
+    """
+    given = entry.options.get("fields") or {}
+    if isinstance(given, list) and all(isinstance(item, Mapping) and "name" in item for item in given):
+        given = {item["name"]: {key: value for key, value in item.items() if key != "name"} for item in given}
+    if not isinstance(given, Mapping) or not all(isinstance(spec, Mapping) for spec in given.values()):
+        raise ConfigurationError(
+            [Problem(f"{entry.key}.fields", "must map each field to its type, such as `year: {type: integer}`")]
+        )
+    return {str(field): dict(spec) for field, spec in given.items()}
+
+
+def vector_weight(entry: SourceOptions) -> float:
+    """The share of the vectors that an entry asks for.
+
+    Raises:
+        ConfigurationError: it is no number from 0 to 1.
+    """
+    given = entry.options.get("vector_weight", 0.5)
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
+        raise ConfigurationError([Problem(f"{entry.key}.vector_weight", f"must be from 0 to 1, not {given!r}")])
+    return float(given)

@@ -8,18 +8,44 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from groundgraph.core.blocking import run_blocking
 from groundgraph.core.document import Document
 from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument, StoredDocument, Verified
+from groundgraph.resilience.blocking import run_blocking
 from groundgraph.sources.knowledge_base import ledger
 from groundgraph.sources.knowledge_base.connections import ReadConnections
-from groundgraph.sources.knowledge_base.identity import identity_of
-from groundgraph.sources.knowledge_base.revision import reading
-from groundgraph.sources.knowledge_base.rows import DocumentRows, document_rows
+from groundgraph.sources.knowledge_base.ledger import identity_of
 from groundgraph.sources.knowledge_base.schema import LOCK_TIMEOUT
-from groundgraph.sources.knowledge_base.verify import look
-from groundgraph.sources.knowledge_base.writer import KnowledgeBaseWriter
+from groundgraph.sources.knowledge_base.stored_chunk import reading
+from groundgraph.sources.knowledge_base.writer import DocumentRows, KnowledgeBaseWriter, document_rows
+
+# Is every chunk of a base in one file there, and what the text of its document has at its place?
+
+_LOST = """
+SELECT name FROM documents WHERE chunks <> (SELECT count(*) FROM chunks WHERE document_id = documents.id)
+UNION SELECT name FROM chunks JOIN documents ON documents.id = document_id
+    WHERE chunks.id NOT IN (SELECT chunk_id FROM texts)
+UNION SELECT name FROM texts JOIN documents ON documents.id = document_id
+    WHERE texts.id NOT IN (SELECT id FROM text_stems_docsize)
+ORDER BY name
+"""
+
+
+def look(connection: sqlite3.Connection) -> Verified:
+    """What is wrong; nothing is changed. What a model wrote stands in no text, so only its presence can be told."""
+    found = Verified()
+    found.incomplete = [name for (name,) in connection.execute(_LOST)]
+    for number, name, text in connection.execute("SELECT id, name, text FROM documents ORDER BY name"):
+        found.documents += 1
+        is_altered = False
+        own = connection.execute('SELECT start, "end", derived, text FROM chunks WHERE document_id = ?', (number,))
+        for start, end, derived, chunk in own:
+            found.chunks += 1
+            is_altered |= not derived and text[start:end] != chunk
+        if is_altered and name not in found.incomplete:
+            found.altered.append(name)
+    return found
+
 
 T = TypeVar("T")
 

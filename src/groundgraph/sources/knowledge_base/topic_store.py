@@ -5,21 +5,61 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from groundgraph.core.blocking import run_blocking
+from groundgraph.core.chain import Match
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.topic_store import Outline, PassageVectors, Place
+from groundgraph.resilience.blocking import run_blocking
 from groundgraph.search.rank import RankedPassage
-from groundgraph.sources.knowledge_base.allowed import AllowedChunks
-from groundgraph.sources.knowledge_base.chained_topic_store import ChainedTopicStore
-from groundgraph.sources.knowledge_base.results import matches_of
-from groundgraph.sources.knowledge_base.revision import Revision
-from groundgraph.sources.knowledge_base.searcher import Searcher
-from groundgraph.sources.knowledge_base.vectors import Vectors
+from groundgraph.search.scorer import query_vector, wants_vector
+from groundgraph.search.topics import Outline, PassageVectors, Place
+from groundgraph.sources.knowledge_base.searcher import Searcher, matches_of
+from groundgraph.sources.knowledge_base.stored_chunk import Revision
+from groundgraph.sources.knowledge_base.vectors import AllowedChunks, Vectors
 
 if TYPE_CHECKING:
     from groundgraph.sources.knowledge_base.chained_source import ChainedSource
+
+
+# What the topic stores of knowledge bases have in common: questions go the way that the source itself searches.
+
+
+class ChainedTopicStore:
+    """The part of a `TopicStore` that asks; see there for the methods.
+
+    Args:
+        source: searches the base with its chains.
+    """
+
+    def __init__(self, source: ChainedSource) -> None:
+        self._source = source
+
+    @property
+    def embeds(self) -> bool:
+        """Whether the source has an embedding model."""
+        return self._source.embedder is not None
+
+    async def seeds(
+        self, question: str, *, limit: int, filters: Mapping[str, Any], by_vector: bool
+    ) -> list[SourceResult]:
+        """See `TopicStore.seeds`; the query chains of the source run here as well."""
+        weight = 1.0 if by_vector else None
+        matches = await self._source.matches(question, top_k=limit, filters=filters, vector_weight=weight)
+        return [_by_cosine(match) if by_vector else match.result for match in matches if match.kept]
+
+    async def question_vector(self, question: str) -> Any:
+        """See `TopicStore.question_vector`."""
+        embedder = self._source.embedder
+        if embedder is None or not wants_vector(embedder, question):
+            return None
+        return await query_vector(embedder, question, self._source.name)
+
+
+def _by_cosine(match: Match) -> SourceResult:
+    score = match.match_score if match.rerank_score is None else match.rerank_score
+    return replace(match.result, relevance=score)
+
 
 _PLACES = (
     "SELECT name, position, headings FROM chunks JOIN documents ON documents.id = document_id ORDER BY name, position"

@@ -6,15 +6,106 @@ stays readable while a newer one is made. What was removed keeps its place, mark
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from groundgraph.core.errors import SourceUnavailable
-from groundgraph.sources.knowledge_base.allowed import AllowedChunks
-from groundgraph.sources.knowledge_base.revision import Revision
+from groundgraph.core.filters import matches
+from groundgraph.sources.knowledge_base.stored_chunk import Revision
+
+# The chunks that a filter keeps (K11).
+#
+# A condition is checked against the metadata of a chunk over that of its document. Documents none of whose chunks has a
+# filtered field of its own are kept or left out as a whole.
+
+_LISTED_TEXTS = (
+    "SELECT id FROM texts WHERE document_id IN (SELECT value FROM json_each(:documents)) "
+    "UNION ALL SELECT id FROM texts WHERE chunk_id IN (SELECT value FROM json_each(:chunks))"
+)
+
+
+@dataclass(frozen=True)
+class AllowedChunks:
+    """What a filter keeps, or what it leaves out, whichever is shorter to list.
+
+    Attributes:
+        documents: rows of the documents that are listed with all their chunks, as a JSON array.
+        chunks: rows of single chunks of other documents, as a JSON array.
+        texts: how many matching texts the filter keeps.
+        listed: what is listed is kept; otherwise everything else is.
+    """
+
+    documents: str = field(repr=False)
+    chunks: str = field(repr=False)
+    texts: int
+    listed: bool = True
+
+    @property
+    def condition(self) -> str:
+        """A condition in SQL on `rowid`, the row of a matching text; its values are `values`."""
+        # The unary plus keeps SQLite from searching the text index once for each row number.
+        return f"+rowid {'IN' if self.listed else 'NOT IN'} ({_LISTED_TEXTS})"
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The values of `condition`."""
+        return {"documents": self.documents, "chunks": self.chunks}
+
+    def document_rows(self) -> list[int]:
+        """`documents` as numbers."""
+        rows: list[int] = json.loads(self.documents)
+        return rows
+
+    def chunk_rows(self) -> list[int]:
+        """`chunks` as numbers."""
+        rows: list[int] = json.loads(self.chunks)
+        return rows
+
+
+def allowed_chunks(connection: sqlite3.Connection, filters: Mapping[str, Any]) -> AllowedChunks:
+    """The chunks that satisfy every one of the checked `filters`."""
+    statement = "SELECT id, name, kind, metadata, chunk_fields FROM documents"
+    values: tuple[str, ...] = ()
+    named = filters.get("document")
+    by_name = isinstance(named, str | list)
+    if by_name:
+        # The one field that has an index; the loop below would read every document.
+        statement += " WHERE name IN (SELECT value FROM json_each(?))"
+        values = (json.dumps([named] if isinstance(named, str) else named),)
+        filters = {name: condition for name, condition in filters.items() if name != "document"}
+    # By whether they are kept.
+    documents: dict[bool, list[int]] = {True: [], False: []}
+    chunks: dict[bool, list[int]] = {True: [], False: []}
+    for row, name, kind, metadata, chunk_fields in connection.execute(statement, values):
+        fields = {"kind": kind, **json.loads(metadata), "document": name}
+        if any(own in filters for own in json.loads(chunk_fields)):
+            for chunk, kept in _verdicts(connection, row, fields, filters):
+                chunks[kept].append(chunk)
+        else:
+            documents[matches(filters, fields)].append(row)
+    listed = by_name or len(documents[True]) + len(chunks[True]) <= len(documents[False]) + len(chunks[False])
+    return _counted(connection, json.dumps(documents[listed]), json.dumps(chunks[listed]), listed=listed)
+
+
+def _verdicts(
+    connection: sqlite3.Connection, document: int, fields: Mapping[str, Any], filters: Mapping[str, Any]
+) -> Iterator[tuple[int, bool]]:
+    """The rows of a document's chunks, each with whether the filters keep it."""
+    for row, own in connection.execute("SELECT id, metadata FROM chunks WHERE document_id = ?", (document,)):
+        yield row, matches(filters, {**fields, **json.loads(own), "document": fields["document"]})
+
+
+def _counted(connection: sqlite3.Connection, documents: str, chunks: str, *, listed: bool) -> AllowedChunks:
+    values = {"documents": documents, "chunks": chunks}
+    texts: int = connection.execute(f"SELECT count(*) FROM ({_LISTED_TEXTS})", values).fetchone()[0]
+    if not listed:
+        texts = connection.execute("SELECT texts FROM state").fetchone()[0] - texts
+    return AllowedChunks(documents, chunks, texts, listed)
+
 
 BLOCK_ROWS = 8_192
 _FETCHED = 1_024

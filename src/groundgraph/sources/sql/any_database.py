@@ -2,17 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
 from groundgraph.core.errors import SourceUnavailable
 from groundgraph.sources.sql.shape import Column, TableShape
-from groundgraph.sources.sql.version import Version
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement
 
     from groundgraph.sources.sql.introspect import Wanted
+
+
+# Telling whether a database was written to.
+
+# A file's time has the grain of the file system: written again at once, it may look the same.
+_SETTLED = 2.0
+
+
+@dataclass(frozen=True)
+class Version:
+    """What a cheap look tells of the state of a database; two equal ones mean that nothing was written.
+
+    Attributes:
+        file: what also means something to another process: of SQLite device, inode, size and time of the file and of
+            its write-ahead log; of PostgreSQL a digest of the tables' rows and columns.
+        data: what only means something to this process: SQLite's own count of changes.
+        has_time: whether the last number of `file` is a time, in nanoseconds.
+    """
+
+    file: tuple[int, ...]
+    data: int
+    has_time: bool = False
+
+    def is_settled(self) -> bool:
+        """Whether a later process may rely on `file`: a write in the same instant would not have changed it."""
+        return not self.has_time or time.time_ns() - self.file[-1] > _SETTLED * 1e9
+
+
+# Reading every row of a table.
+
+# Rows of one statement.
+PIECE = 2_000
+# Beyond this many rows reading them all into an index here is no good idea any more.
+MOST_ROWS_HERE = 1_000_000
+Fetch = Callable[[Any], Sequence[Any]]
+
+
+def by_key(statement: Any, key: Any, fetch: Fetch, size: int = PIECE) -> Iterator[tuple[Any, ...]]:
+    """The rows of `statement`, in pieces that begin behind the last key of the one before.
+
+    Between the pieces no lock is held: whoever writes to the database must not wait for an index.
+
+    Args:
+        statement: selects `key` first.
+        key: the column, or the expression, that tells rows apart and can be compared.
+        fetch: gives the rows of a statement.
+        size: of a piece.
+    """
+    piece = statement.order_by(key).limit(size)
+    after = None
+    while True:
+        rows = fetch(piece if after is None else piece.where(key > after))
+        yield from map(tuple, rows)
+        if len(rows) < size:
+            return
+        after = rows[-1][0]
+
+
+def by_number(statement: Any, fetch: Fetch, size: int = PIECE) -> Iterator[tuple[Any, ...]]:
+    """The rows of `statement`, which has an order, in pieces that begin at a number. What is written meanwhile may
+    make a row come twice, or not at all."""
+    for number in count():
+        rows = fetch(statement.limit(size).offset(number * size))
+        yield from map(tuple, rows)
+        if len(rows) < size:
+            return
+
+
+def once_each(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+    """`rows` without those whose key, the first value, came before."""
+    seen: set[Any] = set()
+    for row in rows:
+        if row[0] not in seen:
+            seen.add(row[0])
+            yield tuple(row)
 
 
 class AnyDatabase(Protocol):

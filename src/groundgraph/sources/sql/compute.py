@@ -13,8 +13,8 @@ from sqlalchemy import ColumnElement, Integer, and_, case, column, func, select,
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.registry import nearest
 from groundgraph.sources.sql.any_database import ComputingDatabase
-from groundgraph.sources.sql.from_clause import from_clause
 from groundgraph.sources.sql.shape import Column, TableShape
+from groundgraph.sources.sql.sql_dialect import from_clause
 
 FUNCTIONS = ("count", "sum", "min", "max", "average")
 _IN_WORDS = {"min": "minimum", "max": "maximum"}

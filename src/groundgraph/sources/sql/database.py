@@ -16,13 +16,10 @@ from sqlalchemy.pool import QueuePool
 
 from groundgraph.core.errors import FilterInvalid, SourceUnavailable
 from groundgraph.sources.sql import introspect_sqlite
-from groundgraph.sources.sql.all_rows import by_key, once_each
-from groundgraph.sources.sql.any_database import ComputingDatabase
-from groundgraph.sources.sql.conditions import MATCHES, value_matches, where
-from groundgraph.sources.sql.from_clause import from_clause
+from groundgraph.sources.sql.any_database import ComputingDatabase, Version, by_key, once_each
 from groundgraph.sources.sql.introspect import Wanted, read_shapes
 from groundgraph.sources.sql.shape import Column, TableShape, decode, number
-from groundgraph.sources.sql.version import Version
+from groundgraph.sources.sql.sql_dialect import MATCHES, from_clause, value_matches, where
 
 LOCK_TIMEOUT = 5.0
 NUMBER = "groundgraph_number"

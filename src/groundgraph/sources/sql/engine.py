@@ -14,13 +14,11 @@ from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
-from groundgraph.core.take_turns import take_turns
+from groundgraph.search.rank import take_turns
 from groundgraph.sources.sql.answer_by_computing import Computer
-from groundgraph.sources.sql.any_database import AnyDatabase
-from groundgraph.sources.sql.declared_fields import Fields
+from groundgraph.sources.sql.any_database import AnyDatabase, Version
 from groundgraph.sources.sql.introspect import Wanted, check_columns
-from groundgraph.sources.sql.shape import Column, TableShape, row_content, row_key, row_metadata
-from groundgraph.sources.sql.version import Version
+from groundgraph.sources.sql.shape import Column, Fields, TableShape, row_content, row_key, row_metadata
 
 _OWN_METADATA = {"table", "key", "section", "title"}
 Filters = Mapping[str, Any]

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from groundgraph.sources.sql.any_database import AnyDatabase
-from groundgraph.sources.sql.index_file import IndexFile
-from groundgraph.sources.sql.index_place import default_index
+from groundgraph.sources.sql.index_file import IndexFile, MemoryIndex, default_index
 from groundgraph.sources.sql.indexed_engine import IndexedEngine
 from groundgraph.sources.sql.introspect import Wanted
 from groundgraph.sources.sql.keep_index import IndexKeeper
 from groundgraph.sources.sql.location import Address
-from groundgraph.sources.sql.memory_index import MemoryIndex
 from groundgraph.sources.sql.postgres.options import PostgresOptions
 from groundgraph.sources.sql.records import MemoryTable
 

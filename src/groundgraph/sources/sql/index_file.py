@@ -9,14 +9,54 @@ index rows without a look-up.
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
+from urllib.parse import quote
+from uuid import uuid4
 
 from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.write_ahead_log import use_write_ahead_log
+
+# Where the index of a source lies when the configuration names no file for it.
+
+INDEX_FOLDER = Path(".groundgraph/index")
+# Part of a long name is enough for people; the hash tells the files apart.
+_READABLE = 60
+_HASH_BYTES = 8
+_FORMER_LAYOUT = 2
+_FORMER_TABLES = {"tables", "rows", "row_stems", "terms", "state"}
+
+
+def default_index(folder: Path, source: str, identity: str) -> Path:
+    """The file for the source called `source`, over the database that `AnyDatabase.identity` tells of."""
+    told = hashlib.blake2b(f"{source}\0{identity}".encode(), digest_size=_HASH_BYTES).hexdigest()
+    return folder / INDEX_FOLDER / f"{quote(source, safe=' ')[:_READABLE]}-{told}.sqlite"
+
+
+def delete_former_index(folder: Path, source: str) -> None:
+    """Delete the file that version 0.1 kept for `source`: named by the source alone, it may hold rows that another
+    session saw. What lies there and is no such index stays."""
+    path = folder / INDEX_FOLDER / f"{quote(source, safe=' ')}.sqlite"
+    if not path.is_symlink() and path.is_file() and _is_former(path):
+        for ending in ("", "-wal", "-shm"):
+            path.with_name(path.name + ending).unlink(missing_ok=True)
+
+
+def _is_former(path: Path) -> bool:
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)) as index:
+            (layout,) = index.execute("PRAGMA user_version").fetchone()
+            (made_by,) = index.execute("PRAGMA application_id").fetchone()
+            tables = {name for (name,) in index.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.Error:
+        return False
+    own = {name for name in tables if not name.startswith("row_stems_")}
+    return layout == _FORMER_LAYOUT and made_by == 0 and own == _FORMER_TABLES
+
 
 LAYOUT = 2
 # "grnd"; a file of version 0.1 has none.
@@ -174,3 +214,66 @@ def _create(connection: sqlite3.Connection, *, in_memory: bool) -> None:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {LAYOUT}")
     connection.execute("COMMIT")
+
+
+# The text index in memory, for those who want no file beside their database.
+
+
+class MemoryIndex:
+    """An index in memory that is read while it is written, as one in a file is. Every method blocks.
+
+    A file in WAL mode lets readers see the last committed rows beside a writer. SQLite's shared memory refuses such
+    readers at once ("database table is locked"), so an update is made on a copy that nobody reads, which then takes
+    the place of the index before it.
+    """
+
+    def __init__(self) -> None:
+        self._current = IndexFile(_unused_name())
+        self._one_writer = threading.Lock()
+        self._guard = threading.Lock()
+        self._closed = False
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection in one read transaction.
+
+        Raises:
+            SourceUnavailable: the source is closed.
+        """
+        with ExitStack() as until_read:
+            with self._guard:
+                connection = until_read.enter_context(self._current.reading())
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A connection in one write transaction: all or nothing.
+
+        Raises:
+            SourceUnavailable: the source is closed.
+        """
+        with self._one_writer:
+            copy = IndexFile(_unused_name())
+            try:
+                with self.reading() as current:
+                    copy.copy_of(current)
+                with copy.writing() as connection:
+                    yield connection
+            except BaseException:
+                copy.close()
+                raise
+            with self._guard:
+                before, self._current = self._current, copy
+                if self._closed:
+                    copy.close()
+            before.close()
+
+    def close(self) -> None:
+        """Close all connections; one that is in use is closed when its work ends."""
+        with self._guard:
+            self._closed = True
+            self._current.close()
+
+
+def _unused_name() -> str:
+    return f"file:groundgraph-{uuid4().hex}?mode=memory&cache=shared"

@@ -10,8 +10,7 @@ from sqlalchemy import Connection, Inspector, inspect, types
 
 from groundgraph.core.errors import ConfigurationError, SchemaChanged
 from groundgraph.core.registry import nearest
-from groundgraph.sources.sql.relations import Relation, with_relations
-from groundgraph.sources.sql.shape import CONTENT_NAMES, Column, TableShape
+from groundgraph.sources.sql.shape import CONTENT_NAMES, Column, Relation, TableShape, with_relations
 
 # An index row's number is the table's slot and the row number in one; see `index_file`.
 ROWID_BITS = 40

@@ -6,7 +6,7 @@ from groundgraph.core.errors import SourceUnavailable
 from groundgraph.sources.sql.database import SqliteDatabase
 from groundgraph.sources.sql.engine import SqlEngine
 from groundgraph.sources.sql.engine_options import EngineOptions, indexed_engine
-from groundgraph.sources.sql.index_place import delete_former_index
+from groundgraph.sources.sql.index_file import delete_former_index
 from groundgraph.sources.sql.location import Address, OtherAddress, ServerAddress
 
 

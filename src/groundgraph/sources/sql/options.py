@@ -10,7 +10,7 @@ from groundgraph.sources.contract import SourceOptions
 from groundgraph.sources.sql.location import is_other, is_server
 from groundgraph.sources.sql.postgres.options import OPTIONS, PostgresOptions
 from groundgraph.sources.sql.source import SqlSource
-from groundgraph.sources.sql.topic_columns import option_problems, table_problems
+from groundgraph.sources.sql.topic_store import option_problems, table_problems
 
 _DATABASE = ("url", "path", "table", "tables", "index", "fts", "max_tables", "relations")
 _MEMORY = ("records", "path", "table")

@@ -11,21 +11,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from typing_extensions import override
 
-from groundgraph.core.blocking import run_blocking
 from groundgraph.core.errors import ConfigurationError, Problem, SourceUnavailable
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
+from groundgraph.resilience.blocking import run_blocking
 from groundgraph.sources.contract import GroundedSource
-from groundgraph.sources.sql.declared_fields import as_source_schema, declared_fields
 from groundgraph.sources.sql.location import ServerAddress, is_other, is_server, locate
-from groundgraph.sources.sql.postgres.options import PostgresOptions
-from groundgraph.sources.sql.postgres.question_vectors import question_vectors
-from groundgraph.sources.sql.postgres.running import Running, current
+from groundgraph.sources.sql.postgres.connect import Running, current
+from groundgraph.sources.sql.postgres.options import PostgresOptions, question_vectors
 from groundgraph.sources.sql.records import MemoryTable
-from groundgraph.sources.sql.relations import read_relations
-from groundgraph.sources.sql.topic_columns import TopicColumns, table_problems
-from groundgraph.sources.sql.topic_store import PLACE_METADATA, SqlTopicStore
+from groundgraph.sources.sql.shape import as_source_schema, declared_fields, read_relations
+from groundgraph.sources.sql.topic_store import PLACE_METADATA, SqlTopicStore, TopicColumns, table_problems
 
 if TYPE_CHECKING:
     from groundgraph.sources.sql.engine import SqlEngine

@@ -2,16 +2,58 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, column, false, func, not_, or_, true
+from sqlalchemy import ColumnElement, and_, collate, column, false, func, literal_column, not_, or_, select, true
+from sqlalchemy import table as table_clause
+from sqlalchemy.sql.elements import quoted_name
+from sqlalchemy.types import Integer
 from typing_extensions import override
 
 from groundgraph.core.errors import FilterInvalid
-from groundgraph.core.filters import condition_of, matches
-from groundgraph.search.push_down import Dialect, Pushed, push_down
-from groundgraph.sources.sql.shape import Column, TableShape
+from groundgraph.core.filters import TimeOperand, condition_of, matches
+from groundgraph.search.push_down import Dialect, Pushed, Times, push_down
+from groundgraph.sources.sql.shape import Column, TableShape, decode
+
+# What a statement selects rows from: a table, or a table with the columns of its partners.
+
+# The name under which the full-text index of a table with partners is selected.
+TEXT_INDEX = "groundgraph_text_index"
+
+
+def from_clause(shape: TableShape) -> Any:
+    """The rows of `shape`, with columns named as in `shape.columns`, and the row number where there is one."""
+    base = _table(shape)
+    if not shape.joins:
+        return base
+    here = base.alias("groundgraph_row")
+    added = {label for join in shape.joins for label, _ in join.columns}
+    selected: list[Any] = [here.c[item.name] for item in shape.columns if item.name not in added]
+    if shape.rowid:
+        selected.append(literal_column(f"groundgraph_row.{shape.rowid}").label(shape.rowid))
+    selected += [here.c[name] for name in shape.vector_fields]
+    if shape.text_index:
+        selected.append(literal_column(shape.text_index).label(TEXT_INDEX))
+    source: Any = here
+    for number, join in enumerate(shape.joins):
+        there = _table(join.other).alias(f"groundgraph_partner_{number}")
+        source = source.outerjoin(there, here.c[join.column] == there.c[join.key])
+        selected += [there.c[name].label(label) for label, name in join.columns]
+    return select(*selected).select_from(source).subquery(shape.relation or shape.name)
+
+
+def _table(shape: TableShape) -> Any:
+    added = {label for join in shape.joins for label, _ in join.columns}
+    names = [item.name for item in shape.columns if item.name not in added]
+    # Quoted where that is right: PostgreSQL would fold a name that needs no quotes elsewhere.
+    quote = True if shape.quoted else None
+    columns: list[Any] = [column(quoted_name(name, quote)) for name in (*names, *shape.vector_fields)]
+    space: Any = quoted_name(shape.namespace, quote) if shape.namespace else None
+    return table_clause(quoted_name(shape.relation or shape.name, quote), *columns, schema=space)
+
 
 Condition = ColumnElement[bool]
 # A statement has room for some ten thousands of bound values; long before that a list is checked row by row.
@@ -77,3 +119,99 @@ def ordered(left: ColumnElement[Any], operator: str, right: Any) -> Condition:
         "lt": left < right,
     }
     return comparisons[operator]
+
+
+# Checked filters as SQL conditions with bound values.
+#
+# A condition on a column that is stored as its field is declared becomes plain SQL, which an index of the user's can
+# serve. Everything else (`contains`, lists inside a value, a field declared with another type) is decided by
+# `core.filters.matches` itself, called from SQL: slower, and the same for every source.
+
+MATCHES = "groundgraph_matches"
+_NATIVE = {
+    "string": ("string",),
+    "text": ("string",),
+    "integer": ("integer", "number"),
+    "number": ("integer", "number"),
+    "boolean": ("boolean", "integer"),
+    "date": ("date", "string"),
+    "datetime": ("datetime", "string"),
+}
+_NUMBERS, _TEXTS = ("integer", "number"), ("string", "text", "date", "datetime")
+
+
+def where(shape: TableShape, filters: Mapping[str, Any]) -> Condition:
+    """The condition that the rows of `shape` with checked `filters` satisfy, and no others."""
+    return exact_condition(shape, filters, SqliteDialect())
+
+
+def value_matches(kind: str, condition: str, value: Any) -> bool:
+    """The function behind `groundgraph_matches` in SQL; `condition` is JSON."""
+    return matches({"value": _read(kind, condition)}, {"value": decode(kind, value)})
+
+
+@lru_cache(maxsize=256)
+def _read(kind: str, condition: str) -> Any:
+    return condition_of(kind, json.loads(condition))
+
+
+class SqliteDialect(SqlDialect):
+    """SQLite, which can call `matches` for what it cannot decide, so that everything is exact."""
+
+    @override
+    def times(self, field: Column) -> Times:
+        return Times.TEXT if field.kind in _TEXTS and _is_native(field) else Times.NONE
+
+    @override
+    def equal(self, field: Column, values: Sequence[Any]) -> Pushed[Condition]:
+        if not _is_native(field) or len(values) > LONGEST_LIST or not all(map(_is_bindable, values)):
+            return _checked(field, values)
+        here: ColumnElement[Any] = column(field.name)
+        if field.kind == "boolean":
+            forms = ([1, "true", "True", "TRUE"] if value else [0, "false", "False", "FALSE"] for value in values)
+            return _exact(or_(*map(here.in_, forms)))
+        if field.kind in _NUMBERS:
+            # A bound number would also equal a text that reads as one, which `matches` does not know.
+            return _exact(and_(here.in_(values), _is_number(here)))
+        # Columns declared NOCASE would let the tenant 'ACME' see the rows of 'acme'.
+        return _exact(collate(here, "BINARY").in_([str(value) for value in values]))
+
+    @override
+    def compared(self, field: Column, operator: str, operand: Any) -> Pushed[Condition]:
+        if field.kind == "boolean" or not _is_native(field) or not _is_bindable(operand):
+            return _checked(field, {operator: operand})
+        here: ColumnElement[Any] = column(field.name)
+        if not isinstance(operand, str):
+            return _exact(and_(ordered(here, operator, operand), _is_number(here)))
+        is_text = func.typeof(here) == "text"
+        return _exact(and_(ordered(collate(here, "BINARY"), operator, str(operand)), is_text))
+
+    @override
+    def contains(self, field: Column, operand: Any) -> Pushed[Condition]:
+        return _checked(field, {"contains": operand})
+
+    @override
+    def decided(self, field: Column, operator: str, times: Sequence[TimeOperand]) -> Pushed[Condition]:
+        return _checked(field, times if operator == "equal" else {operator: times[0]})
+
+
+def _checked(field: Column, condition: Any) -> Pushed[Condition]:
+    call = getattr(func, MATCHES)(field.kind, json.dumps(condition), column(field.name), type_=Integer)
+    return _exact(call == 1)
+
+
+def _exact(condition: Condition) -> Pushed[Condition]:
+    return Pushed(condition, exact=True)
+
+
+def _is_number(here: ColumnElement[Any]) -> Condition:
+    return func.typeof(here).in_(("integer", "real"))
+
+
+def _is_bindable(value: Any) -> bool:
+    """Whether SQLite can hold `value`; an integer beyond 64 bits it cannot."""
+    return not isinstance(value, int) or abs(value) <= MOST_INTEGER
+
+
+def _is_native(field: Column) -> bool:
+    return field.stored_as in _NATIVE.get(field.kind, ())

@@ -2,19 +2,162 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from groundgraph.core.blocking import run_blocking
-from groundgraph.core.degraded import degraded
 from groundgraph.core.errors import SourceUnavailable
-from groundgraph.core.topic_settings import TopicIndexOptions
-from groundgraph.core.topic_store import PassageVectors, TopicStore
-from groundgraph.sources.topic_index.asked import Asked, Found, Topic
-from groundgraph.sources.topic_index.labels import labels
-from groundgraph.sources.topic_index.leader_clusters import Clusters, TooMuchToCluster, leader_clusters
-from groundgraph.sources.topic_index.once_per_revision import OncePerRevision
+from groundgraph.core.failure import degraded
+from groundgraph.resilience.blocking import run_blocking
+from groundgraph.search.topics import PassageVectors, TopicStore
+from groundgraph.settings.topics import TopicIndexOptions
+from groundgraph.sources.topic_index.asked import Asked, Found, OncePerRevision, Topic
+from groundgraph.text.words import fold, idf, stem, stop_words, words
+
+# The words that tell a group of texts from others.
+
+
+def labels(
+    groups: Sequence[Sequence[str]], *, top_terms: int, min_word_length: int, stopwords: Sequence[str] | None = None
+) -> list[str]:
+    """A label for each of `groups`: its most telling words, joined by commas; empty when it has none.
+
+    A word counts by the number of the group's texts that hold it, times how rare it is in those of the other groups.
+    Forms of one word count together and are shown as the most frequent of them.
+
+    Args:
+        groups: the texts of each group.
+        top_terms: words in a label, at most.
+        min_word_length: shorter words, and numbers, are left out.
+        stopwords: left out as well; those that groundgraph knows when None.
+    """
+    skip = stop_words() if stopwords is None else {word for given in stopwords for word in words(fold(given))}
+
+    def forms(text: str) -> Counter[str]:
+        return Counter(
+            word for word in words(text) if len(word) >= min_word_length and word not in skip and not word.isdigit()
+        )
+
+    counted = [[forms(text) for text in texts] for texts in groups]
+    everything = [{stem(word) for word in text} for texts in counted for text in texts]
+    held = Counter(one for text in everything for one in text)
+    return [_label(texts, held, len(everything), top_terms) for texts in counted]
+
+
+def _label(texts: Sequence[Counter[str]], held: Counter[str], total: int, top_terms: int) -> str:
+    holding = Counter(one for text in texts for one in {stem(word) for word in text})
+    others = total - len(texts)
+    ranked = sorted(holding, key=lambda one: (-holding[one] * idf(others, held[one] - holding[one]), one))
+    every_form: Counter[str] = sum(texts, Counter())
+    shown: list[str] = []
+    for one in ranked[:top_terms]:
+        own = [word for word in every_form if stem(word) == one]
+        shown.append(min(own, key=lambda word: (-every_form[word], word)))
+    return ", ".join(shown)
+
+
+# Clusters of vectors, the same ones whatever order the vectors come in (X4).
+#
+# Leaders as in Hartigan, "Clustering Algorithms" (1975), chapter 3: in the order of their ids, each vector that is not
+# near enough to a leader becomes one; then every vector goes to the leader that it is nearest to. Two passes, and no
+# random start.
+
+# More vectors, or more clusters, would keep a processor busy for minutes.
+MAX_VECTORS = 50_000
+MAX_CLUSTERS = 15_000
+# Vectors that are compared with all leaders at once.
+_BLOCK = 512
+
+
+class TooMuchToCluster(Exception):
+    """There are more vectors than `MAX_VECTORS`, or more clusters than `MAX_CLUSTERS`; the message tells which."""
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Groups of vectors. Every vector is in exactly one.
+
+    Attributes:
+        members: for each cluster the rows of its vectors, ascending, the leader among them; clusters by their leaders.
+        leaders: for each cluster the row of its leader. Every member has the threshold's cosine to it, or more.
+        centroids: array of shape (clusters, dimension): the mean of the members, of unit length.
+    """
+
+    members: Sequence[Any] = field(repr=False)
+    leaders: Sequence[int] = field(repr=False)
+    centroids: Any = field(repr=False)
+
+
+def leader_clusters(ids: Sequence[str], rows: Any, threshold: float) -> Clusters:
+    """The clusters of `rows`.
+
+    The time grows with the number of vectors times that of clusters.
+
+    Args:
+        ids: the name of each vector, no two the same.
+        rows: float32 array of shape (vectors, dimension), unit vectors.
+        threshold: the least cosine of a member to its leader.
+
+    Raises:
+        TooMuchToCluster: it would take minutes.
+    """
+    import numpy as np
+
+    if len(ids) > MAX_VECTORS:
+        raise TooMuchToCluster(f"it has {len(ids)} passages, and at most {MAX_VECTORS} can be clustered")
+
+    order = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
+    leaders = _leaders(rows, order, threshold)
+    nearest = _nearest_leader(rows, order, leaders)
+    by_cluster = np.argsort(nearest, kind="stable")
+    ends = np.searchsorted(nearest[by_cluster], np.arange(1, len(leaders)))
+    members = np.split(by_cluster, ends) if leaders else []
+    return Clusters(members, leaders, _centroids(rows, members))
+
+
+def _leaders(rows: Any, order: Any, threshold: float) -> list[int]:
+    import numpy as np
+
+    found = np.empty((len(order), rows.shape[1] if len(order) else 0), dtype=np.float32)
+    leaders: list[int] = []
+    for start in range(0, len(order), _BLOCK):
+        block = order[start : start + _BLOCK]
+        near = rows[block] @ found[: len(leaders)].T if leaders else np.empty((len(block), 0), dtype=np.float32)
+        far = block[near.max(axis=1) < threshold] if leaders else block
+        before = len(leaders)
+        for row in far.tolist():
+            # Those of the same block became leaders after the comparison above.
+            fresh = found[before : len(leaders)]
+            if not len(fresh) or float((fresh @ rows[row]).max()) < threshold:
+                found[len(leaders)] = rows[row]
+                leaders.append(row)
+        if len(leaders) > MAX_CLUSTERS:
+            raise TooMuchToCluster(
+                f"its passages make more than {MAX_CLUSTERS} clusters at cluster_threshold {threshold:g}"
+            )
+    return leaders
+
+
+def _nearest_leader(rows: Any, order: Any, leaders: Sequence[int]) -> Any:
+    """For each of `rows` the number of the leader that it is nearest to."""
+    import numpy as np
+
+    nearest, towards = np.empty(len(rows), dtype=np.int64), rows[leaders].T
+    # In the order of the ids too: the last digit of a product may depend on what it is computed together with.
+    for start in range(0, len(order), _BLOCK):
+        block = order[start : start + _BLOCK]
+        # Of equally near ones the first.
+        nearest[block] = (rows[block] @ towards).argmax(axis=1)
+    return nearest
+
+
+def _centroids(rows: Any, members: Sequence[Any]) -> Any:
+    import numpy as np
+
+    means = np.array([rows[own].mean(axis=0) for own in members], dtype=np.float32).reshape(len(members), rows.shape[1])
+    lengths = np.linalg.norm(means, axis=1, keepdims=True)
+    return means / np.where(lengths > 0, lengths, 1)
 
 
 @dataclass(frozen=True)

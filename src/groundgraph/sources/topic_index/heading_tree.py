@@ -2,21 +2,148 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from groundgraph.core.blocking import run_blocking
-from groundgraph.core.degraded import degraded_by
 from groundgraph.core.errors import ModelError, SourceUnavailable
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.topic_settings import TopicIndexOptions
-from groundgraph.core.topic_store import TopicStore
-from groundgraph.sources.topic_index.asked import Asked, Found, Topic
-from groundgraph.sources.topic_index.expand import capped, expanded
-from groundgraph.sources.topic_index.heading_match import HeadingIndex
-from groundgraph.sources.topic_index.once_per_revision import OncePerRevision
-from groundgraph.sources.topic_index.outline_tree import OutlineTree, outline_tree
-from groundgraph.sources.topic_index.regions import Region, Seed, regions
+from groundgraph.core.failure import degraded_by
+from groundgraph.resilience.blocking import run_blocking
+from groundgraph.search.topics import TopicStore
+from groundgraph.settings.topics import HeadingMatchSettings, TopicIndexOptions
+from groundgraph.sources.topic_index.asked import Asked, Found, OncePerRevision, Topic
+from groundgraph.sources.topic_index.outline_tree import OutlineTree, Region, Seed, outline_tree, regions
+from groundgraph.text.words import fold, idf, stem, stop_words, words
+
+# Which headings a question names, by their words.
+
+# A word that stands in a heading above says where a heading is, and not what it is about.
+ABOVE_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class HeadingIndex:
+    """Which headings hold a stem."""
+
+    tree: OutlineTree
+    holders: Mapping[str, Sequence[int]]
+
+    @classmethod
+    def of(cls, tree: OutlineTree) -> HeadingIndex:
+        """The index of all headings of `tree`."""
+        holders: dict[str, list[int]] = defaultdict(list)
+        for number, heading in enumerate(tree.headings):
+            for held in {stem(word) for word in words(heading.title)}:
+                holders[held].append(number)
+        return cls(tree, holders)
+
+    def matches(
+        self, question: str, settings: HeadingMatchSettings, kept: Collection[int] | None = None
+    ) -> list[tuple[int, float]]:
+        """The headings that share a content word with `question`, each with its score, the best first.
+
+        The score is the harmonic mean of two shares, weighted by how rare a word is among the headings: of the
+        question's words those that the heading holds (one that only a heading above it holds counts half), and of the
+        heading's words those that the question holds. Its number ("10.1.") is no word of a heading.
+
+        Args:
+            question: in words.
+            settings: which words and headings count.
+            kept: only headings over one of these passages; None for all.
+        """
+        asked = content_stems(question, settings)
+        candidates = {number for one in asked for number in self.holders.get(one, ())}
+        scored = [
+            (number, score)
+            for number in sorted(candidates)
+            if self.tree.headings[number].depth >= settings.min_heading_depth
+            and self.tree.holds(number, kept)
+            and (score := self._score(number, asked, settings)) > 0
+        ]
+        # Python's sort is stable: of equal ones the first of the document.
+        return sorted(scored, key=lambda pair: -pair[1])
+
+    def _score(self, number: int, asked: Collection[str], settings: HeadingMatchSettings) -> float:
+        path = self.tree.path(number)
+        own = content_stems(_without_number(self.tree.headings[number].title), settings)
+        above = {one for up in path[:-1] for one in content_stems(self.tree.headings[up].title, settings)}
+        shared = self._weight(one for one in asked if one in own)
+        if not shared:
+            return 0.0
+        found = shared + ABOVE_SHARE * self._weight(one for one in asked if one in above and one not in own)
+        of_question, of_heading = found / self._weight(asked), shared / self._weight(own)
+        return 2 * of_question * of_heading / (of_question + of_heading)
+
+    def _weight(self, stems: Iterable[str]) -> float:
+        return sum(idf(len(self.tree.headings), len(self.holders.get(one, ()))) for one in stems)
+
+
+def content_stems(text: str, settings: HeadingMatchSettings) -> list[str]:
+    """The distinct stems of the words of `text` that count, in order."""
+    own = settings.stopwords
+    skip = stop_words() if own is None else {word for given in own for word in words(fold(given))}
+    counting = (word for word in words(text) if word not in skip and len(word) >= settings.min_word_length)
+    return list(dict.fromkeys(stem(word) for word in counting))
+
+
+def _without_number(title: str) -> str:
+    first, _, rest = title.partition(" ")
+    numbers = first.strip("().§").replace(".", "").replace("-", "")
+    return rest if rest.strip() and numbers.isdigit() else title
+
+
+# What belongs to a heading (X2).
+
+Mode = Literal["subtree", "children", "leaves"]
+
+
+def expanded(tree: OutlineTree, heading: int, mode: Mode, max_depth: int | None = None) -> list[int]:
+    """The places of the passages that `heading` stands for, in the order of the document; never none.
+
+    Args:
+        tree: of all headings.
+        heading: one of them.
+        mode: `subtree` takes everything below it; `children` the first passage of each heading directly below it;
+            `leaves` the passages of the deepest headings. A heading without others below it gives its own passages.
+        max_depth: how many levels below it are looked at; None for all. The headings on the last level count as the
+            deepest.
+    """
+    if mode == "children":
+        children = tree.headings[heading].children if max_depth != 0 else []
+        # A heading without a text of its own begins with the first passage below it.
+        found = [tree.headings[child].first for child in children]
+    else:
+        wanted = {number for number, deepest in _down(tree, heading, max_depth) if mode == "subtree" or deepest}
+        found = _directly_below(tree, heading, wanted)
+    return found or _directly_below(tree, heading, {heading}) or [tree.headings[heading].first]
+
+
+def _directly_below(tree: OutlineTree, heading: int, wanted: Collection[int]) -> list[int]:
+    """The passages below `heading` whose deepest heading is one of `wanted`."""
+    return [place for place in tree.below(heading) if tree.above[place] in wanted]
+
+
+def _down(tree: OutlineTree, heading: int, levels: int | None) -> Iterator[tuple[int, bool]]:
+    """`heading` and those at most `levels` below it, each with whether none of these stands below it."""
+    # Not by recursion: a hostile document may nest deeper than Python does.
+    waiting: list[tuple[int, int]] = [(heading, 0)]
+    while waiting:
+        number, level = waiting.pop()
+        children = tree.headings[number].children if levels is None or level < levels else []
+        yield number, not children
+        waiting += [(child, level + 1) for child in children]
+
+
+def capped(places: Sequence[int], limit: int, first: Sequence[int]) -> list[int]:
+    """At most `limit` of `places`, in order: those of `first`, in their order of preference, and then the foremost."""
+    if len(places) <= limit:
+        return list(places)
+    among = set(places)
+    wanted = dict.fromkeys([*(place for place in first if place in among), *places])
+    return sorted(list(wanted)[:limit])
+
 
 # Given the user's instruction, the question and the heading paths, it answers with the places of those that it chooses.
 ChooseHeadings = Callable[[str, str, Sequence[tuple[str, ...]]], Awaitable[list[int]]]

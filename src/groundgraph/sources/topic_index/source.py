@@ -8,15 +8,15 @@ from typing import Any
 
 from typing_extensions import override
 
-from groundgraph.core.degraded import degraded
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.evidence import SourceResult
+from groundgraph.core.failure import degraded
 from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.latest import Latest
 from groundgraph.core.schema import SourceSchema
-from groundgraph.core.topic_settings import HEADING_TREE, TopicIndexOptions, TopicIndexSettings
-from groundgraph.core.topic_store import PartedTopicStore, TopicStore
+from groundgraph.search.topics import PartedTopicStore, TopicStore
+from groundgraph.settings.topics import HEADING_TREE, TopicIndexOptions, TopicIndexSettings
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.sources.topic_index.asked import Asked, Topic, TopicIndex
 from groundgraph.sources.topic_index.cluster import ClusterIndex

@@ -13,18 +13,55 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from groundgraph.core.circuit_breaker import CircuitBreaker
-from groundgraph.core.deadline import DeadlinePassed, WorkCancelled, within
 from groundgraph.core.errors import GroundGraphError, SourceTimeout, SourceUnavailable
-from groundgraph.sources.weaviate.address import Address
-from groundgraph.sources.weaviate.client_library import load_client_library
+from groundgraph.resilience.deadline import DeadlinePassed, WorkCancelled, within
+from groundgraph.resilience.retry import CircuitBreaker
+from groundgraph.sources.weaviate.address import Address, load_client_library
 from groundgraph.sources.weaviate.errors import MAYBE_NOT_READY, OUTAGES, Fault, Place, fault_of, typed_error
-from groundgraph.sources.weaviate.readiness import Readiness
 
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient
+
+
+# Whether a Weaviate server can be asked.
+#
+# That a connection succeeds says nothing: while a node restarts, it takes queries seconds before it knows what it
+# holds, and then says that a collection is not there. Only its readiness endpoint is to be believed. It is asked
+# directly, because the client's own `is_ready` prints its errors to standard output.
+
+# `starting`: it answers, but not yet to questions. `silent`: it takes connections and says nothing.
+State = Literal["ready", "starting", "refused", "silent"]
+PROBE_LIMIT = 0.5
+
+
+class Readiness:
+    """Asks one server; belongs to the event loop that it is used in first."""
+
+    def __init__(self, address: Address) -> None:
+        import httpx
+
+        self._http: Any = httpx.AsyncClient(
+            base_url=address.url, headers=address.request_headers, timeout=PROBE_LIMIT, verify=address.secure
+        )
+
+    async def state(self) -> State:
+        """How the server is."""
+        import httpx
+
+        try:
+            reply = await self._http.get("/v1/.well-known/ready")
+        except httpx.TimeoutException:
+            return "silent"
+        except httpx.HTTPError:
+            return "refused"
+        return "ready" if reply.status_code == 200 else "starting"
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._http.aclose()
+
 
 T = TypeVar("T")
 

@@ -17,10 +17,10 @@ from typing import Any, TypeVar
 
 from typing_extensions import override
 
-from groundgraph.core.clean_text import clean_text
+from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.search.push_down import Dialect, Pushed, Times, moment_bound, push_down
-from groundgraph.sources.weaviate.client_library import queries
+from groundgraph.sources.weaviate.address import queries
 
 F = TypeVar("F")
 # Weaviate takes numbers as 64-bit floating point; beyond this not every whole number is one.

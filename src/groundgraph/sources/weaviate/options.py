@@ -8,9 +8,9 @@ from typing import Any
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
 from groundgraph.sources.contract import SourceOptions
-from groundgraph.sources.sql.declared_fields import declared_fields
+from groundgraph.sources.sql.shape import declared_fields
 from groundgraph.sources.weaviate.address import DEFAULT_GRPC_PORT, DEFAULT_URL, address_of
-from groundgraph.sources.weaviate.mapping import mapping_of
+from groundgraph.sources.weaviate.shape import mapping_of
 from groundgraph.sources.weaviate.source import WeaviateSource
 
 _TEXTS = ("url", "grpc_host", "api_key", "collection", "description", "vector", "tenant_from")

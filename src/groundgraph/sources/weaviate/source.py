@@ -10,27 +10,23 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from typing_extensions import override
 
-from groundgraph.core.clean_text import clean_text
+from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import ConfigurationError, FilterInvalid, Problem, SchemaChanged, ScopeMissing
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.filters import check_filters, matches
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.query_vector import query_vector, wants_vector
 from groundgraph.core.schema import SourceSchema
-from groundgraph.core.take_turns import take_turns
-from groundgraph.search.rank import RankedPassage, rank
+from groundgraph.search.rank import RankedPassage, rank, take_turns
+from groundgraph.search.scorer import query_vector, wants_vector
 from groundgraph.sources.contract import GroundedSource
-from groundgraph.sources.weaviate.address import Address, address_of
+from groundgraph.sources.weaviate.address import Address, address_of, load_client_library
 from groundgraph.sources.weaviate.client import WeaviateConnection
-from groundgraph.sources.weaviate.client_library import load_client_library
 from groundgraph.sources.weaviate.errors import Fault, Place, typed_error
 from groundgraph.sources.weaviate.filters import as_filter
-from groundgraph.sources.weaviate.mapping import PropertyMapping, mapping_of
-from groundgraph.sources.weaviate.neighbours import Allowed, neighbours_of
 from groundgraph.sources.weaviate.reader import Checked, CollectionReader, Consistency
-from groundgraph.sources.weaviate.results import SOURCE_TYPE, metadata_names, result_of
+from groundgraph.sources.weaviate.results import SOURCE_TYPE, Allowed, metadata_names, neighbours_of, result_of
 from groundgraph.sources.weaviate.search import Search, together
-from groundgraph.sources.weaviate.shape import Wanted
+from groundgraph.sources.weaviate.shape import PropertyMapping, Wanted, mapping_of
 from groundgraph.sources.weaviate.topic_store import WeaviateTopicStore
 
 if TYPE_CHECKING:

@@ -16,18 +16,15 @@ from typing import Any, Self
 
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.filters import matches
-from groundgraph.core.query_vector import query_vector, wants_vector
-from groundgraph.core.topic_store import Place
 from groundgraph.search.rank import RankedPassage
-from groundgraph.search.shared_readings import SharedReadings
-from groundgraph.search.topics import Row, Topics
-from groundgraph.sources.topic_index.leader_clusters import MAX_VECTORS
-from groundgraph.sources.weaviate.client_library import queries
+from groundgraph.search.scorer import query_vector, wants_vector
+from groundgraph.search.topics import Place, Row, SharedReadings, Topics
+from groundgraph.sources.topic_index.cluster import MAX_VECTORS
+from groundgraph.sources.weaviate.address import queries
 from groundgraph.sources.weaviate.filters import as_filter
-from groundgraph.sources.weaviate.reader import Checked
+from groundgraph.sources.weaviate.reader import Checked, SearchedCollection
 from groundgraph.sources.weaviate.results import heading_path, result_of
 from groundgraph.sources.weaviate.search import together
-from groundgraph.sources.weaviate.searched_collection import SearchedCollection
 from groundgraph.sources.weaviate.statistics import KEPT_SECONDS
 
 MAX_OBJECTS = 200_000

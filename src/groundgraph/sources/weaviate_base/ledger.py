@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from groundgraph.core.document import Chunk, Document
 from groundgraph.core.knowledge_store import PreparedChunk, StoredDocument
 from groundgraph.sources.knowledge_base.ledger import document_of, prepared_of
-from groundgraph.sources.knowledge_base.rows import CHUNK_COLUMNS, DOCUMENT_COLUMNS
+from groundgraph.sources.knowledge_base.writer import CHUNK_COLUMNS, DOCUMENT_COLUMNS
 from groundgraph.sources.weaviate.search import together
 from groundgraph.sources.weaviate_base.objects import chunk_id, document_id
-from groundgraph.sources.weaviate_base.server import BaseServer
-from groundgraph.sources.weaviate_base.state import BaseState
+from groundgraph.sources.weaviate_base.server import BaseServer, BaseState
 
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient

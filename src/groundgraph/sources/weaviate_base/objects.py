@@ -14,12 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from groundgraph.core.clean_text import FORBIDDEN
+from groundgraph.core.characters import FORBIDDEN
 from groundgraph.core.document import DOCUMENTS, Document
 from groundgraph.core.evidence import jsonable
 from groundgraph.core.knowledge_store import PreparedDocument
-from groundgraph.sources.knowledge_base.between import MAX_GAP
-from groundgraph.sources.knowledge_base.rows import (
+from groundgraph.sources.knowledge_base.stored_chunk import MAX_GAP
+from groundgraph.sources.knowledge_base.writer import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
     ChunkRow,
@@ -27,7 +27,7 @@ from groundgraph.sources.knowledge_base.rows import (
     document_rows,
 )
 from groundgraph.sources.weaviate_base.collections import VECTOR, field_property
-from groundgraph.sources.weaviate_base.field_values import stored_values
+from groundgraph.sources.weaviate_base.filters import stored_values
 
 _NAMES = uuid.uuid5(uuid.NAMESPACE_OID, "groundgraph document")
 

@@ -10,20 +10,17 @@ from groundgraph.core.chain import Match
 from groundgraph.core.errors import FilterInvalid, SchemaChanged, TenantUnknown
 from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.search.rank import RankedPassage
-from groundgraph.sources.knowledge_base.base_searcher import Search
-from groundgraph.sources.knowledge_base.identity import check_model
-from groundgraph.sources.knowledge_base.rows import CHUNK_COLUMNS
-from groundgraph.sources.knowledge_base.stored_chunk import OWN_METADATA, StoredChunk, match_of
-from groundgraph.sources.weaviate.client_library import load_client_library
+from groundgraph.sources.knowledge_base.ledger import check_model
+from groundgraph.sources.knowledge_base.stored_chunk import OWN_METADATA, Search, StoredChunk, match_of
+from groundgraph.sources.knowledge_base.writer import CHUNK_COLUMNS
+from groundgraph.sources.weaviate.address import load_client_library
 from groundgraph.sources.weaviate.errors import TenantInactive
 from groundgraph.sources.weaviate.search import together
-from groundgraph.sources.weaviate_base.candidates import Candidate, candidate_of
+from groundgraph.sources.weaviate_base.collections import BasePlace
 from groundgraph.sources.weaviate_base.ledger import rows_by_id, slices
 from groundgraph.sources.weaviate_base.objects import chunk_id, document_id
-from groundgraph.sources.weaviate_base.place import BasePlace
-from groundgraph.sources.weaviate_base.search import ChunkSearch, Part
-from groundgraph.sources.weaviate_base.server import BaseServer
-from groundgraph.sources.weaviate_base.state import BaseState
+from groundgraph.sources.weaviate_base.search import Candidate, ChunkSearch, Part, candidate_of
+from groundgraph.sources.weaviate_base.server import BaseServer, BaseState
 
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient

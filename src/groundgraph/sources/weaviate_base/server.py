@@ -2,16 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import json
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from groundgraph.core.errors import NeverIngested, SchemaChanged
+from groundgraph.core.errors import NeverIngested, SchemaChanged, SchemaVersionUnsupported
+from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.sources.weaviate.client import WeaviateConnection
-from groundgraph.sources.weaviate_base.place import BasePlace, tenant_name
-from groundgraph.sources.weaviate_base.state import BaseState, read_state
+from groundgraph.sources.weaviate_base.collections import SCHEMA_VERSION, BasePlace, tenant_name
 
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient
+
+
+# What is known of a base as a whole, kept as one object beside it.
+
+_ID = str(uuid.uuid5(uuid.NAMESPACE_OID, "groundgraph state"))
+
+
+@dataclass(frozen=True)
+class BaseState:
+    """One state of the base.
+
+    Attributes:
+        identity: what it is made with.
+        filled: whether any document has vectors.
+        number: of the collections that hold the chunks.
+        rebuilt: how often the base was rebuilt; a document that was written before counts as changed.
+        changes: how often something was written.
+        pending: the names of the documents that a writer is at; after it was killed, what it left is cleaned up.
+        pending_tenants: whose those documents are, where they belong to tenants.
+        recent: the names of the documents that were written last. A server that is killed may lose them from an index
+            although searches found them already, so they are looked for again when the base is opened next.
+        fields: the fields that filters may name, with their numbers.
+        names: the metadata that results carry beside what they always do.
+        tenant_from: the field that names the tenant; empty without tenants.
+        schema: the version of all this.
+    """
+
+    identity: BaseIdentity = field(default_factory=BaseIdentity)
+    filled: bool = False
+    number: int = 1
+    rebuilt: int = 0
+    changes: int = 0
+    pending: tuple[str, ...] = ()
+    pending_tenants: tuple[str, ...] = ()
+    recent: tuple[str, ...] = ()
+    fields: Mapping[str, int] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    tenant_from: str = ""
+    schema: int = SCHEMA_VERSION
+
+    @classmethod
+    def of(cls, text: str, place: BasePlace) -> BaseState:
+        """The state in `text`, as `as_text` wrote it.
+
+        Raises:
+            SchemaVersionUnsupported: a newer groundgraph wrote it.
+        """
+        given = json.loads(text)
+        if given["schema"] > SCHEMA_VERSION:
+            raise SchemaVersionUnsupported(
+                f"The knowledge base {place.told} has schema version {given['schema']}; this groundgraph knows "
+                f"versions up to {SCHEMA_VERSION}. Upgrade groundgraph, or ingest with another prefix."
+            )
+        lists = {name: tuple(given.get(name, ())) for name in ("pending", "pending_tenants", "recent", "names")}
+        identity = BaseIdentity(**given["identity"])
+        return cls(**{**given, **lists, "identity": identity, "schema": SCHEMA_VERSION})
+
+    def as_text(self) -> str:
+        """The state as JSON."""
+        return json.dumps(asdict(self), ensure_ascii=False, sort_keys=True)
+
+
+async def read_state(collection: Any, place: BasePlace) -> BaseState | None:
+    """The state of the base; None when it was never opened for writing."""
+    found = await collection.query.fetch_object_by_id(_ID)
+    return BaseState.of(str(found.properties["value"]), place) if found else None
+
+
+async def write_state(collection: Any, state: BaseState) -> None:
+    """Write the state in place of the one that is there."""
+    from weaviate.classes.data import DataObject
+
+    given = await collection.data.insert_many([DataObject(uuid=_ID, properties={"value": state.as_text()})])
+    if given.has_errors:
+        raise RuntimeError(str(given.errors))
+
 
 T = TypeVar("T")
 

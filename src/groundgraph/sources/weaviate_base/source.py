@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from groundgraph.core.chain import IDENTITY, QueryChains
+from groundgraph.core.errors import ConfigurationError
+from groundgraph.sources.contract import SourceOptions
 from groundgraph.sources.knowledge_base.chained_source import ChainedSource
-from groundgraph.sources.weaviate.client_library import load_client_library
-from groundgraph.sources.weaviate_base.place import BasePlace
+from groundgraph.sources.knowledge_base.source import declared_fields, unknown_options, vector_weight
+from groundgraph.sources.weaviate.address import load_client_library
+from groundgraph.sources.weaviate_base.collections import BasePlace
 from groundgraph.sources.weaviate_base.searcher import WeaviateSearcher
 from groundgraph.sources.weaviate_base.topic_store import BaseTopicStore
 
@@ -65,3 +68,28 @@ class WeaviateBaseSource(ChainedSource):
         """Close the connection; what a topic index reads of the base is given up."""
         await self._topics.close()
         await super().close()
+
+
+# A knowledge base in Weaviate as an entry of `sources:`.
+
+_OPTIONS = ("prefix", "fields", "description", "vector_weight")
+
+
+def weaviate_base_from_options(entry: SourceOptions, place: BasePlace) -> WeaviateBaseSource:
+    """`type: knowledge_base` without a `path`, where the back end is Weaviate.
+
+    Raises:
+        ConfigurationError: an option is unknown or has a bad value.
+    """
+    problems = unknown_options(entry, _OPTIONS)
+    if problems:
+        raise ConfigurationError(problems)
+    return WeaviateBaseSource(
+        place,
+        name=entry.name,
+        fields=declared_fields(entry),
+        description=str(entry.options.get("description") or ""),
+        embedder=entry.embedder,
+        query_chains=entry.query_chains,
+        vector_weight=vector_weight(entry),
+    )

@@ -3,24 +3,248 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import time
+import uuid
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 from groundgraph.core.document import Document
-from groundgraph.core.errors import SourceUnavailable
+from groundgraph.core.errors import ConfigurationError, GroundGraphError, Problem, SourceUnavailable, StorageLocked
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument, StoredDocument, Verified
-from groundgraph.sources.weaviate.client_library import load_client_library
+from groundgraph.sources.knowledge_base.ledger import check_model
+from groundgraph.sources.weaviate.address import load_client_library
 from groundgraph.sources.weaviate_base import ledger
-from groundgraph.sources.weaviate_base.collections import make_state_collection
-from groundgraph.sources.weaviate_base.insert import REQUEST_LIMIT
-from groundgraph.sources.weaviate_base.lock import LEASE, writing
+from groundgraph.sources.weaviate_base.collections import (
+    BasePlace,
+    add_field,
+    make_chunks,
+    make_ledger,
+    make_state_collection,
+)
+from groundgraph.sources.weaviate_base.insert import REQUEST_LIMIT, copy_without_vectors, fill_fields
 from groundgraph.sources.weaviate_base.objects import document_id
-from groundgraph.sources.weaviate_base.place import BasePlace
-from groundgraph.sources.weaviate_base.prepare import ready_for_writing
-from groundgraph.sources.weaviate_base.server import BaseServer
-from groundgraph.sources.weaviate_base.state import BaseState
-from groundgraph.sources.weaviate_base.verify import verify
-from groundgraph.sources.weaviate_base.writer import remove_documents, without_pending, write_documents
+from groundgraph.sources.weaviate_base.server import BaseServer, BaseState
+from groundgraph.sources.weaviate_base.verify import mend_recent, verify
+from groundgraph.sources.weaviate_base.writer import remove_documents, save, without_pending, write_documents
+
+if TYPE_CHECKING:
+    from weaviate import WeaviateAsyncClient
+
+
+# One writer at a time.
+#
+# Weaviate has no transactions, but it refuses to make an object that is there: whoever makes the lock's object has the
+# lock. It is renewed while it is held; a lock that was not renewed for `LEASE` seconds, by the clock of whoever waits
+# for it, belongs to a process that was killed, and is taken over.
+
+LEASE = 10.0
+_ID = str(uuid.uuid5(uuid.NAMESPACE_OID, "groundgraph lock"))
+_EVERY = 0.2
+
+
+@asynccontextmanager
+async def writing(server: BaseServer, lock_timeout: float) -> AsyncIterator[None]:
+    """Keeps other writers out inside.
+
+    Raises:
+        StorageLocked: another writer held the lock for more than `lock_timeout` seconds, or took it over because this
+            one could not renew it; what was under way is given up.
+    """
+    owner = uuid.uuid4().hex
+    await _take(server, owner, lock_timeout)
+    held = asyncio.timeout(None)
+    try:
+        async with held:
+            renewing = asyncio.ensure_future(_renew(server, owner, held))
+            try:
+                yield
+            finally:
+                renewing.cancel()
+                with contextlib.suppress(asyncio.CancelledError, GroundGraphError):
+                    await renewing
+    except TimeoutError as error:
+        if not held.expired():
+            raise
+        raise StorageLocked(
+            f"Another process took over the writing to the knowledge base {server.place.told}, since this one was not "
+            f"heard of for {LEASE:g} s. What it was at is cleaned up; write it again."
+        ) from error
+    finally:
+        with contextlib.suppress(GroundGraphError):
+            # A server that is gone keeps the lock, which then runs out.
+            await asyncio.shield(server.call(lambda client: _given_back(server, client, owner)))
+
+
+async def _take(server: BaseServer, owner: str, lock_timeout: float) -> None:
+    ends_at = time.monotonic() + lock_timeout
+    seen, seen_at = "", time.monotonic()
+    while not await server.call(lambda client: _made(server, client, owner)):
+        beat = await server.call(lambda client: _beat(server, client))
+        now = time.monotonic()
+        if beat != seen:
+            seen, seen_at = beat, now
+        elif beat and now - seen_at > LEASE:
+            await server.call(partial(_break, server, seen))
+            continue
+        if now > ends_at:
+            raise StorageLocked(
+                f"Another process has been writing to the knowledge base {server.place.told} for more than "
+                f"{lock_timeout:g} s; what was written before is kept. Try again when it has ended."
+            )
+        await asyncio.sleep(_EVERY)
+
+
+async def _made(server: BaseServer, client: WeaviateAsyncClient, owner: str) -> bool:
+    from weaviate.exceptions import UnexpectedStatusCodeError
+
+    try:
+        await server.state_of(client).data.insert({"value": owner, "beat": uuid.uuid4().hex}, uuid=_ID)
+    except UnexpectedStatusCodeError as error:
+        if error.status_code == 422 and "already exists" in str(error):
+            return False
+        raise
+    return True
+
+
+async def _beat(server: BaseServer, client: WeaviateAsyncClient) -> str:
+    found = await server.state_of(client).query.fetch_object_by_id(_ID)
+    return f"{found.properties['value']} {found.properties['beat']}" if found else ""
+
+
+async def _owner(server: BaseServer, client: WeaviateAsyncClient) -> str:
+    found = await server.state_of(client).query.fetch_object_by_id(_ID)
+    return str(found.properties["value"]) if found else ""
+
+
+async def _given_back(server: BaseServer, client: WeaviateAsyncClient, owner: str) -> None:
+    if await _owner(server, client) == owner:
+        await server.state_of(client).data.delete_by_id(_ID)
+
+
+async def _break(server: BaseServer, seen: str, client: WeaviateAsyncClient) -> None:
+    """Remove the lock of a writer that was killed, unless another that waited for it has taken it over already."""
+    if await _beat(server, client) == seen:
+        await server.state_of(client).data.delete_by_id(_ID)
+
+
+async def _renew(server: BaseServer, owner: str, held: asyncio.Timeout) -> None:
+    """Renew the lock now and then; end what is done under it when somebody else has it."""
+
+    async def renewed(client: WeaviateAsyncClient) -> bool:
+        if await _owner(server, client) != owner:
+            return False
+        await server.state_of(client).data.replace(_ID, {"value": owner, "beat": uuid.uuid4().hex})
+        return True
+
+    while True:
+        await asyncio.sleep(LEASE / 4)
+        # What this misses because of an outage, the write itself finds out.
+        with contextlib.suppress(GroundGraphError):
+            if not await server.call(renewed):
+                held.reschedule(asyncio.get_running_loop().time())
+                return
+
+
+# Making a base ready for writing: its collections, its identity, its fields, and what a killed writer left.
+
+
+async def ready_for_writing(
+    server: BaseServer, identity: BaseIdentity, fields: Sequence[str], *, rebuild: bool
+) -> tuple[BaseState, Verified]:
+    """The state of the base once it is ready, and what had to be repaired for that; the lock is held.
+
+    Raises:
+        EmbeddingModelChanged: the base holds vectors of another model or dimension.
+        ConfigurationError: the field that names the tenant was another one.
+    """
+    held = await server.find_state()
+    state = held or BaseState(tenant_from=server.place.tenant_from)
+    if state.tenant_from != server.place.tenant_from:
+        raise ConfigurationError([Problem("knowledge_base.weaviate.tenant_from", _tenant_message(server, state))])
+    state = await _rebuilt(server, state, identity) if rebuild and held else _settled(server, state, identity)
+    await server.call(lambda client: _make_collections(server, client, state), limit=REQUEST_LIMIT)
+    new = [name for name in fields if name not in state.fields]
+    state = await _with_fields(server, state, new)
+    state = await without_pending(server, state)
+    repaired = Verified()
+    if state.recent and state.number == (held or state).number:
+        if await mend_recent(server, state):
+            # The server was killed, and what it lost need not be all of the last writes.
+            repaired = await verify(server)
+            state = replace(state, changes=(await server.state()).changes + 1)
+        state = replace(state, recent=())
+    if state != held:
+        # An ingest that finds nothing new writes nothing.
+        await save(server, state)
+    return state, repaired
+
+
+def _settled(server: BaseServer, state: BaseState, wanted: BaseIdentity) -> BaseState:
+    """The state with `wanted`; without a model there, the model of vectors that are there stays."""
+    held = state.identity
+    model, dimension = wanted.embedding_model, wanted.dimension
+    if state.filled:
+        check_model(server.place.told, held, model or held.embedding_model, dimension or None)
+        model, dimension = held.embedding_model, held.dimension
+    return replace(state, identity=BaseIdentity(model, dimension, {**held.chains, **wanted.chains}))
+
+
+async def _rebuilt(server: BaseServer, state: BaseState, wanted: BaseIdentity) -> BaseState:
+    """Every document counts as changed; where the model is another one, the vectors are dropped."""
+    rebuilt = replace(state, rebuilt=state.rebuilt + 1, changes=state.changes + 1)
+    identity = BaseIdentity(wanted.embedding_model, wanted.dimension, {**state.identity.chains, **wanted.chains})
+    same = wanted.embedding_model == state.identity.embedding_model
+    if state.filled and not (same and wanted.dimension in (0, state.identity.dimension)):
+        # The size of a vector is fixed for a collection, so there is a new one.
+        rebuilt = replace(rebuilt, number=state.number + 1, filled=False, identity=identity)
+        await copy_without_vectors(server, state, rebuilt)
+        await save(server, rebuilt)
+        await server.call(lambda client: _drop_chunks(server, client, state.number), limit=REQUEST_LIMIT)
+        return rebuilt
+    return _settled(server, rebuilt, wanted)
+
+
+async def _with_fields(server: BaseServer, state: BaseState, new: Sequence[str]) -> BaseState:
+    """The state with numbers for the fields `new`; chunks that are there get their values."""
+    if not new:
+        return state
+    first = max(state.fields.values(), default=0) + 1
+    numbers = {name: number for number, name in enumerate(new, first)}
+
+    async def added(client: WeaviateAsyncClient) -> None:
+        for number in numbers.values():
+            for collection in _chunk_collections(server, state.number):
+                await add_field(client, collection, number)
+
+    await server.call(added, limit=REQUEST_LIMIT)
+    if state.changes:
+        await fill_fields(server, state, numbers)
+    return replace(state, fields={**state.fields, **numbers})
+
+
+async def _make_collections(server: BaseServer, client: WeaviateAsyncClient, state: BaseState) -> None:
+    await make_ledger(client, server.place)
+    await make_chunks(client, server.place, state.number)
+
+
+async def _drop_chunks(server: BaseServer, client: WeaviateAsyncClient, number: int) -> None:
+    for collection in _chunk_collections(server, number):
+        await client.collections.delete(collection)
+
+
+def _chunk_collections(server: BaseServer, number: int) -> list[str]:
+    place = server.place
+    return [place.chunks(number), *([place.memory(number)] if place.tenant_from else [])]
+
+
+def _tenant_message(server: BaseServer, state: BaseState) -> str:
+    was = f"'{state.tenant_from}'" if state.tenant_from else "none"
+    return f"the knowledge base {server.place.told} was made with {was}; ingest with another prefix to change that"
+
 
 LOCK_TIMEOUT = LEASE + 5.0
 

@@ -10,24 +10,20 @@ import json
 from collections.abc import AsyncGenerator, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from groundgraph.core.blocking import run_blocking
 from groundgraph.core.errors import TenantUnknown
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.filters import matches
-from groundgraph.core.topic_store import Place
-from groundgraph.search.shared_readings import SharedReadings
-from groundgraph.search.topics import Row, Topics
-from groundgraph.sources.knowledge_base.chained_topic_store import ChainedTopicStore
-from groundgraph.sources.knowledge_base.identity import check_model
-from groundgraph.sources.topic_index.leader_clusters import MAX_VECTORS
+from groundgraph.resilience.blocking import run_blocking
+from groundgraph.search.topics import Place, Row, SharedReadings, Topics
+from groundgraph.sources.knowledge_base.ledger import check_model
+from groundgraph.sources.knowledge_base.topic_store import ChainedTopicStore
+from groundgraph.sources.topic_index.cluster import MAX_VECTORS
 from groundgraph.sources.weaviate.errors import TenantInactive
-from groundgraph.sources.weaviate_base.collections import VECTOR
-from groundgraph.sources.weaviate_base.copy_chunks import chunk_pages
-from groundgraph.sources.weaviate_base.insert import REQUEST_LIMIT, NewObject
+from groundgraph.sources.weaviate_base.collections import VECTOR, tenant_name
+from groundgraph.sources.weaviate_base.insert import REQUEST_LIMIT, NewObject, chunk_pages
 from groundgraph.sources.weaviate_base.ledger import LedgerRow, all_rows
-from groundgraph.sources.weaviate_base.place import tenant_name
 from groundgraph.sources.weaviate_base.searcher import WeaviateSearcher, part_of
-from groundgraph.sources.weaviate_base.state import BaseState
+from groundgraph.sources.weaviate_base.server import BaseState
 
 if TYPE_CHECKING:
     from groundgraph.sources.knowledge_base.chained_source import ChainedSource

@@ -13,11 +13,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from groundgraph.core.blocking import run_blocking
 from groundgraph.core.errors import TenantUnknown
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedDocument
-from groundgraph.sources.knowledge_base.identity import check_model
-from groundgraph.sources.weaviate.client_library import queries
+from groundgraph.resilience.blocking import run_blocking
+from groundgraph.sources.knowledge_base.ledger import check_model
+from groundgraph.sources.weaviate.address import queries
+from groundgraph.sources.weaviate_base.collections import tenant_name
 from groundgraph.sources.weaviate_base.insert import (
     INDEXED_WITHIN,
     REQUEST_LIMIT,
@@ -28,9 +29,7 @@ from groundgraph.sources.weaviate_base.insert import (
 )
 from groundgraph.sources.weaviate_base.ledger import LedgerRow, rows_by_id, slices
 from groundgraph.sources.weaviate_base.objects import DocumentObjects, document_id, document_objects
-from groundgraph.sources.weaviate_base.place import tenant_name
-from groundgraph.sources.weaviate_base.server import BaseServer
-from groundgraph.sources.weaviate_base.state import BaseState, write_state
+from groundgraph.sources.weaviate_base.server import BaseServer, BaseState, write_state
 
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient

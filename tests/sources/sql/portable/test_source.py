@@ -16,7 +16,7 @@ from sqlalchemy.engine import Engine
 from groundgraph import load_settings, retrieval_graph
 from groundgraph.core.errors import ConfigurationError, FilterInvalid, SchemaChanged, SourceTimeout, SourceUnavailable
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.topic_settings import TopicIndexSettings
+from groundgraph.settings.topics import TopicIndexSettings
 from groundgraph.sources.conformance import check_source
 from groundgraph.sources.sql import SqlSource
 from groundgraph.sources.sql.introspect import Wanted

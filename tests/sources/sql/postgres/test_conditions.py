@@ -7,9 +7,9 @@ from filtered_engines import postgres_engine
 from sqlalchemy import literal_column, select
 from sqlalchemy.dialects import postgresql
 
-from groundgraph.sources.sql.from_clause import from_clause
 from groundgraph.sources.sql.postgres.conditions import where
 from groundgraph.sources.sql.shape import Column, TableShape
+from groundgraph.sources.sql.sql_dialect import from_clause
 
 
 @pytest.fixture(scope="module")

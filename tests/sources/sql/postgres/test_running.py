@@ -8,7 +8,7 @@ import time
 import pytest
 
 from groundgraph.core.errors import SourceUnavailable
-from groundgraph.sources.sql.postgres.running import Running
+from groundgraph.sources.sql.postgres.connect import Running
 
 
 class Connection:

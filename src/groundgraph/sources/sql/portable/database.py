@@ -10,28 +10,153 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import date
+from datetime import date, datetime, timedelta
 from datetime import time as time_of_day
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, column, func, select
+from sqlalchemy import ColumnElement, Connection, Date, DateTime, and_, column, false, func, or_, select, true
+from typing_extensions import override
 
 from groundgraph.core.errors import ConfigurationError, SourceUnavailable
+from groundgraph.core.evidence import jsonable
 from groundgraph.core.filters import matches
-from groundgraph.sources.sql.all_rows import MOST_ROWS_HERE, PIECE, by_key, by_number, once_each
-from groundgraph.sources.sql.any_database import ComputingDatabase
-from groundgraph.sources.sql.from_clause import from_clause
+from groundgraph.search.push_down import Pushed
+from groundgraph.sources.sql.any_database import (
+    MOST_ROWS_HERE,
+    PIECE,
+    ComputingDatabase,
+    Version,
+    by_key,
+    by_number,
+    once_each,
+)
 from groundgraph.sources.sql.introspect import Wanted, read_shapes
 from groundgraph.sources.sql.location import OtherAddress
 from groundgraph.sources.sql.portable import introspect
-from groundgraph.sources.sql.portable.conditions import narrowed
 from groundgraph.sources.sql.portable.connect import Connections, open_connections, typed_errors
-from groundgraph.sources.sql.portable.keys import SOME, key_columns, key_of, one_of, only_key
-from groundgraph.sources.sql.postgres.values import read_decimal
+from groundgraph.sources.sql.postgres.introspect import read_decimal
 from groundgraph.sources.sql.shape import Column, TableShape, decode
-from groundgraph.sources.sql.version import Version
+from groundgraph.sources.sql.sql_dialect import (
+    LONGEST_LIST,
+    MOST_INTEGER,
+    Condition,
+    SqlDialect,
+    from_clause,
+    ordered,
+    pushed,
+)
+
+# What of checked filters any database can decide: enough to leave out most rows, and never one that they keep.
+#
+# Databases differ in what they take for equal: many fold case or drop accents, some keep only seven digits of a number.
+# So a condition here keeps every row that `core.filters.matches` keeps, and that decides among those.
+
+# Of a value: more than a number of four bytes loses.
+_SLACK = 1e-5
+# More than two time zones are apart.
+_DAYS = timedelta(days=2)
+_UNDECIDED: Pushed[Condition] = Pushed(None, exact=False)
+
+
+def narrowed(shape: TableShape, filters: Mapping[str, Any]) -> Condition:
+    """A condition that every row satisfies which satisfies `filters`."""
+    condition = pushed(shape, filters, PortableDialect()).condition
+    return true() if condition is None else and_(true(), condition)
+
+
+class PortableDialect(SqlDialect):
+    """Any database; nothing is exact."""
+
+    @override
+    def equal(self, field: Column, values: Sequence[Any]) -> Pushed[Condition]:
+        if len(values) > LONGEST_LIST or field.kind != field.stored_as:
+            return _UNDECIDED
+        if field.stored_as in ("string", "integer"):
+            kind = str if field.stored_as == "string" else int
+            usable = all(isinstance(value, kind) and not isinstance(value, bool) and _fits(value) for value in values)
+            return Pushed(column(field.name).in_(values), exact=False) if usable else _UNDECIDED
+        sides = [[self.compared(field, side, value).condition for side in ("gte", "lte")] for value in values]
+        ranges = [and_(lower, upper) for lower, upper in sides if lower is not None and upper is not None]
+        return Pushed(self.any_of(ranges), exact=False) if len(ranges) == len(sides) else _UNDECIDED
+
+    def compared(self, field: Column, operator: str, operand: Any) -> Pushed[Condition]:
+        """See `Dialect.compared`; the limit is set a little further out."""
+        lower = operator in ("gte", "gt")
+        here: ColumnElement[Any] = column(field.name)
+        limit: Any = None
+        if field.kind != field.stored_as:
+            return _UNDECIDED
+        if field.stored_as in ("integer", "number") and not isinstance(operand, bool | str) and _fits(operand):
+            slack = abs(operand) * _SLACK + _SLACK
+            limit = operand - slack if lower else operand + slack
+        elif field.stored_as in ("date", "datetime") and isinstance(operand, str) and (day := _day(operand)):
+            limit, here = day - _DAYS if lower else day + _DAYS, column(field.name, Date())
+            if field.stored_as == "datetime":
+                limit, here = datetime.combine(limit, time_of_day()), column(field.name, DateTime())
+        return _UNDECIDED if limit is None else Pushed(ordered(here, "gte" if lower else "lte", limit), exact=False)
+
+    @override
+    def contains(self, field: Column, operand: Any) -> Pushed[Condition]:
+        return _UNDECIDED
+
+
+def _fits(value: Any) -> bool:
+    return not isinstance(value, int) or abs(value) <= MOST_INTEGER
+
+
+def _day(written: str) -> date | None:
+    """The day of an ISO date or time; None near the ends of the calendar, where nothing can be added."""
+    try:
+        day = date.fromisoformat(written[:10])
+    except ValueError:
+        return None
+    return day if 1 < day.year < 9999 else None
+
+
+# What names a row of a table, in a database of any kind.
+#
+# One column with whole numbers or texts names it as it is. Otherwise the values of several columns do, as a JSON list:
+# those of the primary key or, where there is none, of all columns that can be compared.
+
+# Keys in one statement; some databases allow two thousand bound values.
+SOME = 200
+
+
+def key_columns(shape: TableShape) -> list[Column]:
+    """The columns whose values name a row."""
+    named = (shape.column(name) for name in shape.key_columns)
+    return [found for found in named if found and (shape.primary_key or found.stored_as not in ("blob", "array"))]
+
+
+def only_key(shape: TableShape) -> ColumnElement[Any] | None:
+    """The column that names a row alone; None when it takes several, or one of another type."""
+    found = key_columns(shape)
+    plain = len(found) == 1 and bool(shape.primary_key) and found[0].stored_as in ("integer", "string")
+    return column(found[0].name) if plain else None
+
+
+def key_of(shape: TableShape, values: Sequence[Any]) -> Any:
+    """The key of a row with `values` in `key_columns`."""
+    if only_key(shape) is not None:
+        return values[0]
+    return json.dumps(jsonable(list(values)), ensure_ascii=False)
+
+
+def one_of(shape: TableShape, keys: Sequence[Any]) -> ColumnElement[bool]:
+    """A condition that the rows with `keys` satisfy, and perhaps some others."""
+    alone = only_key(shape)
+    if alone is not None:
+        return alone.in_(keys)
+    names = [found.name for found in key_columns(shape)]
+    return or_(false(), *(_named(shape, dict(zip(names, json.loads(key), strict=True))) for key in keys))
+
+
+def _named(shape: TableShape, values: dict[str, Any]) -> ColumnElement[bool]:
+    missing = [column(name).is_(None) for name, value in values.items() if value is None]
+    return and_(narrowed(shape, {name: value for name, value in values.items() if value is not None}), *missing)
+
 
 T = TypeVar("T")
 # No database tells cheaply that a row was changed in place, so all rows are read again after so many seconds.

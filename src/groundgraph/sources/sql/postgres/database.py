@@ -16,21 +16,23 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Text, cast, column, func, literal_column, make_url, select, text
 
 from groundgraph.core.errors import SourceUnavailable
-from groundgraph.sources.sql.all_rows import by_key, once_each
-from groundgraph.sources.sql.any_database import ComputingDatabase
-from groundgraph.sources.sql.from_clause import from_clause
+from groundgraph.sources.sql.any_database import ComputingDatabase, Version, by_key, once_each
 from groundgraph.sources.sql.introspect import Wanted
 from groundgraph.sources.sql.location import ServerAddress
 from groundgraph.sources.sql.postgres.conditions import as_number, where
-from groundgraph.sources.sql.postgres.connect import CHANGED, make_engine, state_of, typed_errors
-from groundgraph.sources.sql.postgres.create_index import quoted
-from groundgraph.sources.sql.postgres.introspect import read_shapes
-from groundgraph.sources.sql.postgres.options import PostgresOptions
-from groundgraph.sources.sql.postgres.row_security import refuse_a_file
-from groundgraph.sources.sql.postgres.running import current
-from groundgraph.sources.sql.postgres.values import TEXTS, read_decimal, read_row, read_value, selected
+from groundgraph.sources.sql.postgres.connect import CHANGED, current, make_engine, state_of, typed_errors
+from groundgraph.sources.sql.postgres.introspect import (
+    TEXTS,
+    read_decimal,
+    read_row,
+    read_shapes,
+    read_value,
+    refuse_a_file,
+    selected,
+)
+from groundgraph.sources.sql.postgres.options import PostgresOptions, quoted
 from groundgraph.sources.sql.shape import Column, TableShape
-from groundgraph.sources.sql.version import Version
+from groundgraph.sources.sql.sql_dialect import from_clause
 
 _KEY = "\0key"
 # What libpq calls the parts of an address.

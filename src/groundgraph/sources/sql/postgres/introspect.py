@@ -9,16 +9,120 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import ColumnElement, Connection, Text, cast, column, func, literal, text
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.registry import nearest
 from groundgraph.sources.sql.introspect import Wanted, described
-from groundgraph.sources.sql.postgres.values import SKIPPED, stored_as
-from groundgraph.sources.sql.relations import with_relations
-from groundgraph.sources.sql.shape import Column, TableShape
+from groundgraph.sources.sql.postgres.options import create_index
+from groundgraph.sources.sql.shape import Column, TableShape, decode, with_relations
+
+# Tables that show other rows to other sessions: none of their rows is kept in a file.
+
+# Views are followed to what they select from, but not materialized ones, whose rows are their own. For what a view
+# reads, the rights of its owner may count, so any such table will do.
+_FILTERED = text("""
+WITH RECURSIVE used (oid, own) AS (
+    SELECT c.oid, true FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = :space AND c.relname = :name
+    UNION
+    SELECT d.refobjid, false FROM used u
+    JOIN pg_class v ON v.oid = u.oid AND v.relkind = 'v'
+    JOIN pg_rewrite r ON r.ev_class = u.oid
+    JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass
+        AND d.refobjid <> u.oid
+)
+SELECT bool_or(CASE WHEN own THEN row_security_active(c.oid) ELSE c.relrowsecurity END)
+FROM used JOIN pg_class c USING (oid)
+""")
+
+
+def refuse_a_file(connection: Connection, shapes: Sequence[TableShape], source: str) -> None:
+    """Refuse to keep the rows of `shapes` in a file.
+
+    Raises:
+        ConfigurationError: one of the tables, or one that belongs to its rows, has row-level security.
+    """
+    for shape in shapes:
+        for one in (shape, *(join.other for join in shape.joins)):
+            place = {"space": one.namespace, "name": one.relation}
+            if connection.execute(_FILTERED, place).scalar_one():
+                raise ConfigurationError(
+                    f"The source '{source}': '{one.name}' has row-level security, so each session sees other rows, "
+                    "and none are kept in an index file, which another session could read. Let PostgreSQL search "
+                    f"itself: {create_index(shape)} Or set `index: ':memory:'`, which ends with the process."
+                )
+
+
+# How PostgreSQL's types are read, and values as the rest of groundgraph knows them.
+
+STORED_AS = {
+    "bool": "boolean",
+    **dict.fromkeys(("int2", "int4", "int8"), "integer"),
+    **dict.fromkeys(("float4", "float8", "numeric"), "number"),
+    "date": "date",
+    **dict.fromkeys(("timestamp", "timestamptz"), "datetime"),
+    **dict.fromkeys(("json", "jsonb"), "array"),
+    "bytea": "blob",
+}
+# Of no use to a reader, or not comparable to anything that a filter can say.
+SKIPPED = frozenset(["tsvector", "tsquery", "vector", "halfvec", "sparsevec", "geometry", "geography", "raster"])
+TEXTS = frozenset(["text", "varchar"])
+# Types that psycopg reads as the values that are wanted; all others are read as PostgreSQL writes them.
+_READ = frozenset([*TEXTS, "bool", "int2", "int4", "int8", "float4", "float8", "numeric", "json", "jsonb"])
+_READ_ARRAYS = frozenset(f"_{name}" for name in (*TEXTS, "bool", "int2", "int4", "int8", "float4", "float8", "numeric"))
+_FRACTION = re.compile(r"(?<=:\d\d)\.(\d{1,6})")
+_ZONE = re.compile(r"([+-]\d\d)$")
+
+
+def stored_as(type_name: str) -> str:
+    """The kind of field for a type of PostgreSQL, by its name in `pg_type`."""
+    return "array" if type_name.startswith("_") else STORED_AS.get(type_name, "string")
+
+
+def selected(found: Column) -> ColumnElement[Any]:
+    """What to select for a column, so that `read_row` gets a value that it knows."""
+    here: ColumnElement[Any] = column(found.name)
+    if found.type == "bytea":
+        return literal("<").concat(cast(func.octet_length(here), Text)).concat(" bytes>")
+    if found.type in _READ or found.type in _READ_ARRAYS:
+        return here
+    return cast(here, ARRAY(Text)) if found.type.startswith("_") else cast(here, Text)
+
+
+def read_value(found: Column, value: Any) -> Any:
+    """A selected value, decoded as the field is declared."""
+    if isinstance(value, Decimal):
+        value = read_decimal(value)
+    if isinstance(value, list):
+        return [read_decimal(item) if isinstance(item, Decimal) else item for item in value]
+    if found.stored_as == "datetime" and isinstance(value, str):
+        value = iso_moment(value)
+    return decode(found.kind, value)
+
+
+def read_decimal(value: Decimal) -> Any:
+    """A number as JSON knows it; text for `NaN` and `Infinity`."""
+    if not value.is_finite():
+        return str(value)
+    return int(value) if value == value.to_integral_value() and abs(value) < 2**63 else float(value)
+
+
+def iso_moment(written: str) -> str:
+    """`2026-03-01 10:00:00.5+00` as Python writes it: `2026-03-01T10:00:00.500000+00:00`."""
+    text = written.replace(" ", "T", 1)
+    text = _FRACTION.sub(lambda found: "." + found[1].ljust(6, "0"), text)
+    return _ZONE.sub(r"\1:00", text) if ":" in text else text
+
+
+def read_row(shape: TableShape, values: Any) -> dict[str, Any]:
+    """The decoded values of a row by column; `values` come in the order of `shape.columns`."""
+    return {item.name: read_value(item, value) for item, value in zip(shape.columns, values, strict=True)}
+
 
 _COLUMNS = text("""
 SELECT n.nspname AS namespace, c.relname AS name, c.oid AS oid, c.relkind AS relkind, c.reltuples AS rows,

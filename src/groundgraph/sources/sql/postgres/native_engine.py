@@ -5,42 +5,83 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, func, literal_column, select
+from sqlalchemy import Connection, func, literal_column, select, text
 
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.latest import Latest
-from groundgraph.core.lexical import idf
-from groundgraph.search.passage import Passage, Pool
-from groundgraph.search.question import Question
-from groundgraph.search.rank import rank
-from groundgraph.search.scorer import Scorer
-from groundgraph.search.seeds import by_seeds, seeds_of
+from groundgraph.search.rank import Passage, Pool, rank
+from groundgraph.search.scorer import Question, Scorer, by_seeds, seeds_of
+from groundgraph.sources.sql.any_database import Version
 from groundgraph.sources.sql.engine import Asked, EngineUnfit, SqlEngine, Tables
-from groundgraph.sources.sql.from_clause import from_clause
 from groundgraph.sources.sql.introspect import Wanted
-from groundgraph.sources.sql.postgres.advice import advice
-from groundgraph.sources.sql.postgres.create_index import create_index
 from groundgraph.sources.sql.postgres.database import PostgresDatabase
-from groundgraph.sources.sql.postgres.lexemes import Lexemes, Term
-from groundgraph.sources.sql.postgres.options import PostgresOptions
-from groundgraph.sources.sql.postgres.search_statement import (
+from groundgraph.sources.sql.postgres.introspect import read_row
+from groundgraph.sources.sql.postgres.lexemes import (
+    Lexemes,
     Near,
+    Term,
     Weighted,
     average_statement,
     candidates_statement,
     nearest_statement,
     some_rows,
 )
-from groundgraph.sources.sql.postgres.values import read_row
-from groundgraph.sources.sql.route_tables import TableWords, route_tables
-from groundgraph.sources.sql.search_rows import ROWS
+from groundgraph.sources.sql.postgres.options import PostgresOptions, create_index, quoted
+from groundgraph.sources.sql.search_rows import ROWS, TableWords, route_tables
 from groundgraph.sources.sql.shape import TableShape, header_stems, row_key, row_stems
-from groundgraph.sources.sql.sql_dialect import may_match
-from groundgraph.sources.sql.version import Version
+from groundgraph.sources.sql.sql_dialect import from_clause, may_match
+from groundgraph.text.words import idf
+
+# What an owner of the database should be told: rights that are too wide, indexes that are missing.
+
+_WRITE = "INSERT, UPDATE, DELETE, TRUNCATE"
+
+
+def advice(database: PostgresDatabase, wanted: Wanted, *, native: bool) -> Iterator[str]:
+    """Each thing that the owner should change, as a sentence."""
+    with database.reading() as connection:
+        role, is_super = connection.execute(
+            text("SELECT current_user, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)")
+        ).one()
+    if is_super:
+        yield (
+            f"The role '{role}' is a superuser, and groundgraph only reads. Make it a role of its own: "
+            "CREATE ROLE groundgraph LOGIN; GRANT SELECT ON ... TO groundgraph."
+        )
+    for shape in database.shapes(wanted):
+        yield from _about(database, shape, role, is_super=bool(is_super), native=native)
+
+
+def _about(database: PostgresDatabase, shape: TableShape, role: str, *, is_super: bool, native: bool) -> Iterator[str]:
+    table = ".".join(map(quoted, (shape.namespace, shape.relation)))
+    with database.reading() as connection:
+        writes = connection.execute(
+            text("SELECT has_table_privilege(:table, :rights)"), {"table": table, "rights": _WRITE}
+        ).scalar_one()
+    if writes and not is_super:
+        yield f"The role '{role}' may write to '{shape.name}', and groundgraph only reads: REVOKE {_WRITE} ON {table}."
+    if native and shape.estimated_rows < 0:
+        yield f"'{shape.name}' was never analysed, so PostgreSQL guesses how common words are: ANALYZE {table}."
+    if not shape.text_index:
+        yield (
+            f"'{shape.name}' has no full-text index, so its rows are read into one on this machine. With one, "
+            f"PostgreSQL searches itself: {create_index(shape, _sample(database, shape))}"
+        )
+
+
+def _sample(database: PostgresDatabase, shape: TableShape) -> str:
+    own = [name for name in shape.search_fields if not any(name in dict(join.columns) for join in shape.joins)]
+    columns = ", ".join(f"left({quoted(name)}::text, 500)" for name in own) or "''"
+    table = ".".join(map(quoted, (shape.namespace, shape.relation)))
+    with database.reading() as connection:
+        statement = f"SELECT {columns} FROM {table} LIMIT 50".replace("::", "\0").replace(":", "\\:")
+        rows = connection.execute(text(statement.replace("\0", "::"))).fetchall()
+    return " ".join(str(value) for row in rows for value in row if value)
+
 
 # Rows that PostgreSQL hands over for one search; BM25 over their texts chooses among them.
 FETCHED = 64

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.sources.sql.all_rows import MOST_ROWS_HERE
+from groundgraph.sources.sql.any_database import MOST_ROWS_HERE
 from groundgraph.sources.sql.engine import SqlEngine
 from groundgraph.sources.sql.engine_options import EngineOptions, indexed_engine
 from groundgraph.sources.sql.location import ServerAddress
-from groundgraph.sources.sql.postgres.advice import advice
-from groundgraph.sources.sql.postgres.create_index import create_index
 from groundgraph.sources.sql.postgres.database import PostgresDatabase
-from groundgraph.sources.sql.postgres.native_engine import NativeEngine
-from groundgraph.sources.sql.postgres.options import PostgresOptions
+from groundgraph.sources.sql.postgres.native_engine import NativeEngine, advice
+from groundgraph.sources.sql.postgres.options import PostgresOptions, create_index
 
 
 def open_postgres(options: EngineOptions) -> SqlEngine:

@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from groundgraph.sources.sql.shape import TableShape
+from groundgraph.text.words import detect_language
+
 if TYPE_CHECKING:
-    # Its library is loaded only where a model is used.
     from groundgraph.core.embedder import Embedder
+
+
+# The statement that gives a table a full-text index of PostgreSQL's own.
+
+_CONFIGS = {"en": "english", "ru": "russian"}
+
+
+def create_index(shape: TableShape, sample: str = "") -> str:
+    """The statement that gives `shape` a full-text index; `sample` is some of its text, which tells the language.
+
+    PostgreSQL's rules for Russian treat words in Latin letters as English, so they serve texts of both languages.
+    """
+    config = _CONFIGS.get(detect_language(sample), "simple")
+    fields = [name for name in shape.search_fields if (found := shape.column(name)) and found.stored_as == "string"]
+    own = [name for name in fields if not any(name in dict(join.columns) for join in shape.joins)]
+    columns = " || ' ' || ".join(f"coalesce({quoted(name)}, '')" for name in own) or "''"
+    table = ".".join(quoted(part) for part in (shape.namespace, shape.relation) if part)
+    return f"CREATE INDEX ON {table} USING gin (to_tsvector('{config}', {columns}));"
+
+
+def quoted(name: str) -> str:
+    """`name` as PostgreSQL reads it whatever is in it."""
+    return '"' + name.replace('"', '""') + '"'
+
 
 _LONGEST = 2_147_483
 TEXT_INDEXES = ("auto", "database", "own")
@@ -67,3 +93,19 @@ def _is_whole(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# The vectors of questions to a table with a column of vectors.
+
+
+async def question_vectors(options: PostgresOptions, texts: Sequence[str]) -> dict[str, list[float]]:
+    """By text its unit vector; none for a text in a language that the model does not know.
+
+    Raises:
+        EmbeddingFailed: the model gave no usable vector.
+    """
+    embedder = options.embedder
+    if embedder is None or not options.vector_field:
+        return {}
+    known = [text for text in dict.fromkeys(texts) if text.strip() and embedder.speaks(detect_language(text))]
+    return {text: [float(value) for value in await embedder.embed_query(text)] for text in known}

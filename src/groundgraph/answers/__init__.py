@@ -1,0 +1,1 @@
+"""From a message to what is searched for, and from evidence to a checked answer."""

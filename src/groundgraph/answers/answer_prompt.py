@@ -1,0 +1,218 @@
+"""The messages that a model is given to write an answer from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from groundgraph.answers.citations import reference
+from groundgraph.answers.label_gate import LabelGate
+from groundgraph.answers.structured_answer import template_variables
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.turn_values import ClusterValue, Divider, Flag, ModelCall, Needs, Turn
+from groundgraph.prompts import Prompts
+from groundgraph.settings.context import Options
+
+# What an answer is to be written from.
+
+
+def answer_id(turn: Turn) -> str:
+    """The id of the turn's answer message."""
+    return f"answer-{turn['id']}"
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What a model wrote before, with the labels that it knows, and what is wrong with it."""
+
+    earlier: str
+    faults: Sequence[Flag]
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What is to be written: everything but the model.
+
+    `doubt` and `needs` are those of the ranking, None and empty when there is none.
+    """
+
+    turn: Turn
+    options: Options
+    evidence: Sequence[SourceResult]
+    conversation: Sequence[BaseMessage]
+    metadata: Mapping[str, Any]
+    intent: Mapping[str, Any]
+    calls: Sequence[ModelCall]
+    prefix: str = ""
+    suffix: str = ""
+    clusters: Sequence[ClusterValue] = ()
+    divider: Divider | None = None
+    correction: Correction | None = None
+    doubt: Sequence[str] | None = None
+    needs: Sequence[Needs] = ()
+
+    @property
+    def opening(self) -> str:
+        """The reply to a message that is nothing but small talk, empty for every other."""
+        return self.turn.get("small_talk", {}).get("text", "")
+
+    @cached_property
+    def variables(self) -> dict[str, Any]:
+        """What answer templates are given; made when it is first asked for, which a model's answer may never do."""
+        return template_variables(
+            self.evidence,
+            message=self.turn["question"],
+            metadata=self.metadata,
+            intent=self.intent,
+            citation_format=self.options.citation_format,
+            clusters=self.clusters,
+            divider=self.divider,
+        )
+
+
+# In an answer's `response_metadata`: how many characters of it were said, before a listing of evidence begins.
+BODY_CHARS = "body_chars"
+
+
+def recent_conversation(messages: Sequence[BaseMessage], turn: Turn, turns: int) -> list[BaseMessage]:
+    """The last `turns` questions and answers before this turn's message, two messages each.
+
+    What an agent did between them is left out: providers refuse calls of tools without their results.
+    """
+    before: list[BaseMessage] = [
+        message
+        for message in messages
+        if isinstance(message, HumanMessage | AIMessage)
+        and message.id != turn["message_id"]
+        and not getattr(message, "tool_calls", None)
+    ]
+    return before[-2 * turns :] if turns else []
+
+
+def as_said(message: BaseMessage) -> BaseMessage:
+    """An earlier message as a model is shown it again.
+
+    Its labels are taken out, because they refer to the evidence of another turn, and so is the listing of evidence that
+    groundgraph put below what was said.
+    """
+    if not isinstance(message, AIMessage):
+        return message
+    body = message.response_metadata.get(BODY_CHARS, len(str(message.text)))
+    gate = LabelGate(allowed=())
+    return AIMessage(gate.feed(str(message.text)[:body]) + gate.flush(), id=message.id)
+
+
+def answer_messages(
+    prompts: Prompts,
+    options: Options,
+    turn: Turn,
+    evidence: Sequence[SourceResult],
+    conversation: Sequence[BaseMessage],
+    *,
+    token_limit: int,
+    clusters: Sequence[ClusterValue] = (),
+    divider: Divider | None = None,
+    per_source: bool = False,
+) -> tuple[list[BaseMessage], int] | None:
+    """System prompt, conversation, evidence, question; and how many pieces of evidence did not fit `token_limit`.
+
+    With `per_source` the evidence of each source is a message of its own, in the order of their first pieces.
+
+    When they are too many tokens, the conversation goes first, then evidence from the end. None when even the first
+    piece of evidence does not fit: an answer without it would be made up.
+
+    The same turn gives the same bytes, whenever and wherever it is resumed: nothing here depends on a clock or on the
+    order of a set, and the fence around the evidence derives from the turn's id.
+    """
+    earlier = [as_said(message) for message in conversation]
+    shown = len(evidence)
+    while True:
+        messages = [
+            SystemMessage(_system_text(prompts, options)),
+            *earlier,
+            *_evidence_messages(prompts, options, turn, evidence[:shown], clusters, divider, per_source=per_source),
+            HumanMessage(turn["question"]),
+        ]
+        from groundgraph.models.call_model import tokens_of
+
+        excess = tokens_of(messages) - token_limit
+        if excess <= 0:
+            return messages, len(evidence) - shown
+        if earlier:
+            earlier = earlier[1:]
+        elif shown <= 1:
+            return None
+        else:
+            shown = max(1, _fewer(evidence, shown, excess))
+
+
+def _fewer(evidence: Sequence[SourceResult], shown: int, excess: int) -> int:
+    """How many pieces remain when about `excess` tokens are taken from the end; at least one less than `shown`."""
+    while excess > 0 and shown > 0:
+        shown -= 1
+        excess -= max(1, len(evidence[shown].content) // 4)
+    return shown
+
+
+def _system_text(prompts: Prompts, options: Options) -> str:
+    return prompts.render(
+        "answer_system",
+        require_citations=options.require_citations,
+        citation_format=options.citation_format,
+        allow_parametric=options.allow_parametric,
+        instruction=options.instruction,
+    ).strip()
+
+
+def _evidence_messages(
+    prompts: Prompts,
+    options: Options,
+    turn: Turn,
+    evidence: Sequence[SourceResult],
+    clusters: Sequence[ClusterValue],
+    divider: Divider | None,
+    *,
+    per_source: bool,
+) -> list[BaseMessage]:
+    labelled = list(enumerate(evidence, 1))
+    names = dict.fromkeys(result.source_name for result in evidence) if per_source else {}
+    blocks = [[(label, one) for label, one in labelled if one.source_name == name] for name in names] or [labelled]
+    return [
+        HumanMessage(_evidence_text(prompts, options, turn, block, clusters, divider), name="evidence")
+        for block in blocks
+    ]
+
+
+def _evidence_text(
+    prompts: Prompts,
+    options: Options,
+    turn: Turn,
+    evidence: Sequence[tuple[int, SourceResult]],
+    clusters: Sequence[ClusterValue],
+    divider: Divider | None,
+) -> str:
+    opens = {one["labels"][0]: one for one in clusters}
+    # A cluster of which the token limit cut off the end closes behind what is left of it.
+    closes = {
+        max(label for label in one["labels"] if label <= len(evidence) or label == one["labels"][0]) for one in clusters
+    }
+    divided = next((label for label, _ in evidence if divider and label > divider["at"]), None)
+    passages = [
+        {
+            "label": label,
+            "divider": divider["text"] if divider and label == divided else "",
+            "source_name": result.source_name,
+            "reference": reference(result, options.citation_format),
+            "text": result.content,
+            "opens": opens.get(label),
+            "closes": label in closes,
+        }
+        for label, result in evidence
+    ]
+    return prompts.render(
+        "answer_evidence", fence=turn["id"], passages=passages, citation_format=options.citation_format
+    ).strip()

@@ -1,0 +1,253 @@
+"""Whether the numbers, dates, units and codes of a sentence stand in what it cites."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from groundgraph.answers.check_support import windows
+from groundgraph.answers.claims import CheckedAnswer, Claim, named_text, without_fences
+from groundgraph.answers.sentence_index import sentences_of, stems_of
+from groundgraph.core.turn_values import Flag
+from groundgraph.text.cues import language_words
+from groundgraph.text.numbers import WORD, Number, Unit, decimal_mark, number_of, scale_of, unit_of
+from groundgraph.text.quantities import Date, Quantities, Time, quantities, squeezed, times_named, unit_at
+from groundgraph.text.words import fold
+
+# What a piece of evidence offers to whoever looks for a number.
+
+_DIGITS = re.compile(r"\d+")
+_WORDS = re.compile(WORD)
+_SHARE = re.compile(r"[%٪％]")
+_HOUR = ("time", 3600.0)
+# Values that are counted with units differ by less than this only by how they were worked out.
+_PLACES = 6
+
+
+@dataclass(frozen=True)
+class Offers:
+    """Values by the units that they were found with, and amounts: dimension and amount in its smallest unit.
+
+    None among the units stands for no known one.
+    """
+
+    units: dict[float, frozenset[Unit | None]]
+    amounts: frozenset[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class Stock:
+    """The quantities of a piece of evidence, ready to be looked up.
+
+    Attributes:
+        certain: what its numbers mean beside one that is written without doubt.
+        doubtful: what those may mean whose marks can be read in two ways.
+        undecided: the same of those of which nothing tells how they are read.
+        dates: of the text.
+        times: the minutes of the day that it names.
+        clock: those that numbers such as "16.30" may name.
+        pairs: values of numbers that follow each other.
+        squeezed: the text without spaces and hyphens, folded, in which codes are looked for.
+        scales: what the words of the text multiply by, as the head of a table does.
+    """
+
+    certain: Offers
+    doubtful: Offers
+    undecided: Offers
+    dates: tuple[Date, ...]
+    times: frozenset[int]
+    clock: frozenset[int]
+    pairs: frozenset[tuple[float, float]]
+    squeezed: str
+    scales: frozenset[float]
+
+
+@lru_cache(maxsize=4096)
+def stock(text: str, decimal: str | None = None) -> Stock:
+    """What `text` offers, whose decimals stand behind the mark `decimal` when the rest of it tells."""
+    found = quantities(text, decimal)
+    written = [way for number in (*found.numbers, *found.words, *_loose(text)) for way in number.ways()]
+    bare = [Number("", values, values) for values in _in_others(found)]
+    return Stock(
+        _offers((number, number.certain) for number in (*written, *bare)),
+        _offers((number, number.values) for number in written if number.is_open),
+        _offers((number, number.values) for number in written if number.is_open and not number.certain),
+        found.dates,
+        _times(found, written, text),
+        frozenset(number.clock for number in written if number.clock is not None),
+        frozenset((a, b) for low, high in pairwise(found.numbers) for a in low.values for b in high.values),
+        squeezed(text),
+        frozenset(scale for word in _WORDS.findall(text) if (scale := scale_of(word))),
+    )
+
+
+def _offers(numbers: Iterable[tuple[Number, frozenset[float]]]) -> Offers:
+    units: dict[float, set[Unit | None]] = {}
+    amounts: set[tuple[str, float]] = set()
+    for number, values in numbers:
+        for value in values | (number.plain if number.scale else values):
+            units.setdefault(value, set()).add(number.unit)
+        if number.unit:
+            amounts |= {(number.unit[0], round(value * number.unit[1], _PLACES)) for value in values}
+    return Offers({value: frozenset(of) for value, of in units.items()}, frozenset(amounts))
+
+
+def _in_others(found: Quantities) -> Iterator[frozenset[float]]:
+    """The numbers within codes, dates and times."""
+    for text in (*found.codes, *(time.text for time in found.times)):
+        yield from (frozenset([float(digits)]) for digits in _DIGITS.findall(text) if len(digits) < 16)
+    for date in found.dates:
+        for number in (date.year, date.day, date.month if date.swapped else None):
+            if number is not None:
+                yield frozenset([float(number)])
+
+
+def _times(found: Quantities, written: Iterable[Number], text: str) -> frozenset[int]:
+    minutes = set(times_named(text)).union(*(time.minutes for time in found.times))
+    for number in written:
+        if number.unit == _HOUR:
+            minutes |= {int(value) % 24 * 60 for value in number.certain if 0 <= value <= 24}
+    return frozenset(minutes)
+
+
+@lru_cache(maxsize=4096)
+def says_share(text: str) -> bool:
+    """Whether `text` speaks of shares apart from its numbers, as the head of a column does."""
+    found = quantities(text)
+    marks = len(_SHARE.findall(text)) + sum((unit_of(word) or " ")[0] == "share" for word in _WORDS.findall(text))
+    return marks > sum((number.unit or " ")[0] == "share" for number in (*found.numbers, *found.words))
+
+
+def _loose(text: str) -> list[Number]:
+    """ "first", and "an hour" as one."""
+    found: list[Number] = []
+    words = list(_WORDS.finditer(text))
+    for at, word in enumerate(words):
+        value = number_of(word.group(), loose=True)
+        unit, _ = unit_at(words, at + 1)
+        if value is None and unit and fold(word.group()) in language_words("numbers", "one"):
+            value = 1.0
+        if value is not None:
+            values = frozenset([float(value)])
+            found.append(Number(word.group(), values, values, unit))
+    return found
+
+
+# A number counts as held where this share of the sentence's other words stands within a sentence of it.
+LEAST_SHARED = 0.4
+
+
+def check_numbers(answer: CheckedAnswer) -> list[Flag]:
+    """A flag `number_unsupported` for every number, date or code of a sentence that its evidence does not hold.
+
+    The question's own numbers do not count: "Is it 500 dollars?" must not support "It is 500 dollars". Numbers are
+    compared by value ("1,500", "1 500" and "1.5 thousand" are one), with their unit where both sides name one, and
+    an amount in another unit of the same dimension counts ("60 minutes" for "an hour"). Sign and percent belong to a
+    number. Where marks can be read in two ways, as in "1.234", the two texts must be written alike.
+    """
+    decimal = decimal_mark(answer.written)
+    return [
+        claim.flag("number_unsupported", f"{missing} does not stand in the evidence")
+        for claim in answer.claims
+        for missing in dict.fromkeys(_missing(answer, claim, decimal))
+    ]
+
+
+def _missing(answer: CheckedAnswer, claim: Claim, decimal: str | None) -> Iterator[str]:
+    text = without_fences(claim.text)
+    found = quantities(text, decimal)
+    if not (found.numbers or found.dates or found.codes or found.words or found.times):
+        return
+    about = frozenset(stem for stem in stems_of(text) if not stem.isdigit())
+    places = [place for result in answer.rests_on(claim) for place in _places(named_text(result), about)]
+    yield from (date.text for date in found.dates if not any(_holds_date(one.stock, date) for one in places))
+    yield from (code for code in found.codes if not any(_holds_code(one.stock, code) for one in places))
+    yield from (time.text for time in found.times if not any(_holds_time(one.stock, time) for one in places))
+    spelled = {word.text: word for word in found.words}
+    numbers = [*found.numbers, *(word for text_of, word in spelled.items() if not _leads_to_a_list(text_of, text))]
+    shares = says_share(answer.written)
+    missing = {
+        one for one in dict.fromkeys(numbers) if not any(_holds_number(place, one, shares=shares) for place in places)
+    }
+    yield from (number.text for number in numbers if number in missing)
+    for low, high in dict.fromkeys(found.ranges):
+        known = low not in missing and high not in missing
+        if known and not any((a, b) in one.stock.pairs for one in places for a in low.values for b in high.values):
+            yield f"the range {low.text} to {high.text}"
+
+
+def _leads_to_a_list(word: str, text: str) -> bool:
+    """Whether a spelled number leads to a list, as in "Two points:"."""
+    return re.search(rf"{re.escape(word)}\b[^.:]{{0,40}}:", text) is not None
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What a sentence of the evidence offers; `shares` says whether its text speaks of shares apart from numbers."""
+
+    stock: Stock
+    shares: bool
+
+
+def _places(text: str, about: frozenset[str]) -> list[_Place]:
+    """What stands in the sentences of `text` near which the share `LEAST_SHARED` of `about` stands."""
+    # Rounded down: of two or three words in a list or a table none need stand there.
+    wanted = int(len(about) * LEAST_SHARED)
+    decimal, shares = decimal_mark(text), says_share(text)
+    return [
+        _Place(stock(text[sentence.start : sentence.end], decimal), shares)
+        for sentence, window in zip(sentences_of(text), windows(text), strict=True)
+        if len(about & window) >= wanted
+    ]
+
+
+def _holds_number(place: _Place, number: Number, *, shares: bool) -> bool:
+    """Whether the place holds one of what `number` may be; `shares` says whether the answer speaks of shares apart."""
+    return any(_holds_way(place, way, shares=shares) for way in number.ways())
+
+
+def _holds_way(place: _Place, number: Number, *, shares: bool) -> bool:
+    one, unit = place.stock, number.unit
+    if number.clock is not None and number.clock in one.times:
+        return True
+    looked_up = [(one.certain, number.certain)]
+    if number.is_open:
+        looked_up.append((one.undecided if number.certain else one.doubtful, number.values))
+    for offers, values in looked_up:
+        if unit and any((unit[0], round(value * unit[1], 6)) in offers.amounts for value in values):
+            return True
+        if any(_agrees(unit, offers.units.get(value, frozenset()), place.shares, shares) for value in values):
+            return True
+    # "5 million" where a table says 5 and its heading says millions.
+    return number.scale in one.scales and any(value in one.certain.units for value in number.plain)
+
+
+def _agrees(unit: Unit | None, units: frozenset[Unit | None], evidence_shares: bool, answer_shares: bool) -> bool:
+    """Whether a number with `unit` is one that was found with `units`: without a unit it is, but a share is a share."""
+    if unit is None:
+        return any(one is None or one[0] != "share" for one in units) or (answer_shares and bool(units))
+    return unit in units or (None in units and (unit[0] != "share" or evidence_shares))
+
+
+def _holds_time(one: Stock, time: Time) -> bool:
+    return bool(time.minutes & (one.times | one.clock)) or _holds_code(one, time.text)
+
+
+def _holds_date(one: Stock, date: Date) -> bool:
+    for other in one.dates:
+        if not date.agrees(other):
+            continue
+        # What the evidence's date leaves open must stand there as a number.
+        open_parts = [mine for mine, its in ((date.year, other.year), (date.day, other.day)) if its is None]
+        if all(part is None or float(part) in one.certain.units for part in open_parts):
+            return True
+    return False
+
+
+def _holds_code(one: Stock, code: str) -> bool:
+    wanted = squeezed(code)
+    start, end = r"(?<!\d)" if wanted[:1].isdigit() else "", r"(?!\d)" if wanted[-1:].isdigit() else ""
+    return wanted in one.squeezed and re.search(f"{start}{re.escape(wanted)}{end}", one.squeezed) is not None

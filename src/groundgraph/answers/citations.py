@@ -1,0 +1,189 @@
+"""Resolving the labels of an answer to places in its evidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from groundgraph.answers.claims import claims_of, labels_of
+from groundgraph.answers.prose_gate import CODE
+from groundgraph.answers.sentence_index import (
+    Weights,
+    best_sentence,
+    question_weights,
+    running_lines,
+    sentence_weights,
+    sentences_of,
+    stems_of,
+)
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.turn_values import Citation, FoundQuote
+from groundgraph.text.original import Original
+
+# How well each sentence of the evidence agrees with a sentence of an answer: one score for quotes, citations, checks.
+#
+# It is the cosine of the two sentences' idf vectors: the squared idf of the stems that they share, over the root of the
+# product of both sums (Salton and Buckley 1988, with one occurrence per stem). It needs both directions, so neither a
+# short sentence that a long claim happens to hold nor a long one that holds everything stands out. It sees words and
+# nothing else: no negation, no swapped roles.
+
+# A sentence of the evidence that agrees this well with a claim is cited for it. On the public half of clapnq precision
+# and recall against the sentences that people marked are .96 and .92, and .91 and .94 among four other passages.
+CITED_FROM = 0.25
+
+
+@dataclass(frozen=True)
+class ScoredSentence:
+    """The sentence at `start` to `end` of the content of the evidence with label `label`; `score` is 0 to 1."""
+
+    label: int
+    start: int
+    end: int
+    score: float
+
+
+def sentence_scores(claim: str, evidence: Mapping[int, SourceResult]) -> list[ScoredSentence]:
+    """Every sentence of `evidence`, by label, with its agreement with `claim`, in the order of the evidence.
+
+    0 for sentences that share no stem of a content word, 1 for the same set of stems.
+    """
+    own = stems_of(claim)
+    weights = sentence_weights(result.content for result in evidence.values())
+    claimed = sum(weights(stem) ** 2 for stem in own)
+    found: list[ScoredSentence] = []
+    for label, result in evidence.items():
+        for sentence in sentences_of(result.content, running_lines(result)):
+            shared = sum(weights(stem) ** 2 for stem in sentence.stems & own)
+            length = math.sqrt(claimed * sum(weights(stem) ** 2 for stem in sentence.stems)) if shared else 0.0
+            score = min(1.0, shared / length) if length else 0.0
+            found.append(ScoredSentence(label, sentence.start, sentence.end, score))
+    return found
+
+
+def best_scored(claims: Iterable[str], label: int, result: SourceResult) -> ScoredSentence | None:
+    """The sentence of `result` that agrees best with one of `claims`, one that can be quoted before one that cannot;
+    None when it shares no word with them."""
+    own = sentences_of(result.content, running_lines(result))
+    quotable = {sentence.start for sentence in own if sentence.quotable}
+    scored = [one for claim in claims for one in sentence_scores(claim, {label: result}) if one.score]
+    return max(scored, key=lambda one: (one.start in quotable, one.score), default=None)
+
+
+def sentences_to_cite(claims: list[str], evidence: Mapping[int, SourceResult]) -> list[ScoredSentence]:
+    """The sentences of `evidence` that one of `claims` rests on, each with its best score, in order."""
+    best: dict[tuple[int, int], ScoredSentence] = {}
+    for claim in claims:
+        for scored in sentence_scores(claim, evidence):
+            known = best.get((scored.label, scored.start))
+            if scored.score >= CITED_FROM and (known is None or known.score < scored.score):
+                best[scored.label, scored.start] = scored
+    return [best[place] for place in sorted(best)]
+
+
+# Sentences that are looked at to find the quote of one label.
+_MAX_CLAIMS = 50
+
+
+def labels_in(text: str) -> list[int]:
+    """The labels of `text` outside code, in the order of first use."""
+    # Not a space: the brackets around the code would join to a label.
+    return labels_of(CODE.sub("`", text) if "`" in text else text)
+
+
+def resolve_citations(
+    labels: Iterable[int],
+    written: str,
+    evidence: Mapping[int, SourceResult],
+    *,
+    question: str,
+    quotes: Sequence[FoundQuote] = (),
+    language: str = "en",
+) -> list[Citation]:
+    """The citations of `labels`, as far as they are keys of `evidence`: one for every quoted sentence, in the order of
+    `quotes` where all labels are quoted; for a label without a quote one.
+
+    Args:
+        labels: in the order in which the citations are wanted.
+        written: what a model wrote. The quote of a label is the sentence of its evidence that agrees best with one of
+            the sentences that cite it here; see `sentence_scores`.
+        evidence: by label.
+        question: stands in for the citing sentences where there are none, as in the structured style.
+        quotes: what the answer quotes word for word.
+        language: of the words in `location`.
+    """
+    claims: dict[int, dict[str, None]] = {}
+    for claim in claims_of(written):
+        for label in claim.labels:
+            of_label = claims.setdefault(label, {})
+            if len(of_label) < _MAX_CLAIMS:
+                of_label[claim.text] = None
+    asked = question_weights(question, (result.content for result in evidence.values()))
+    known = [label for label in labels if label in evidence]
+    quoted: dict[int, list[FoundQuote]] = {}
+    for quote in quotes:
+        of_quote = quoted.setdefault(quote["label"], [])
+        if quote not in of_quote:
+            of_quote.append(quote)
+    if known and all(label in quoted for label in known):
+        each = {(quote["label"], quote["start"], quote["end"]): quote for quote in quotes if quote["label"] in known}
+        return [
+            _citation(quote["label"], evidence[quote["label"]], (), asked, quote, language) for quote in each.values()
+        ]
+    return [
+        _citation(label, evidence[label], list(claims.get(label, ())), asked, quote, language)
+        for label in known
+        for quote in quoted.get(label, [None])
+    ]
+
+
+def _citation(
+    label: int, result: SourceResult, claims: Sequence[str], asked: Weights, quoted: FoundQuote | None, language: str
+) -> Citation:
+    metadata = result.metadata
+    offset = metadata.get("start")
+    origin = offset if isinstance(offset, int) and not isinstance(offset, bool) else None
+    if quoted:
+        start, end = quoted["start"] - (origin or 0), quoted["end"] - (origin or 0)
+    else:
+        running = running_lines(result)
+        best = (claims and best_scored(claims, label, result)) or best_sentence(result.content, asked, running)
+        start, end = (best.start, best.end) if best else (0, len(result.content))
+    original = Original(result)
+    span = original.derived_span() if metadata.get("derived") else original.span(start, end)
+    citation: Citation = {
+        "label": label,
+        "source_name": result.source_name,
+        "source_id": result.source_id,
+        "section": _text(metadata.get("section")),
+        "title": _text(metadata.get("title")),
+        "url": _text(metadata.get("url")),
+        "quote": original.verbatim(start, end),
+        "start": span[0] if span else None,
+        "end": span[1] if span else None,
+        "location": original.location(start, language),
+        "encoding": original.encoding,
+    }
+    if metadata.get("derived"):
+        # A model wrote the text, so the quote stands nowhere in the original: the offsets span what it was made from.
+        citation["derived"] = True
+    return citation
+
+
+def _text(value: object) -> str | None:
+    return str(value) if value not in (None, "") else None
+
+
+def reference(result: SourceResult, citation_format: str) -> str:
+    """What a label resolves to in a prompt or a list: the heading path, or the document."""
+    metadata = result.metadata
+    section = _text(metadata.get("section"))
+    document = _text(metadata.get("document")) or _text(metadata.get("url"))
+    title = _text(metadata.get("title"))
+    if citation_format == "source":
+        return document or title or result.source_id
+    if not section:
+        return title or document or result.source_id
+    # The title is the document's, above the headings of the section, or that of the section itself, the last of them.
+    own = not metadata.get("document") and section.endswith(f" > {title}")
+    return section if not title or section.startswith(title) or own else f"{title} > {section}"

@@ -1,0 +1,209 @@
+"""An intent filled in by a model: one request, one repair (I2)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from groundgraph.answers.ask_extractor import AskExtractor
+from groundgraph.answers.generate_queries import conversation_rows
+from groundgraph.answers.read_extraction import Extraction, ExtractionUnreadable, Fault, read_extraction
+from groundgraph.core.errors import ModelError
+from groundgraph.core.intent import SCOPES, STYLES
+from groundgraph.core.model_reply import finish_reason, refusal_text
+from groundgraph.core.schema import SourceSchema
+from groundgraph.core.turn_values import ModelCall, Turn
+from groundgraph.models.call_model import recorded_call, tokens_left, tokens_of, used_tokens
+from groundgraph.prompts import Prompts
+from groundgraph.settings.settings import Settings
+
+# The JSON schema of an intent that a model fills in, with a filter for every field that a source declares (I2, R2).
+
+TITLE = "retrieval_intent"
+# Beyond so many fields a model no longer reads the list; a filter on the others is still understood.
+MAX_FIELDS = 150
+_JSON_TYPES = {"integer": "integer", "number": "number", "boolean": "boolean"}
+_ORDERED = ("integer", "number", "date", "datetime")
+
+
+def intent_schema(
+    schemas: Mapping[str, SourceSchema | None],
+    held: Mapping[str, Collection[str]],
+    told: Mapping[str, str],
+) -> dict[str, Any]:
+    """The schema.
+
+    Args:
+        schemas: the declared fields of every source, by source name.
+        held: per source, the fields that have a default or scope filter, which no extraction can set.
+        told: what the model is told about `intent`, `text_queries`, `scope`, `output_style`, `filters` and `date`.
+    """
+    properties: dict[str, Any] = {
+        "text_queries": {
+            "type": "array",
+            "items": {"type": "string"},
+            "minItems": 1,
+            "description": told["text_queries"],
+        },
+        "scope": {"type": "string", "enum": list(SCOPES), "description": told["scope"]},
+        "output_style": {"type": "string", "enum": list(STYLES), "description": told["output_style"]},
+    }
+    filters = _filters(schemas, held, told["date"])
+    if filters:
+        properties["filters"] = {**_closed(filters), "description": told["filters"]}
+    return {"title": TITLE, "description": told["intent"], **_closed(properties), "required": ["text_queries"]}
+
+
+def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _filters(
+    schemas: Mapping[str, SourceSchema | None], held: Mapping[str, Collection[str]], date: str
+) -> dict[str, Any]:
+    left = MAX_FIELDS
+    filters: dict[str, Any] = {}
+    for name, schema in schemas.items():
+        if schema is None:
+            continue
+        offered = [field for field in schema.fields if field not in held.get(name, ())][:left]
+        left -= len(offered)
+        if offered:
+            filters[name] = _closed({field: _condition(schema.fields[field], date) for field in offered})
+            if schema.description:
+                filters[name]["description"] = schema.description
+    return filters
+
+
+def _condition(spec: Mapping[str, Any], date: str) -> dict[str, Any]:
+    """One value, any of several, or operators: those that mean something for the field's type."""
+    kind = spec.get("type", "string")
+    value = _value(spec, kind)
+    described = [str(spec["description"])] if spec.get("description") else []
+    described += [date] if kind in ("date", "datetime") else []
+    description = {"description": " ".join(described)} if described else {}
+    if kind == "boolean":
+        return {**value, **description}
+    operators: dict[str, Any] = {"not": value}
+    if kind in _ORDERED and not spec.get("enum"):
+        operators |= dict.fromkeys(("gte", "gt", "lte", "lt"), value)
+    elif not spec.get("enum"):
+        operators["contains"] = {"type": "string"}
+    return {"anyOf": [value, {"type": "array", "items": value}, _closed(operators)], **description}
+
+
+def _value(spec: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    return {"enum": list(spec["enum"])} if spec.get("enum") else {"type": _JSON_TYPES.get(kind, "string")}
+
+
+# How much of a reply that could not be used is shown when another one is asked for.
+_SHOWN_CHARS = 4_000
+_FIELDS = "extraction_fields"
+
+
+@dataclass(frozen=True)
+class ExtractIntent:
+    """Asks for the intent of a turn.
+
+    Args:
+        settings: the `intent` section and the bounds of a call.
+        prompts: the prompt files.
+        ask: what is asked.
+    """
+
+    settings: Settings
+    prompts: Prompts
+    ask: AskExtractor
+
+    async def __call__(
+        self,
+        message: str,
+        turn: Turn,
+        messages: Sequence[BaseMessage],
+        schema: dict[str, Any],
+        calls: list[ModelCall],
+    ) -> Extraction:
+        """What the model proposes for `message`; each call is added to `calls`.
+
+        Args:
+            message: the user's, or with keywords of the conversation before it.
+            turn: the turn.
+            messages: the thread.
+            schema: see `intent_schema`.
+            calls: those of the turn so far.
+
+        Raises:
+            ModelError: the model failed, refused, or wrote nothing usable twice; or it may not be called any more.
+        """
+        prompt = self._prompt(message, turn, messages, schema)
+        reply = await self._called("extract_intent", prompt, schema, calls)
+        try:
+            return self._read(reply)
+        except ExtractionUnreadable as unreadable:
+            prompt += self._repair(reply, unreadable.fault)
+        reply = await self._called("repair_intent", prompt, schema, calls)
+        try:
+            return self._read(reply)
+        except ExtractionUnreadable as unreadable:
+            missing = "a search query" if unreadable.fault == "no_queries" else "a JSON object"
+            raise ModelError(f"its reply did not hold {missing}, nor did the one that it was asked for then") from None
+
+    def schema(self, schemas: Mapping[str, SourceSchema | None], held: Mapping[str, Collection[str]]) -> dict[str, Any]:
+        """The schema of an intent over sources with `schemas`; `held` fields are not offered."""
+        intent, told = self.settings.intent, self.prompts.told
+        names = ("intent", "scope", "output_style", "filters", "date")
+        fields = {name: told(_FIELDS, name) for name in names}
+        fields["text_queries"] = told(_FIELDS, "text_queries", num_queries=intent.num_queries)
+        if intent.output_style_hint:
+            fields["output_style"] = intent.output_style_hint
+        return intent_schema(schemas, held, fields)
+
+    def _prompt(
+        self, message: str, turn: Turn, messages: Sequence[BaseMessage], schema: dict[str, Any]
+    ) -> list[BaseMessage]:
+        conversation = conversation_rows(self.settings.intent, turn, messages)
+        system = self.prompts.render(
+            "extract_intent",
+            domain_context=self.settings.intent.domain_context,
+            conversation=conversation,
+            schema=json.dumps(schema, ensure_ascii=False, default=str),
+        )
+        prompt: list[BaseMessage] = [SystemMessage(system)]
+        if conversation:
+            prompt.append(HumanMessage(self.prompts.render("generate_queries_conversation", conversation=conversation)))
+        return [*prompt, HumanMessage(message)]
+
+    def _repair(self, reply: Any, fault: Fault) -> list[BaseMessage]:
+        said = reply.text if isinstance(reply, AIMessage) else reply if isinstance(reply, str) else ""
+        told = HumanMessage(self.prompts.render("repair_intent", fault=fault))
+        return [AIMessage(str(said)[:_SHOWN_CHARS]), told] if said else [told]
+
+    def _read(self, reply: Any) -> Extraction:
+        if isinstance(reply, AIMessage) and (finish_reason(reply) == "refusal" or refusal_text(reply)):
+            raise ModelError("it refused")
+        return read_extraction(reply, self.settings.intent.num_queries)
+
+    async def _called(
+        self, role: str, prompt: list[BaseMessage], schema: dict[str, Any], calls: list[ModelCall]
+    ) -> Any:
+        tokens_left(self.settings.limits, calls)
+        return await recorded_call(
+            role,
+            self.ask.extractor,
+            lambda: self.ask(prompt, schema),
+            calls.append,
+            partial(_tokens, prompt),
+            limit=self.settings.deadlines.model,
+            attempts=self.settings.limits.attempts,
+        )
+
+
+def _tokens(prompt: list[BaseMessage], reply: Any) -> dict[str, Any]:
+    if isinstance(reply, AIMessage):
+        return used_tokens(prompt, reply)
+    return {"input_tokens": tokens_of(prompt), "output_tokens": tokens_of([AIMessage(str(reply))]), "estimated": True}

@@ -1,0 +1,271 @@
+"""From the filters that a model proposes to those that are applied: declared, typed and in the user's words (I2, R2).
+
+A model proposes values and never a query. What is not declared, does not fit or was not said is left out, one value at
+a time, and told.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Literal
+
+from groundgraph.answers.ground_dates import DateGround, grounded_days
+from groundgraph.answers.ground_fields import UserWords, is_grounded
+from groundgraph.core.characters import clean_text
+from groundgraph.core.errors import FilterInvalid
+from groundgraph.core.filters import OPERATORS, check_filters
+from groundgraph.core.intent import Dropped
+from groundgraph.core.schema import ExtractionAnnotation, SourceSchema, annotation_of, typed_value
+from groundgraph.text.words import words
+
+MAX_TEXT = 500
+MAX_VALUES = 100
+# Conditions of one reply that are looked at, and values in all of them: no message sets so many.
+MAX_PROPOSALS = 200
+MAX_LOOKED_AT = 500
+_SHOWN_CHARS = 200
+_MOST_INTEGER = 2**63 - 1
+# What models write for the operators.
+_SPELLINGS = {
+    "$eq": "eq",
+    "equals": "eq",
+    "=": "eq",
+    "==": "eq",
+    "in": "eq",
+    "$in": "eq",
+    "min": "gte",
+    "from": "gte",
+    "since": "gte",
+    "$gte": "gte",
+    ">=": "gte",
+    "after": "gt",
+    "$gt": "gt",
+    ">": "gt",
+    "max": "lte",
+    "to": "lte",
+    "until": "lte",
+    "$lte": "lte",
+    "<=": "lte",
+    "before": "lt",
+    "$lt": "lt",
+    "<": "lt",
+    "ne": "not",
+    "$ne": "not",
+    "!=": "not",
+}
+_ORDER = ("gte", "gt", "lte", "lt")
+_UNORDERED = ("boolean", "array")
+_WORDED = ("string", "text", "array")
+Reason = Literal["undeclared", "held", "value", "unsaid"]
+
+
+@dataclass
+class ExtractedFilters:
+    """The filters to apply, by source and field, and what of the proposal was left out."""
+
+    filters: dict[str, dict[str, Any]] = field(default_factory=dict)
+    dropped: list[Dropped] = field(default_factory=list)
+    _left: int = field(default=MAX_LOOKED_AT, repr=False)
+
+    def take(self, values: list[Any]) -> list[Any]:
+        """The beginning of `values`, as far as any of a list and of the whole reply are looked at."""
+        taken = values[: min(MAX_VALUES, self._left)]
+        self._left -= len(taken)
+        return taken
+
+    def drop(self, name: str, value: Any, kind: Reason, reason: str) -> None:
+        """Note one value that is left out."""
+        self.dropped.append({"field": name[:_SHOWN_CHARS], "value": shown(value), "kind": kind, "reason": reason})
+
+
+def shown(value: Any) -> str:
+    """`value` as a record shows it, at most 200 characters."""
+    try:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, TypeError, RecursionError):
+        text = type(value).__name__
+    return clean_text(text[:_SHOWN_CHARS])
+
+
+def extracted_filters(
+    proposed: Any,
+    schemas: Mapping[str, SourceSchema | None],
+    held: Mapping[str, Collection[str]],
+    said: UserWords,
+    days: DateGround,
+) -> ExtractedFilters:
+    """The filters of `proposed` that may be applied.
+
+    Args:
+        proposed: what the model wrote: by source and field, or by field alone for every source that declares it.
+        schemas: the declared fields, by source name.
+        held: per source, the fields that have a default or scope filter already.
+        said: the user's message.
+        days: what dates are held against.
+    """
+    found = ExtractedFilters()
+    if not isinstance(proposed, Mapping):
+        if proposed:
+            found.drop("filters", proposed, "value", "filters are a mapping of sources to their fields")
+        return found
+    for source, name, value in islice(_proposals(proposed, schemas, found), MAX_PROPOSALS):
+        schema = schemas[source]
+        if schema is None or name not in schema.fields:
+            found.drop(f"{source}.{name}", value, "undeclared", "the source declares no such field")
+        elif name in held.get(source, ()):
+            found.drop(f"{source}.{name}", value, "held", "the field has a default or scope filter")
+        else:
+            condition = _Field(found, schema, name, said, days).condition(value)
+            if condition is not None:
+                found.filters.setdefault(source, {})[name] = condition
+    return found
+
+
+def _proposals(
+    proposed: Mapping[Any, Any], schemas: Mapping[str, SourceSchema | None], found: ExtractedFilters
+) -> Iterator[tuple[str, str, Any]]:
+    for key, value in proposed.items():
+        name = str(key)
+        if value in (None, "", [], {}):
+            continue
+        if name in schemas and isinstance(value, Mapping):
+            yield from ((name, str(own), one) for own, one in value.items() if one not in (None, "", [], {}))
+            continue
+        declaring = [source for source, schema in schemas.items() if schema and name in schema.fields]
+        if not declaring:
+            found.drop(name, value, "undeclared", "no source declares it")
+        yield from ((source, name, value) for source in declaring)
+
+
+class _Field:
+    """One proposed condition on one declared field."""
+
+    def __init__(
+        self, found: ExtractedFilters, schema: SourceSchema, name: str, said: UserWords, days: DateGround
+    ) -> None:
+        self.found, self.schema, self.name, self.said = found, schema, name, said
+        self.spec = schema.fields[name]
+        self.kind = str(self.spec.get("type", "string"))
+        self.where = f"{schema.source_name}.{name}"
+        self.annotation: ExtractionAnnotation = annotation_of(self.spec, self.where)
+        self.days = DateGround(days.text, days.today, days.years, anything=self.annotation.grounding == "skip")
+
+    def condition(self, value: Any) -> Any:
+        """What of `value` may be applied; None when nothing may."""
+        given = self._operators(value)
+        kept = self._days(given) if self.kind in ("date", "datetime") else self._values(given)
+        equal = kept.pop("eq", None)
+        if equal is not None and kept:
+            # An equality beside a range adds nothing that the range does not say.
+            self._drop(kept, "value", "a value and a range cannot hold at once")
+        condition = kept if equal is None else equal
+        if condition in ({}, []):
+            return None
+        try:
+            return check_filters(self.schema, {self.name: condition}, source=self.schema.source_name)[self.name]
+        except FilterInvalid as error:
+            self._drop(condition, "value", str(error))
+            return None
+
+    def _operators(self, value: Any) -> dict[str, Any]:
+        """The proposal by operator, `eq` for a plain value."""
+        if not isinstance(value, Mapping):
+            return {"eq": value}
+        given: dict[str, Any] = {}
+        for key, operand in value.items():
+            operator = _SPELLINGS.get(str(key).strip().lower(), str(key).strip().lower())
+            if operand in (None, "", [], {}):
+                continue
+            # One day, number or switch contains nothing but itself.
+            operator = "eq" if operator == "contains" and self.kind not in _WORDED else operator
+            if operator not in (*OPERATORS, "eq"):
+                self._drop({str(key): operand}, "value", "there is no such operator")
+            elif operator in _ORDER and self.kind in _UNORDERED:
+                self._drop({str(key): operand}, "value", f"a value of type {self.kind} is neither more nor less")
+            else:
+                given[operator] = operand
+        return given
+
+    def _days(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Dates: see `grounded_days`. A list keeps the days in it that are supported."""
+        ranges = {name: operand for name, operand in given.items() if not isinstance(operand, list | Mapping)}
+        kept, unsupported = grounded_days(ranges, self.days)
+        for operator in unsupported:
+            self._drop(ranges[operator], "unsaid", "the user's words name no such date")
+        for operator, operand in given.items():
+            if isinstance(operand, list):
+                kept |= self._listed_days(operator, self.found.take(operand))
+            elif isinstance(operand, Mapping):
+                self._drop(operand, "value", "a mapping is no date")
+        return kept
+
+    def _listed_days(self, operator: str, operand: list[Any]) -> dict[str, Any]:
+        found: list[str] = []
+        for item in operand:
+            days, _ = grounded_days({"eq": item}, self.days)
+            if isinstance(days.get("eq"), str):
+                found.append(days["eq"])
+            else:
+                self._drop(item, "unsaid", "the user's words name no such day")
+        return {operator: found} if found else {}
+
+    def _values(self, given: dict[str, Any]) -> dict[str, Any]:
+        kept: dict[str, Any] = {}
+        for operator, operand in given.items():
+            items = self.found.take(operand) if isinstance(operand, list) else [operand]
+            good = [one for one in (self._scalar(item, operator) for item in items) if one is not None]
+            if good:
+                kept[operator] = good if isinstance(operand, list) else good[0]
+        return kept
+
+    def _scalar(self, value: Any, operator: str) -> Any:
+        """`value` in the field's type when the message supports it, else None."""
+        typed = self._typed(value, operator)
+        if typed is None:
+            return None
+        if is_grounded(self.name, self.spec, self.annotation, typed, self.said):
+            return typed
+        self._drop(value, "unsaid", "the user's words do not hold it")
+        return None
+
+    def _typed(self, value: Any, operator: str) -> Any:
+        if isinstance(value, list | Mapping) or not _is_storable(value):
+            self._drop(value, "value", "is no value that a field can have")
+            return None
+        ordered = operator in (*_ORDER, "contains")
+        spec = {**self.spec, "enum": None} if ordered else self.spec
+        plain = _of_enum(spec.get("enum"), clean_text(value) if isinstance(value, str) else value)
+        try:
+            typed = typed_value({**spec, "type": "string"} if operator == "contains" else spec, plain)
+        except ValueError as error:
+            self._drop(value, "value", str(error))
+            return None
+        typed = typed[0] if isinstance(typed, list) else typed
+        if not _is_storable(typed):
+            self._drop(value, "value", "is no value that a field can have")
+            return None
+        return typed
+
+    def _drop(self, value: Any, kind: Reason, reason: str) -> None:
+        self.found.drop(self.where, value, kind, reason)
+
+
+def _is_storable(value: Any) -> bool:
+    """Whether a checkpoint and a database can hold `value`."""
+    if isinstance(value, str):
+        return 0 < len(value.strip()) <= MAX_TEXT
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, bool) or (isinstance(value, int) and abs(value) <= _MOST_INTEGER)
+
+
+def _of_enum(allowed: Any, value: Any) -> Any:
+    """`value` as the enumeration spells it: models write "In progress" for "in_progress"."""
+    if not allowed or value in allowed:
+        return value
+    same = [one for one in allowed if list(words(str(one))) == list(words(str(value)))]
+    return same[0] if len(same) == 1 else value

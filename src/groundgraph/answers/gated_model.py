@@ -1,0 +1,293 @@
+"""A chat model whose text passes a gate, token by token, before anyone sees it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, BaseCallbackManager
+from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models._compat_bridge import achunks_to_events
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config
+from langchain_core.tracers._streaming import _StreamingCallbackHandler
+from langgraph.constants import TAG_NOSTREAM
+from pydantic import ConfigDict, PrivateAttr
+
+from groundgraph.answers.label_gate import LabelGate
+from groundgraph.answers.link_gate import LinkGate
+from groundgraph.answers.links import LinkTargets
+from groundgraph.core.characters import HiddenGate, clean_text, without_hidden
+from groundgraph.core.errors import ModelError
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.model_reply import finish_reason, refusal_text
+from groundgraph.resilience.backpressure import ready_to_emit
+from groundgraph.resilience.blocking import run_blocking
+
+# What an answer passes on its way to whoever reads it.
+
+
+@dataclass
+class AnswerGate:
+    """Labels that resolve, numbered by first use; links and images that lead to the evidence; nothing unseen.
+
+    Attributes:
+        evidence: all of the turn, in the order of the ranking: the n-th piece was shown to the model as [n].
+        shown: how many of them the model was shown.
+        order: the n-th entry is the number, in the ranking, of what the label n of the text refers to.
+    """
+
+    evidence: Sequence[SourceResult]
+    shown: int
+    order: list[int] = field(default_factory=list)
+
+    @cached_property
+    def _labels(self) -> LabelGate:
+        return self._label_gate(range(1, self.shown + 1))
+
+    @cached_property
+    def _hidden(self) -> HiddenGate:
+        return HiddenGate()
+
+    @cached_property
+    def _links(self) -> LinkGate:
+        return LinkGate(LinkTargets.of(self.evidence))
+
+    def _label_gate(self, allowed: Collection[int]) -> LabelGate:
+        return LabelGate(allowed, renumber=True, used=self.order)
+
+    @property
+    def removed(self) -> list[int]:
+        """The labels that were taken out, each once."""
+        return list(dict.fromkeys(self._labels.removed))
+
+    @property
+    def removed_links(self) -> list[str]:
+        """Where the links and images led that do not work any more, defanged, each once."""
+        return list(dict.fromkeys(self._links.removed))
+
+    def feed(self, text: str) -> str:
+        """What can be let through after `text` arrived; the rest waits for the next piece."""
+        return self._links.feed(self._labels.feed(self._hidden.feed(text)))
+
+    def flush(self) -> str:
+        """What still waits, when the text has ended."""
+        return self._links.feed(self._labels.flush()) + self._links.flush()
+
+    def below(self, listing: str) -> str:
+        """A listing of the evidence as it stands below what passed, its labels numbered on."""
+        gate = self._label_gate(range(1, len(self.evidence) + 1))
+        return gate.feed(without_hidden(listing)) + gate.flush()
+
+
+# A longer piece passes the gate beside the event loop; a token never is.
+_LONG_PIECE = 4000
+
+# What LangChain's callbacks are told; such a call is another model's, passed on.
+GATED = "groundgraph-gated"
+
+
+def unstreamed() -> RunnableConfig:
+    """How a model is called whose tokens nobody may see: under the callbacks of the node, but for those that stream.
+
+    LangGraph's stream and that of `astream_events` are fed by the gated model alone; the inner model's tokens have not
+    been checked.
+    """
+    callbacks = ensure_config().get("callbacks")
+    if isinstance(callbacks, BaseCallbackManager):
+        callbacks = callbacks.copy()
+        callbacks.handlers = [one for one in callbacks.handlers if not isinstance(one, _StreamingCallbackHandler)]
+        callbacks.inheritable_handlers = [
+            one for one in callbacks.inheritable_handlers if not isinstance(one, _StreamingCallbackHandler)
+        ]
+    return {"tags": [TAG_NOSTREAM], "callbacks": callbacks}
+
+
+@dataclass
+class Written:
+    """What one call wrote: the text that passed, how much of it is the model's, and what the provider said about it.
+
+    `order`, `removed` and `removed_links` are those of the gate.
+    """
+
+    text: str = ""
+    by_model: int = 0
+    finish: str = "stop"
+    refusal: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    order: list[int] = field(default_factory=list)
+    removed: list[int] = field(default_factory=list)
+    removed_links: list[str] = field(default_factory=list)
+
+
+class GatedChatModel(BaseChatModel):
+    """Streams the inner model's text through an `AnswerGate`.
+
+    The inner call is tagged so that LangGraph does not stream it; what LangGraph streams is this model. Usage is not
+    forwarded, or the tokens would be counted twice; it is in `written`. One instance serves one call.
+
+    Attributes:
+        inner: the model that writes.
+        gate: what the text passes.
+        message_id: the id of the message, that of the final answer.
+        prefix: text before the model's, already final.
+        suffix: a listing behind the model's text, final but for the numbers of its labels.
+        max_output_tokens: where the text is cut off, as the model wrote it, thoughts and defanged links among it; a
+            token is counted as four characters.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    inner: BaseChatModel
+    gate: AnswerGate
+    message_id: str
+    prefix: str = ""
+    suffix: str = ""
+    max_output_tokens: int = 100_000
+    cache: bool = False
+    _written: Written = PrivateAttr(default_factory=Written)
+    _closed: bool = PrivateAttr(default=False)
+    _read: int = PrivateAttr(default=0)
+    # Set while the gate is read from a thread, and for good when nobody waited for that.
+    _busy: bool = PrivateAttr(default=False)
+    _rest: str | None = PrivateAttr(default=None)
+
+    @property
+    def written(self) -> Written:
+        """What the call has written so far; complete also after the call failed."""
+        self._written.removed, self._written.removed_links = self.gate.removed, self.gate.removed_links
+        self._written.order = list(self.gate.order)
+        return self._written
+
+    @property
+    def _refused(self) -> bool:
+        return bool(self._written.refusal) or self._written.finish == "refusal"
+
+    def close(self) -> None:
+        """Let nothing pass any more but what waits in the gate: the caller has given up on a call that may not have
+        noticed."""
+        self._closed = True
+        self._after_failure()
+
+    @property
+    def _llm_type(self) -> str:
+        return GATED
+
+    def _generate(self, *_: Any, **__: Any) -> ChatResult:
+        raise TypeError("A turn runs asynchronously; call ainvoke or astream.")
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002 - the inner call has its own
+        **kwargs: Any,
+    ) -> ChatResult:
+        reply = await self.inner.ainvoke(messages, unstreamed(), stop=stop, **kwargs)
+        self._note(reply)
+        text = await self._gated(reply.text, final=True)
+        self._require_text()
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(content=text, id=self.message_id))])
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        try:
+            async for chunk in self.inner.astream(messages, unstreamed(), stop=stop, **kwargs):
+                if self._closed:
+                    return
+                self._note(chunk)
+                piece = await self._gated(chunk.text, final=False)
+                if piece:
+                    await ready_to_emit()
+                    yield self._chunk(piece)
+                if self._read > self._most:
+                    break
+        except (Exception, asyncio.CancelledError):
+            rest = self._after_failure()
+            if rest:
+                yield self._chunk(rest)
+            raise
+        last = await self._gated("", final=True)
+        self._require_text()
+        # Without a chunk marked as the last one LangChain adds an empty one, under an id that is not the answer's.
+        yield self._chunk(last, position="last")
+
+    async def _astream_chat_model_events(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[Any]:
+        """The stream under LangGraph's version 3, under the id of the answer: by that id LangGraph knows that the
+        message which the last step returns was streamed already."""
+        chunks = self._astream(messages, stop=stop, run_manager=run_manager, **kwargs)
+        async for event in achunks_to_events(chunks, message_id=self.message_id):
+            yield event
+
+    def _chunk(self, text: str, position: Literal["last"] | None = None) -> ChatGenerationChunk:
+        message = AIMessageChunk(content=text, id=self.message_id, chunk_position=position)
+        return ChatGenerationChunk(message=message)
+
+    def _require_text(self) -> None:
+        # A stream without a chunk is an error to LangChain; an empty chunk would count as the streamed answer.
+        if not self._written.text:
+            raise ModelError("it wrote nothing")
+
+    @property
+    def _most(self) -> int:
+        return self.max_output_tokens * 4
+
+    async def _gated(self, text: str, *, final: bool) -> str:
+        """What passes of the next piece, as far as the whole is not too long."""
+        room = max(0, self._most - self._read)
+        self._read += len(text)
+        if len(text) > room:
+            text, self._written.finish = text[:room], "length"
+        if len(text) > _LONG_PIECE:
+            self._busy = True
+            piece = await run_blocking(self._passed, text, final=final)
+            self._busy = False
+            return piece
+        return self._passed(text, final=final)
+
+    def _after_failure(self) -> str:
+        """What waited in the gate when the call failed: the end of what was written, unless nobody has seen any of it
+        and the model can be asked again."""
+        if self._rest is None and not self._busy:
+            self._rest = self.gate.flush().rstrip() if self._written.text else ""
+            self._written.by_model += len(self._rest)
+            self._written.text += self._rest
+        return self._rest or ""
+
+    def _passed(self, text: str, *, final: bool) -> str:
+        piece = self.gate.feed(clean_text(text))
+        if final:
+            piece += self.gate.flush()
+        if not self._written.by_model:
+            piece = piece.lstrip()
+            piece = self.prefix + piece if piece else ""
+        self._written.by_model += len(piece)
+        if final and self._written.by_model and not self._refused:
+            piece += self.gate.below(self.suffix)
+        self._written.text += piece
+        return piece
+
+    def _note(self, reply: AIMessage) -> None:
+        self._written.finish = finish_reason(reply) or self._written.finish
+        self._written.refusal += clean_text(refusal_text(reply))
+        usage = reply.usage_metadata
+        if usage:
+            self._written.input_tokens = (self._written.input_tokens or 0) + usage["input_tokens"]
+            self._written.output_tokens = (self._written.output_tokens or 0) + usage["output_tokens"]

@@ -1,0 +1,145 @@
+"""Search queries written by a model, read leniently from its text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langgraph.constants import TAG_NOSTREAM
+
+from groundgraph.answers.answer_prompt import recent_conversation
+from groundgraph.answers.label_gate import LabelGate
+from groundgraph.core.characters import clean_text
+from groundgraph.core.errors import ModelError
+from groundgraph.core.turn_values import ModelCall, Turn
+from groundgraph.models.call_model import recorded_call, tokens_left, used_tokens
+from groundgraph.models.replies import FENCE, is_json, json_texts, strip_thoughts
+from groundgraph.prompts import Prompts
+from groundgraph.settings.settings import IntentSettings, Settings
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+
+MAX_QUERY_CHARS = 500
+MAX_REPLY_CHARS = 10_000
+_DECORATION = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.):](?!\d)|(?:query|запрос)\s*+(?:\d++\s*+)?:)\s*", re.IGNORECASE)
+_QUOTES = "\"'“”«»`"
+
+
+async def generate_queries(
+    settings: Settings,
+    model: BaseChatModel,
+    prompts: Prompts,
+    turn: Turn,
+    messages: Sequence[BaseMessage],
+    calls: list[ModelCall],
+    *,
+    message: str | None = None,
+) -> list[str]:
+    """At most `intent.num_queries` queries for the turn's question; the call is added to `calls`.
+
+    `message` stands in for the question, for example with keywords of the conversation before it.
+
+    Raises:
+        ModelError: the model failed, wrote nothing that can be searched for, or may not be called any more.
+    """
+    tokens_left(settings.limits, calls)
+    intent = settings.intent
+    conversation = conversation_rows(intent, turn, messages)
+    system = prompts.render(
+        "generate_queries",
+        domain_context=intent.domain_context,
+        num_queries=intent.num_queries,
+        conversation=conversation,
+    )
+    prompt: list[BaseMessage] = [SystemMessage(system)]
+    if conversation:
+        # What users said never stands in the system's voice.
+        prompt.append(HumanMessage(prompts.render("generate_queries_conversation", conversation=conversation)))
+    reply = await _ask(settings, model, [*prompt, HumanMessage(message or turn["question"])], calls)
+    queries = parse_queries(reply, intent.num_queries)
+    if not queries:
+        raise ModelError("it wrote no query")
+    return queries
+
+
+def conversation_rows(intent: IntentSettings, turn: Turn, messages: Sequence[BaseMessage]) -> list[dict[str, str]]:
+    """What was said in the last turns, as a prompt shows it; nothing when the settings keep it out."""
+    turns = intent.max_context_turns if intent.use_conversation_context else 0
+    return [
+        {"role": "User" if isinstance(message, HumanMessage) else "Assistant", "text": str(message.text)}
+        for message in recent_conversation(messages, turn, turns)
+    ]
+
+
+async def _ask(settings: Settings, model: BaseChatModel, prompt: list[BaseMessage], calls: list[ModelCall]) -> str:
+    reply: AIMessage = await recorded_call(
+        "queries",
+        model,
+        lambda: model.ainvoke(prompt, {"tags": [TAG_NOSTREAM]}),
+        calls.append,
+        partial(used_tokens, prompt),
+        limit=settings.deadlines.model,
+        attempts=settings.limits.attempts,
+    )
+    return reply.text
+
+
+def parse_queries(text: str, limit: int, *, min_chars: int = 3, max_chars: int = MAX_QUERY_CHARS) -> list[str]:
+    """The queries in a model's reply: one a line, without thinking, numbers, bullets and quotation marks.
+
+    A line that ends in a colon introduces the others and is left out, as is one of fewer than `min_chars` characters;
+    one of more than `max_chars` is cut. A reply in JSON, fenced or not, gives the texts that it holds.
+    """
+    gate = LabelGate(allowed=())
+    said = gate.feed(_unwrapped(strip_thoughts(clean_text(text))[:MAX_REPLY_CHARS])) + gate.flush()
+    lines = [_bare(line)[:max_chars] for line in said.splitlines()]
+    kept = (line for line in lines if len(line) >= min_chars and not line.endswith(":"))
+    queries = [line for line in kept if not line.startswith("```")]
+    return list(dict.fromkeys(queries))[:limit]
+
+
+def _unwrapped(said: str) -> str:
+    for part in (said, *FENCE.findall(said)):
+        if is_json(part):
+            return "\n".join(json_texts(part))
+    return said
+
+
+def _bare(line: str) -> str:
+    return _DECORATION.sub("", line).strip().strip(_QUOTES).strip()
+
+
+# The items of a list that a model wrote, whether as JSON, as lines, or fenced, numbered and thought about first.
+
+# More than any list that is asked for.
+MAX_ITEMS = 50
+
+
+def listed_items(reply: str) -> list[str]:
+    """The texts that `reply` lists, in order, each once, without thinking, numbers, bullets and quotation marks.
+
+    A list in JSON is taken before anything that stands around it. Without one every line is an item, but JSON that
+    holds no text, such as scores by name, lists nothing.
+    """
+    told = said(reply)
+    for part in (*FENCE.findall(told), told):
+        if items := _lines("\n".join(json_texts(part))):
+            return items
+        if is_json(part):
+            return []
+    return _lines(told)
+
+
+def said(reply: str) -> str:
+    """What is read of a reply: without thinking, and no more than any list is long."""
+    return strip_thoughts(clean_text(reply))[:MAX_REPLY_CHARS]
+
+
+def _lines(text: str) -> list[str]:
+    items = parse_queries(text, MAX_ITEMS, min_chars=1, max_chars=MAX_REPLY_CHARS)
+    return list(dict.fromkeys(" ".join(item.split()) for item in items))

@@ -1,0 +1,140 @@
+"""Whether the user's own words support what a model says that they ask for (I3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from groundgraph.core.schema import ExtractionAnnotation
+from groundgraph.text.cues import as_phrase, cue_phrases, says, spoken_stems
+from groundgraph.text.quantities import quantities
+from groundgraph.text.words import fold, query_stems, stem, words
+
+_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
+# How alike a misspelt word must be to what it stands for, from 0 to 100, and how many words of a value are compared.
+_MISSPELT = 80
+_COMPARED = 10
+
+
+@dataclass(frozen=True)
+class UserWords:
+    """A message as values are looked for in it."""
+
+    text: str
+
+    @cached_property
+    def spoken(self) -> list[str]:
+        """Its words, folded."""
+        return list(words(self.text))
+
+    @cached_property
+    def distinct(self) -> list[str]:
+        """The same, each once."""
+        return list(dict.fromkeys(self.spoken))
+
+    @cached_property
+    def stems(self) -> list[str]:
+        """The stems of its words."""
+        return spoken_stems(self.text)
+
+    @cached_property
+    def numbers(self) -> frozenset[float]:
+        """The numbers that stand in it, in digits or in words."""
+        found = quantities(self.text)
+        digits = (float(run) for run in re.findall(r"(?<![\d.,])\d{1,15}(?![.,]?\d)", self.text))
+        return frozenset(value for number in (*found.numbers, *found.words) for value in number.values).union(digits)
+
+    def holds(self, value: str) -> bool:
+        """Whether `value` stands in it at word boundaries, in the same form or that of a plural or of a case."""
+        wanted = list(words(value))
+        starts = range(len(self.spoken) - len(wanted) + 1)
+        return bool(wanted) and any(
+            all(_same_word(self.spoken[start + place], word) for place, word in enumerate(wanted)) for start in starts
+        )
+
+
+def _same_word(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    if _CYRILLIC.search(other):
+        return stem(one) == stem(other)
+    # English stems are too short for this: "criticism" has that of "critical".
+    return {one, other} in ({other, f"{other}s"}, {one, f"{one}s"}, {other, f"{other}es"}, {one, f"{one}es"})
+
+
+def is_grounded(
+    name: str, spec: Mapping[str, Any], annotation: ExtractionAnnotation, value: Any, said: UserWords
+) -> bool:
+    """Whether `said` supports `value`, a scalar of its field's type that is no date.
+
+    Args:
+        name: the field.
+        spec: its specification, see `SourceSchema.fields`.
+        annotation: how strict to be.
+        value: what the model proposes.
+        said: the user's message.
+    """
+    if annotation.grounding == "skip" or _by_cue(annotation, value, said):
+        return True
+    text = str(value)
+    if annotation.grounding == "exact":
+        return said.holds(text)
+    if annotation.grounding == "fuzzy":
+        return _is_nearly_said(text, said)
+    if spec.get("enum"):
+        return said.holds(text)
+    if isinstance(value, bool):
+        return _speaks_of(name, spec, said)
+    if isinstance(value, int | float):
+        return float(value) in said.numbers
+    return _shares_words(text, annotation.overlap_threshold, said)
+
+
+def _is_nearly_said(text: str, said: UserWords) -> bool:
+    # Few configurations need it, and importing it takes time.
+    from rapidfuzz import fuzz, process
+
+    wanted = list(words(text))[:_COMPARED]
+    return any(process.extractOne(word, said.distinct, scorer=fuzz.ratio, score_cutoff=_MISSPELT) for word in wanted)
+
+
+def _by_cue(annotation: ExtractionAnnotation, value: Any, said: UserWords) -> bool:
+    phrases = annotation.cues.get(str(value), ())
+    return says(said.stems, [stems for phrase in phrases if (stems := as_phrase(phrase))])
+
+
+def _speaks_of(name: str, spec: Mapping[str, Any], said: UserWords) -> bool:
+    about = {*query_stems(name.replace("_", " ")), *query_stems(str(spec.get("description") or ""))}
+    return bool(about & set(said.stems))
+
+
+def _shares_words(value: str, threshold: float, said: UserWords) -> bool:
+    """Whether `said` holds enough of the words of `value`, and all that have a digit: those tell one code from another.
+
+    A value without a word, such as "C++" has beside its letter, must stand in the text as it is.
+    """
+    wanted = query_stems(value)
+    if not wanted:
+        return bool(value.strip()) and fold(value.strip()) in fold(said.text)
+    spoken = set(said.stems)
+    found = [word for word in wanted if word in spoken]
+    codes = {word for word in wanted if any(character.isdigit() for character in word)}
+    return codes <= spoken and len(found) >= threshold * len(wanted)
+
+
+def is_meant(section: str, value: str, annotation: ExtractionAnnotation, said: UserWords) -> bool:
+    """Whether `said` supports `value` of an intent's own field, by the word itself or by a cue for it.
+
+    Args:
+        section: where the cues stand in the data files of the languages: `scope` or `style`.
+        value: what the model proposes.
+        annotation: `exact` leaves only the word itself; `fuzzy` takes a misspelt one as well.
+        said: the user's message.
+    """
+    if annotation.grounding in ("skip", "exact", "fuzzy") or _by_cue(annotation, value, said):
+        return is_grounded(section, {"enum": [value]}, annotation, value, said)
+    cues: Sequence[tuple[str, ...]] = cue_phrases(section, value)
+    return said.holds(value) or says(said.stems, cues)

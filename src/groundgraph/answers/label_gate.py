@@ -1,0 +1,165 @@
+"""The only place where a label is taken out of an answer.
+
+A label is a number in brackets that refers to a piece of evidence: `[1]`, `[1, 3]`, `[1-3]`, or with full-width
+brackets. The gate lets labels through that resolve, numbered by first use, drops those that do not, and drops the
+model's thinking. A bracket behind a backslash is no label, which is how evidence that holds numbers in brackets of its
+own is shown (`escape_labels`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from groundgraph.answers.prose_gate import APART, CODE, MAX_HELD, ProseGate
+
+_OPENERS = "[［【"
+# No longer than MAX_HELD, which is how much of one is held back until it closes.
+LABEL = re.compile(r"(?<!\\)[\[［【]\s{0,2}(\d{1,3}(?:\s{0,2}[-‐‑‒–—−,;，、]\s{0,2}\d{1,3}){0,30})\s{0,2}[\]］】]")
+LABEL_OR_CODE = re.compile(f"{CODE.pattern}|{LABEL.pattern}", re.DOTALL)
+_ESCAPED = re.compile(
+    rf"(?P<code>{CODE.pattern})|{LABEL.pattern}|(?P<image>!(?=\[))|"
+    r"(?<!\\)<(?=(?:img|image|iframe|video|audio|svg|script|object|embed)\b)",
+    re.DOTALL | re.IGNORECASE,
+)
+# What is code in the evidence need not be any in the answer, where a backtick of a title may come before it. `vec![1]`
+# of a program is no image.
+_IMAGE_IN_CODE = re.compile(r"(?<!\w)!(?=\[)|!(?=\[[^\n]{0,300}\][(\[])")
+# Possessive: thirty digits behind a bracket can be cut into numbers in too many ways to try them all.
+_LABEL_PREFIX = re.compile(r"[ \t]*(?:[\[［【](?:\s*+\d{1,3}+\s*+[-‐‑‒–—−,;，、]?+){0,32}+\s*)?$")
+_THINK_OPEN = re.compile(r"<(think|thinking|reasoning)>", re.IGNORECASE)
+_THINK_TAGS = tuple(f"<{name}>" for name in ("think", "thinking", "reasoning"))
+# What would join to a label or to code when something behind it is taken out.
+_OPEN_END = re.compile(r"(?:[\[［【][\s\d,;，、‐‑‒–—−-]*|`)\Z")
+
+
+def label_numbers(inside: str) -> list[int]:
+    """The numbers of one label, ranges spelled out: "1, 3-5" gives 1, 3, 4, 5. A range counts at most 99 numbers."""
+    if inside.isdigit():
+        return [int(inside)]
+    numbers: list[int] = []
+    for part in re.split(r"[,;，、]", inside):
+        ends = [int(end) for end in re.split(r"[-‐‑‒–—−]", part)]
+        numbers += range(ends[0], min(ends[-1], ends[0] + 98) + 1) if ends[-1] >= ends[0] else ends
+    return list(dict.fromkeys(numbers))
+
+
+def escape_labels(text: str) -> str:
+    """`text`, which stands in an answer as it was found, with a backslash before what would do something there.
+
+    That is everything that would read as a label or load an image; Markdown shows the bracket without the backslash.
+    """
+    # All text of evidence passes here; one character is found several times faster without a pattern.
+    if "[" in text or "<" in text or "［" in text or "【" in text:
+        return _ESCAPED.sub(_escaped, text)
+    return text
+
+
+def at_their_places(text: str, order: Sequence[int]) -> str:
+    """`text`, whose labels were numbered by first use, with the numbers that they had before."""
+
+    def placed(found: re.Match[str]) -> str:
+        if found.group()[0] == "`":
+            return found.group()
+        numbers = [order[number - 1] for number in label_numbers(found.group(1)) if number <= len(order)]
+        return f"[{', '.join(map(str, numbers))}]"
+
+    return LABEL_OR_CODE.sub(placed, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    if found["code"]:
+        return _IMAGE_IN_CODE.sub(r"!\\", found.group())
+    return "!\\" if found["image"] else "\\" + found.group()
+
+
+@dataclass
+class LabelGate(ProseGate):
+    """Passes text through and removes labels that are not in `allowed`.
+
+    Attributes:
+        allowed: the numbers that resolve in this turn.
+        renumber: whether labels are numbered by first use: the first that passes becomes [1] whatever its number was,
+            the next other one [2], and so on.
+        removed: the numbers that were taken out, in the order of the text.
+        used: the numbers that were let through, in the order of first use; what is renumbered to n was `used[n - 1]`.
+            A gate that is given the list of another goes on with its numbering.
+    """
+
+    special: ClassVar[re.Pattern[str]] = re.compile(r"[<`\\\[［【]")
+
+    allowed: Collection[int]
+    renumber: bool = False
+    removed: list[int] = field(default_factory=list)
+    used: list[int] = field(default_factory=list)
+    _thinking: str = field(default="", init=False)
+    _after_thought: bool = field(default=False, init=False)
+    # The white space of a label that was taken out, for one that stands right behind it.
+    _left: str = field(default="", init=False)
+
+    def _apart(self) -> str:
+        return APART if _OPEN_END.search(self._tail) else ""
+
+    def _leaves(self, piece: str) -> None:
+        if piece:
+            self._left = ""
+        super()._leaves(piece)
+
+    def _is_swallowing(self) -> bool:
+        return self._after_thought or bool(self._thinking)
+
+    def _swallow(self, *, final: bool) -> bool:
+        if self._after_thought:
+            self._held = self._held.lstrip()
+            self._after_thought = not self._held
+            return True
+        closing = f"</{self._thinking}>"
+        at = self._held.lower().find(closing)
+        if at < 0:
+            self._held = "" if final else self._held[-len(closing) :]
+            return False
+        self._held = self._held[at + len(closing) :]
+        self._thinking = ""
+        self._after_thought = True
+        return True
+
+    def _decide(self, special: str, *, final: bool) -> tuple[str, bool]:
+        return self._bracket(final=final) if special[0] in _OPENERS else self._angle(special, final=final)
+
+    def _angle(self, special: str, *, final: bool) -> tuple[str, bool]:
+        opening = _THINK_OPEN.match(special)
+        if opening:
+            self._thinking = opening.group(1).lower()
+            space = self._take_with_space(special, 0)
+            self._held = self._held[opening.end() :]
+            return space or self._apart(), False
+        if not final and any(tag.startswith(special.lower()) for tag in _THINK_TAGS):
+            return "", True
+        return self._take_with_space(special, 1), False
+
+    def _bracket(self, *, final: bool) -> tuple[str, bool]:
+        space = len(self._held) - len(self._held.lstrip(" \t"))
+        found = LABEL.match(self._held, space)
+        if found:
+            label = self._resolved(found.group(1))
+            before = self._held[:space] or self._left
+            self._held = self._held[found.end() :]
+            if label:
+                return before + label, False
+            self._left = before
+            return self._apart(), False
+        if _LABEL_PREFIX.fullmatch(self._held) and len(self._held) - space < MAX_HELD:
+            self._held = "" if final else self._held
+            return "", True
+        return self._take(space + 1), False
+
+    def _resolved(self, inside: str) -> str:
+        numbers = label_numbers(inside)
+        good = [number for number in numbers if number in self.allowed]
+        self.removed += [number for number in numbers if number not in self.allowed]
+        self.used += [number for number in good if number not in self.used]
+        if self.renumber:
+            good = sorted(self.used.index(number) + 1 for number in good)
+        return f"[{', '.join(map(str, good))}]" if good else ""

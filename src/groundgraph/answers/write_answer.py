@@ -1,0 +1,171 @@
+"""An answer written by a model, or the structured one when the model cannot."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from groundgraph.answers.answer_prompt import Assignment, answer_id, answer_messages
+from groundgraph.answers.gated_model import AnswerGate, GatedChatModel, Written, unstreamed
+from groundgraph.answers.structured_answer import AnswerTemplates, structured_draft
+from groundgraph.core.errors import ModelBudgetSpent, ModelError
+from groundgraph.core.failure import Failure, failure_of
+from groundgraph.core.turn_values import Draft, ModelCall
+from groundgraph.models.call_model import call_record, call_with_retries, tokens_left, tokens_of
+from groundgraph.prompts import Prompts
+from groundgraph.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+# What a turn keeps for the answer itself when the evidence would use up all of its tokens.
+ANSWER_RESERVE = 1024
+
+
+async def write_answer(
+    task: Assignment, model: BaseChatModel | None, settings: Settings, templates: AnswerTemplates
+) -> Draft:
+    """The draft.
+
+    Without a model the structured answer stands in with one notice (S6). A model that fails, may not be called any
+    more, or writes nothing gives way to the structured answer with a note. One that fails in the middle leaves what
+    it wrote, marked as incomplete: it was streamed already.
+    """
+    prompts, language = templates.prompts, task.turn["language"]
+    if model is None:
+        return _instead(task, templates, prompts.note("no_model", language))
+    try:
+        left = tokens_left(settings.limits, task.calls)
+    except ModelBudgetSpent as error:
+        return _instead(task, templates, prompts.note("model_failed", language, reason=failure_of(error, "model")))
+    correction = _correction_messages(task, prompts)
+    fitting = answer_messages(
+        prompts,
+        task.options,
+        task.turn,
+        task.evidence,
+        task.conversation,
+        token_limit=max(left - ANSWER_RESERVE, left // 2) - tokens_of(correction),
+        clusters=task.clusters,
+        divider=task.divider,
+        per_source=settings.synthesis.evidence_per_source,
+    )
+    if fitting is None:
+        reason = prompts.note("evidence_cut", language, count=len(task.evidence))
+        return _instead(task, templates, reason)
+    messages, cut = fitting
+    shown = len(task.evidence) - cut
+    written, call, fault = await _write(task, model, settings, [*messages, *correction], shown, left)
+    failure = failure_of(fault, "model") if fault else None
+    notes = [prompts.note("evidence_cut", language, count=cut)] if cut else []
+    if not written.text.strip() and not written.refusal:
+        why = failure or failure_of(ModelError("it wrote nothing"), "model")
+        notes.append(prompts.note("model_failed", language, reason=why))
+        draft = _instead(task, templates, *notes)
+    else:
+        draft = _draft(task, written, failure, templates, notes)
+    draft["calls"] = [call]
+    return draft
+
+
+def _correction_messages(task: Assignment, prompts: Prompts) -> list[BaseMessage]:
+    """The first answer and what is wrong with it, for a second attempt."""
+    if task.correction is None:
+        return []
+    faults = prompts.render("repair_answer", faults=task.correction.faults).strip()
+    return [AIMessage(task.correction.earlier), HumanMessage(faults)]
+
+
+async def _write(
+    task: Assignment,
+    model: BaseChatModel,
+    settings: Settings,
+    messages: list[BaseMessage],
+    shown: int,
+    left: int,
+) -> tuple[Written, ModelCall, ModelError | None]:
+    """What was written, the record of the call, and how it failed, if it did."""
+    started = time.perf_counter()
+    prompt_tokens = tokens_of(messages)
+    tries: list[GatedChatModel] = []
+
+    def attempt() -> Any:
+        gated = GatedChatModel(
+            inner=model,
+            gate=AnswerGate(task.evidence, shown),
+            message_id=answer_id(task.turn),
+            prefix=task.prefix,
+            suffix=task.suffix,
+            max_output_tokens=max(1, left - prompt_tokens),
+        )
+        tries.append(gated)
+        return gated.ainvoke(messages, unstreamed() if settings.holds_answers else None)
+
+    failure: ModelError | None = None
+    try:
+        await call_with_retries(
+            attempt,
+            limit=settings.deadlines.model,
+            attempts=settings.limits.attempts,
+            service=model,
+            may_retry=lambda: not tries[-1].written.text,
+        )
+    except ModelError as error:
+        failure = error
+        for gated in tries:
+            gated.close()
+    written = tries[-1].written if tries else Written()
+    if written.refusal and not written.text:
+        failure = None
+    call = _record("repair" if task.correction else "answer", model, written, prompt_tokens, len(tries), started)
+    if failure:
+        call["error"] = str(failure)
+    return written, call, failure
+
+
+def _record(
+    role: str, model: BaseChatModel, written: Written, prompt_tokens: int, tries: int, started: float
+) -> ModelCall:
+    counted = written.output_tokens is not None
+    return call_record(
+        role,
+        model,
+        input_tokens=written.input_tokens if counted else prompt_tokens,
+        output_tokens=written.output_tokens if counted else tokens_of([AIMessage(written.text)]),
+        estimated=not counted,
+        attempts=tries,
+        elapsed_ms=round((time.perf_counter() - started) * 1000, 3),
+    )
+
+
+def _draft(
+    task: Assignment, written: Written, failure: Failure | None, templates: AnswerTemplates, notes: list[str]
+) -> Draft:
+    finish = "error" if failure else "refusal" if written.refusal else written.finish
+    language, note = task.turn["language"], templates.prompts.note
+    reasons = {
+        "error": lambda: note("answer_incomplete", language, reason=failure),
+        "refusal": lambda: note("refused", language),
+        "length": lambda: note("answer_truncated", language),
+    }
+    return {
+        "text": written.text if written.text.strip() else written.refusal,
+        "outcome": "answered",
+        "finish": finish,
+        "order": written.order,
+        "removed": written.removed,
+        "removed_links": written.removed_links,
+        "notes": notes + ([reasons[finish]()] if finish in reasons else []),
+        "written": written.by_model,
+        "body": written.by_model,
+    }
+
+
+def _instead(task: Assignment, templates: AnswerTemplates, *notes: str) -> Draft:
+    draft = structured_draft(
+        templates, task.variables, task.turn["language"], opening=task.opening, doubt=task.doubt, needs=task.needs
+    )
+    draft["notes"] = [*notes, *draft["notes"]]
+    return draft

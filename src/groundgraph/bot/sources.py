@@ -1,0 +1,365 @@
+"""What a query bot searches, as sources whose searches have spans of their own (Q1, Q3)."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from typing_extensions import override
+
+from groundgraph.core.characters import clean_text
+from groundgraph.core.document import Document
+from groundgraph.core.errors import ConfigurationError, Problem, SourceContractBroken
+from groundgraph.core.evidence import SourceResult, jsonable
+from groundgraph.core.intent import RetrievalIntent
+from groundgraph.core.schema import SourceSchema
+from groundgraph.graph.knowledge_base import KnowledgeBase
+from groundgraph.graph.knowledge_base_files import KNOWLEDGE_BASES, knowledge_base_files
+from groundgraph.graph.parts import Models
+from groundgraph.graph.resources import Resources
+from groundgraph.resilience.blocking import run_blocking
+from groundgraph.search.topics import TopicStore
+from groundgraph.settings.settings import IntentSettings, RetrievalSettings, Settings
+from groundgraph.sources.contract import GroundedSource, ask
+from groundgraph.tracing.tracing import on_run, span
+
+if TYPE_CHECKING:
+    from groundgraph.tracing.span import Attribute
+
+
+# A source around another one, for what is done about its searches.
+
+
+class DelegatingSource(GroundedSource):
+    """`inner` in everything, also when its `query` is a plain function; a subclass changes what it wants to.
+
+    `texts_between` is left out: a graph has a step that joins neighbours only where a source can tell of them.
+    """
+
+    def __init__(self, inner: GroundedSource) -> None:
+        self.inner = inner
+
+    @property
+    def name(self) -> str:
+        """The name of the inner source."""
+        return self.inner.name
+
+    @property
+    def source_type(self) -> str:
+        """The type of the inner source."""
+        return self.inner.source_type
+
+    @property
+    @override
+    def whole_topics(self) -> bool:
+        return self.inner.whole_topics
+
+    @override
+    def get_schema(self) -> SourceSchema | None:
+        return self.inner.get_schema()
+
+    @override
+    async def query(
+        self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
+    ) -> list[SourceResult]:
+        return await ask(self.inner, intent, top_k=top_k, score_threshold=score_threshold)
+
+    @override
+    async def metadata_fields(self) -> set[str]:
+        return await self.inner.metadata_fields()
+
+    @override
+    async def categories(self, filters: Mapping[str, Any] | None = None) -> dict[str, str]:
+        return await self.inner.categories(filters)
+
+    @override
+    async def recovered(self) -> bool:
+        return await self.inner.recovered()
+
+    @override
+    def topic_store(self) -> TopicStore | None:
+        return self.inner.topic_store()
+
+    @override
+    def topic_refusal(self, *, headings: bool, vectors: bool) -> str:
+        return self.inner.topic_refusal(headings=headings, vectors=vectors)
+
+    @override
+    async def advice(self) -> list[str]:
+        return await self.inner.advice()
+
+    @override
+    async def close(self) -> None:
+        await self.inner.close()
+
+    async def between_inner(self, pairs: Sequence[tuple[str, str]]) -> list[str | None]:
+        """The `texts_between` of the inner source, for the subclass that has one."""
+        return await self.inner.texts_between(pairs)
+
+
+def joins(source: GroundedSource) -> bool:
+    """Whether `source` can tell what stands between two neighbours."""
+    return type(source).texts_between is not GroundedSource.texts_between
+
+
+# An object with `retrieve` and `append` as a source: the document stores of query bots.
+
+
+@runtime_checkable
+class DocumentStore(Protocol):
+    """Texts that can be searched and added to. Both methods may be coroutine functions."""
+
+    def retrieve(self, query: str, n_results: int, /) -> Any:
+        """At most `n_results` texts for `query`, the best first.
+
+        A text may also be a document of LangChain's, or a `SourceResult`, to have an id and metadata.
+        """
+
+    def append(self, text: str, /) -> Any:
+        """Add `text`."""
+
+
+async def call_store(method: Callable[..., Any], *arguments: Any) -> Any:
+    """What `method` gives; one that blocks runs in a thread of its own, beside the event loop."""
+    if inspect.iscoroutinefunction(method):
+        return await method(*arguments)
+    given = await run_blocking(method, *arguments)
+    # A decorated coroutine function looks plain; calling it only made the coroutine, which is awaited here.
+    return await given if isinstance(given, Awaitable) else given
+
+
+class DocumentStoreSource(GroundedSource):
+    """Searches a document store, whose order is kept and whose texts all count as relevant.
+
+    Args:
+        store: it.
+        name: the name of the source.
+    """
+
+    def __init__(self, store: DocumentStore, *, name: str) -> None:
+        self._store = store
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """The name given at construction."""
+        return self._name
+
+    @property
+    def source_type(self) -> str:
+        """Always `document_store`."""
+        return "document_store"
+
+    async def query(
+        self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
+    ) -> list[SourceResult]:
+        """See `GroundedSource.query`; a text that is there twice is one result, at its first place.
+
+        Raises:
+            SourceContractBroken: the store gave no list of texts.
+        """
+        found: dict[tuple[str, str], SourceResult] = {}
+        for text in intent.text_queries:
+            given = await call_store(self._store.retrieve, text, top_k)
+            for result in [self._to_result(item) for item in _listed(given)][:top_k]:
+                if result.relevance >= score_threshold:
+                    found.setdefault(result.passage, result)
+        return list(found.values())
+
+    def _to_result(self, item: Any) -> SourceResult:
+        if isinstance(item, SourceResult):
+            return replace(item, source_name=self._name, source_type=self.source_type)
+        text = item if isinstance(item, str) else getattr(item, "page_content", None)
+        if not isinstance(text, str):
+            raise SourceContractBroken(
+                f"retrieve() gave a {type(item).__name__}, which is neither a text nor a document"
+            )
+        text = clean_text(text)
+        own = getattr(item, "id", None) or text_id(text)
+        return SourceResult(text, str(own), self._name, self.source_type, metadata=jsonable(_metadata(item)))
+
+
+def text_id(text: str) -> str:
+    """The id of a text that has none: the first 16 characters of its hash."""
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _metadata(item: Any) -> dict[str, Any]:
+    given = getattr(item, "metadata", None)
+    return dict(given) if isinstance(given, dict) else {}
+
+
+def _listed(given: Any) -> Sequence[Any]:
+    if isinstance(given, str | Mapping) or not hasattr(given, "__iter__"):
+        raise SourceContractBroken(f"retrieve() gave a {type(given).__name__} instead of a list of texts")
+    return list(given)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the two stores of a bot.
+
+    Attributes:
+        name: of its source, where the store brings none.
+        span: the name of the span around a search.
+        count: the attribute that says on that span how many results there were.
+        total: the same on the span of the whole turn.
+    """
+
+    name: str
+    span: str
+    count: str
+    total: str
+
+
+DOCSTORE = Part("docstore", "retrieval", "documents_found", "docstore_results")
+MEMORY = Part("memory", "memory_retrieval", "memory_results", "memory_results")
+
+
+class BotSource(DelegatingSource):
+    """`inner` under `name`, each search in the span of `part`.
+
+    Args:
+        inner: what is searched.
+        part: which of the bot's stores it is.
+        name: of this source; that of the inner one when absent.
+    """
+
+    def __init__(self, inner: GroundedSource, part: Part, *, name: str | None = None) -> None:
+        super().__init__(inner)
+        self._part = part
+        self._name = name or inner.name
+
+    @property
+    def name(self) -> str:
+        """The name given at construction."""
+        return self._name
+
+    async def query(
+        self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
+    ) -> list[SourceResult]:
+        """What the inner source answers; its filters are those for this name."""
+        own = intent.filters.get(self._name)
+        inner = replace(intent, filters={self.inner.name: own} if own else {})
+        asked: dict[str, Attribute] = {"n_results": top_k}
+        with span(self._part.span, "RETRIEVER", asked) as opened:
+            results = await super().query(inner, top_k=top_k, score_threshold=score_threshold)
+            opened.set({self._part.count: len(results)})
+            on_run({self._part.total: len(results)})
+        return results
+
+
+class JoiningBotSource(BotSource):
+    """A `BotSource` over one that can tell what stands between two neighbours, as a knowledge base can."""
+
+    @override
+    async def texts_between(self, pairs: Sequence[tuple[str, str]]) -> list[str | None]:
+        return await self.between_inner(pairs)
+
+
+def bot_source(inner: GroundedSource, part: Part, *, name: str | None = None) -> BotSource:
+    """The `BotSource` over `inner`."""
+    return (JoiningBotSource if joins(inner) else BotSource)(inner, part, name=name)
+
+
+# The kinds of document stores that a query bot takes: how each is searched, and how it is added to (Q1).
+
+Append = Callable[[str], Awaitable[Any]]
+
+
+@dataclass(frozen=True)
+class BotStore:
+    """A document store of a bot.
+
+    Attributes:
+        source: how it is searched.
+        append: how a text is added; None when it cannot be added to.
+        owned: the source was made here, so the bot closes it.
+    """
+
+    source: BotSource
+    append: Append | None
+    owned: bool
+
+
+def bot_store(store: Any, part: Part, models: Models) -> BotStore:
+    """`store` as the bot uses it.
+
+    Args:
+        store: an object with `retrieve(query, n_results)` and `append(text)`, a `KnowledgeBase`, a `GroundedSource`, or
+            a vector store of LangChain's.
+        part: which of the bot's stores it is.
+        models: for the query chains of a knowledge base.
+
+    Raises:
+        ConfigurationError: it is none of these.
+    """
+    if isinstance(store, KnowledgeBase):
+        inner = _base_source(store, models)
+        return BotStore(bot_source(inner, part, name=part.name), _base_append(store, part.name), owned=True)
+    if isinstance(store, GroundedSource):
+        return BotStore(bot_source(store, part), _own_append(store), owned=False)
+    if _is_vector_store(store):
+        from groundgraph.sources.langchain_adapter import LangChainSource
+
+        source = LangChainSource(store, name=part.name)
+        return BotStore(bot_source(source, part), lambda text: store.aadd_texts([text]), owned=True)
+    if callable(getattr(store, "retrieve", None)):
+        return BotStore(bot_source(DocumentStoreSource(store, name=part.name), part), _own_append(store), owned=True)
+    kinds = "an object with retrieve(query, n_results), a KnowledgeBase, a GroundedSource or a LangChain VectorStore"
+    raise ConfigurationError([Problem(part.name, f"a {type(store).__name__} cannot be searched; pass {kinds}")])
+
+
+def _is_vector_store(store: Any) -> bool:
+    # Who has one has loaded its base class already.
+    module = sys.modules.get("langchain_core.vectorstores") or sys.modules.get("langchain_core.vectorstores.base")
+    return module is not None and isinstance(store, module.VectorStore)
+
+
+def _own_append(store: Any) -> Append | None:
+    method = getattr(store, "append", None)
+    return (lambda text: call_store(method, text)) if callable(method) else None
+
+
+def _base_append(base: KnowledgeBase, folder: str) -> Append:
+    async def append(text: str) -> None:
+        # Named by its text, so that the same text is there once.
+        await base.aadd_documents([Document(f"{folder}/{text_id(text)}", text)])
+
+    return append
+
+
+def _base_source(base: KnowledgeBase, models: Models) -> GroundedSource:
+    """What searches `base`, with its query chains, vectors and topic index.
+
+    Args:
+        base: it.
+        models: for query chains that call one; those of the base's own settings when absent. The embedding model is
+            that of the base.
+
+    Raises:
+        ConfigurationError: its settings cannot work for a search.
+    """
+    settings, name = base.resources.settings, _name(base)
+    with_its_own = Models(**models)
+    with_its_own["embeddings"] = base.resources.embedder
+    resources = Resources.build(_alone(settings, name), **with_its_own)
+    return resources.sources[name]
+
+
+def _name(base: KnowledgeBase) -> str:
+    """The name of the source in the base's own settings; of several, that over its file."""
+    files = knowledge_base_files(base.resources.settings)
+    same = [name for name, one in files.items() if one.path == base.resources.store.path]
+    return (same or list(files))[0]
+
+
+def _alone(settings: Settings, name: str) -> Settings:
+    """`settings` with this source alone, and without what they say about turns."""
+    entries = [entry for entry in settings.sources if entry.type in KNOWLEDGE_BASES and entry.name == name]
+    plain = {"intent": IntentSettings(), "retrieval": RetrievalSettings()}
+    return settings.model_copy(update={**plain, "sources": entries})

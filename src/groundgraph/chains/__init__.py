@@ -1,1 +1,0 @@
-"""Replaceable strategies: chunking, merging, quoting, checking citations."""

@@ -1,1 +1,0 @@
-"""Results that say similar things, grouped (P5)."""

@@ -1,0 +1,1 @@
+"""From files and pages to documents, and the six chains of a knowledge base."""

@@ -1,0 +1,354 @@
+"""The chains that groundgraph brings, under names that nobody can register again (K4).
+
+What needs a model stands down without one: the registry holds, for each such name, what takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field, PositiveInt
+
+from groundgraph.answers.generate_queries import parse_queries
+from groundgraph.core.chain import Match
+from groundgraph.core.document import Chunk, Document
+from groundgraph.core.errors import ConfigurationError, ModelError, Problem
+from groundgraph.core.evidence import SourceResult
+from groundgraph.ingest.chain_registries import REGISTRIES, ChainFactory, ChainOptions
+from groundgraph.ingest.judge import Judge, Method
+from groundgraph.ingest.matching_texts import (
+    LEAD_CHARS,
+    ContentWithHeadings,
+    PlaceInDocument,
+    Summary,
+    TitleHeadingsLead,
+    WrittenMatchingTexts,
+)
+from groundgraph.models.chain_model import ChainModel
+from groundgraph.settings.settings import ChunkerSettings, Section
+
+# The chains that do nothing (K4). Other parts rely on that, so their name cannot be registered again.
+
+
+@dataclass(frozen=True)
+class ContentAsMatchingText:
+    """The content alone as the only matching text."""
+
+    signature: str = "identity 1"
+    generated: bool = False
+
+    async def __call__(self, chunk: Chunk, qualifying_text: str) -> list[str]:  # noqa: ARG002 - the protocol's
+        """The text of `chunk`."""
+        return [chunk.text]
+
+
+@dataclass(frozen=True)
+class ContentAsQualifyingText:
+    """The content of each chunk as its qualifying text."""
+
+    signature: str = "identity 1"
+
+    async def __call__(self, document: Document, chunks: Sequence[Chunk]) -> list[str]:  # noqa: ARG002
+        """The text of each of `chunks`."""
+        return [chunk.text for chunk in chunks]
+
+
+class VerbatimQuery:
+    """The query as it was typed."""
+
+    async def __call__(self, query: str) -> str:
+        """`query`."""
+        return query
+
+
+class IdentityReranker:
+    """The score 1.0 for everything."""
+
+    async def __call__(self, query: str, candidates: Sequence[SourceResult]) -> list[float]:  # noqa: ARG002
+        """1.0 for each of `candidates`."""
+        return [1.0] * len(candidates)
+
+
+class KeepEverything:
+    """Filters nothing."""
+
+    async def __call__(self, query: str, matches: Sequence[Match]) -> list[bool]:  # noqa: ARG002
+        """True for each of `matches`."""
+        return [True] * len(matches)
+
+
+# The filter of match and rerank scores (K6).
+
+
+@dataclass(frozen=True)
+class CutoffFilter:
+    """Drops what matches too badly or answers the query too unlikely.
+
+    Args:
+        match_cutoff: the match score below which a chunk is dropped, 0 to 1.
+        rerank_cutoff: the rerank score below which one is dropped; a chunk that nobody judged passes it.
+    """
+
+    match_cutoff: float = 0.5
+    rerank_cutoff: float = 0.5
+
+    async def __call__(self, query: str, matches: Sequence[Match]) -> list[bool]:  # noqa: ARG002 - the protocol's
+        """For each of `matches` whether both scores reach their cut-offs."""
+        return [self._keeps(match) for match in matches]
+
+    def _keeps(self, match: Match) -> bool:
+        judged_well = match.rerank_score is None or match.rerank_score >= self.rerank_cutoff
+        return match.match_score >= self.match_cutoff and judged_well
+
+
+# Bringing a query into the form of the matching texts (K6).
+
+# A query may be a whole page that is to be matched, as in a search for advice on a slide.
+_QUERY_CHARS = 8000
+
+
+@dataclass(frozen=True)
+class WrittenQuery:
+    """The query as a model words it: "location of food" becomes "Where is the food?".
+
+    Args:
+        model: the model.
+        prompt: its instructions: a question, a description of what is looked for, or the user's own.
+    """
+
+    model: ChainModel
+    prompt: str = "query_as_question"
+
+    async def __call__(self, query: str) -> str:
+        """The new wording, on one line.
+
+        Raises:
+            ModelError: the model failed, refused or wrote no query; the caller goes on with the plain query.
+        """
+        if not query.strip():
+            return query
+        lines = parse_queries(await self.model.text(self.prompt, (), query[:_QUERY_CHARS]), 3)
+        if not lines:
+            raise ModelError("it wrote no query")
+        return " ".join(lines)
+
+
+WITHOUT_MODEL = {
+    ("chunker", "digest"): "document",
+    ("matching_text", "questions"): "content",
+    ("matching_text", "description"): "content",
+    ("qualifying_text", "summary"): "document",
+    ("qualifying_text", "place"): "document",
+    ("transformer", "question"): "identity",
+    ("transformer", "description"): "identity",
+    ("transformer", "template"): "identity",
+    ("reranker", "judge"): "identity",
+}
+"""What takes the place of a chain when no model is configured."""
+
+
+class CutOptions(Section):
+    """Options of the chunker `document`."""
+
+    max_chunk_size: int | None = Field(None, ge=100, le=20_000)
+
+
+class DigestOptions(Section):
+    """Options of the chunker `digest`."""
+
+    prompt: str | None = None
+    stretch_chars: int = Field(8_000, ge=500, le=100_000)
+
+
+class PromptOptions(Section):
+    """Options of a query transformer."""
+
+    prompt: str | None = None
+
+
+class MatchingOptions(Section):
+    """Options of matching texts that a model writes."""
+
+    prompt: str | None = None
+    with_content: bool | None = None
+    at_most: PositiveInt = 20
+
+
+class LeadOptions(Section):
+    """Options of the qualifying text `document`."""
+
+    lead_chars: PositiveInt = LEAD_CHARS
+
+
+class ReadOptions(Section):
+    """Options of a qualifying text that a model writes."""
+
+    prompt: str | None = None
+    document_chars: PositiveInt | None = None
+
+
+class JudgeOptions(Section):
+    """Options of the reranker `judge`."""
+
+    prompt: str | None = None
+    method: Method = "auto"
+    passage_chars: PositiveInt = 2_000
+
+
+class CutoffOptions(Section):
+    """Options of the filter `basic`; those of `chains.query` when absent."""
+
+    match_cutoff: float | None = Field(None, ge=0, le=1)
+    rerank_cutoff: float | None = Field(None, ge=0, le=1)
+
+
+def _whole(entry: ChainOptions) -> Any:
+    from groundgraph.ingest.chunkers import WholeTextChunker
+
+    entry.refuse_options()
+    return WholeTextChunker()
+
+
+def _cut(entry: ChainOptions) -> Any:
+    return _heading_chunker(entry, entry.read(CutOptions).max_chunk_size)
+
+
+def _heading_chunker(entry: ChainOptions, size: int | None = None) -> Any:
+    # Its Markdown parser is loaded only by an ingest.
+    from groundgraph.ingest.chunkers import HeadingChunker
+
+    knowledge_base = entry.settings.knowledge_base
+    configured = knowledge_base.chunker if knowledge_base else ChunkerSettings()
+    return HeadingChunker(size or configured.max_chunk_size)
+
+
+def _digest(entry: ChainOptions) -> Any:
+    from groundgraph.ingest.chunkers import DigestChunker
+
+    options = entry.read(DigestOptions)
+    prompt = entry.prompt(options.prompt, "write_digest")
+    if entry.model is None:
+        return _heading_chunker(entry)
+    return DigestChunker(entry.model, _heading_chunker(entry, options.stretch_chars), prompt)
+
+
+def _written(entry: ChainOptions, shipped: str, *, with_content: bool) -> Any:
+    options = entry.read(MatchingOptions)
+    prompt = entry.prompt(options.prompt, shipped)
+    if entry.model is None:
+        return ContentWithHeadings()
+    wanted = with_content if options.with_content is None else options.with_content
+    return WrittenMatchingTexts(entry.model, prompt, wanted, options.at_most)
+
+
+def _questions(entry: ChainOptions) -> Any:
+    return _written(entry, "write_questions", with_content=True)
+
+
+def _descriptions(entry: ChainOptions) -> Any:
+    return _written(entry, "write_descriptions", with_content=False)
+
+
+def _lead(entry: ChainOptions) -> Any:
+    return TitleHeadingsLead(entry.read(LeadOptions).lead_chars)
+
+
+def _summary(entry: ChainOptions) -> Any:
+    return _read(entry, Summary, "write_summary")
+
+
+def _place(entry: ChainOptions) -> Any:
+    return _read(entry, PlaceInDocument, "write_place")
+
+
+def _read(entry: ChainOptions, kind: type[Summary] | type[PlaceInDocument], shipped: str) -> Any:
+    options = entry.read(ReadOptions)
+    prompt = entry.prompt(options.prompt, shipped)
+    if entry.model is None:
+        return TitleHeadingsLead()
+    return kind(entry.model, prompt, options.document_chars or kind.document_chars)
+
+
+def _reworded(entry: ChainOptions, shipped: str) -> Any:
+    prompt = entry.prompt(entry.read(PromptOptions).prompt, shipped)
+    return VerbatimQuery() if entry.model is None else WrittenQuery(entry.model, prompt)
+
+
+def _as_question(entry: ChainOptions) -> Any:
+    return _reworded(entry, "query_as_question")
+
+
+def _as_description(entry: ChainOptions) -> Any:
+    return _reworded(entry, "query_as_description")
+
+
+def _by_template(entry: ChainOptions) -> Any:
+    if entry.read(PromptOptions).prompt is None:
+        message = "the transformer 'template' needs the option `prompt`, the name of a file in prompts.path"
+        raise ConfigurationError([Problem(entry.key, message)])
+    return _reworded(entry, "query_as_question")
+
+
+def _judge(entry: ChainOptions) -> Any:
+    options = entry.read(JudgeOptions)
+    prompt = entry.prompt(options.prompt, "judge")
+    if entry.model is None:
+        return IdentityReranker()
+    return Judge(entry.model, prompt, options.method, options.passage_chars)
+
+
+def _cutoffs(entry: ChainOptions) -> Any:
+    options = entry.read(CutoffOptions)
+    if not entry.judged:
+        return KeepEverything()
+    query = entry.settings.chains.query
+    match, rerank = options.match_cutoff, options.rerank_cutoff
+    return CutoffFilter(
+        query.match_cutoff if match is None else match, query.rerank_cutoff if rerank is None else rerank
+    )
+
+
+def _without_options(chain: Any) -> ChainFactory:
+    """A factory of `chain`, which has no options."""
+
+    def factory(entry: ChainOptions) -> Any:
+        entry.refuse_options()
+        return chain
+
+    return factory
+
+
+_OWN: dict[str, dict[str, ChainFactory]] = {
+    "chunker": {"identity": _whole, "document": _cut, "digest": _digest},
+    "matching_text": {
+        "identity": _without_options(ContentAsMatchingText()),
+        "content": _without_options(ContentWithHeadings()),
+        "questions": _questions,
+        "description": _descriptions,
+    },
+    "qualifying_text": {
+        "identity": _without_options(ContentAsQualifyingText()),
+        "document": _lead,
+        "summary": _summary,
+        "place": _place,
+    },
+    "transformer": {
+        "identity": _without_options(VerbatimQuery()),
+        "question": _as_question,
+        "description": _as_description,
+        "template": _by_template,
+    },
+    "reranker": {"identity": _without_options(IdentityReranker()), "judge": _judge},
+    "filter": {"identity": _without_options(KeepEverything()), "basic": _cutoffs},
+}
+
+
+def _register() -> None:
+    for kind, chains in _OWN.items():
+        for name, factory in chains.items():
+            REGISTRIES[kind].register(name, factory, reserved=True)
+
+
+_register()

@@ -1,0 +1,56 @@
+"""Reads one file into a `Document`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from groundgraph.core.document import CSV, DOCX, HTML, JSON_LINES, MARKDOWN, MEDIA_TYPES, PDF, XLSX, Document
+from groundgraph.core.errors import IngestError
+from groundgraph.ingest.load_html import load_html
+from groundgraph.ingest.load_pdf import load_pdf
+from groundgraph.ingest.load_text import decode_text, first_heading, load_text
+from groundgraph.ingest.office import load_docx, load_xlsx
+from groundgraph.ingest.read_file import read_file
+from groundgraph.ingest.records import load_csv, load_jsonl
+
+
+def load_document(path: Path, name: str, password: str | None = None) -> Document:
+    """The document in the file at `path`, under `name`.
+
+    Line ends become `\\n`. Of a web page the main text is kept and of a Word document everything but pictures, as
+    Markdown; a PDF has a part for each page, a table (CSV, JSONL, XLSX) one for each record. What had to be repaired
+    or left out is told in the document's warnings.
+
+    Args:
+        path: the file; its suffix tells what it is.
+        name: the stable name of the document.
+        password: what opens an encrypted PDF.
+
+    Raises:
+        IngestError: the file cannot be read, is too large, damaged, encrypted, of an unsupported kind, or holds no
+            text.
+    """
+    suffix = path.suffix.lower()
+    media_type = MEDIA_TYPES.get(suffix)
+    if media_type is None:
+        raise IngestError(f"{suffix or 'a file without a suffix'} is not supported")
+    if media_type == PDF:
+        return load_pdf(path, name, password=password)
+    data = read_file(path)
+    if media_type == HTML:
+        return _page(name, data)
+    if media_type == DOCX:
+        return load_docx(data, name)
+    if media_type == XLSX:
+        return load_xlsx(data, name)
+    if media_type == JSON_LINES:
+        return load_jsonl(*decode_text(data), name)
+    if media_type == CSV:
+        return load_csv(*decode_text(data), name, delimiters="\t" if suffix == ".tsv" else ",;\t|")
+    return load_text(data, name, media_type)
+
+
+def _page(name: str, data: bytes) -> Document:
+    page = load_html(data)
+    title = page.title or first_heading(page.text, 0, MARKDOWN) or Path(name).stem
+    return Document(name, page.text, MARKDOWN, {"title": title}, 0, page.warnings)

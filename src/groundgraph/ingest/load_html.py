@@ -1,0 +1,294 @@
+"""Reads a web page into the Markdown of its main text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from groundgraph.core.errors import IngestError
+from groundgraph.ingest.read_file import optional_package
+
+# The content of a web page as Markdown: its words as they are, its headings, lists, code and tables marked.
+
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_INLINE = frozenset(
+    [
+        *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i"),
+        *("img", "ins", "kbd", "label", "mark", "math", "meter", "nobr", "q", "s", "samp", "small", "span", "strike"),
+        *("strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
+    ]
+)
+_LINE_BREAK = "\x1e"
+# What Markdown would take for a heading, a fence or a rule although the page means words.
+_MISREAD = re.compile(r"#{1,6}(?:\s|$)|```|~~~|=+$|-{2,}$|>\s")
+
+
+def html_markdown(root: Any) -> str:
+    """The text below the lxml element `root`, blocks set apart by blank lines."""
+    return "\n\n".join(_block(root)) + "\n"
+
+
+def is_layout(table: Any) -> bool:
+    """Whether a table only places things on the page: it holds another one, or headings."""
+    return bool(table.xpath(".//table|.//h1|.//h2|.//h3"))
+
+
+def table_rows(table: Any) -> list[list[str]]:
+    """The cells of each row that has any text."""
+    rows = [[_words("".join(_inline_text(cell))) for cell in row.xpath("./td|./th")] for row in table.iter("tr")]
+    return [[cell.replace("\n", " ") for cell in row] for row in rows if any(row)]
+
+
+def _blocks(node: Any) -> Iterator[str]:
+    """The blocks below `node`; text that stands loose between them is a block of its own."""
+    loose = [node.text or ""]
+    for child in node:
+        if _is_inline(child):
+            loose += _inline_text(child)
+        else:
+            yield from _paragraph(loose)
+            loose = []
+            yield from _block(child)
+        loose.append(child.tail or "")
+    yield from _paragraph(loose)
+
+
+def _is_inline(node: Any) -> bool:
+    if not isinstance(node.tag, str) or node.tag == "br":
+        return True
+    # Some pages wrap whole sections into a link or a span.
+    return node.tag in _INLINE and not any(child.tag not in _INLINE for child in node.iter() if _is_block(child))
+
+
+def _is_block(node: Any) -> bool:
+    return isinstance(node.tag, str) and node.tag not in _INLINE and node.tag != "br"
+
+
+def _block(node: Any) -> Iterator[str]:
+    if node.tag in _HEADINGS:
+        words = _words("".join(_inline_text(node))).replace("\n", " ")
+        if words:
+            yield f"{'#' * _HEADINGS[node.tag]} {words}"
+    elif node.tag == "pre":
+        yield from _code(node)
+    elif node.tag in ("ul", "ol"):
+        yield from _list(node)
+    elif node.tag == "blockquote":
+        quoted = "\n\n".join(_blocks(node))
+        if quoted:
+            yield "\n".join(f"> {line}".rstrip() for line in quoted.split("\n"))
+    elif node.tag == "table" and not is_layout(node):
+        yield from _table(node)
+    else:
+        yield from _blocks(node)
+
+
+def _paragraph(parts: list[str]) -> Iterator[str]:
+    words = _words("".join(parts))
+    if words:
+        yield "\n".join(f"\\{line}" if _MISREAD.match(line) else line for line in words.split("\n"))
+
+
+def _inline_text(node: Any) -> list[str]:
+    """The text of `node` and below, without its tail; blocks inside are set apart by a space."""
+    if not isinstance(node.tag, str):
+        return []
+    if node.tag == "br":
+        return [_LINE_BREAK]
+    parts = [node.text or ""]
+    for child in node:
+        parts += _inline_text(child) if _is_inline(child) else [" ", *_inline_text(child), " "]
+        parts.append(child.tail or "")
+    return parts
+
+
+def _words(text: str) -> str:
+    """`text` with white space as a browser shows it."""
+    lines = (" ".join(line.split()) for line in text.split(_LINE_BREAK))
+    return "\n".join(line for line in lines if line)
+
+
+def _code(node: Any) -> Iterator[str]:
+    code = "".join(node.itertext()).strip("\n").rstrip()
+    if code.strip():
+        longest = max((len(run) for run in re.findall(r"`{3,}", code)), default=2)
+        fence = "`" * (longest + 1)
+        yield f"{fence}\n{code}\n{fence}"
+
+
+def _list(node: Any) -> Iterator[str]:
+    items: list[str] = []
+    for number, item in enumerate((child for child in node if isinstance(child.tag, str)), 1):
+        mark = f"{number}. " if node.tag == "ol" else "- "
+        text = "\n".join(_blocks(item) if item.tag not in ("ul", "ol") else _list(item))
+        if text:
+            items.append(mark + text.replace("\n", "\n" + " " * len(mark)))
+    if items:
+        yield "\n".join(items)
+
+
+def _table(node: Any) -> Iterator[str]:
+    yield from (" ".join(caption.itertext()).strip() for caption in node.xpath("./caption") if caption.text)
+    rows = table_rows(node)
+    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    if rows and len(rows[0]) > 1:
+        # Markdown knows only tables whose first row is a heading.
+        lines.insert(1, "|" + "---|" * len(rows[0]))
+    if lines:
+        yield "\n".join(lines)
+
+
+NO_TEXT = "the page has no main text; if a script writes it, save the page from the browser"
+_XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
+_REPLACEMENT = "\ufffd"
+# What no XML library takes.
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_BOILERPLATE = (
+    "//script|//style|//noscript|//template|//iframe|//svg|//nav|//footer|//aside|//dialog|//button|//select"
+    "|//header[not(ancestor::main or ancestor::article)]|//*[@hidden or @aria-hidden='true']"
+    "|//*[@role='navigation' or @role='banner' or @role='contentinfo' or @role='search' or @role='dialog'"
+    " or @role='alertdialog']"
+)
+_CONSENT = re.compile(r"cookie|consent|gdpr", re.IGNORECASE)
+_BANNER = re.compile(r"(?:cookies?|consent|gdpr)[-_]?(?:banner|bar|notice|popup|modal|overlay|wall|law|manager)", re.I)
+_MAX_BANNER_CHARS = 2000
+_MENU_SHARE = 0.8
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a web page says.
+
+    Attributes:
+        text: its main text as Markdown: headings, paragraphs, lists, and tables row by row.
+        title: `<title>`, else the first `<h1>`, else empty.
+        warnings: what had to be repaired, one sentence each.
+    """
+
+    text: str
+    title: str
+    warnings: tuple[str, ...] = ()
+
+
+def load_html(data: bytes) -> Page:
+    """The main text of the page in `data`, without navigation, scripts and cookie banners.
+
+    Raises:
+        IngestError: the page has no main text, is too damaged to be read, or trafilatura cannot be loaded.
+    """
+    trafilatura = optional_package("trafilatura", "HTML")
+    text, warnings = decode_html(data)
+    try:
+        tree = trafilatura.load_html(_XML_DECLARATION.sub("", _CONTROL.sub(_REPLACEMENT, text)))
+        if tree is None:
+            raise IngestError(NO_TEXT)
+        title = _title(tree)
+        markdown = html_markdown(_content(_cleaned(tree)))
+    except IngestError:
+        raise
+    except Exception as error:  # whatever a parser makes of a damaged page
+        raise IngestError(f"the page cannot be read: {type(error).__name__}: {error}") from error
+    if not re.search(r"\w", markdown):
+        raise IngestError(NO_TEXT)
+    return Page(markdown, title, tuple(warnings))
+
+
+def decode_html(data: bytes) -> tuple[str, list[str]]:
+    """The text of a page, by its byte order mark, as UTF-8, or as trafilatura takes it, by declaration and content."""
+    from trafilatura.utils import detect_encoding
+
+    for mark, name in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
+        if data.startswith(mark):
+            return _decoded(data, name)
+    for name in ("utf-8", *detect_encoding(data)):
+        try:
+            return data.decode(name), []
+        except (ValueError, LookupError):
+            continue
+    return _decoded(data, "utf-8")
+
+
+def _decoded(data: bytes, encoding: str) -> tuple[str, list[str]]:
+    text = data.decode(encoding, errors="replace")
+    replaced = text.count(_REPLACEMENT)
+    return text, [f"{replaced} places that are not {encoding} were replaced"] if replaced else []
+
+
+def _title(tree: Any) -> str:
+    for path in ("//head//title", "//title", "//h1"):
+        for node in tree.xpath(path):
+            title = " ".join("".join(node.itertext()).split())
+            if title:
+                return title
+    return ""
+
+
+def _cleaned(tree: Any) -> Any:
+    """The page without what is no content by its element, by its role or, as trafilatura knows them, by its name."""
+    from trafilatura.htmlprocessing import prune_unwanted_nodes
+    from trafilatura.xpaths import OVERALL_DISCARD_XPATH
+
+    for node in tree.xpath("//body//div|//body//section|//body//form|//body//p"):
+        if _asks_for_consent(node):
+            _drop(node)
+        elif _CONSENT.search(_names(node)):
+            # trafilatura would take every section of such a name for a banner.
+            for name in ("id", "class"):
+                node.attrib.pop(name, None)
+    for node in tree.xpath(_BOILERPLATE):
+        _drop(node)
+    return prune_unwanted_nodes(tree, OVERALL_DISCARD_XPATH, with_backup=True)
+
+
+def _content(tree: Any) -> Any:
+    """The element with the main text: what the page itself says is it, else its body without menus."""
+    body = tree.find(".//body")
+    body = tree if body is None else body
+    main = tree.xpath("//main|//*[@role='main']")
+    articles = tree.xpath("//article[not(ancestor::article)]")
+    named = main or articles
+    if len(named) == 1 and _length(named[0]) >= _length(body) / 2:
+        return named[0]
+    for node in body.xpath(".//ul|.//ol|.//div|.//p"):
+        if not node.xpath("ancestor::main|ancestor::article") and _is_menu(node):
+            _drop(node)
+    return body
+
+
+def _is_menu(node: Any) -> bool:
+    """Whether `node` holds several links and next to nothing else."""
+    links = node.xpath(".//a[@href]")
+    return len(links) > 2 and sum(map(_length, links)) > _MENU_SHARE * _length(node)
+
+
+def _length(node: Any) -> int:
+    return len("".join(node.itertext()).strip())
+
+
+def _asks_for_consent(node: Any) -> bool:
+    """Whether `node` is a cookie banner, and not a section of a manual about cookies."""
+    names = _names(node)
+    if not _CONSENT.search(names) or node.xpath(".//main|.//article|.//h1"):
+        return False
+    if _BANNER.search(names):
+        return True
+    return bool(node.xpath(".//button|.//input")) and _length(node) < _MAX_BANNER_CHARS
+
+
+def _names(node: Any) -> str:
+    return f"{node.get('id', '')} {node.get('class', '')}"
+
+
+def _drop(node: Any) -> None:
+    parent = node.getparent()
+    if parent is None:
+        return
+    # lxml hangs the text behind an element on the element itself.
+    before = node.getprevious()
+    if before is not None:
+        before.tail = (before.tail or "") + (node.tail or "")
+    else:
+        parent.text = (parent.text or "") + (node.tail or "")
+    parent.remove(node)

@@ -1,0 +1,214 @@
+"""Reads Markdown and plain text."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from groundgraph.answers.sentence_index import RUNNING_LINES, masked_line
+from groundgraph.core.document import MARKDOWN, Document
+from groundgraph.core.errors import IngestError
+from groundgraph.core.evidence import jsonable
+from groundgraph.ingest.blocks import markdown_blocks, plain_blocks
+from groundgraph.text.original import ENCODING, FILE_TEXT, LINE_ENDS, line_ends
+
+# The YAML block between `---` lines at the top of a Markdown file.
+
+_FRONT_MATTER = re.compile(r"---[ \t]*\n(?P<yaml>.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+MAX_CHARS = 65_536
+# Each level costs the parser time for all that is inside it.
+MAX_DEPTH = 50
+
+
+def front_matter(text: str) -> tuple[dict[str, Any], int]:
+    """The fields of the front matter as JSON values, and the offset behind it; `({}, 0)` when there is none.
+
+    Raises:
+        ValueError: there is such a block, but it is no YAML mapping, has aliases (which can grow without bound) or
+            tags of Python, is nested too deeply, or longer than `MAX_CHARS`.
+    """
+    found = _FRONT_MATTER.match(text)
+    if found is None:
+        return {}, 0
+    source = found["yaml"] or ""
+    if len(source) > MAX_CHARS:
+        raise ValueError(f"longer than {MAX_CHARS} characters")
+    fields = _load(source)
+    if fields is None:
+        return {}, found.end()
+    if not isinstance(fields, dict):
+        raise ValueError("not a mapping of fields")
+    values: dict[str, Any] = jsonable(fields)
+    return values, found.end()
+
+
+def _load(source: str) -> Any:
+    try:
+        _refuse_growth(source)
+        return yaml.safe_load(source)
+    except yaml.constructor.ConstructorError as error:
+        raise ValueError(" ".join(str(error.problem).split())) from None
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from None
+
+
+def _refuse_growth(source: str) -> None:
+    depth = 0
+    for event in yaml.parse(source):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError("it uses aliases")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
+
+
+# The text in the bytes of a file.
+
+_REPLACEMENT = "\ufffd"
+_UTF8_MARK = b"\xef\xbb\xbf"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+# Beyond this share of bytes that are not UTF-8, a file is in another encoding or no text at all.
+_MAX_REPLACED = 0.1
+# Fewer bytes do not tell an encoding.
+_TELLING = 16
+
+
+def decode_text(data: bytes) -> tuple[str, list[str]]:
+    """The text of `data` with `\\n` as line end, and one sentence for each kind of repair.
+
+    It is UTF-8, or UTF-16 with a byte order mark, or else in the encoding that charset-normalizer takes it for, which a
+    sentence tells. Bytes that are neither and NUL become U+FFFD.
+
+    Raises:
+        IngestError: too much would have to be replaced.
+    """
+    text, warnings, _ = _decoded(data)
+    return _with_newlines(text), warnings
+
+
+def decode_file(data: bytes) -> tuple[str, list[str], dict[str, Any]]:
+    """As `decode_text`, and the metadata by which places in the text are places in the file (`Original`)."""
+    text, warnings, encoding = _decoded(data)
+    told: dict[str, Any] = {LINE_ENDS: ends} if (ends := line_ends(text)) != [] else {}
+    if encoding != "utf-8":
+        told[ENCODING] = encoding
+    return _with_newlines(text), warnings, {FILE_TEXT: told} if told else {}
+
+
+def _with_newlines(text: str) -> str:
+    return re.sub(r"\r\n?", "\n", text) if "\r" in text else text
+
+
+def _decoded(data: bytes) -> tuple[str, list[str], str]:
+    """The text, what is said about it, and its encoding."""
+    encoding = "utf-16" if data.startswith(_UTF16_MARKS) else "utf-8-sig" if data.startswith(_UTF8_MARK) else "utf-8"
+    try:
+        text, replaced = data.decode(encoding), 0
+    except UnicodeDecodeError:
+        text = data.decode(encoding, errors="replace")
+        replaced = text.count(_REPLACEMENT) - data.count(_REPLACEMENT.encode())
+    nuls = text.count("\0")
+    refused = replaced + nuls > _MAX_REPLACED * len(text)
+    # Text in UTF-8 that was damaged has other characters that are whole.
+    foreign = replaced + nuls >= _TELLING and text.replace(_REPLACEMENT, "").isascii()
+    if encoding == "utf-8" and (refused or foreign) and (detected := _detected(data)):
+        return detected[0], [f"it was read as {detected[1]}, by what it holds"], detected[1]
+    name = encoding.removesuffix("-sig").upper()
+    if refused:
+        raise IngestError(f"it is not {name} text")
+    warnings = [f"{replaced} places that are not {name} were replaced"] if replaced else []
+    warnings += [f"{nuls} NUL characters were replaced"] if nuls else []
+    return text.replace("\0", _REPLACEMENT), warnings, encoding
+
+
+def _detected(data: bytes) -> tuple[str, str] | None:
+    """The text of `data` in the encoding that it is likeliest in, and its name; None for what is hardly text."""
+    # Not loaded for text in UTF-8.
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(data).best()
+    try:
+        text = data.decode(best.encoding) if best else ""
+    except UnicodeDecodeError:
+        # Of a long text, samples are looked at.
+        return None
+    return (text, best.encoding) if best and text and "\0" not in text else None
+
+
+# The lines that stand at the head or foot of many pages, which are no sentences to quote.
+
+# How many lines at either end of a page are looked at.
+_EDGE = 2
+# A line that runs stands on at least so many pages, and on this share of them: left and right pages may have their own,
+# and a list may by chance go on at the top of a few.
+MIN_PAGES = 3
+MIN_SHARE = 0.25
+# A document has few; what goes beyond would be the rows of a table that goes on from page to page.
+MAX_LINES = 8
+_MAX_CHARS = 200
+
+
+def running_lines(pages: Sequence[str]) -> list[str]:
+    """The lines that run, as `masked_line` writes them, the most frequent first; empty for fewer than three pages.
+
+    Only lines with a letter count: a page number alone is no sentence anyway.
+
+    Args:
+        pages: their texts in order.
+    """
+    counts: Counter[str] = Counter()
+    # A long text without form feeds is one page, whose lines nobody wants to have in memory twice.
+    for page in pages if len(pages) >= MIN_PAGES else ():
+        lines = [line for line in page.split("\n") if line.strip()]
+        masked = {masked_line(line) for line in (*lines[:_EDGE], *lines[-_EDGE:]) if len(line) <= _MAX_CHARS}
+        counts.update(line for line in masked if any(map(str.isalpha, line)))
+    least = max(MIN_PAGES, MIN_SHARE * len(pages))
+    return [line for line, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])) if count >= least][
+        :MAX_LINES
+    ]
+
+
+def running_metadata(pages: Sequence[str]) -> dict[str, list[str]]:
+    """What the metadata of a document says about its running lines; empty when it has none."""
+    found = running_lines(pages)
+    return {RUNNING_LINES: found} if found else {}
+
+
+# A title further down than this many characters is none.
+_TITLE_WITHIN = 20_000
+
+
+def load_text(data: bytes, name: str, media_type: str) -> Document:
+    """The document in `data`; front matter of Markdown becomes metadata.
+
+    Raises:
+        IngestError: it is no text.
+    """
+    text, warnings, reading = decode_file(data)
+    metadata: dict[str, Any] = {}
+    start = 0
+    if media_type == MARKDOWN:
+        try:
+            metadata, start = front_matter(text)
+        except ValueError as error:
+            warnings.append(f"the front matter was taken as text: {error}")
+    title = metadata.get("title") or first_heading(text, start, media_type) or Path(name).stem
+    running = {} if media_type == MARKDOWN else running_metadata(text.split("\f"))
+    return Document(
+        name, text, media_type, {**metadata, "title": str(title), **running, **reading}, start, tuple(warnings)
+    )
+
+
+def first_heading(text: str, start: int, media_type: str) -> str:
+    """The words of the heading that can serve as the title of `text`, or an empty string."""
+    head = text[: start + _TITLE_WITHIN]
+    if media_type == MARKDOWN:
+        return next((block.title for block in markdown_blocks(head, start) if block.title), "")
+    # In a plain text a heading further down is that of a section, "Abstract" for example.
+    first = next((block for block in plain_blocks(head, start) if head[block.start : block.end].strip()), None)
+    return first.title if first else ""

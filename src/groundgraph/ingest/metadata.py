@@ -1,0 +1,267 @@
+"""The metadata fields of a document: front matter over sidecar over path rules, with declared types (K11)."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from groundgraph.core.document import MARKDOWN, Document, Part
+from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.evidence import jsonable
+from groundgraph.core.registry import nearest
+from groundgraph.core.schema import typed_value
+from groundgraph.ingest.load_text import front_matter
+from groundgraph.settings.settings import KnowledgeBaseSettings, PathRule
+from groundgraph.settings.yaml_file import place_of, read_yaml
+
+# Metadata of documents in a file beside them (K11).
+#
+# A sidecar maps names and globs of files below its folder to fields::
+#
+#     "*.md": {category: security}
+#     guides/intro.md: {category: introduction, date: 2026-01-05}
+#
+# Every entry that fits a document counts, a later one over an earlier one, and the sidecar of an inner folder over that
+# of an outer one.
+
+
+@dataclass(frozen=True)
+class SetField:
+    """A value that a file or a rule sets.
+
+    Attributes:
+        value: a JSON value.
+        place: where it stands, for messages.
+    """
+
+    value: Any
+    place: str
+
+
+@dataclass(frozen=True)
+class _Entry:
+    glob: str
+    fields: dict[str, SetField]
+    place: str
+
+
+class Sidecars:
+    """The sidecars of the folders that one ingest reads; each is read once. Every method blocks.
+
+    Args:
+        file_name: how a sidecar is called; None when there are none.
+        base_dir: documents below it look for sidecars in every folder up to it, others in their own folder.
+    """
+
+    def __init__(self, file_name: str | None, base_dir: Path) -> None:
+        self._file_name = file_name
+        self._base_dir = base_dir.absolute()
+        self._read: dict[Path, tuple[_Entry, ...]] = {}
+        self._used: set[tuple[Path, str]] = set()
+
+    def fields(self, path: Path) -> dict[str, SetField]:
+        """What the sidecars say about the file at `path`, which is absolute.
+
+        Raises:
+            ConfigurationError: one of them cannot be read; the problem names its line.
+        """
+        found: dict[str, SetField] = {}
+        for folder in self._folders(path.parent):
+            name = path.relative_to(folder).as_posix()
+            for entry in self._entries(folder):
+                if glob_matches(entry.glob, name):
+                    self._used.add((folder, entry.glob))
+                    found |= entry.fields
+        return found
+
+    def doubts(self, declared: Collection[str], folders: Sequence[Path]) -> list[tuple[Path, str]]:
+        """What looks like a slip of the pen: the sidecar, and a sentence about it.
+
+        Args:
+            declared: the declared fields; one that is spelt almost like them is doubtful.
+            folders: those of which all documents were read, so that an entry that fits none of them is doubtful.
+        """
+        found: list[tuple[Path, str]] = []
+        for folder, entries in self._read.items():
+            complete = any(folder.is_relative_to(whole) for whole in folders)
+            for entry in entries:
+                told = [] if (folder, entry.glob) in self._used or not complete else [_fits_nothing(entry)]
+                told += [_misspelt(name, field, declared) for name, field in entry.fields.items()]
+                found += [(folder / str(self._file_name), reason) for reason in told if reason]
+        return found
+
+    def _folders(self, innermost: Path) -> list[Path]:
+        """The outermost first."""
+        if self._file_name is None:
+            return []
+        if not innermost.is_relative_to(self._base_dir):
+            return [innermost]
+        inner = innermost.relative_to(self._base_dir).parts
+        return [self._base_dir.joinpath(*inner[:depth]) for depth in range(len(inner) + 1)]
+
+    def _entries(self, folder: Path) -> tuple[_Entry, ...]:
+        if folder not in self._read:
+            file = folder / str(self._file_name)
+            # A link to a file that is gone is no file, and yet there is one to be read.
+            there = file.is_file() or os.path.islink(file)
+            self._read[folder] = tuple(_entries_of(file)) if there else ()
+        return self._read[folder]
+
+
+def _fits_nothing(entry: _Entry) -> str:
+    return f"'{entry.glob}' ({entry.place}) fits no document that was read"
+
+
+def _misspelt(name: str, field: SetField, declared: Collection[str]) -> str:
+    hint = "" if name in (*declared, "title") else nearest(name, list(declared))
+    return (
+        f"the field '{name}' ({field.place}) is not declared, so nothing can be filtered by it.{hint}" if hint else ""
+    )
+
+
+def _entries_of(file: Path) -> Iterator[_Entry]:
+    root = read_yaml(file)
+    for glob, fields in root.items():
+        line, column = place_of(root, [glob]) or (1, 1)
+        if not isinstance(fields, dict):
+            problem = "must map a name or a glob to its fields, such as `'*.md': {category: security}`"
+            raise ConfigurationError([Problem(str(glob), problem, str(file), line, column)])
+        set_fields = {str(name): _set_field(root, file, glob, name) for name in fields}
+        yield _Entry(str(glob), set_fields, f"{file.name}:{line}")
+
+
+def _set_field(root: Any, file: Path, glob: Any, name: Any) -> SetField:
+    line, _ = place_of(root, [glob, name]) or (1, 1)
+    return SetField(_plain(root[glob][name]), f"{file.name}:{line}")
+
+
+def _plain(value: Any) -> Any:
+    """A value of ruamel.yaml, which remembers how it was written, as JSON."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    for kind in (bool, int, float, str):
+        if isinstance(value, kind):
+            return kind(value)
+    return jsonable(value)
+
+
+def glob_matches(glob: str, name: str) -> bool:
+    """Whether `name`, a path with `/`, fits `glob`: `*` and `?` within a folder, `**` across folders.
+
+    A glob without `/` is compared with the last part of the name, as in `.gitignore`.
+    """
+    return _pattern(glob).fullmatch(name if "/" in glob else name.rpartition("/")[2]) is not None
+
+
+@lru_cache(maxsize=1000)
+def _pattern(glob: str) -> re.Pattern[str]:
+    parts = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    pieces = re.split(r"(\*\*/|\*\*|\*|\?)", glob.removeprefix("/"))
+    return re.compile("".join(parts.get(piece) or re.escape(piece) for piece in pieces), re.DOTALL)
+
+
+FieldSpecs = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class MetadataRules:
+    """What the configuration says about the metadata of documents.
+
+    Attributes:
+        fields: the declared fields, as in `SourceSchema.fields`.
+        schemas: by custom kind of data the fields of its own.
+        rules: fields by the name of a document; a later rule wins.
+    """
+
+    fields: FieldSpecs = field(default_factory=dict)
+    schemas: Mapping[str, FieldSpecs] = field(default_factory=dict)
+    rules: Sequence[PathRule] = ()
+
+    @classmethod
+    def of(cls, settings: KnowledgeBaseSettings, fields: FieldSpecs | None = None) -> MetadataRules:
+        """The rules of `settings`, with the further `fields` that the source itself declares."""
+        schemas = {name: schema.fields for name, schema in settings.schemas.items()}
+        return cls({**settings.fields, **(fields or {})}, schemas, settings.metadata.rules)
+
+    def declared(self, kind: str) -> FieldSpecs:
+        """The declared fields of a kind of data."""
+        return self.schemas.get(kind, self.fields)
+
+
+def with_metadata(document: Document, rules: MetadataRules, sidecar: Mapping[str, SetField]) -> Document:
+    """`document` with the fields that rules and `sidecar` add, each in its declared type.
+
+    A value that its field does not allow is left out with a warning. Kept as it stands, it would be let through by
+    filters that compare: as text, "soon" comes after every date.
+    """
+    given = _given(document)
+    found = {
+        name: SetField(value, f"knowledge_base.metadata.rules, path '{rule.path}'")
+        for rule in rules.rules
+        if glob_matches(rule.path, document.name)
+        for name, value in rule.set.items()
+    }
+    found |= sidecar
+    found |= {name: SetField(value, "front matter") for name, value in given.items()}
+    typed, warnings = _typed(found, rules.declared(document.kind))
+    derived = {name: value for name, value in document.metadata.items() if name not in found}
+    parts, more = _typed_parts(document.parts, rules.declared(document.kind))
+    metadata = {**derived, **typed}
+    return replace(document, metadata=metadata, parts=parts, warnings=(*document.warnings, *warnings, *more))
+
+
+def _given(document: Document) -> dict[str, Any]:
+    """What the document itself says; the title that a loader made out of its text gives way to a sidecar's."""
+    metadata = dict(document.metadata)
+    if not (document.media_type == MARKDOWN and _titled(document)):
+        metadata.pop("title", None)
+    return metadata
+
+
+def _titled(document: Document) -> bool:
+    try:
+        return "title" in front_matter(document.text)[0]
+    except ValueError:
+        return False
+
+
+def _typed_parts(parts: Sequence[Part], specs: FieldSpecs) -> tuple[tuple[Part, ...], list[str]]:
+    """The parts, records for example, with the declared ones of their fields in their types."""
+    wrong: dict[str, list[str]] = {}
+    typed = tuple(_typed_part(part, specs, wrong) if specs.keys() & part.metadata else part for part in parts)
+    return typed, [
+        f"the field '{name}' was left out in {len(reasons)} of its parts; the first: {reasons[0]}"
+        for name, reasons in wrong.items()
+    ]
+
+
+def _typed_part(part: Part, specs: FieldSpecs, wrong: dict[str, list[str]]) -> Part:
+    metadata = dict(part.metadata)
+    for name in specs.keys() & metadata:
+        try:
+            metadata[name] = None if metadata[name] is None else typed_value(specs[name], metadata[name])
+        except ValueError as error:
+            del metadata[name]
+            wrong.setdefault(name, []).append(str(error))
+    return replace(part, metadata=metadata)
+
+
+def _typed(found: Mapping[str, SetField], specs: FieldSpecs) -> tuple[dict[str, Any], list[str]]:
+    values: dict[str, Any] = {}
+    warnings: list[str] = []
+    for name, entry in found.items():
+        if name not in specs or entry.value is None:
+            values[name] = entry.value
+            continue
+        try:
+            values[name] = typed_value(specs[name], entry.value)
+        except ValueError as error:
+            warnings.append(f"the field '{name}' was left out ({entry.place}): {error}")
+    return values, warnings

@@ -1,0 +1,259 @@
+"""A table of records as one document."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from groundgraph.core.characters import clean_text
+from groundgraph.core.document import RECORDS, Document, Part
+from groundgraph.core.errors import IngestError
+from groundgraph.core.evidence import jsonable
+from groundgraph.ingest.read_file import MAX_CHARS
+from groundgraph.text.original import FILE_LINE, FILE_ROW
+
+MAX_RECORDS = 200_000
+_SPACE = "\n\n"
+_NAMED = 10
+
+
+class Records:
+    """Collects the records of one file."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._parts: list[Part] = []
+        self._end = 0
+
+    def add(self, fields: Iterable[tuple[str, str, Any]], place: Mapping[str, Any]) -> None:
+        """Add a record; one without any text is passed over.
+
+        Args:
+            fields: name, text and JSON value of each field; one without text is left out.
+            place: where it stands in the file, as `Original` reads it.
+
+        Raises:
+            IngestError: these are too many records, or too much text.
+        """
+        present = [field for field in fields if field[1]]
+        if not present:
+            return
+        text = clean_text("\n".join([f"{name}: {shown}" for name, shown, _ in present]))
+        start = self._end + (len(_SPACE) if self._parts else 0)
+        self._end = start + len(text)
+        self._texts.append(text)
+        own = {clean_text(name): value for name, _, value in present}
+        self._parts.append(Part(start, self._end, {**own, **place}))
+        if len(self._parts) > MAX_RECORDS:
+            raise IngestError(f"it holds more than {MAX_RECORDS:_} records; split it, or make it a SQL source")
+        if self._end > MAX_CHARS:
+            raise IngestError(f"its records have more than {MAX_CHARS:_} characters; split it, or make it a SQL source")
+
+    def document(self, name: str, warnings: Sequence[str]) -> Document:
+        """The document called `name` with the records so far.
+
+        Raises:
+            IngestError: there are none.
+        """
+        if not self._parts:
+            raise IngestError("; ".join(["it holds no records", *warnings]))
+        title = {"title": Path(name).stem}
+        text = _SPACE.join(self._texts)
+        return Document(name, text, RECORDS, title, 0, tuple(warnings), parts=tuple(self._parts))
+
+
+def shown(value: Any) -> str:
+    """A JSON value as the text of a record shows it; empty for null."""
+    if value is None:
+        return ""
+    return value.strip() if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def field_names(header: Iterable[Any]) -> list[str]:
+    """The names in the first row of a table, made unique; a column without one is named by its number, from 1."""
+    names: dict[str, None] = {}
+    following: dict[str, int] = {}
+    for number, cell in enumerate(header, 1):
+        name = wanted = " ".join(str(cell if cell is not None else "").split()) or f"column {number}"
+        again = following.get(wanted, 2)
+        while name in names:
+            name, again = f"{wanted} {again}", again + 1
+        following[wanted] = again
+        names[name] = None
+    return list(names)
+
+
+def left_out(places: Sequence[str], what: str, reason: str) -> list[str]:
+    """The warning that the rows at `places` were not taken in; none when there are no such rows."""
+    if not places:
+        return []
+    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+    return [f"{len(places)} {what} left out, {reason}: {', '.join(places[:_NAMED])}{more}"]
+
+
+# Reads a table of text whose cells are set apart by a delimiter.
+
+# What begins with 0 is a code, such as a postal one, and no number.
+_INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d+)?(?:[eE][-+]?\d{1,2})?")
+_BOOLEANS = {"true": True, "false": False}
+_SAMPLE_LINES = 50
+
+
+def load_csv(text: str, warnings: list[str], name: str, *, delimiters: str = ",;\t|") -> Document:
+    """The document with a record for each row of `text` below its first, which names the fields.
+
+    A column of numbers only, or of true and false only, has values of that type. A row with another number of cells
+    than the first, or with a quote out of place, is left out with a warning.
+
+    Args:
+        text: the table.
+        warnings: what was said about the text before.
+        name: the name of the document.
+        delimiters: the characters that may set cells apart; the one that gives the most even table does.
+
+    Raises:
+        IngestError: it holds no records, or too many.
+    """
+    lines = text.split("\n")
+    delimiter = _delimiter(lines[:_SAMPLE_LINES], delimiters)
+    rows: list[list[str]] = []
+    places: list[dict[str, Any]] = []
+    ragged: list[str] = []
+    broken: list[str] = []
+    for where, row in _rows(lines, delimiter):
+        place = str(where)
+        if not rows and row is None:
+            raise IngestError(
+                f"{place}, which must name the fields, has a quote out of place or a cell that is too long"
+            )
+        width = len(rows[0] if rows else row)
+        if row is None:
+            broken.append(place)
+        elif len(row) < width or any(cell.strip() for cell in row[width:]):
+            ragged.append(place)
+        elif any(cell.strip() for cell in row):
+            rows.append([cell.strip() for cell in row[:width]])
+            places.append({FILE_ROW: where.row, FILE_LINE: where.first})
+        if len(rows) > MAX_RECORDS + 1:
+            raise IngestError(f"it holds more than {MAX_RECORDS:_} records; split it, or make it a SQL source")
+    told = [
+        *warnings,
+        *left_out(ragged, "rows were", f"they do not have the {len(rows[0]) if rows else 0} cells of the first"),
+        *left_out(broken, "rows were", "a quote is out of place or a cell is too long"),
+    ]
+    return _records(rows, places).document(name, told)
+
+
+def _delimiter(sample: Sequence[str], delimiters: str) -> str:
+    """The one under which most rows have as many cells as the first, and then the most."""
+
+    def evenness(delimiter: str) -> tuple[float, int]:
+        rows = [row for _, row in _rows(sample, delimiter) if row]
+        width = len(rows[0]) if rows else 1
+        return (sum(len(row) == width for row in rows) / len(rows), width) if width > 1 else (0.0, 1)
+
+    return max(delimiters, key=evenness)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The number of a row as a spreadsheet program shows it, and its lines, from 1."""
+
+    row: int
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return f"line {self.first}" if self.first == self.last else f"lines {self.first}-{self.last}"
+
+
+def _rows(lines: Sequence[str], delimiter: str) -> Iterator[tuple[_Place, Any]]:
+    """Where each row stands, and its cells; None for a row that cannot be read, after which the next line is tried."""
+    first = number = 0
+    while first < len(lines):
+        rest = (f"{lines[number]}\n" for number in range(first, len(lines)))
+        reader = csv.reader(rest, delimiter=delimiter, strict=True)
+        begun = 0
+        try:
+            for row in reader:
+                number += 1
+                if row:
+                    yield _Place(number, first + begun + 1, first + reader.line_num), row
+                begun = reader.line_num
+            return
+        except csv.Error:
+            number += 1
+            yield _Place(number, first + begun + 1, first + begun + 1), None
+            first += begun + 1
+
+
+def _records(rows: list[list[str]], places: Sequence[dict[str, Any]]) -> Records:
+    records = Records()
+    if rows:
+        names = field_names(rows[0])
+        columns = [_typed([row[place] for row in rows[1:]]) for place in range(len(names))]
+        for number, row in enumerate(rows[1:]):
+            cells = [(name, row[at], columns[at][number]) for at, name in enumerate(names)]
+            records.add(cells, places[number + 1])
+    return records
+
+
+def _typed(column: list[str]) -> list[Any]:
+    """The values of a column; empty cells stay empty."""
+    present = [cell for cell in column if cell]
+    if all(map(_INTEGER.fullmatch, present)):
+        return [int(cell) if cell else cell for cell in column]
+    if all(map(_NUMBER.fullmatch, present)):
+        return [float(cell) if cell else cell for cell in column]
+    if all(cell.lower() in _BOOLEANS for cell in present):
+        return [_BOOLEANS.get(cell.lower(), cell) for cell in column]
+    return list(column)
+
+
+# Reads one JSON object per line.
+
+
+def load_jsonl(text: str, warnings: list[str], name: str) -> Document:
+    """The document with a record for each line of `text`; a line that holds no JSON object gives a warning.
+
+    Raises:
+        IngestError: no line holds a record, or there are too many.
+    """
+    records = Records()
+    broken: list[str] = []
+    other: list[str] = []
+    for number, line in enumerate(_lines(text), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            broken.append(f"line {number}")
+            continue
+        if not isinstance(row, dict):
+            other.append(f"line {number}")
+            continue
+        values = jsonable(row)
+        records.add([(field, shown(value), value) for field, value in values.items()], {FILE_LINE: number})
+    warnings = [
+        *warnings,
+        *left_out(broken, "lines were", "they are no JSON"),
+        *left_out(other, "lines were", "they hold no JSON object"),
+    ]
+    return records.document(name, warnings)
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The lines of `text` one by one: a list of all would double the memory."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        yield text[start:end]
+        start = end + 1

@@ -1,0 +1,1 @@
+"""Which models a configuration names, how they are called, and what their replies say."""

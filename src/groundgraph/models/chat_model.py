@@ -1,0 +1,127 @@
+"""The chat models that the settings name."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.registry import nearest
+from groundgraph.core.secret_mask import mask
+from groundgraph.settings.load_settings import variable_of
+from groundgraph.settings.settings import ModelSettings
+from groundgraph.text.words import read_data
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+
+# A chat model that does not think at length before it writes three short lines (I9).
+
+
+def without_thinking(model: BaseChatModel | None) -> BaseChatModel | None:
+    """`model` once more with its thinking switched off; None when its provider has no switch or it is off already."""
+    provider = type(model).__module__.partition(".")[0].removeprefix("langchain_")
+    switches = thinking_switches().get(provider, {})
+    if model is None or not switches or not set(switches) <= set(type(model).model_fields):
+        return None
+    if all(getattr(model, name) == value for name, value in switches.items()):
+        return None
+    return model.model_copy(update=switches)
+
+
+@cache
+def thinking_switches() -> dict[str, dict[str, Any]]:
+    """The switches by provider, from `thinking_switches.yaml`."""
+    text = (files("groundgraph.models") / "thinking_switches.yaml").read_text("utf-8")
+    found: dict[str, dict[str, Any]] = read_data(text)
+    return found
+
+
+@dataclass(frozen=True)
+class ModelProblem:
+    """Why a model cannot be built.
+
+    Attributes:
+        message: what is wrong and what to do, without secrets.
+        of_this_machine: a package or a key is missing here; the configuration itself may be right.
+    """
+
+    message: str
+    of_this_machine: bool
+
+
+def configured_model(settings: ModelSettings | None, key: str) -> BaseChatModel | None:
+    """The model of the section `key` through `init_chat_model`, with the SDK's own retries off: one layer retries.
+
+    Raises:
+        ConfigurationError: it cannot be built; the message names the missing package or variable.
+    """
+    if settings is None:
+        return None
+    try:
+        return _built(settings)
+    except Exception as error:  # a missing package or key is reported by errors of the SDKs' own
+        # Without the cause, which may quote a key.
+        raise ConfigurationError([Problem(key, explained(error, settings, key).message)]) from None
+
+
+def model_problem(settings: ModelSettings | None, key: str) -> ModelProblem | None:
+    """Why the model of the section `key` cannot be built, None when it can; no service is asked."""
+    if settings is None:
+        return None
+    try:
+        _built(settings)
+    except Exception as error:
+        return explained(error, settings, key)
+    return None
+
+
+def _built(settings: ModelSettings) -> BaseChatModel:
+    from langchain.chat_models import init_chat_model
+
+    options: dict[str, Any] = {"max_retries": 0, **(settings.model_extra or {})}
+    with warnings.catch_warnings():
+        # Where a provider's own package is missing, LangChain looks into this one, which warns of its end.
+        warnings.filterwarnings("ignore", message=".*langchain-community.*", category=DeprecationWarning)
+        model: BaseChatModel = init_chat_model(settings.model, model_provider=settings.provider, **options)
+    return model
+
+
+def explained(error: Exception, settings: ModelSettings, key: str) -> ModelProblem:
+    """What an error of an SDK means for the section `key`, without secrets."""
+    if isinstance(error, ImportError | AttributeError):
+        return ModelProblem(_package(error, settings), of_this_machine=True)
+    text = str(error)
+    if isinstance(error, ValidationError):
+        # Its text quotes the values.
+        text = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
+    text = mask(text)
+    if re.search(r"api[ _]?key|credential", text, re.IGNORECASE):
+        own = variable_of((*key.split("."), "api_key"))
+        return ModelProblem(f"{_first_line(text)} The variable {own} does as well.", of_this_machine=True)
+    if "upported" in text and settings.provider:
+        known = re.findall(r"[a-z_]+", text.rpartition(":")[2])
+        return ModelProblem(
+            f"there is no model provider '{settings.provider}'.{nearest(settings.provider, known)}",
+            of_this_machine=False,
+        )
+    return ModelProblem(_first_line(text), of_this_machine=False)
+
+
+def _package(error: Exception, settings: ModelSettings) -> str:
+    named = re.search(r"langchain-[a-z0-9-]+", str(error))
+    package = named.group() if named else f"langchain-{(settings.provider or 'PROVIDER').replace('_', '-')}"
+    provider = settings.provider or settings.model
+    return f"models of '{provider}' need the package {package}: pip install {package}"
+
+
+def _first_line(text: str) -> str:
+    line = text.strip().split("\n", 1)[0].strip()
+    return line if line.endswith((".", "!")) else f"{line}."

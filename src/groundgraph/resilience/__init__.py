@@ -1,0 +1,1 @@
+"""Bounds of time, tries and load: knows nothing of turns."""

@@ -1,0 +1,275 @@
+"""What happens to results between the sources and the answer (P1 to P10)."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self, TypeVar, get_args
+
+from pydantic import (
+    Field,
+    NonNegativeInt,
+    PositiveInt,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
+
+from groundgraph.core.registry import nearest
+from groundgraph.settings.section import Section
+
+# `synthesis`: how the answer is written.
+
+Style = Literal["conversational", "structured", "hybrid"]
+
+
+class SynthesisSettings(Section):
+    """How the answer is written (S1 to S6)."""
+
+    mode: Literal["llm", "template"] | None = None
+    style: Style | None = None
+    require_citations: bool = True
+    allow_parametric: bool | Literal["bridge"] = False
+    citation_format: Literal["section", "source"] = "section"
+    template: str | None = None
+    provenance_template: str | None = None
+    instruction: str | None = None
+    evidence_per_source: bool = Field(
+        False, description="show a model the evidence of each source as a message of its own"
+    )
+
+
+# `citation_check`: what is done about an answer that does not agree with its evidence.
+
+# What is done about a finding: nothing, a flag, one more call of the model, or no answer at all.
+Policy = Literal["off", "annotate", "repair", "refuse"]
+
+
+class CitationCheckSettings(Section):
+    """What happens when the answer of a model does not agree with its evidence.
+
+    Labels that refer to no evidence are taken out whatever the policy says, and links and images that lead elsewhere
+    are made plain text. With `repair` or `refuse` anywhere the answer is held until it is checked.
+    """
+
+    labels: Policy = Field("annotate", description="labels that refer to no evidence")
+    quotes: Policy = Field("annotate", description="quotations that do not stand in what they cite")
+    numbers: Policy = Field("annotate", description="numbers, dates, units and codes that do not")
+    names: Policy = Field("annotate", description="names that stand neither in the evidence nor in the question")
+    uncited: Policy = Field("annotate", description="sentences that should cite something and do not")
+    support: Policy = Field("annotate", description="sentences that share too few words with what they cite")
+    links: Policy = Field("annotate", description="links and images that do not lead to the evidence")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_is_off(cls, value: Any) -> Any:
+        return "off" if value in (None, False) else value
+
+    @property
+    def holds(self) -> bool:
+        """Whether the answer is held until it is checked, since what was streamed cannot be taken back."""
+        return any(policy in ("repair", "refuse") for _, policy in self)
+
+
+# When a person decides about an answer before anybody reads it (U3).
+
+
+class HumanReviewSettings(Section):
+    """Off by default. Where it is on, answers are held, and a turn may stop until somebody decides."""
+
+    support_below: float | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="an answer whose support is lower than this waits for a person; null never waits",
+    )
+
+    @property
+    def asks(self) -> bool:
+        """Whether any answer may wait."""
+        return self.support_below is not None
+
+
+NormalizeMethod = Literal["min_max", "z_score", "rank"]
+ClusterMethod = Literal["term_overlap", "tfidf", "embedding"]
+_CLUSTER_OPTIONS = ("method", "threshold", "min_size", "embedding")
+
+
+StepT = TypeVar("StepT", bound=Section)
+
+
+class NormalizeStep(Section):
+    """One way to make relevances comparable across sources."""
+
+    method: NormalizeMethod
+
+
+class ClusterStep(Section):
+    """One way to group results; what stands beside the options of `embedding` names its model."""
+
+    method: ClusterMethod
+    threshold: float | None = Field(None, ge=0, le=1, description="cluster_threshold when absent")
+    min_size: PositiveInt | None = Field(None, description="cluster_min_size when absent")
+    embedding: dict[str, Any] | None = Field(
+        None,
+        description="provider, model and whatever else init_embeddings takes; provider and model may stand beside "
+        "`method` as well; the model of `embeddings` when absent",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _model_beside_the_method(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping) or given.get("method") != "embedding" or "model" not in given:
+            return given
+        own = {key: value for key, value in given.items() if key in _CLUSTER_OPTIONS}
+        model = {key: value for key, value in given.items() if key not in _CLUSTER_OPTIONS}
+        return {**own, "embedding": {**model, **(given.get("embedding") or {})}}
+
+    @model_validator(mode="after")
+    def _only_embedding_has_a_model(self) -> Self:
+        if self.embedding is not None and self.method != "embedding":
+            raise ValueError(f"'{self.method}' needs no embedding model")
+        if self.embedding is not None and not self.embedding.get("model"):
+            raise ValueError("'embedding' must name a model")
+        return self
+
+
+class ResultProcessingSettings(Section):
+    """Steps between the merge and the answer; each is in the graph only when it is configured.
+
+    A strategy is a name, a mapping with `method` and its options, or a list of either: one that is not available hands
+    over to the next.
+    """
+
+    normalize_strategy: NormalizeMethod | NormalizeStep | list[NormalizeMethod | NormalizeStep] | None = None
+    relative_threshold: float | None = Field(
+        None, ge=0, le=1, description="results below this share of the best relevance are dropped"
+    )
+    min_results: NonNegativeInt = Field(3, description="results that a threshold or rotation leaves in any case")
+    query_rerank_weight: float | None = Field(
+        None, ge=0, le=1, description="how much the share of the user's own words counts in the relevance"
+    )
+    cluster_strategy: ClusterMethod | ClusterStep | list[ClusterMethod | ClusterStep] | None = None
+    cluster_threshold: float = Field(0.7, ge=0, le=1, description="the least mean similarity within a cluster")
+    cluster_min_size: PositiveInt = Field(2, description="results that make a cluster")
+    rrf_k: PositiveInt = Field(60, description="constant of the rank fusion of several queries' results")
+    rotation: Literal["demote", "suppress"] | None = Field(
+        None, description="what becomes of evidence that earlier turns showed: moved back, or left out"
+    )
+    rotation_turns: int = Field(3, ge=1, le=20, description="how many turns count as recent")
+    max_kb_chars: PositiveInt | None = Field(None, description="characters of evidence in one turn")
+    max_kb_tokens: PositiveInt | None = Field(None, description="tokens of evidence in one turn")
+    reorder: Literal["zigzag"] | None = Field(None, description="zigzag: the best two results stand at both ends")
+
+    @field_validator("normalize_strategy", mode="before")
+    @classmethod
+    def _known_normalization(cls, given: Any) -> Any:
+        return _checked(given, NormalizeStep, NormalizeMethod)
+
+    @field_validator("cluster_strategy", mode="before")
+    @classmethod
+    def _known_clustering(cls, given: Any) -> Any:
+        return _checked(given, ClusterStep, ClusterMethod)
+
+    @property
+    def normalize_steps(self) -> list[NormalizeStep]:
+        """`normalize_strategy` as a chain, empty when there is none."""
+        return [
+            one if isinstance(one, NormalizeStep) else NormalizeStep(method=one)
+            for one in _listed(self.normalize_strategy)
+        ]
+
+    @property
+    def cluster_steps(self) -> list[ClusterStep]:
+        """`cluster_strategy` as a chain, empty when there is none; every step has its threshold and size."""
+        given = [
+            one if isinstance(one, ClusterStep) else ClusterStep(method=one) for one in _listed(self.cluster_strategy)
+        ]
+        return [
+            one.model_copy(
+                update={
+                    "threshold": self.cluster_threshold if one.threshold is None else one.threshold,
+                    "min_size": one.min_size or self.cluster_min_size,
+                }
+            )
+            for one in given
+        ]
+
+    @property
+    def scores(self) -> bool:
+        """Whether relevances are changed, or results dropped by them."""
+        return bool(self.normalize_steps) or self.relative_threshold is not None or self.query_rerank_weight is not None
+
+    @property
+    def bounds(self) -> bool:
+        """Whether evidence has a budget."""
+        return bool(self.max_kb_chars or self.max_kb_tokens)
+
+    @property
+    def arranges(self) -> bool:
+        """Whether results are grouped or put into another order at the end."""
+        return bool(self.reorder or self.cluster_steps)
+
+
+class RerankStep(Section):
+    """One reranker: `cohere`, `langchain` (a document compressor), `judge` (a model), `identity`, or a registered
+    one."""
+
+    method: str
+    model: str | None = Field(None, description="the model of a service")
+    base_url: str | None = Field(None, description="the address of a service, when it is not the vendor's")
+    api_key: SecretStr | None = Field(None, description="from the environment only")
+    compressor: str | None = Field(None, description="langchain: package.module:Class of a document compressor")
+    options: dict[str, Any] = Field({}, description="further arguments of the reranker")
+
+
+class RerankerSettings(Section):
+    """Reranking once, after the merge (P4)."""
+
+    enabled: bool = False
+    type: str | RerankStep | list[str | RerankStep] | None = Field(
+        None, description="cohere, langchain, judge or identity, or a chain of them; judge when absent"
+    )
+    provider: str | None = Field(None, description="another name of `type`")
+    threshold: float = Field(0.5, ge=0, le=1, description="results with a lower score are dropped")
+    candidates_count: PositiveInt = Field(
+        10, le=1000, description="how many results are judged; the others are dropped"
+    )
+    model: str | None = Field(None, description="the model of a service")
+    base_url: str | None = Field(None, description="the address of a service, when it is not the vendor's")
+    api_key: SecretStr | None = Field(None, description="from the environment only")
+    compressor: str | None = Field(None, description="langchain: package.module:Class of a document compressor")
+    options: dict[str, Any] = Field({}, description="further arguments of the reranker")
+
+    @model_validator(mode="after")
+    def _one_name(self) -> Self:
+        if self.type is not None and self.provider is not None:
+            raise ValueError("'provider' is another name of 'type'; give one of them")
+        return self
+
+    @property
+    def steps(self) -> list[RerankStep]:
+        """`type` as a chain, every step with the options of the section where it has none of its own."""
+        own = {name: getattr(self, name) for name in ("model", "base_url", "api_key", "compressor", "options")}
+        return [
+            step.model_copy(update={name: value for name, value in own.items() if not getattr(step, name)})
+            for step in (
+                one if isinstance(one, RerankStep) else RerankStep(method=one)
+                for one in _listed(self.type or self.provider or "judge")
+            )
+        ]
+
+
+def _checked(given: Any, kind: type[StepT], methods: Any) -> Any:
+    """`given` with its mappings as steps. What a union of types says about a wrong name helps nobody, hence this."""
+    known = list(get_args(methods))
+    for one in _listed(given):
+        name = one.get("method") if isinstance(one, Mapping) else getattr(one, "method", one)
+        if name not in known:
+            hint = nearest(str(name), known)
+            raise ValueError(f"there is no strategy '{name}'.{hint} Known: {', '.join(known)}.")
+    made = [kind.model_validate(one) if isinstance(one, Mapping) else one for one in _listed(given)]
+    return made if isinstance(given, list) else next(iter(made), None)
+
+
+def _listed(given: Any) -> list[Any]:
+    if given is None:
+        return []
+    return list(given) if isinstance(given, list) else [given]

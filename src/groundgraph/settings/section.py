@@ -1,0 +1,37 @@
+"""The base of every section of the settings.
+
+The files of sections have no `from __future__ import annotations`: each annotation would be compiled from its text once
+more whenever a process starts.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+
+from groundgraph.core.secret_mask import know_secrets, shown
+
+
+class Shown(BaseModel):
+    """Settings that can be printed, dumped and logged: a secret among them is `***` there.
+
+    The values themselves are as they were given; whoever builds something of them reads the fields and `model_extra`.
+    """
+
+    def model_post_init(self, _: Any) -> None:
+        """From now on, what is secret among the values is masked in every text from outside."""
+        know_secrets(self)
+
+    @model_serializer(mode="wrap")
+    def _without_secrets(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: shown(value, name) for name, value in dump(self).items()}
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        for name, value in super().__repr_args__():
+            yield name, shown(value, name or "")
+
+
+class Section(Shown):
+    """Base of every section: unknown keys are errors, values cannot be changed afterwards."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)

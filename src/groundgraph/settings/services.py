@@ -1,0 +1,136 @@
+"""Which chat and embedding models there are."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt, StringConstraints, model_validator
+
+from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.settings.section import Section, Shown
+
+# `checkpointer` and `store`: where threads and evidence are kept.
+
+
+class SaverSettings(Section):
+    """Where checkpoints, or the store's items, are kept: in memory, in a SQLite file at `path`, or with `postgres` at
+    `url` (`postgresql://user@host/database`), over at most `pool_size` connections."""
+
+    type: Literal["memory", "sqlite", "postgres"] = "sqlite"
+    path: Path
+    url: str = ""
+    pool_size: Annotated[int, Field(ge=2)] = 10
+
+    @model_validator(mode="after")
+    def _url_belongs_to_postgres(self) -> Self:
+        if self.type == "postgres" and not self.url.startswith(("postgresql://", "postgres://")):
+            raise ValueError("type 'postgres' needs `url`: postgresql://user@host/database")
+        if self.type != "postgres" and self.url:
+            raise ValueError(f"`url` belongs to type 'postgres', but the type is '{self.type}'")
+        return self
+
+
+class CheckpointerSettings(SaverSettings):
+    """Where `open_graph` keeps checkpoints."""
+
+    path: Path = Path(".groundgraph/threads.sqlite")
+
+
+class StoreSettings(SaverSettings):
+    """Where `open_graph` keeps evidence and provenance records."""
+
+    path: Path = Path(".groundgraph/evidence.sqlite")
+
+
+# The section `tracing`: spans of OpenTelemetry.
+
+
+class TracingSettings(Section):
+    """Spans for a turn and its parts. They go to the application's own tracer provider; none is set up here."""
+
+    enabled: bool = Field(False, description="Open OpenTelemetry spans with OpenInference kinds.")
+    content: bool = Field(
+        False, description="Put questions, texts, prompts and error messages into the spans, beside ids and numbers."
+    )
+
+    def require_packages(self) -> None:
+        """Nothing, when tracing is off or can work.
+
+        Raises:
+            ConfigurationError: it is on, and a package is missing.
+        """
+        if self.enabled and not (_installed("opentelemetry.trace") and _installed("openinference.semconv")):
+            raise ConfigurationError([Problem("tracing.enabled", 'needs: pip install "groundgraph[otel]"')])
+
+
+def _installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        # The package above it is missing.
+        return False
+
+
+# What holds for the LangGraph Server alone.
+
+
+class ServerSettings(Section):
+    """What clients of a server may do beside what a turn allows."""
+
+    metadata_keys: list[Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]] = Field(
+        [], description="names beside LangGraph's own by which threads and their history may be looked for"
+    )
+
+
+# `deadlines` and `limits`: the bounds of one turn.
+
+
+class DeadlineSettings(Section):
+    """Limits in seconds: the whole turn, one question to one source, one call of a model."""
+
+    turn: PositiveFloat = 60
+    source: PositiveFloat = 10
+    model: PositiveFloat = 30
+
+
+class LimitSettings(Section):
+    """Bounds of one turn (T9)."""
+
+    message_chars: PositiveInt = 32_000
+    long_message: Literal["reject", "truncate"] = "reject"
+    model_calls: NonNegativeInt = 8
+    tokens: PositiveInt = Field(100_000, description="prompt and completion tokens of all model calls of a turn")
+    attempts: int = Field(3, ge=1, le=10, description="tries of one question to a source or a model")
+    breaker_failures: PositiveInt = Field(5, description="failures in a row after which a source is left alone")
+    breaker_pause: PositiveFloat = Field(30, description="seconds for which it is")
+
+
+class ModelSettings(Shown):
+    """A chat or embedding model; further keys go to `init_chat_model` or `init_embeddings`."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    provider: str | None = None
+    model: str
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What was set, secrets among it; `model_dump` shows none."""
+        return {"provider": self.provider, "model": self.model, **(self.model_extra or {})}
+
+
+class EmbeddingSettings(ModelSettings):
+    """An embedding model; further keys go to `init_embeddings`."""
+
+    languages: list[str] = Field([], description="languages it knows; a question in another is searched by words only")
+    batch_size: PositiveInt = Field(64, le=2048, description="texts in one call")
+
+    @property
+    def provider_name(self) -> str:
+        """The provider, also when it stands before the model's name; empty when nobody names one."""
+        return self.provider or (self.model.partition(":")[0] if ":" in self.model else "")
+
+    @property
+    def full_name(self) -> str:
+        """`provider:model`, the name that a knowledge base remembers."""
+        return f"{self.provider}:{self.model}" if self.provider else self.model

@@ -1,0 +1,258 @@
+"""What is fixed when a graph is built. `load_settings` reads it from a file, the environment and Python.
+
+Settings decide the topology; what may change from run to run is a `Context`. Each section stands in a file of its own
+and can be imported from here.
+"""
+
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import ConfigDict, Field, PositiveInt, field_validator
+
+from groundgraph.core.turn_values import RetrievalPath
+from groundgraph.settings.answers import (
+    CitationCheckSettings,
+    HumanReviewSettings,
+    Policy,
+    RerankerSettings,
+    ResultProcessingSettings,
+    Style,
+    SynthesisSettings,
+)
+from groundgraph.settings.knowledge_base import (
+    ChainChoice,
+    ChainSettings,
+    ChunkerSettings,
+    CustomSchemaSettings,
+    KindChains,
+    KnowledgeBaseSettings,
+    MetadataSettings,
+    PathRule,
+    QueryChainSettings,
+    ReaderSettings,
+    WeaviateSettings,
+    WebSettings,
+)
+from groundgraph.settings.search import (
+    MODEL_STAGES,
+    CategoryRouterSettings,
+    EnhancedRetrievalSettings,
+    Filters,
+    IntentSettings,
+    RetrievalSettings,
+    RetrieverSettings,
+    Scope,
+    SourceEntry,
+    Stage,
+    enhanced_processing,
+    without_embeddings,
+)
+from groundgraph.settings.section import Section, Shown
+from groundgraph.settings.services import (
+    CheckpointerSettings,
+    DeadlineSettings,
+    EmbeddingSettings,
+    LimitSettings,
+    ModelSettings,
+    SaverSettings,
+    ServerSettings,
+    StoreSettings,
+    TracingSettings,
+)
+from groundgraph.settings.topics import TopicIndexSettings
+
+__all__ = [
+    "INTERNAL",
+    "CategoryRouterSettings",
+    "ChainChoice",
+    "ChainSettings",
+    "CheckpointerSettings",
+    "ChunkerSettings",
+    "CitationCheckSettings",
+    "CustomSchemaSettings",
+    "DeadlineSettings",
+    "EmbeddingSettings",
+    "EnhancedRetrievalSettings",
+    "FastPathSettings",
+    "Filters",
+    "HistorySettings",
+    "HumanReviewSettings",
+    "IntentSettings",
+    "KindChains",
+    "KnowledgeBaseSettings",
+    "LimitSettings",
+    "MetadataSettings",
+    "ModelSettings",
+    "PathRule",
+    "Policy",
+    "PromptSettings",
+    "QueryChainSettings",
+    "ReaderSettings",
+    "RerankerSettings",
+    "ResultProcessingSettings",
+    "RetrievalSettings",
+    "RetrieverSettings",
+    "SaverSettings",
+    "Scope",
+    "Section",
+    "ServerSettings",
+    "Settings",
+    "SourceEntry",
+    "StoreSettings",
+    "Style",
+    "SynthesisSettings",
+    "TopicIndexSettings",
+    "TracingSettings",
+    "WeaviateSettings",
+    "WebSettings",
+]
+
+# Fields of `Settings` that nobody sets: `load_settings` fills them in.
+INTERNAL = frozenset({"base_dir", "origin"})
+
+
+class FastPathSettings(Section):
+    """Messages that are nothing but small talk are answered without retrieval (T6)."""
+
+    enabled: bool = True
+    languages: list[Literal["en", "ru"]] = Field(["en", "ru"])
+
+
+class HistorySettings(Section):
+    """How much of the conversation a thread keeps at hand."""
+
+    keep_messages: PositiveInt | None = Field(None, description="older ones go to the store; all are kept when absent")
+
+
+class PromptSettings(Section):
+    """Where prompts and answer texts are looked for before those that groundgraph ships."""
+
+    path: Path | None = None
+
+
+# What the models read that write queries or fill in intents.
+_WITHOUT_EXTRACTION: dict[str, Any] = {
+    "extraction_config": None,
+    "output_style_hint": None,
+    "x_extraction": {},
+    **{name: IntentSettings.model_fields[name].default for name in ("num_queries", "use_conversation_context")},
+}
+
+
+class Settings(Shown):
+    """Everything that is fixed when a graph is built. Use `load_settings`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+    llm: ModelSettings | None = None
+    query_llm: ModelSettings | None = None
+    intent: IntentSettings = IntentSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
+    result_processing: ResultProcessingSettings = ResultProcessingSettings()
+    reranker: RerankerSettings = RerankerSettings()
+    synthesis: SynthesisSettings = SynthesisSettings()
+    embeddings: EmbeddingSettings | None = None
+    knowledge_base: KnowledgeBaseSettings | None = None
+    chains: ChainSettings = ChainSettings()
+    sources: list[SourceEntry] = Field([])
+    checkpointer: CheckpointerSettings = CheckpointerSettings()
+    store: StoreSettings = StoreSettings()
+    deadlines: DeadlineSettings = DeadlineSettings()
+    limits: LimitSettings = LimitSettings()
+    citation_check: CitationCheckSettings = CitationCheckSettings()
+    human_review: HumanReviewSettings = HumanReviewSettings()
+    prompts: PromptSettings = PromptSettings()
+    fast_path: FastPathSettings = FastPathSettings()
+    history: HistorySettings = HistorySettings()
+    retriever: RetrieverSettings = RetrieverSettings()
+    category_router: CategoryRouterSettings = CategoryRouterSettings()
+    enhanced_autonomous_retrieval: bool = Field(False, description="whether the stages of enhanced_retrieval run")
+    enhanced_retrieval: EnhancedRetrievalSettings = EnhancedRetrievalSettings()
+    server: ServerSettings = ServerSettings()
+    tracing: TracingSettings = TracingSettings()
+    greeting_template: str | None = None
+    store_provenance: bool = True
+
+    base_dir: Path = Field(default_factory=Path.cwd, exclude=True)
+    origin: str = Field("", exclude=True, description="the file that the settings were read from")
+
+    @field_validator("sources")
+    @classmethod
+    def _names_are_unique(cls, entries: list[SourceEntry]) -> list[SourceEntry]:
+        names = [entry.name for entry in entries]
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise ValueError(f"two sources are called {', '.join(repeated)}; every source needs a name of its own")
+        return entries
+
+    @property
+    def holds_answers(self) -> bool:
+        """Whether an answer is held until it is checked or decided about, since what was streamed stays."""
+        return self.citation_check.holds or self.human_review.asks
+
+    @property
+    def topic_indices(self) -> bool:
+        """Whether any source has a topic index."""
+        shared = self.knowledge_base.topic_index if self.knowledge_base else None
+        return bool(shared) or any(entry.topic_index for entry in self.sources)
+
+    @property
+    def stages(self) -> frozenset[Stage]:
+        """The stages of autonomous retrieval that run; none without its flag."""
+        return self.enhanced_retrieval.chosen if self.enhanced_autonomous_retrieval else frozenset()
+
+    @property
+    def paths(self) -> dict[RetrievalPath, ResultProcessingSettings]:
+        """The ways of retrieving that a run may choose from, the default first, with how each processes results."""
+        plain, stages = self.result_processing, self.stages
+        if not stages:
+            return {"cascade": plain}
+        own = enhanced_processing(plain, self.enhanced_retrieval, stages)
+        return {"enhanced": own, **({"state_facts": own} if "backfill" in stages else {}), "cascade": plain}
+
+    @property
+    def embedding_model(self) -> EmbeddingSettings | None:
+        """The embedding model of the knowledge base."""
+        own = self.knowledge_base.embeddings if self.knowledge_base else None
+        return own or self.embeddings
+
+    @property
+    def chat_models(self) -> dict[str, ModelSettings]:
+        """The chat models that are configured, by the keys under which they stand."""
+        models = {
+            "llm": self.llm,
+            "query_llm": self.query_llm,
+            "intent.extraction_config": self.intent.extraction_config,
+        }
+        return {key: model for key, model in models.items() if model is not None}
+
+    def without_models(self) -> Self:
+        """The settings without chat and embedding models and without the topic indices that need them, for what needs
+        none and must not fail for want of a key."""
+        base = self.knowledge_base
+        bare = base.model_copy(update={"embeddings": None, "topic_index": None}) if base else None
+        sources = [entry.without_models() for entry in self.sources]
+        intent = self.intent.model_copy(update=_WITHOUT_EXTRACTION)
+        models = dict.fromkeys(("llm", "query_llm", "embeddings"))
+        without = {**models, "knowledge_base": bare, "intent": intent, "sources": sources}
+        return self.model_copy(update={**without, **self._stages_without_models()})
+
+    def _stages_without_models(self) -> dict[str, Any]:
+        own, retriever = self.enhanced_retrieval, self.retriever
+        left = [stage for stage in own.chosen if stage not in MODEL_STAGES]
+        plain = {**retriever.model_dump(), **without_embeddings(retriever.stages)}
+        return {
+            "retriever": RetrieverSettings.model_validate(plain),
+            "category_router": self.category_router.model_copy(update={"enabled": False}),
+            "enhanced_retrieval": own.model_copy(update={"stages": left}),
+        }
+
+    def at(self, path: Path) -> Path:
+        """`path`, relative to the folder of the configuration file."""
+        return path if path.is_absolute() else self.base_dir / path
+
+    @property
+    def configured_style(self) -> str:
+        """The style for turns that ask for none: `style`, else the legacy `mode`, else conversational (S2)."""
+        legacy = {"template": "structured", "llm": "conversational", None: "conversational"}
+        return self.synthesis.style or legacy[self.synthesis.mode]

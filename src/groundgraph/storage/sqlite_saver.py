@@ -1,0 +1,355 @@
+"""LangGraph's SQLite saver, with a conversation that costs the same to load late in a thread as early in it."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import fcntl
+import hashlib
+import json
+import os
+import sqlite3
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
+from typing import Any, Literal
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, DeltaChannelHistory
+from langgraph.checkpoint.sqlite._delta import build_delta_channels_writes_history, build_delta_stage2_sql
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.store.base import Op, Result
+from langgraph.store.sqlite.aio import AsyncSqliteStore
+
+from groundgraph.core.errors import GroundGraphError, StorageLocked, ThreadBusy
+from groundgraph.core.evidence_store import readable_value
+from groundgraph.storage.checkpoint_serializer import note_own
+from groundgraph.storage.damaged_rows import KeptRow, TellsDamage
+from groundgraph.storage.storage_errors import sqlite_error
+
+# LangGraph's SQLite store, whose errors name the file, and from which a damaged row takes nothing but itself.
+
+
+class SqliteStore(AsyncSqliteStore):
+    """A store over one file.
+
+    Args:
+        connection: of aiosqlite, without transactions of its own.
+        file: the name of the file.
+    """
+
+    def __init__(self, connection: Any, file: str) -> None:
+        super().__init__(connection, deserializer=readable_value)
+        self.file = file
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """As LangGraph's.
+
+        Raises:
+            StorageLocked: another process held the file.
+            StorageUnavailable: the file cannot be written.
+            StorageDamaged: the file is damaged.
+        """
+        try:
+            return await super().abatch(ops)
+        except sqlite3.Error as error:
+            told = sqlite_error(error, self.file)
+            if told is None:
+                raise
+            with suppress(sqlite3.Error, ValueError):
+                async with self.lock:
+                    # Else no other can begin.
+                    if self.conn.in_transaction:
+                        await self.conn.rollback()
+            raise told from error
+
+
+# One turn at a time on one thread of a SQLite file, whichever process runs it, by a lock file beside it.
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.25
+
+
+class ThreadFiles:
+    """Claims threads of one SQLite file for the turns of this process.
+
+    Each thread has a file of its own while a turn runs on it, so that turns on other threads do not wait. The system
+    gives the lock up when the process ends, however it ends. Where no file can be locked, on some network file systems
+    or in a read-only folder, turns run without; what another process wrote meanwhile is told by `ForeignWrites`.
+
+    Args:
+        database: gives the path of the SQLite file; empty when it is in memory.
+    """
+
+    def __init__(self, database: Callable[[], Awaitable[str]]) -> None:
+        self._database = database
+        self._path: str | None = None
+
+    @asynccontextmanager
+    async def hold(self, name: str, wait: float) -> Any:
+        """Holds `name` while inside.
+
+        Raises:
+            ThreadBusy: another process held it for all of `wait` seconds.
+        """
+        if self._path is None:
+            self._path = await self._database()
+        if not self._path:
+            yield
+            return
+        path = f"{self._path}.turn-{_mark(name)}"
+        until, pause = time.monotonic() + wait, _FIRST_PAUSE
+        while (lock := _locked(path)) is None:
+            if time.monotonic() >= until:
+                raise ThreadBusy(
+                    f"The thread '{name}' was busy with a turn of another process for {wait:g} seconds. "
+                    "Nothing of this turn was written; ask again, or use another thread."
+                )
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        with _given_back(path, lock):
+            yield
+
+
+def _mark(name: str) -> str:
+    """A thread id may be anything, and a file may not be called like that."""
+    return hashlib.sha256(name.encode()).hexdigest()[:24]
+
+
+@contextmanager
+def _given_back(path: str, lock: int | Literal[False]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        if lock is not False:
+            try:
+                # While it is locked: whoever waits for this file finds that it is not there any more, and makes a new
+                # one.
+                os.unlink(path)
+            except OSError:
+                pass
+            finally:
+                os.close(lock)
+
+
+def _locked(path: str) -> int | Literal[False] | None:
+    """The descriptor of the locked file; None when another holds it, and False when nothing can be locked here."""
+    try:
+        file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_there(path, file):
+            return file
+        result: Literal[False] | None = None
+    except BlockingIOError:
+        result = None
+    except OSError:
+        result = False
+    os.close(file)
+    return result
+
+
+def _is_there(path: str, file: int) -> bool:
+    """Whether `file` is still the one at `path`, and not one that its last holder has removed."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(file))
+    except FileNotFoundError:
+        return False
+
+
+_ONE = "FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
+
+# The target and its ancestors, nearest first; only their ids.
+_ANCESTORS = """
+WITH RECURSIVE ancestors(id, parent) AS (
+    SELECT checkpoint_id, parent_checkpoint_id FROM checkpoints
+    WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?
+    UNION ALL
+    SELECT c.checkpoint_id, c.parent_checkpoint_id FROM ancestors CROSS JOIN checkpoints c
+    ON c.checkpoint_id = ancestors.parent WHERE c.thread_id = ? AND c.checkpoint_ns = ?
+)
+SELECT id FROM ancestors LIMIT ?
+"""
+
+_KEPT_CHECKPOINTS = """
+SELECT thread_id, checkpoint_id, type, checkpoint, metadata FROM checkpoints
+WHERE thread_id = coalesce(?, thread_id) ORDER BY checkpoint_id DESC
+"""
+_KEPT_WRITES = """
+SELECT thread_id, checkpoint_id, channel, type, value FROM writes
+WHERE thread_id = coalesce(?, thread_id) ORDER BY checkpoint_id DESC
+"""
+
+
+class _LinearHistory(AsyncSqliteSaver):
+    """Knows how far back the last snapshot of the messages is, and reads no checkpoint on the way to it.
+
+    The saver that it extends unpacks every ancestor until it finds the snapshot, about nine for each turn: in the two
+    hundredth turn of a thread that took most of the time. The checkpoint's own metadata tells the distance.
+    """
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """As LangGraph's; falls back to it where the distance is not known."""
+        place = config["configurable"]
+        thread, space = str(place["thread_id"]), place.get("checkpoint_ns", "")
+        target = place.get("checkpoint_id")
+        distances = await self._distances(thread, space, target, channels) if target else None
+        if not distances:
+            return await super().aget_delta_channel_history(config=config, channels=channels)
+        farthest = max(distances.values()) + 1
+        rows = await self._rows(_ANCESTORS, thread, space, target, thread, space, farthest)
+        ancestors = [row[0] for row in rows][1:]
+        found: dict[str, DeltaChannelHistory] = {}
+        for channel, distance in distances.items():
+            known = await self._known_history(thread, space, channel, ancestors[:distance], distance)
+            if known is None:
+                return await super().aget_delta_channel_history(config=config, channels=channels)
+            found.update(known)
+        return found
+
+    async def _known_history(
+        self, thread: str, space: str, channel: str, chain: list[str], distance: int
+    ) -> Mapping[str, DeltaChannelHistory] | None:
+        seed = await self._snapshot(thread, space, chain[-1], channel) if chain else {}
+        if not seed and len(chain) == distance:
+            return None
+        writes = build_delta_stage2_sql(has_task_path=self._has_task_path, chain_lens=[len(chain)]) if chain else ""
+        return build_delta_channels_writes_history(
+            channels=[channel],
+            chain_by_ch={channel: chain},
+            seed_val_by_ch=seed,
+            seeded=set(seed),
+            stage2_rows=await self._rows(writes, thread, space, channel, *chain) if chain else [],
+            serde=self.serde,
+        )
+
+    async def _distances(self, thread: str, space: str, target: str, channels: Sequence[str]) -> dict[str, int] | None:
+        """How many checkpoints back the last snapshot of each channel is; None when that of one is not known."""
+        rows = await self._rows(f"SELECT metadata {_ONE}", thread, space, target)
+        metadata = json.loads(rows[0][0]) if rows else {}
+        counters = metadata.get("counters_since_delta_snapshot") or {}
+        try:
+            known = {channel: int(counters[channel][1]) for channel in set(channels)}
+        except (IndexError, KeyError, TypeError, ValueError):
+            return None
+        return known if min(known.values(), default=-1) >= 0 else None
+
+    async def _snapshot(self, thread: str, space: str, checkpoint: str, channel: str) -> dict[str, Any]:
+        query = (
+            "SELECT type, checkpoint FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
+        )
+        rows = await self._rows(query, thread, space, checkpoint)
+        values = self.serde.loads_typed(tuple(rows[0])).get("channel_values") or {}
+        return {channel: values[channel]} if channel in values else {}
+
+    async def _rows(self, query: str, *parameters: Any) -> list[Any]:
+        await self.setup()
+        async with self.lock:
+            # One way to the connection's thread and back; a cursor takes three.
+            return list(await self.conn.execute_fetchall(query, parameters))
+
+
+class LinearSqliteSaver(TellsDamage, _LinearHistory):
+    """LangGraph's SQLite saver for long threads, whose errors name the file or the row.
+
+    A turn has up to a dozen writes under way at once. When one has waited in vain for a locked file, those that stood
+    in line behind it fail as well: each would wait for as long again, one after another, for a turn that is lost.
+    """
+
+    _line: asyncio.Lock
+    _locked_at: float
+    claims: ThreadFiles
+    """Keep other processes from running a turn on the same thread."""
+
+    @classmethod
+    def over(cls, saver: Any) -> Any:
+        """`saver` itself, or when it is LangGraph's SQLite saver, one like this on the same connection and lock."""
+        if type(saver) is not AsyncSqliteSaver:
+            return saver
+        linear: Any = copy.copy(saver)
+        linear.__class__ = cls
+        linear._line, linear._locked_at = asyncio.Lock(), float("-inf")
+        linear.claims = ThreadFiles(partial(file_of, saver.conn))
+        return linear
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """As LangGraph's.
+
+        Raises:
+            StorageLocked: another process held the file.
+            StorageUnavailable: the file cannot be written.
+        """
+        async with self._in_line():
+            written = await super().aput(config, checkpoint, metadata, new_versions)
+        note_own(config, checkpoint)
+        return written
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """As LangGraph's; raises as `aput` does."""
+        async with self._in_line():
+            await super().aput_writes(config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """As LangGraph's; raises as `aput` does."""
+        async with self._in_line():
+            await super().adelete_thread(thread_id)
+
+    @asynccontextmanager
+    async def _in_line(self) -> AsyncIterator[None]:
+        came = time.monotonic()
+        async with self._line:
+            try:
+                if came < self._locked_at:
+                    raise sqlite3.OperationalError("database is locked")
+                yield
+            except sqlite3.Error as error:
+                told = await self.storage_error(error)
+                if isinstance(told, StorageLocked):
+                    self._locked_at = time.monotonic()
+                if told is None:
+                    raise
+                raise told from error
+
+    async def storage_error(self, error: Exception) -> GroundGraphError | None:
+        """The typed error for one of SQLite's that the file caused; what it left half done is undone."""
+        told = sqlite_error(error)
+        if told is None:
+            return None
+        with suppress(sqlite3.Error, ValueError):
+            async with self.lock:
+                # Else the file stays locked for others, and the next write would end what failed here.
+                if self.conn.in_transaction:
+                    await self.conn.rollback()
+                return sqlite_error(error, await file_of(self.conn))
+        return told
+
+    async def kept_rows(self, thread_id: str | None) -> AsyncGenerator[KeptRow, None]:
+        """The checkpoints, their metadata and writes: of a thread the newest first, or of all threads."""
+        file = await file_of(self.conn)
+        async with self.lock, self.conn.execute(_KEPT_CHECKPOINTS, (thread_id,)) as cursor:
+            async for thread, point, kind, blob, metadata in cursor:
+                name = f"the checkpoint {point} in {file}"
+                yield KeptRow(thread, name, partial(self.serde.loads_typed, (kind, blob)), whole=True)
+                yield KeptRow(thread, name, partial(json.loads, metadata or "{}"))
+        async with self.lock, self.conn.execute(_KEPT_WRITES, (thread_id,)) as cursor:
+            async for thread, point, channel, kind, blob in cursor:
+                name = f"the write to '{channel}' of the checkpoint {point} in {file}"
+                yield KeptRow(thread, name, partial(self.serde.loads_typed, (kind, blob)))
+
+
+async def file_of(connection: Any) -> str:
+    """The file behind a connection of aiosqlite; empty when it is in memory."""
+    rows = await connection.execute_fetchall("PRAGMA database_list")
+    return next((str(row[2] or "") for row in rows if row[1] == "main"), "")

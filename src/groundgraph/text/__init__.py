@@ -1,0 +1,1 @@
+"""Words, stems, sentences, numbers and dates, and the languages that they are in."""

@@ -1,0 +1,181 @@
+"""Telling a question that leans on the one before it, without a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
+from typing import Any
+
+from groundgraph.text.words import LANGUAGES, language_data, query_stems, sentences, stem, stop_words, words
+
+# The parts of a message that ask something, without a model: what stands around a question must not dilute it.
+
+# Of a message with fewer content words, what asks is a good share of the whole, which then finds all of it.
+LONG_MESSAGE = 8
+# A sentence with fewer content words is asked as a whole: its clauses explain each other.
+LONG_SENTENCE = 10
+# A part with fewer content words says too little to be searched for by itself.
+LEAST_WORDS = 2
+MAX_PARTS = 4
+# Fewer content words around the only part that asks dilute nothing.
+LEAST_AROUND = 3
+_BETWEEN_CLAUSES = re.compile(r"[,;:](?=\s)|[()\n—–]")
+_WORD_START = re.compile(r"(?<!\w)\w")
+
+
+@lru_cache(maxsize=1024)
+def asked_parts(message: str) -> tuple[str, ...]:
+    """The sentences and clauses of `message` that ask, as they stand there; none when it is one question and no more.
+
+    A clause asks when it ends with a question mark or, in a message without one, begins with a word that asks. Two
+    questions that are joined by a word such as "and" are two parts. A short message is asked as it is.
+    """
+    if len(query_stems(message)) < LONG_MESSAGE:
+        return ()
+    spans = [message[start:end] for start, end in sentences(message)]
+    asking = [text for text in spans if text.endswith("?")] or [text for text in spans if _begins_asking(text)]
+    clauses = [clause for text in asking or spans for clause in _asking_clauses(text)]
+    parts = [part for clause in clauses for part in _joined(clause)]
+    telling = [part for part in dict.fromkeys(parts) if len(query_stems(part)) >= LEAST_WORDS][:MAX_PARTS]
+    around = len(query_stems(message)) - len(query_stems(" ".join(telling)))
+    return tuple(telling) if len(telling) > 1 or around >= LEAST_AROUND else ()
+
+
+def question_of(message: str) -> str:
+    """What `message` asks, without what stands around it: its parts, or all of it when it has none."""
+    return " ".join(asked_parts(message)) or message
+
+
+def _asking_clauses(sentence: str) -> list[str]:
+    """A long sentence from its first clause that asks on, when what stands before outweighs that; else the sentence.
+
+    Clauses explain each other, so something is left out only where it makes up most of the content words: then a
+    passage with every word of the question shares less than half of the sentence. Where semicolons part the sentence,
+    each clause that asks.
+    """
+    if ";" in sentence:
+        clauses = [clause.strip() for clause in _BETWEEN_CLAUSES.split(sentence)]
+        return [clause for clause in clauses if clause.endswith("?") or _begins_asking(clause)] or [sentence]
+    content = len(query_stems(sentence))
+    if content < LONG_SENTENCE:
+        return [sentence]
+    starts = [0, *(found.end() for found in _BETWEEN_CLAUSES.finditer(sentence))]
+    asking = next((sentence[at:].strip() for at in starts if _begins_asking(sentence[at:])), sentence)
+    return [asking if 2 * len(query_stems(asking)) < content else sentence]
+
+
+def _begins_asking(clause: str) -> bool:
+    spoken = tuple(words(clause))
+    return any(spoken[: len(phrase)] == phrase for phrase in _openings())
+
+
+def _joined(clause: str) -> Iterator[str]:
+    """The questions that are joined in `clause`; `clause` when each by itself would say too little."""
+    spoken = list(words(clause))
+    starts = [found.start() for found in _WORD_START.finditer(clause)]
+    if len(starts) != len(spoken):
+        yield clause
+        return
+    cuts = [
+        starts[at]
+        for at in range(1, len(spoken) - 1)
+        if spoken[at] in _joints() and any(tuple(spoken[at + 1 :])[: len(phrase)] == phrase for phrase in _openings())
+    ]
+    parts = [clause[start:end].strip() for start, end in zip([0, *cuts], [*cuts, len(clause)], strict=True)]
+    if cuts and all(len(query_stems(part)) >= LEAST_WORDS for part in parts):
+        yield from parts
+    else:
+        yield clause
+
+
+@cache
+def _openings() -> tuple[tuple[str, ...], ...]:
+    """With what a clause begins that asks."""
+    phrases = (
+        phrase
+        for language in LANGUAGES
+        for data in [language_data(language)]
+        for phrase in (*data["asks"], *data["asks_for"]["number"], *data["asks_for"]["name"])
+    )
+    return tuple(dict.fromkeys(tuple(words(phrase)) for phrase in phrases))
+
+
+@cache
+def _joints() -> frozenset[str]:
+    """Words that join two questions: the connectives of one word with which a follow-up begins."""
+    return frozenset(
+        phrase[0]
+        for language in LANGUAGES
+        for text in language_data(language)["follow_up"]["connectives"]
+        if len(phrase := tuple(words(text))) == 1
+    )
+
+
+def is_follow_up(message: str) -> bool:
+    """Whether `message` points back: it holds a pronoun, begins with a connective, or has no content word of its own.
+
+    Shortness alone is no sign: "Who is Putin?" is a whole question.
+    """
+    spoken = list(words(message))
+    if not spoken:
+        return False
+    pronouns, connectives = _cues()
+    begins = any(tuple(spoken[: len(phrase)]) == phrase for phrase in connectives)
+    # What is part of a compound, as in "one-time password", points at nothing.
+    alone = words(" ".join(part for part in message.split() if "-" not in part.strip("-")))
+    return begins or any(word in pronouns for word in alone) or not own_words(message)
+
+
+def own_words(message: str) -> list[str]:
+    """The stems of what `message` itself asks about: its content words without those that only say how it asks."""
+    return [stemmed for stemmed in _content(message) if stemmed not in subjectless_stems()]
+
+
+def standing_question(question: str, intent: Mapping[str, Any]) -> str:
+    """What the turn asks, as a question that stands by itself and without chatter around it.
+
+    It is the question as it was rewritten, else the message, or that behind what it leans on when it has no words of
+    its own.
+
+    Args:
+        question: the message.
+        intent: what is searched for.
+    """
+    asked = str(intent.get("rewritten") or question)
+    queries = intent.get("text_queries") or [asked]
+    leans = intent.get("mode") == "message" and not own_words(asked)
+    return str(queries[0]) if leans else question_of(asked)
+
+
+def contextualised(message: str, previous: str) -> str:
+    """`message` behind the question that it leans on, as one query; `message` alone when it adds nothing to that."""
+    if set(query_stems(previous)) <= set(query_stems(message)):
+        return message
+    return f"{previous} {message}"
+
+
+def _content(text: str) -> list[str]:
+    return [stem(word) for word in words(text) if word not in stop_words()]
+
+
+@cache
+def subjectless_stems() -> frozenset[str]:
+    """The stems of phrases such as "how often", and of words such as "it" and "more", which name no subject."""
+    phrases: set[str] = set()
+    for language in LANGUAGES:
+        data = language_data(language)
+        cues = data["follow_up"]
+        phrases |= {*data["asks_for"]["number"], *data["asks_for"]["name"], *cues["pronouns"], *cues["empty"]}
+    return frozenset(stemmed for phrase in phrases for stemmed in _content(phrase))
+
+
+@cache
+def _cues() -> tuple[frozenset[str], tuple[tuple[str, ...], ...]]:
+    pronouns: set[str] = set()
+    connectives: set[tuple[str, ...]] = set()
+    for language in LANGUAGES:
+        cues = language_data(language)["follow_up"]
+        pronouns |= {word for phrase in cues["pronouns"] for word in words(phrase)}
+        connectives |= {tuple(words(phrase)) for phrase in cues["connectives"]}
+    return frozenset(pronouns), tuple(sorted(connectives))

@@ -1,0 +1,335 @@
+"""Numbers in digits: sign, marks between the digits, exponent, scale and unit, and what each may mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any
+
+from groundgraph.text.cues import language_words
+from groundgraph.text.words import fold, read_data
+
+# The words that numbers, dates and units are written with: see `number_words.yaml`.
+
+# No word of the file is longer; to try each beginning of a longer one takes time by its square.
+_LONGEST = 24
+
+
+@cache
+def _data() -> dict[str, Any]:
+    text = (files("groundgraph.text") / "number_words.yaml").read_text("utf-8")
+    return read_data(text)
+
+
+@cache
+def _units() -> dict[str, tuple[str, float]]:
+    return {
+        word: (dimension, float(factor))
+        for dimension, words in _data()["units"].items()
+        for word, factor in words.items()
+    }
+
+
+def _find(table: dict[str, Any], word: str) -> Any:
+    """The entry for `word`, or the one with an asterisk that it begins with."""
+    if word in table:
+        return table[word]
+    longest = min(len(word), _LONGEST)
+    return next((table[f"{word[:end]}*"] for end in range(longest, 2, -1) if f"{word[:end]}*" in table), None)
+
+
+@lru_cache(maxsize=8192)
+def number_of(word: str, *, loose: bool = False) -> float | None:
+    """The number that a word is, as "three"; with `loose` also those such as "first"."""
+    found = _find(_data()["numbers"], fold(word))
+    if found is None and loose:
+        found = _find(_data()["loose_numbers"], fold(word))
+    return None if found is None else float(found)
+
+
+@lru_cache(maxsize=8192)
+def scale_of(word: str) -> float | None:
+    """How much a word such as "million" multiplies by."""
+    return _find(_data()["scales"], fold(word))  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=8192)
+def month_of(word: str) -> int | None:
+    """The number of a month."""
+    return _find(_data()["months"], fold(word))  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=8192)
+def unit_of(word: str) -> tuple[str, float] | None:
+    """The dimension of a unit, and how many of the dimension's smallest it is."""
+    return _find(_units(), fold(word))  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=8192)
+def letter_scale(letter: str, *, money: bool) -> float | None:
+    """How much a letter behind a number multiplies by, as in "1.5M", or with `money` "$1.5m"."""
+    tables = [_data()["scale_letters"], *([_data()["money_letters"]] if money else [])]
+    return next((float(table[letter]) for table in tables if letter in table), None)
+
+
+Unit = tuple[str, float]
+
+# As wide as before: offsets stay. A minus in a word, as in E−1042, joins.
+PLAIN = str.maketrans(
+    dict(zip("\u00a0\u2007\u2009\u202f٪％．，：＋－﹣٫＄￥", "    %%.,:+--.$¥", strict=True)) | {"٬": "'"}
+)
+WORD = r"[^\W\d_]+"
+_MONEY = "$€£₽¥"
+NUMBER = re.compile(
+    r"(?<![\w.,])(?P<number>\d{1,3}(?:[ '’,.]\d{3})+(?!\d)(?:[.,]\d{1,2}(?!\d))?|\d+(?:[.,]\d+)?|\.\d+)"
+    r"(?P<power>[eE][+-]?\d{1,3}(?![\w.,]\w)(?!\w)|\s?[×·x*]\s?10(?:\^[+−-]?\d{1,3}|[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}))?"
+    r"(?P<ordinal>(?:st|nd|rd|th)\b|-?(?:й|я|е|го|му|м|ых|х)\b)?"
+    rf"(?:[ -]?(?P<scale>{WORD})\b\.?)?(?:[ -]?(?P<unit>[%‰{_MONEY}]|{WORD}\b))?"
+)
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻−", "0123456789+--")
+_BEFORE = re.compile(rf"(?P<sign>±\s?|\+/-\s?|−\s?|[-+–])?(?P<mark>[{_MONEY}]\s?)?(?P<late>[-–−])?\Z")
+_LEAD = 6
+_ANY_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
+# Digits behind a mark that can only be decimals, and groups that can only be thousands.
+_SURELY = re.compile(
+    r"(?<![\w.,])(?:\d{1,3}(?P<groups>[,.])\d{3}(?:(?P=groups)\d{3})++(?!\d)|\d{1,3}(?P<group>[,.])\d{3}(?!\d)(?!(?P=group))"
+    r"(?P<tail>[,.])\d|0(?P<zero>[,.])\d+)"
+)
+_LIKELY = re.compile(r"(?<![\w.,])\d+(?P<mark>[,.])(?:\d{1,2}|\d{4,})(?![\w.,]*\d)")
+_CLOCK_LIKE = re.compile(r"(\d{1,2})\.([0-5]\d)")
+_SAID = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_BEHIND = re.compile(rf"[ °]{{0,3}}(?:[CF]\b ?)?({WORD})")
+_NEAR = 40
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number of a text.
+
+    Attributes:
+        text: as it is written, with its unit.
+        values: what it may mean: "1,500" is 1500 or 1.5.
+        plain: the same without the scale: 5 for "5 million".
+        unit: the dimension of its unit and the unit's size; None without one that is known.
+        sure: what it means beside a number that is written without doubt; None for all of `values`, and empty where
+            only the other text's way of writing would tell.
+        scale: by how much a word behind it multiplies.
+        clock: the minute of the day, when it is written as "16.30" is.
+        others: what else the same digits may be: with another unit, or below zero.
+    """
+
+    text: str
+    values: frozenset[float]
+    plain: frozenset[float]
+    unit: Unit | None = None
+    sure: frozenset[float] | None = None
+    scale: float | None = None
+    clock: int | None = None
+    others: tuple[Number, ...] = field(default=(), repr=False)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its marks can be read in two ways."""
+        return self.sure is not None
+
+    @property
+    def certain(self) -> frozenset[float]:
+        """What it means beside a number that is written without doubt."""
+        return self.values if self.sure is None else self.sure
+
+    def negated(self) -> Number:
+        """The same below zero."""
+        sure = None if self.sure is None else _negative(self.sure)
+        return replace(
+            self, values=_negative(self.values), plain=_negative(self.plain), sure=sure, clock=None, others=()
+        )
+
+    def ways(self) -> tuple[Number, ...]:
+        """It and what else it may be."""
+        return (self, *self.others)
+
+
+def _negative(values: frozenset[float]) -> frozenset[float]:
+    return frozenset(-value for value in values)
+
+
+@lru_cache(maxsize=1024)
+def decimal_mark(text: str) -> str | None:
+    """The mark before decimals in `text`, a point or a comma; None when its numbers do not tell, or disagree."""
+    sure = set[str]()
+    for found in _SURELY.finditer(text):
+        grouping = found["groups"] or found["group"]
+        sure.add(found["zero"] or found["tail"] or (".," if grouping == "." else ",.")[1])
+    likely = sure or {found["mark"] for found in _LIKELY.finditer(text)}
+    return next(iter(likely)) if len(likely) == 1 else None
+
+
+def numbers_in(text: str, decimal: str | None = None) -> tuple[Number, ...]:
+    """The numbers in digits of `text`, in order, whose decimals stand behind the mark `decimal`; see `decimal_mark`."""
+    found = list(NUMBER.finditer(text))
+    numbers = [way for match in found for way in _signed(match, decimal)] if found else []
+    return tuple(_with_shared_unit(numbers, found, text)) if numbers else ()
+
+
+def ranges_in(text: str, decimal: str | None = None) -> tuple[tuple[Number, Number], ...]:
+    """Numbers that a dash or "to" joins, as in "2-3 %"."""
+    return tuple(
+        (_signed(low, decimal)[0], _signed(high, decimal)[0])
+        for low, high in pairwise(NUMBER.finditer(text))
+        if _joins().fullmatch(text[low.end("number") : high.start("number")])
+    )
+
+
+@lru_cache(maxsize=1)
+def _joins() -> re.Pattern[str]:
+    words = "|".join(map(re.escape, language_words("numbers", "joins")))
+    return re.compile(rf"\s?%?\s?(?:[-–—]|{words})\s?[{_MONEY}]?", re.IGNORECASE)
+
+
+def _with_shared_unit(numbers: list[Number], found: list[re.Match[str]], text: str) -> Iterator[Number]:
+    """`numbers`; of "2-3 %" and "5, 7 and 9 %" the first ones may be shares too."""
+    shared = None
+    # From the last to the first.
+    if len(numbers) != len(found):
+        yield from numbers
+        return
+    ways: list[Number] = []
+    for at in range(len(numbers) - 1, -1, -1):
+        number = numbers[at]
+        if number.unit is None and shared:
+            between = text[found[at].end("number") : found[at + 1].start("number")]
+            if len(between) <= _LEAD and not any(mark in between for mark in ".;:\n"):
+                number = replace(number, others=(*number.others, replace(number, unit=shared, others=())))
+            else:
+                shared = None
+        elif number.unit and number.unit[0] == "share":
+            shared = number.unit
+        else:
+            shared = None
+        ways.append(number)
+    yield from reversed(ways)
+
+
+def _signed(found: re.Match[str], decimal: str | None) -> tuple[Number, ...]:
+    """The number that was `found`, with what stands before it; two for one that is written with ±."""
+    text, start = found.string, found.start()
+    lead = _BEFORE.search(text[max(0, start - _LEAD) : start])
+    assert lead is not None
+    sign = (lead["sign"] or lead["late"] or "").strip()
+    at = max(0, start - _LEAD) + lead.start()
+    number = _number(found, decimal, (lead["mark"] or "").strip())
+    before = text[max(0, at - 2) : at]
+    if sign and (before[-1:].isalnum() or before[-1:] in tuple(")]}%'\"°_")):
+        # 2-3, A-5: it joins.
+        sign, at = "", start - len(lead["mark"] or "")
+    number = replace(number, text=text[at : _end(found, number)].strip())
+    if sign in ("±", "+/-"):
+        return (replace(number, others=()), number.negated())
+    if sign in ("-", "–", "−"):
+        below = number.negated()
+        # "10 -5" is written for a range too.
+        return (replace(below, others=(number,)) if before[-1:].isspace() and before[:1].isdigit() else below,)
+    return (_said(number, found, text[max(0, at - _NEAR) : at]),)
+
+
+def _end(found: re.Match[str], number: Number) -> int:
+    """Where the number ends whose scale and unit are known."""
+    if number.unit and found["unit"] and unit_of(found["unit"]) == number.unit:
+        return found.end("unit")
+    if found["scale"] and (number.scale or (number.unit and unit_of(found["scale"]) == number.unit)):
+        return found.end("scale")
+    if number.unit and found["unit"] and found["scale"]:
+        named = unit_of(f"{found['scale']} {found['unit']}")
+        return found.end("unit") if named == number.unit else found.end("number")
+    return found.end("power") if found["power"] else found.end("number")
+
+
+def _said(number: Number, found: re.Match[str], before: str) -> Number:
+    """`number` with the sign that the words around it give it."""
+    words = [word.lower() for word in _SAID.findall(before.rpartition("\n")[2])]
+    if words[-1:] and words[-1] in language_words("numbers", "negative"):
+        return replace(number.negated(), text=f"{words[-1]} {number.text}")
+    while words and words[-1] in language_words("numbers", "between"):
+        words.pop()
+    end = _end(found, number)
+    rest = found.string[end : end + _NEAR]
+    behind = _BEHIND.match(rest)
+    lowered = bool(words) and words[-1] in language_words("numbers", "lowers")
+    lower = behind is not None and behind[1].lower() in language_words("numbers", "lower")
+    bookkept = before.endswith("(") and rest.startswith(")")
+    return replace(number, others=(*number.others, number.negated())) if lowered or lower or bookkept else number
+
+
+def _number(found: re.Match[str], decimal: str | None, mark: str) -> Number:
+    digits, word, unit = found["number"], found["scale"], found["unit"]
+    glued = word is not None and found.start("scale") == found.end("power" if found["power"] else "number")
+    letter = letter_scale(word, money=bool(mark)) if word and (glued or mark or word.isupper()) else None
+    scale = letter or (scale_of(word) if word else None)
+    two_words = unit_of(f"{word} {unit}") if word and unit else None
+    named = mark or (unit if scale or not word else word)
+    known = None if found["ordinal"] else two_words or (unit_of(named) if named else None)
+    values, sure = _meant(digits, decimal, is_cyrillic_text(found.string))
+    power = _power(found["power"])
+    values, sure = _times(values, power), None if sure is None else _times(sure, power)
+    clock = _CLOCK_LIKE.fullmatch(digits)
+    minute = int(clock[1]) * 60 + int(clock[2]) if clock and not known and int(clock[1]) <= 24 else None
+    plain = Number("", values, values, known, sure, None, minute)
+    if not scale:
+        return plain
+    scaled = replace(
+        plain, values=_times(values, scale), sure=None if sure is None else _times(sure, scale), scale=scale
+    )
+    length = unit_of(word) if letter and not mark else None
+    return replace(scaled, others=(replace(plain, unit=length),)) if length else scaled
+
+
+def _times(values: frozenset[float], by: float) -> frozenset[float]:
+    return values if by == 1 else frozenset(float(f"{value * by:.12g}") for value in values)
+
+
+def _power(written: str | None) -> float:
+    if not written:
+        return 1
+    raised = written.translate(_RAISED).lstrip()
+    exponent = raised[1:] if raised[:1] in "eE" else raised.partition("10")[2].lstrip("^")
+    return float(f"1e{exponent}")
+
+
+@lru_cache(maxsize=1024)
+def is_cyrillic_text(text: str) -> bool:
+    """Whether `text` has Cyrillic letters, in which a comma stands before decimals."""
+    return _ANY_CYRILLIC.search(text) is not None
+
+
+@lru_cache(maxsize=8192)
+def _meant(number: str, decimal: str | None, cyrillic: bool) -> tuple[frozenset[float], frozenset[float] | None]:
+    """What `number` may mean, and what it means without doubt; None for the same."""
+    found = readings(number)
+    if len(found) == 1:
+        return found, None
+    mark = re.sub(r"\d", "", number)[-1:]
+    grouped, fraction = frozenset([max(found)]), frozenset([min(found)])
+    if decimal:
+        meant = fraction if mark == decimal else grouped
+        return meant, meant
+    # A comma before three digits divides thousands, in English; elsewhere, and for a point, nothing tells.
+    return found, grouped if mark == "," and not cyrillic else frozenset()
+
+
+@lru_cache(maxsize=8192)
+def readings(number: str) -> frozenset[float]:
+    """What a number in digits may mean, whose points and commas divide thousands or decimals."""
+    parts = re.split(r"([ '’,.])", number)
+    marks = parts[1::2]
+    found: set[float] = set()
+    if not marks:
+        return frozenset([float(number)])
+    if parts[0] and all(len(group) == 3 for group in parts[2::2]) and len(set(marks)) == 1 and parts[0] != "0":
+        found.add(float("".join(parts[0::2])))
+    if marks[-1] in ",." and (len(marks) == 1 or marks[-1] not in marks[:-1]):
+        found.add(float("".join(parts[0:-1:2]) + "." + parts[-1]))
+    return frozenset(found or {float("".join(parts[0::2]))})

@@ -1,0 +1,290 @@
+"""Words, stems and sentences, for any script.
+
+Text is folded the same way wherever it is compared: NFKC, case folded, ё as е, accents on Latin letters kept apart
+from their letter and dropped. In words, soft hyphens and joiners are dropped, and Latin letters within a Cyrillic word
+(or the reverse) that look the same are put right. Stems are Snowball's: Russian for words in Cyrillic, English for the
+rest. Runs of Han, kana or Hangul, which no space divides, count as overlapping pairs of characters.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any
+
+import Stemmer
+import yaml
+
+# How well a text covers a question, by words alone.
+
+
+def idf(documents: int, frequency: int) -> float:
+    """Inverse document frequency of a stem that `frequency` of `documents` texts hold.
+
+    ln(1 + (N - n + 0.5) / (n + 0.5)), the form used by Lucene; never negative, largest for a stem that no text holds.
+    """
+    return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
+
+
+def coverage(weights: Mapping[str, float], present: Collection[str]) -> float:
+    """The share of the question's weight that a text holds, 0 to 1.
+
+    Args:
+        weights: the question's stems, each with its idf.
+        present: the stems of the text.
+    """
+    total = sum(weights.values())
+    return sum(weight for stem, weight in weights.items() if stem in present) / total if total else 0.0
+
+
+def bm25(frequency: int, length: int, average_length: float, *, k1: float = 1.2, b: float = 0.75) -> float:
+    """The term-frequency part of Okapi BM25, to be multiplied by `idf` (Robertson and Zaragoza 2009, section 3)."""
+    norm = 1 - b + b * (length / average_length if average_length else 1.0)
+    return frequency * (k1 + 1) / (frequency + k1 * norm)
+
+
+# Reading the YAML files that groundgraph ships, with libyaml where PyYAML was built with it (ten times as fast).
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def read_data(text: str) -> dict[str, Any]:
+    """The mapping that `text`, a file of groundgraph's own, holds."""
+    data: dict[str, Any] = yaml.load(text, Loader=_LOADER)
+    return data
+
+
+WORD = re.compile(r"[^\W_]+")
+_ASCII_WORD = re.compile(r"[a-z0-9]+")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
+_ANY_LATIN = re.compile(r"[a-z]")
+_LATIN_ACCENTS = re.compile(r"(?<=[a-z])[\u0300-\u036f]+")
+_MARKED_YE = re.compile(r"е[\u0300-\u036f]+")
+# What stands within words and says nothing: accents, joiners, soft hyphens.
+_MARKS = re.compile(r"[\u0300-\u036f\u00ad\u200d\u2060\ufe0f\ufeff]+")
+_MIXED = re.compile(r"[a-z][\u0400-\u04ff]|[\u0400-\u04ff][a-z]|[0-9][\u0400-\u04ff]|[\u0400-\u04ff][0-9]")
+_DIGIT = re.compile(r"[0-9]")
+# Letters that look the same, small or large, in both scripts.
+_LATIN, _LOOK_ALIKES = "abcehkmoptxy", "авсенкмортху"
+_TO_CYRILLIC = str.maketrans(_LATIN, _LOOK_ALIKES)
+_TO_LATIN = str.maketrans(_LOOK_ALIKES, _LATIN)
+
+_FOLDER = files("groundgraph.text") / "languages"
+# Every language that has a data file.
+LANGUAGES = tuple(sorted(file.name.removesuffix(".yaml") for file in _FOLDER.iterdir() if file.name.endswith(".yaml")))
+
+
+@cache
+def language_data(language: str) -> dict[str, Any]:
+    """The data file of `language`, with `stop_words` as a set of folded words."""
+    text = (_FOLDER / f"{language}.yaml").read_text("utf-8")
+    data = read_data(text)
+    data["stop_words"] = frozenset(fold(data["stop_words"]).split())
+    return data
+
+
+@cache
+def stop_words() -> frozenset[str]:
+    """The folded stop words of all languages; they share no word that matters in another."""
+    words: frozenset[str] = frozenset()
+    return words.union(*(language_data(language)["stop_words"] for language in LANGUAGES))
+
+
+def fold(text: str) -> str:
+    """`text` as it is compared: see the module's first lines."""
+    if text.isascii():
+        return text.lower()
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    decomposed = unicodedata.normalize("NFD", folded)
+    decomposed = _MARKED_YE.sub(lambda ye: ye.group().replace("\u0308", ""), decomposed)
+    return unicodedata.normalize("NFC", _LATIN_ACCENTS.sub("", decomposed))
+
+
+def words(text: str) -> Iterator[str]:
+    """The folded words of `text` in order, stop words among them."""
+    folded = fold(text)
+    if folded.isascii():
+        yield from _ASCII_WORD.findall(folded)
+        return
+    plain = _MARKS.sub("", folded)
+    is_mixed = _MIXED.search(plain) is not None
+    for word in WORD.findall(plain):
+        if _UNSPACED.search(word):
+            yield from _pairs(word)
+        else:
+            yield _in_one_script(word) if is_mixed else word
+
+
+def _in_one_script(word: str) -> str:
+    """`word` with letters of the other script that look alike put right. Where both scripts can be, a word is Cyrillic
+    and a code with digits, such as "1С", Latin; what stays mixed, such as "игроzone", is left as it is."""
+    if _MIXED.search(word):
+        ways = [(_TO_CYRILLIC, _ANY_LATIN), (_TO_LATIN, _CYRILLIC)]
+        for table, other in reversed(ways) if _DIGIT.search(word) else ways:
+            righted = word.translate(table)
+            if not other.search(righted):
+                return righted
+    return word
+
+
+def _pairs(word: str) -> Iterator[str]:
+    position = 0
+    for run in _UNSPACED.finditer(word):
+        if run.start() > position:
+            yield word[position : run.start()]
+        characters = run.group()
+        yield from (characters[i : i + 2] for i in range(max(1, len(characters) - 1)))
+        position = run.end()
+    if position < len(word):
+        yield word[position:]
+
+
+def is_cyrillic(word: str) -> bool:
+    """Whether a letter of `word` is Cyrillic."""
+    return _CYRILLIC.search(word) is not None
+
+
+_local = threading.local()
+
+
+def _stemmer(language: str) -> Any:
+    # A PyStemmer object must not be used by two threads at once.
+    name = language_data(language)["stemmer"]
+    stemmers: dict[str, Any] = _local.__dict__.setdefault("stemmers", {})
+    if name not in stemmers:
+        stemmers[name] = Stemmer.Stemmer(name)
+    return stemmers[name]
+
+
+@lru_cache(maxsize=200_000)
+def stem(word: str) -> str:
+    """The Snowball stem of one folded word."""
+    language = "ru" if is_cyrillic(word) else "en"
+    stemmed: str = _stemmer(language).stemWord(word)
+    return stemmed
+
+
+def stems(text: str) -> list[str]:
+    """The stems of the content words of `text`, in order and with repetitions; stop words are left out."""
+    return content_stems(words(text))
+
+
+def content_stems(spoken: Iterable[str]) -> list[str]:
+    """The stems of those of the folded words `spoken` that are no stop words, in order and with repetitions."""
+    skip = stop_words()
+    return [stem(word) for word in spoken if word not in skip]
+
+
+def query_stems(text: str) -> list[str]:
+    """The distinct stems of a question in order; when it consists of stop words only, those."""
+    found = stems(text) or [stem(word) for word in words(text)]
+    return list(dict.fromkeys(found))
+
+
+def detect_language(text: str, default: str = "en") -> str:
+    """`ru` when at least half of the letters of `text` are Cyrillic, `en` when it has other letters."""
+    letters = sum(character.isalpha() for character in text)
+    if not letters:
+        return default
+    return "ru" if len(_CYRILLIC.findall(text)) * 2 >= letters else "en"
+
+
+_ABBREVIATIONS = frozenset(
+    [
+        "mr",
+        "mrs",
+        "ms",
+        "dr",
+        "prof",
+        "st",
+        "vs",
+        "etc",
+        "fig",
+        "no",
+        "vol",
+        "cf",
+        "approx",
+        "inc",
+        "ltd",
+        "jr",
+        "sr",
+        "al",
+        "p",
+        "pp",
+        "sec",
+        "ch",
+        "др",
+        "пр",
+        "см",
+        "рис",
+        "стр",
+        "г",
+        "гг",
+        "в",
+        "вв",
+        "им",
+        "ул",
+        "тыс",
+        "млн",
+        "млрд",
+        "руб",
+    ]
+)
+# Small letters with a full stop between each two, such as "e.g" and "a.k.a", are no last word of a sentence.
+_SMALL_INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
+# The set of characters stands first by itself: the engine finds it several times faster than one of four alternatives.
+# A run of full stops is read once, from its first: what does not end there does not end when begun further on.
+_SENTENCE_END = re.compile(
+    r"""[.!?…。！？\n](?:
+        (?<=[.!?…])(?<![.!?…]{2})[.!?…]*+["'”»)\]]*+(?=\s)
+        |(?<=[。！？])[。！？]*
+        |(?<=\n)(?:\s*\n|(?=\s*(?:[-*+•>#|]|\d+[.)])\s))
+    )""",
+    re.VERBOSE,
+)
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """The (start, end) offsets of the sentences of `text`, without the white space around them.
+
+    A blank line or the beginning of a list item ends a sentence too. A full stop does not when an abbreviation, a
+    single initial or a small letter says otherwise.
+    """
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for end in _ends(text):
+        span = _trimmed(text, start, end)
+        if span:
+            spans.append(span)
+        start = end
+    return spans
+
+
+def _ends(text: str) -> Iterable[int]:
+    for found in _SENTENCE_END.finditer(text):
+        if not found.group().startswith(".") or _is_full_stop(text, found):
+            yield found.end()
+    yield len(text)
+
+
+def _is_full_stop(text: str, found: re.Match[str]) -> bool:
+    if len(found.group().rstrip("\"'”»)]")) > 1:
+        return True
+    before = text[max(0, found.start() - 12) : found.start()].split()
+    last = before[-1].lstrip("([\"'«“") if before else ""
+    after = text[found.end() : found.end() + 3].lstrip()
+    is_initial = len(last) == 1 and last.isupper()
+    is_short = last.lower() in _ABBREVIATIONS or (last.islower() and _SMALL_INITIALS.fullmatch(last))
+    return not is_short and not is_initial and not after[:1].islower()
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
+    own = text[start:end]
+    start, end = end - len(own.lstrip()), start + len(own.rstrip())
+    return (start, end) if start < end else None

@@ -1,0 +1,114 @@
+"""Spans of OpenTelemetry around the parts of a run; without `tracing.enabled` nothing, at no cost.
+
+OpenTelemetry is not imported here: the modules that need it are loaded by a graph whose settings turn tracing on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from langgraph.graph import StateGraph
+
+from groundgraph.settings.services import TracingSettings
+from groundgraph.tracing.span import NO_SPAN, Attribute, Span, Tracing, current_run, current_tracing
+
+if TYPE_CHECKING:
+    from groundgraph.core.chain import QueryChains
+    from groundgraph.core.embedder import Embedder
+    from groundgraph.core.evidence_store import EvidenceStore
+    from groundgraph.nodes.works.work import Work
+
+
+@contextmanager
+def span(
+    name: str,
+    kind: str = "CHAIN",
+    attributes: Mapping[str, Attribute] | None = None,
+    *,
+    settings: TracingSettings | None = None,
+) -> Iterator[Span]:
+    """A span around a block, below the current one; an error or a cancellation that leaves the block marks it.
+
+    Not across the `yield` of an asynchronous generator, whose steps run in the context of whoever asks for them.
+
+    Args:
+        name: of the span.
+        kind: of OpenInference, for example `RETRIEVER`, `LLM` or `CHAIN`.
+        attributes: those known at the start; more may be set on what is given.
+        settings: outside of a run of a graph, whether there is a span at all; inside, the graph's own settings say.
+    """
+    tracing = current_tracing.get() or _of(settings)
+    if tracing is None:
+        yield NO_SPAN
+        return
+    with tracing.span(name, kind, attributes) as opened:
+        yield opened
+
+
+def on_run(attributes: Mapping[str, Attribute]) -> None:
+    """Add `attributes` to the span of the whole run, for example how many results a part of it gave."""
+    current_run.get().set(attributes)
+
+
+def state_graph(
+    settings: TracingSettings, evidence: EvidenceStore | None = None
+) -> Callable[..., StateGraph[Any, Any, Any, Any]]:
+    """What builds a graph: LangGraph's own builder, or one that puts each step into a span.
+
+    Args:
+        settings: whether there are spans.
+        evidence: where the references in the graph's state lead.
+
+    Raises:
+        ConfigurationError: tracing is on, and a package is missing.
+    """
+    settings.require_packages()
+    if not settings.enabled:
+        return StateGraph
+    from groundgraph.tracing.nodes import TracedStateGraph
+    from groundgraph.tracing.spans import tracing_of
+
+    return partial(TracedStateGraph, tracing_of(settings), evidence)
+
+
+def traced_work(name: str, work: Work, settings: TracingSettings) -> Work:
+    """`work`, which has a span called `name` below that of its step when `settings` turn tracing on."""
+    if not settings.enabled:
+        return work
+    from groundgraph.tracing.nodes import with_work_span
+    from groundgraph.tracing.spans import tracing_of
+
+    return with_work_span(name, work, tracing_of(settings))
+
+
+def traced_embedder(embedder: Embedder | None, settings: TracingSettings) -> Embedder | None:
+    """`embedder`, whose calls are spans when `settings` turn tracing on."""
+    if embedder is None or not settings.enabled:
+        return embedder
+    settings.require_packages()
+    from groundgraph.tracing.nodes import with_embedding_spans
+    from groundgraph.tracing.spans import tracing_of
+
+    return with_embedding_spans(embedder, tracing_of(settings))
+
+
+def traced_chains(chains: QueryChains, settings: TracingSettings) -> QueryChains:
+    """`chains`, whose reranker has spans when `settings` turn tracing on."""
+    if chains.reranker is None or not settings.enabled:
+        return chains
+    settings.require_packages()
+    from groundgraph.tracing.nodes import with_reranker_spans
+    from groundgraph.tracing.spans import tracing_of
+
+    return with_reranker_spans(chains, chains.reranker, tracing_of(settings))
+
+
+def _of(settings: TracingSettings | None) -> Tracing | None:
+    if settings is None or not settings.enabled:
+        return None
+    from groundgraph.tracing.spans import tracing_of
+
+    return tracing_of(settings)
