@@ -1,4 +1,4 @@
-"""How much evidence a turn may show (P9)."""
+"""How much evidence a turn may show (P9): the budgets of a configuration, and how many tokens a text is."""
 
 from __future__ import annotations
 

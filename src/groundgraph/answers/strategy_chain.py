@@ -1,4 +1,4 @@
-"""Strategies that stand in for each other (P6)."""
+"""Strategies that stand in for each other (P6), and reranking once, after the merge (P4)."""
 
 from __future__ import annotations
 

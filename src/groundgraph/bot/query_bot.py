@@ -1,4 +1,4 @@
-"""A bot that answers from a document store, and remembers what it said: one object, one call (document 001)."""
+"""A bot that answers from a document store and remembers what was said, plain and asynchronous."""
 
 from __future__ import annotations
 

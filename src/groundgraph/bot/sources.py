@@ -1,4 +1,4 @@
-"""What a query bot searches, as sources whose searches have spans of their own (Q1, Q3)."""
+"""What a query bot searches: the kinds of document stores that it takes, as sources with spans (Q1, Q3)."""
 
 from __future__ import annotations
 

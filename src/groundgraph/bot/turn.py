@@ -1,4 +1,4 @@
-"""One turn of a query bot from question to memory: what is logged, and what is remembered (Q4)."""
+"""One turn of a query bot from question to memory: its messages, what is logged, and the reply."""
 
 from __future__ import annotations
 

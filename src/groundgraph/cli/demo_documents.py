@@ -1,4 +1,4 @@
-"""The second source of the demo: what groundgraph says about itself, in a checkout and in an installed wheel."""
+"""The documents of the demo: what the installed packages and groundgraph say about themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options that every command takes."""
+"""What every command takes: its options, the settings it runs with, and where in their file a problem stands."""
 
 from __future__ import annotations
 

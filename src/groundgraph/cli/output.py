@@ -1,4 +1,4 @@
-"""Writing to the terminal: results on standard output, everything else on standard error."""
+"""What a command says: results on standard output, all else on standard error, errors in words, and its exit code."""
 
 from __future__ import annotations
 

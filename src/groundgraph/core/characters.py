@@ -1,4 +1,4 @@
-"""The only place that says which characters hide or reorder what a reader sees."""
+"""The only place that says which characters hide or reorder what a reader sees, and which no text may contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A document as the loader stored it, and the chunks that a chunker cuts from it."""
+"""A document as the loader stored it, the chunks that a chunker cuts from it, and what a file is by its suffix."""
 
 from __future__ import annotations
 

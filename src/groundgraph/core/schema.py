@@ -1,4 +1,4 @@
-"""The fields by which a source can be filtered."""
+"""The fields by which a source can be filtered, what a field says of extraction, and values brought to its type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A corpus as a knowledge base, kept from one evaluation to the next."""
+"""A corpus as a knowledge base, kept from one evaluation to the next; of outlines, and in Weaviate, as well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a channel takes out of storage is of the kind that the state declares, or is told as damaged."""
+"""What a graph takes out of storage: values of their channel's kind, and turns that stopped at a step that is gone."""
 
 from __future__ import annotations
 

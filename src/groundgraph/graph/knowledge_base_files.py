@@ -1,4 +1,4 @@
-"""Where the knowledge base of a configuration is: which file holds it, or which collections of Weaviate."""
+"""Where the knowledge base of a configuration is, in a file or in Weaviate, and by which fields it is filtered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The blocks of a text: what a chunker packs together and cuts apart."""
+"""The blocks of a text, which a chunker packs together and cuts apart: of Markdown, plain text and pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The default chunker: by headings, then paragraphs, then sentences, and at spaces as the last resort."""
+"""The chunkers: by headings, paragraphs and sentences (the default), a whole text as one chunk, and digests."""
 
 from __future__ import annotations
 

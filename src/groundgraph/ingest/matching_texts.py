@@ -1,4 +1,4 @@
-"""The texts by which a chunk is found: the chunk with its heading path, or what a model writes about it (K5)."""
+"""The texts that stand for a chunk: those by which it is found, and what its document is about."""
 
 from __future__ import annotations
 

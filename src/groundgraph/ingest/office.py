@@ -1,4 +1,4 @@
-"""Reads the sheets of an Excel workbook."""
+"""Reads Word documents and the sheets of Excel workbooks, whose archives are checked before anything is unpacked."""
 
 from __future__ import annotations
 

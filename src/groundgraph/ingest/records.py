@@ -1,4 +1,4 @@
-"""A table of records as one document."""
+"""Tables of records as documents: CSV, JSON lines, and what other tables share with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The texts in the JSON of a model's reply, however it laid them out."""
+"""What a model's reply holds: texts in its JSON, without its thoughts; whether it refuses, or rules something out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shape of a step."""
+"""The shape of a step, and the filters that hold in a run whatever its intent says."""
 
 from __future__ import annotations
 

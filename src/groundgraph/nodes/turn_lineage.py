@@ -1,4 +1,4 @@
-"""Whether a turn stands in its thread already, as a fork or a replay finds it, and which record is then its own."""
+"""Whether a turn stands in its thread already, as a fork or again, and the review that a new question ends."""
 
 from __future__ import annotations
 

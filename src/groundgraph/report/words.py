@@ -1,4 +1,4 @@
-"""The words of a report, in the language of its turn."""
+"""The words, figures and texts of a report: in the language of its turn, and as a reader may safely see them."""
 
 from __future__ import annotations
 

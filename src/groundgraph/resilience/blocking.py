@@ -1,4 +1,4 @@
-"""Running a blocking call in a worker thread, beside the event loop."""
+"""Work beside the event loop: a blocking call in a thread, a chain that may be plain, a loop for those without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one layer that tries again."""
+"""Trying again: the one layer that does, the budget that its callers share, and leaving a service alone that fails."""
 
 from __future__ import annotations
 

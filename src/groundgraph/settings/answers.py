@@ -1,4 +1,4 @@
-"""What happens to results between the sources and the answer (P1 to P10)."""
+"""From results to an answer: what happens to results (P1 to P10), how it is written, checked and reviewed."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, Self, TypeVar, get_args

@@ -1,4 +1,4 @@
-"""`knowledge_base`: where it is kept, and what goes into it."""
+"""`knowledge_base`: where it is kept, what goes into it, how pages are fetched; and `chains`, which prepare it."""
 
 from pathlib import Path
 from typing import Any, Literal

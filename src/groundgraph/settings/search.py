@@ -1,4 +1,4 @@
-"""`retrieval`: how much is retrieved, and how it is merged."""
+"""What is searched and how: `sources`, `intent`, `retrieval`, its stages, and the cascade of `retriever`."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, Self

@@ -1,4 +1,4 @@
-"""Which chat and embedding models there are."""
+"""What a configuration runs on: models, checkpointer and store, tracing, the server, and the bounds of a turn."""
 
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The record of a turn as a store keeps it, with the texts of its evidence."""
+"""The records of turns as a store keeps them: one with the texts of its evidence, the newest, what they refer to."""
 
 from __future__ import annotations
 

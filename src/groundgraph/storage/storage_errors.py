@@ -1,4 +1,4 @@
-"""What goes wrong with a SQLite file, as errors of ours."""
+"""What goes wrong with a SQLite file, or with the server behind checkpoints and store, as errors of ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Phrases by which people say what they mean, from the data files of all languages."""
+"""Phrases by which people say what they mean, from the data files of all languages; small talk among them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documents of a base as its ledger lists them, and one as it was loaded."""
+"""The documents of a base as its ledger lists them, and what the base was made with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a Weaviate server answers."""
+"""Where a Weaviate server answers, and the client library, which takes over a second to load."""
 
 from __future__ import annotations
 
