@@ -49,30 +49,28 @@ def names_in(sentence: str) -> Iterator[str]:
     if _is_title(text):
         return
     for found in _NAME.finditer(text):
-        name = found.group()
         before = text[max(0, found.start() - 20) : found.start()].rstrip(" \t")
+        name = found.group()
         if not before or before[-1] in _BEGINS:
             if _LEADS_IN.match(text, found.end()):
                 continue
-            # The first word has its capital for another reason, unless the next one has one too.
-            name = name if " " in name and _first(name) not in stop_words() else name.partition(" ")[2]
-            name = name or (found.group() if _ACRONYM.fullmatch(found.group()) else "")
-        # A code is looked for where the numbers are.
-        parts = [
-            part
-            for part in name.split()
-            if not (fold(part) in stop_words() or month_of(part) or unit_of(part) or _has_digit(part))
-        ]
+            name = _named_at_beginning(name)
+        parts = list(filter(_names, name.split()))
         if any(len(part) > 1 for part in parts):
             yield " ".join(parts)
 
 
-def _has_digit(part: str) -> bool:
-    return any(character.isdigit() for character in part)
+def _named_at_beginning(words: str) -> str:
+    """`words` without the first, which has its capital for another reason, unless the next one has one too."""
+    first, _, others = words.partition(" ")
+    if others and fold(first) not in stop_words():
+        return words
+    return others or (words if _ACRONYM.fullmatch(words) else "")
 
 
-def _first(name: str) -> str:
-    return fold(name.partition(" ")[0])
+def _names(part: str) -> bool:
+    """Whether a word is more than a stop word, a month or a unit; a code is looked for where the numbers are."""
+    return not (fold(part) in stop_words() or month_of(part) or unit_of(part) or any(map(str.isdigit, part)))
 
 
 def _is_title(text: str) -> bool:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import pairwise
+from functools import lru_cache, partial
+from itertools import filterfalse, pairwise, product
+from operator import attrgetter
+from typing import TypeVar
 
 from groundgraph.answers.check_support import windows
 from groundgraph.answers.claims import CheckedAnswer, Claim, named_text, without_fences
 from groundgraph.answers.sentence_index import sentences_of, stems_of
+from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Flag
 from groundgraph.text.cues import language_words
 from groundgraph.text.numbers import WORD, Number, Unit, decimal_mark, number_of, scale_of, unit_of
@@ -25,6 +28,9 @@ _SHARE = re.compile(r"[%٪％]")
 _HOUR = ("time", 3600.0)
 # Values that are counted with units differ by less than this only by how they were worked out.
 _PLACES = 6
+_CERTAIN: Callable[[Number], frozenset[float]] = attrgetter("certain")
+_VALUES: Callable[[Number], frozenset[float]] = attrgetter("values")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -71,23 +77,25 @@ def stock(text: str, decimal: str | None = None) -> Stock:
     found = quantities(text, decimal)
     written = [way for number in (*found.numbers, *found.words, *_loose(text)) for way in number.ways()]
     bare = [Number("", values, values) for values in _in_others(found)]
+    doubtful = [number for number in written if number.is_open]
     return Stock(
-        _offers((number, number.certain) for number in (*written, *bare)),
-        _offers((number, number.values) for number in written if number.is_open),
-        _offers((number, number.values) for number in written if number.is_open and not number.certain),
+        _offers([*written, *bare], _CERTAIN),
+        _offers(doubtful, _VALUES),
+        _offers(filterfalse(_CERTAIN, doubtful), _VALUES),
         found.dates,
         _times(found, written, text),
         frozenset(number.clock for number in written if number.clock is not None),
-        frozenset((a, b) for low, high in pairwise(found.numbers) for a in low.values for b in high.values),
+        frozenset(pair for low, high in pairwise(found.numbers) for pair in product(low.values, high.values)),
         squeezed(text),
-        frozenset(scale for word in _WORDS.findall(text) if (scale := scale_of(word))),
+        frozenset(filter(None, map(scale_of, _WORDS.findall(text)))),
     )
 
 
-def _offers(numbers: Iterable[tuple[Number, frozenset[float]]]) -> Offers:
+def _offers(numbers: Iterable[Number], values_of: Callable[[Number], frozenset[float]]) -> Offers:
     units: dict[float, set[Unit | None]] = {}
     amounts: set[tuple[str, float]] = set()
-    for number, values in numbers:
+    for number in numbers:
+        values = values_of(number)
         for value in values | (number.plain if number.scale else values):
             units.setdefault(value, set()).add(number.unit)
         if number.unit:
@@ -159,24 +167,25 @@ def check_numbers(answer: CheckedAnswer) -> list[Flag]:
 def _missing(answer: CheckedAnswer, claim: Claim, decimal: str | None) -> Iterator[str]:
     text = without_fences(claim.text)
     found = quantities(text, decimal)
-    if not (found.numbers or found.dates or found.codes or found.words or found.times):
+    if found == Quantities():
         return
-    about = frozenset(stem for stem in stems_of(text) if not stem.isdigit())
-    places = [place for result in answer.rests_on(claim) for place in _places(named_text(result), about)]
-    yield from (date.text for date in found.dates if not any(_holds_date(one.stock, date) for one in places))
-    yield from (code for code in found.codes if not any(_holds_code(one.stock, code) for one in places))
-    yield from (time.text for time in found.times if not any(_holds_time(one.stock, time) for one in places))
-    spelled = {word.text: word for word in found.words}
-    numbers = [*found.numbers, *(word for text_of, word in spelled.items() if not _leads_to_a_list(text_of, text))]
-    shares = says_share(answer.written)
-    missing = {
-        one for one in dict.fromkeys(numbers) if not any(_holds_number(place, one, shares=shares) for place in places)
-    }
-    yield from (number.text for number in numbers if number in missing)
-    for low, high in dict.fromkeys(found.ranges):
-        known = low not in missing and high not in missing
-        if known and not any((a, b) in one.stock.pairs for one in places for a in low.values for b in high.values):
+    about = frozenset(filterfalse(str.isdigit, stems_of(text)))
+    places = list(_places(answer.rests_on(claim), about))
+    yield from (date.text for date in _not_held(found.dates, places, _holds_date))
+    yield from _not_held(found.codes, places, _holds_code)
+    yield from (time.text for time in _not_held(found.times, places, _holds_time))
+    spelled = {word.text: word for word in found.words if not _leads_to_a_list(word.text, text)}
+    holds = partial(_holds_number, shares=says_share(answer.written))
+    missing = _not_held((*found.numbers, *spelled.values()), places, holds)
+    yield from (number.text for number in missing)
+    for low, high in _not_held(found.ranges, places, _holds_range):
+        if low not in missing and high not in missing:
             yield f"the range {low.text} to {high.text}"
+
+
+def _not_held(named: Iterable[T], places: Sequence[_Place], holds: Callable[[_Place, T], bool]) -> list[T]:
+    """Those of `named`, each once, that no place holds."""
+    return [one for one in dict.fromkeys(named) if not any(holds(place, one) for place in places)]
 
 
 def _leads_to_a_list(word: str, text: str) -> bool:
@@ -192,16 +201,15 @@ class _Place:
     shares: bool
 
 
-def _places(text: str, about: frozenset[str]) -> list[_Place]:
-    """What stands in the sentences of `text` near which the share `LEAST_SHARED` of `about` stands."""
+def _places(evidence: Iterable[SourceResult], about: frozenset[str]) -> Iterator[_Place]:
+    """What stands in the sentences of `evidence` near which the share `LEAST_SHARED` of `about` stands."""
     # Rounded down: of two or three words in a list or a table none need stand there.
     wanted = int(len(about) * LEAST_SHARED)
-    decimal, shares = decimal_mark(text), says_share(text)
-    return [
-        _Place(stock(text[sentence.start : sentence.end], decimal), shares)
-        for sentence, window in zip(sentences_of(text), windows(text), strict=True)
-        if len(about & window) >= wanted
-    ]
+    for text in map(named_text, evidence):
+        decimal, shares = decimal_mark(text), says_share(text)
+        for sentence, window in zip(sentences_of(text), windows(text), strict=True):
+            if len(about & window) >= wanted:
+                yield _Place(stock(text[sentence.start : sentence.end], decimal), shares)
 
 
 def _holds_number(place: _Place, number: Number, *, shares: bool) -> bool:
@@ -210,19 +218,23 @@ def _holds_number(place: _Place, number: Number, *, shares: bool) -> bool:
 
 
 def _holds_way(place: _Place, number: Number, *, shares: bool) -> bool:
-    one, unit = place.stock, number.unit
-    if number.clock is not None and number.clock in one.times:
+    one = place.stock
+    if number.clock in one.times:
         return True
     looked_up = [(one.certain, number.certain)]
     if number.is_open:
         looked_up.append((one.undecided if number.certain else one.doubtful, number.values))
-    for offers, values in looked_up:
-        if unit and any((unit[0], round(value * unit[1], 6)) in offers.amounts for value in values):
-            return True
-        if any(_agrees(unit, offers.units.get(value, frozenset()), place.shares, shares) for value in values):
-            return True
+    offered = partial(_is_offered, unit=number.unit, evidence_shares=place.shares, answer_shares=shares)
+    if any(offered(offers, value) for offers, values in looked_up for value in values):
+        return True
     # "5 million" where a table says 5 and its heading says millions.
-    return number.scale in one.scales and any(value in one.certain.units for value in number.plain)
+    return number.scale in one.scales and not number.plain.isdisjoint(one.certain.units)
+
+
+def _is_offered(offers: Offers, value: float, *, unit: Unit | None, evidence_shares: bool, answer_shares: bool) -> bool:
+    if unit and (unit[0], round(value * unit[1], _PLACES)) in offers.amounts:
+        return True
+    return _agrees(unit, offers.units.get(value, frozenset()), evidence_shares, answer_shares)
 
 
 def _agrees(unit: Unit | None, units: frozenset[Unit | None], evidence_shares: bool, answer_shares: bool) -> bool:
@@ -232,11 +244,17 @@ def _agrees(unit: Unit | None, units: frozenset[Unit | None], evidence_shares: b
     return unit in units or (None in units and (unit[0] != "share" or evidence_shares))
 
 
-def _holds_time(one: Stock, time: Time) -> bool:
-    return bool(time.minutes & (one.times | one.clock)) or _holds_code(one, time.text)
+def _holds_range(place: _Place, ends: tuple[Number, Number]) -> bool:
+    low, high = ends
+    return not place.stock.pairs.isdisjoint(product(low.values, high.values))
 
 
-def _holds_date(one: Stock, date: Date) -> bool:
+def _holds_time(place: _Place, time: Time) -> bool:
+    return bool(time.minutes & (place.stock.times | place.stock.clock)) or _holds_code(place, time.text)
+
+
+def _holds_date(place: _Place, date: Date) -> bool:
+    one = place.stock
     for other in one.dates:
         if not date.agrees(other):
             continue
@@ -247,7 +265,7 @@ def _holds_date(one: Stock, date: Date) -> bool:
     return False
 
 
-def _holds_code(one: Stock, code: str) -> bool:
-    wanted = squeezed(code)
+def _holds_code(place: _Place, code: str) -> bool:
+    one, wanted = place.stock, squeezed(code)
     start, end = r"(?<!\d)" if wanted[:1].isdigit() else "", r"(?!\d)" if wanted[-1:].isdigit() else ""
     return wanted in one.squeezed and re.search(f"{start}{re.escape(wanted)}{end}", one.squeezed) is not None

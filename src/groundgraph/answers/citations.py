@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from groundgraph.answers.claims import claims_of, labels_of
 from groundgraph.answers.prose_gate import CODE
 from groundgraph.answers.sentence_index import (
-    Weights,
     best_sentence,
     question_weights,
     running_lines,
@@ -83,12 +82,23 @@ def sentences_to_cite(claims: list[str], evidence: Mapping[int, SourceResult]) -
 
 # Sentences that are looked at to find the quote of one label.
 _MAX_CLAIMS = 50
+# A label, and offsets in the content of its evidence.
+_Place = tuple[int, int, int]
 
 
 def labels_in(text: str) -> list[int]:
     """The labels of `text` outside code, in the order of first use."""
     # Not a space: the brackets around the code would join to a label.
     return labels_of(CODE.sub("`", text) if "`" in text else text)
+
+
+def claims_by_label(text: str) -> dict[int, list[str]]:
+    """The sentences of `text` that cite each label, each once and at most 50, in their order."""
+    claims: dict[int, dict[str, None]] = {}
+    for claim in claims_of(text):
+        for label in claim.labels:
+            claims.setdefault(label, {})[claim.text] = None
+    return {label: list(own)[:_MAX_CLAIMS] for label, own in claims.items()}
 
 
 def resolve_citations(
@@ -112,78 +122,66 @@ def resolve_citations(
         quotes: what the answer quotes word for word.
         language: of the words in `location`.
     """
-    claims: dict[int, dict[str, None]] = {}
-    for claim in claims_of(written):
-        for label in claim.labels:
-            of_label = claims.setdefault(label, {})
-            if len(of_label) < _MAX_CLAIMS:
-                of_label[claim.text] = None
-    asked = question_weights(question, (result.content for result in evidence.values()))
     known = [label for label in labels if label in evidence]
-    quoted: dict[int, list[FoundQuote]] = {}
-    for quote in quotes:
-        of_quote = quoted.setdefault(quote["label"], [])
-        if quote not in of_quote:
-            of_quote.append(quote)
-    if known and all(label in quoted for label in known):
-        each = {(quote["label"], quote["start"], quote["end"]): quote for quote in quotes if quote["label"] in known}
-        return [
-            _citation(quote["label"], evidence[quote["label"]], (), asked, quote, language) for quote in each.values()
-        ]
-    return [
-        _citation(label, evidence[label], list(claims.get(label, ())), asked, quote, language)
-        for label in known
-        for quote in quoted.get(label, [None])
-    ]
+    found = (_quoted_place(quote, evidence[quote["label"]]) for quote in quotes if quote["label"] in known)
+    places = list(dict.fromkeys(found))
+    quoted = {label for label, _, _ in places}
+    unquoted = [label for label in known if label not in quoted]
+    if unquoted:
+        places += _best_places(unquoted, written, question, evidence)
+        places.sort(key=lambda place: known.index(place[0]))
+    return [_citation(label, evidence[label], start, end, language) for label, start, end in places]
 
 
-def _citation(
-    label: int, result: SourceResult, claims: Sequence[str], asked: Weights, quoted: FoundQuote | None, language: str
-) -> Citation:
-    metadata = result.metadata
-    offset = metadata.get("start")
-    origin = offset if isinstance(offset, int) and not isinstance(offset, bool) else None
-    if quoted:
-        start, end = quoted["start"] - (origin or 0), quoted["end"] - (origin or 0)
-    else:
-        running = running_lines(result)
-        best = (claims and best_scored(claims, label, result)) or best_sentence(result.content, asked, running)
-        start, end = (best.start, best.end) if best else (0, len(result.content))
+def _quoted_place(quote: FoundQuote, result: SourceResult) -> _Place:
+    origin = Original(result).origin or 0
+    return quote["label"], quote["start"] - origin, quote["end"] - origin
+
+
+def _best_places(
+    labels: Iterable[int], written: str, question: str, evidence: Mapping[int, SourceResult]
+) -> Iterator[_Place]:
+    """The sentence of the evidence of each label that agrees best with what cites it, else with the question."""
+    claims = claims_by_label(written)
+    asked = question_weights(question, (result.content for result in evidence.values()))
+    for label in labels:
+        result = evidence[label]
+        best = best_scored(claims.get(label, ()), label, result) or best_sentence(
+            result.content, asked, running_lines(result)
+        )
+        yield (label, best.start, best.end) if best else (label, 0, len(result.content))
+
+
+def _citation(label: int, result: SourceResult, start: int, end: int, language: str) -> Citation:
     original = Original(result)
-    span = original.derived_span() if metadata.get("derived") else original.span(start, end)
+    derived = result.metadata.get("derived")
+    span = original.derived_span() if derived else original.span(start, end)
     citation: Citation = {
         "label": label,
         "source_name": result.source_name,
         "source_id": result.source_id,
-        "section": _text(metadata.get("section")),
-        "title": _text(metadata.get("title")),
-        "url": _text(metadata.get("url")),
+        "section": original.text("section"),
+        "title": original.text("title"),
+        "url": original.text("url"),
         "quote": original.verbatim(start, end),
         "start": span[0] if span else None,
         "end": span[1] if span else None,
         "location": original.location(start, language),
         "encoding": original.encoding,
     }
-    if metadata.get("derived"):
+    if derived:
         # A model wrote the text, so the quote stands nowhere in the original: the offsets span what it was made from.
         citation["derived"] = True
     return citation
 
 
-def _text(value: object) -> str | None:
-    return str(value) if value not in (None, "") else None
-
-
 def reference(result: SourceResult, citation_format: str) -> str:
     """What a label resolves to in a prompt or a list: the heading path, or the document."""
-    metadata = result.metadata
-    section = _text(metadata.get("section"))
-    document = _text(metadata.get("document")) or _text(metadata.get("url"))
-    title = _text(metadata.get("title"))
-    if citation_format == "source":
-        return document or title or result.source_id
-    if not section:
-        return title or document or result.source_id
+    told = Original(result).text
+    section, title = told("section"), told("title")
+    if citation_format == "source" or not section:
+        names = ("document", "url", "title") if citation_format == "source" else ("title", "document", "url")
+        return next(filter(None, map(told, names)), result.source_id)
     # The title is the document's, above the headings of the section, or that of the section itself, the last of them.
-    own = not metadata.get("document") and section.endswith(f" > {title}")
+    own = not told("document") and section.endswith(f" > {title}")
     return section if not title or section.startswith(title) or own else f"{title} > {section}"

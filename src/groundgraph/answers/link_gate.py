@@ -24,9 +24,10 @@ _INLINE = r"[^\s()<>\\`\[\]\"']"
 _DEST = rf"(?:{_INLINE}|\({_INLINE}*+\))++"
 _DEST_SO_FAR = rf"<?[^\s<>\\`\[\]\"']{{0,{_MAX_ADDRESS}}}>?"
 _LINK_SO_FAR = re.compile(rf"\]\({_DEST_SO_FAR}\Z")
-_LINK = re.compile(rf"\]\((?:<({_DEST})(?=>[\s)])|({_DEST})(?=[\s)]))")
+_TO = rf"(?P<angle><)?(?P<to>{_DEST})(?(angle)(?=>[\s)])|(?=[\s)]))"
+_LINK = re.compile(rf"\]\({_TO}")
 _WORD = re.compile(r"\]\((?:[\w\-]++(?=[\s)])|\))")
-_IMAGE = re.compile(rf"!\[([^\[\]`\\<!\r\n]{{0,200}})\]\((?:<({_DEST})(?=>[\s)])|({_DEST})(?=[\s)]))")
+_IMAGE = re.compile(rf"!\[(?P<text>[^\[\]`\\<!\r\n]{{0,200}})\]\({_TO}")
 _IMAGE_SO_FAR = re.compile(rf"!\[[^\[\]`\\<!\r\n]{{0,200}}(?:\](?:\({_DEST_SO_FAR})?)?\Z")
 _NO_IMAGE = re.compile(r"!\[[^\[\]`\\<!\r\n]{0,200}\](?!\()")
 _GAP = r"[^\S\r\n]{0,99}+(?:\r\n?|\n)?+[^\S\r\n]{0,99}+"
@@ -42,16 +43,23 @@ _TAG = re.compile(
     r"[uod]l|li|d[td]|table|caption|t(?:head|body|foot|r|h|d)|h[1-6]|details|summary) ?/?>",
     re.IGNORECASE,
 )
-_AUTOLINK = re.compile(rf"<({_DEST})>")
+_AUTOLINK = re.compile(rf"<(?=[^\s<>]*[:@])({_DEST})>")
 _TAG_SO_FAR = re.compile(rf"<[^\s<>]{{0,{_MAX_ADDRESS}}}(?: ?/?)\Z")
-_CODE = (re.compile(r"`([^`\r\n|]{1,256})`(?!`)"), re.compile(r"``((?:[^`\r\n|]|(?<!`)`(?!`)){1,256})``(?!`)"))
+_OPENS_TAG = re.compile(r"<[a-zA-Z/!?]")
+_CODE = {
+    "`": re.compile(r"`([^`\r\n|]{1,256})`(?!`)"),
+    "``": re.compile(r"``((?:[^`\r\n|]|(?<!`)`(?!`)){1,256})``(?!`)"),
+}
 # What this gate writes for the bracket of a tag divides as that did.
 _BRACKET = "&lt;"
 _RUN = re.compile(f"(?:[^{APART}!~&]|!(?!\\[)|~(?!~~)|&(?!lt;))+")
 _TICKS = re.compile(r"`+")
-_LINE = re.compile(r"([ \t>*+\-\d.)]{0,60})(`+|~{3,}|~{0,2}\Z)?")
+# What may stand before a fence, what may be one, and the rest of its line.
+_LINE = re.compile(rf"([ \t>*+\-\d.)]{{0,60}})(`+|~{{3,}}|~{{0,2}}\Z)?([^\r\n]{{0,{_MAX_LINE}}})")
 _LINE_END = re.compile(r"[\r\n]")
 _LANGUAGE = re.compile(r"[ \t]*+([\w+#.\-]*+)[ \t]*+\Z")
+_SPACE = re.compile(r"\s")
+_BEHIND_HOST = re.compile(r"[/?]")
 # What else stands behind an address, up to white space, without going on with it; or a bracket, which ends it.
 _ENDS = re.compile(r"(?:[\"'”»」】）》)\]}>*_~.,;:!?…|。，]{0,16}(?=\s|\Z)|(?=[\]})>]))")
 # Languages that pages draw instead of showing them.
@@ -136,7 +144,7 @@ class LinkGate:
         self._long = False
         if text.startswith(_BRACKET, at):
             return _BRACKET, at + len(_BRACKET)
-        if self._fence and not self._drawn:
+        if self._in_code:
             return char, at + 1
         if char in "`<!]":
             handler = {"`": self._ticks, "<": self._angle, "!": self._image, "]": self._bracket}[char]
@@ -147,46 +155,49 @@ class LinkGate:
         """The beginning of a line, as far as a fence opens or closes with it."""
         found = _LINE.match(text, at)
         assert found is not None
-        markers, run = found[1], found[2] or ""
-        if found.end() == len(text) and not final and len(found.group()) < _MAX_LINE:
-            return None
-        end = _LINE_END.search(text, found.end(), found.end() + _MAX_LINE)
-        if len(run) >= 3 and end is None and not final and len(text) - found.end() < _MAX_LINE:
+        markers, run, info = found.groups(default="")
+        is_cut = found.end() == len(text) and len(info) < _MAX_LINE
+        if not final and is_cut and (len(run) >= 3 or not info):
             return None
         self._line_begins = False
         if len(run) < 3:
             return "", at
-        info = text[found.end() : end.start() if end else found.end() + _MAX_LINE]
-        if self._fence:
-            closes = run[0] == self._fence[0] and len(run) >= len(self._fence) and not info.strip(" \t")
-            if closes and len(markers) < 4 and not markers.strip(" "):
-                self._fence = ""
-                self._unpaired = False
-                return text[at : found.end()], found.end()
-            return "", at
-        if markers or self._unsure or self._in_html or "`" in info or (end is None and not final):
+        is_fence = self._closes(markers, run, info) if self._fence else self._opens(markers, run, info)
+        return (text[at : found.start(3)], found.start(3)) if is_fence else ("", at)
+
+    def _closes(self, markers: str, run: str, info: str) -> bool:
+        if not run.startswith(self._fence) or info.strip(" \t") or len(markers) > 3 or markers.strip(" "):
+            return False
+        self._fence = ""
+        self._unpaired = False
+        return True
+
+    def _opens(self, markers: str, run: str, info: str) -> bool:
+        if markers or self._unsure or self._in_html or "`" in info or len(info) == _MAX_LINE:
             self._unsure = True
-            return "", at
+            return False
         language = _LANGUAGE.match(info)
         plain = language is not None and not (_DRAWN.fullmatch(language[1]) or is_address(language[1]))
         self._fence, self._drawn = run, not plain
-        return run, found.end()
+        return True
+
+    @property
+    def _in_code(self) -> bool:
+        """Whether a fence is open in which a page shows the text as it is."""
+        return bool(self._fence) and not self._drawn
 
     def _run(self, text: str, at: int, end: int, final: bool) -> tuple[str, int] | None:
         """What holds neither white space nor brackets: a word, or an address."""
-        if end - at > _MAX_ADDRESS:
-            self._long = True
+        self._long |= end - at > _MAX_ADDRESS
         if self._long:
             return self._too_long(text, at, end, final)
         if end == len(text) and not final:
             return None
-        run, code = text[at:end], bool(self._fence) and not self._drawn
-        piece, allowed, gone = self._address(run, self._last, text[end : end + 1], code=code)
-        if allowed and not self._fence and ("/" in allowed or "?" in allowed):
-            behind = _ENDS.match(text, end, end + 40)
-            if not final and len(text) < end + 20 and not any(char.isspace() for char in text[end:]):
+        piece, allowed, gone = self._address(text[at:end], self._last, text[end : end + 1], code=self._in_code)
+        if not self._fence and _BEHIND_HOST.search(allowed):
+            if not final and len(text) < end + 20 and not _SPACE.search(text, end):
                 return None
-            if behind is None or (behind.end() == end + 40):
+            if not _ENDS.match(text, end):
                 piece += " "
         self._note(gone)
         return piece, end
@@ -219,22 +230,26 @@ class LinkGate:
     def _ticks(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
         found = _TICKS.match(text, at)
         assert found is not None
-        count = len(found.group())
+        ticks = found.group()
         if found.end() == len(text) and not final:
             return None
-        trusted = not (self._escapes or self._unsure or self._in_html or self._unpaired or self._fence)
-        if trusted and count <= len(_CODE):
-            code = _CODE[count - 1].match(text, at)
+        pattern = self._code_in(ticks)
+        if pattern:
+            code = pattern.match(text, at)
             end = code.end() if code else at + _MAX_CODE
             if not final and len(text) <= end and not _LINE_END.search(text, at):
                 return None
             if code:
-                ticks, inside = found.group(), code[1]
-                return ticks + _RUN.sub(self._in_code, inside) + ticks, code.end()
+                return ticks + _RUN.sub(self._within_code, code[1]) + ticks, code.end()
         self._unpaired = True
-        return found.group(), found.end()
+        return ticks, found.end()
 
-    def _in_code(self, run: re.Match[str]) -> str:
+    def _code_in(self, ticks: str) -> re.Pattern[str] | None:
+        """What code within `ticks` looks like; None where whoever renders the text may take that for no code."""
+        doubtful = self._escapes or self._unsure or self._in_html or self._unpaired or self._fence
+        return None if doubtful else _CODE.get(ticks)
+
+    def _within_code(self, run: re.Match[str]) -> str:
         before = run.string[run.start() - 1] if run.start() else ""
         piece, _, gone = self._address(run.group(), before, code=True)
         self._note(gone)
@@ -246,34 +261,34 @@ class LinkGate:
             self._in_html = True
             return tag.group(), tag.end()
         link = _AUTOLINK.match(text, at)
-        if link:
-            allowed = self.targets.allowed_part(link[1]) if ":" in link[1] or "@" in link[1] else ""
-            if allowed:
-                self._note(link[1] if allowed != link[1] else "")
-                return f"<{allowed}>", link.end()
-        elif not final and _TAG_SO_FAR.match(text, at):
+        if link and (allowed := self._allowed(link[1])):
+            return f"<{allowed}>", link.end()
+        if not final and _TAG_SO_FAR.match(text, at):
             return None
-        follows = text[at + 1 : at + 2]
-        return (_BRACKET if (follows.isascii() and follows.isalpha()) or follows in ("/", "!", "?") else "<"), at + 1
+        return (_BRACKET if _OPENS_TAG.match(text, at) else "<"), at + 1
 
     def _image(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
         """`![`; `!` elsewhere is part of a run."""
         if self._escapes:
             return "!", at + 1
         found = _IMAGE.match(text, at)
-        if found:
-            target = found[2] or found[3]
-            allowed = self.targets.allowed_part(target, image=True)
-            if allowed and not self._leads(found[1]):
-                self._note(target if allowed != target else "")
-                return f"![{found[1]}]({'<' if found[2] else ''}{allowed}", found.end()
-        elif not final and _IMAGE_SO_FAR.match(text, at):
-            return None
-        elif (text_only := _NO_IMAGE.match(text, at)) and not self._leads(text_only.group()):
-            return "!", at + 1
-        if found and self.targets.allowed_part(found[2] or found[3]):
-            self._note(found[2] or found[3])
+        if found is None:
+            if not final and _IMAGE_SO_FAR.match(text, at):
+                return None
+            text_only = _NO_IMAGE.match(text, at)
+            return ("!" if text_only and not self._leads(text_only.group()) else "\\!"), at + 1
+        if not self._leads(found["text"]) and (allowed := self._allowed(found["to"], image=True)):
+            return text[at : found.start("to")] + allowed, found.end()
+        if self.targets.allowed_part(found["to"]):
+            self._note(found["to"])
         return "\\!", at + 1
+
+    def _allowed(self, target: str, *, image: bool = False) -> str:
+        """As much of `target` as may be linked to; what does not pass of it is noted."""
+        allowed = self.targets.allowed_part(target, image=image)
+        if allowed and allowed != target:
+            self._note(target)
+        return allowed
 
     def _leads(self, text: str) -> bool:
         return any(is_address(run, "[") for run in re.split(f"[{APART}]+", text))
@@ -288,18 +303,14 @@ class LinkGate:
 
     def _inline_link(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
         found = _LINK.match(text, at)
-        if found:
-            target = found[1] or found[2]
-            allowed = self.targets.allowed_part(target)
-            if allowed:
-                self._note(target if allowed != target else "")
-                return f"]({'<' if found[1] else ''}{allowed}", found.end()
+        if found and (allowed := self._allowed(found["to"])):
+            return text[at : found.start("to")] + allowed, found.end()
         if _WORD.match(text, at):
             return "](", at + 2
         if not found and not final and _LINK_SO_FAR.match(text, at):
             return None
-        if found and not is_address(found[1] or found[2]):
-            self._note(found[1] or found[2])
+        if found and not is_address(found["to"]):
+            self._note(found["to"])
         return "]\\(", at + 2
 
     def _definition(self, text: str, at: int, final: bool) -> tuple[str, int] | None:

@@ -19,6 +19,7 @@ from groundgraph.answers.sentence_index import (
 )
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import FoundQuote
+from groundgraph.text.original import Original
 from groundgraph.text.words import LANGUAGES, WORD, language_data, stems, words
 
 # What kind of thing a question asks for, whether a sentence holds one, and what it names; by surface alone.
@@ -143,8 +144,7 @@ def select_quotes(question: str, evidence: Sequence[SourceResult], limit: int = 
 
 def found_quote(label: int, result: SourceResult, start: int, end: int) -> FoundQuote:
     """Characters `start` to `end` of the content of `result`, with their offsets in the original where it is known."""
-    base = result.metadata.get("start")
-    offset = base if isinstance(base, int) and not isinstance(base, bool) else 0
+    offset = Original(result).origin or 0
     return {"label": label, "text": result.content[start:end], "start": offset + start, "end": offset + end}
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from groundgraph.answers.citations import best_scored
-from groundgraph.answers.claims import claims_of
+from groundgraph.answers.citations import best_scored, claims_by_label
 from groundgraph.core.evidence import SourceResult
 from groundgraph.report.words import Span, joined
 from groundgraph.text.original import Original
@@ -119,8 +118,6 @@ def _answering(record: Mapping[str, Any]) -> str:
 
 
 Record = Mapping[str, Any]
-# Sentences that are looked at for the places in one passage that they rest on.
-_MAX_CLAIMS = 50
 
 
 @dataclass(frozen=True)
@@ -158,7 +155,7 @@ def evidence_of(record: Record) -> Evidence:
     citations: dict[int, list[Record]] = {}
     for citation in record.get("citations", []):
         citations.setdefault(citation["label"], []).append(citation)
-    claims = _claims_by_label(record["answer"])
+    claims = claims_by_label(record["answer"])
     cited, others = list[Piece](), list[Piece]()
     for row in sorted(record["results"], key=lambda row: row["label"]):
         label = row["label"]
@@ -169,14 +166,6 @@ def evidence_of(record: Record) -> Evidence:
     return Evidence(cited, others, _left_out(record))
 
 
-def _claims_by_label(answer: str) -> dict[int, list[str]]:
-    claims: dict[int, list[str]] = {}
-    for claim in claims_of(answer):
-        for label in claim.labels:
-            claims.setdefault(label, []).append(claim.text)
-    return {label: texts[:_MAX_CLAIMS] for label, texts in claims.items()}
-
-
 def _cited(row: Record, citations: Sequence[Record], claims: Sequence[str], record: Record) -> Piece:
     """The piece with its citations' quotes, the answer's other quotations, and a place for every sentence that cites
     it: that of the sentence which agrees best with it, by the same rule that chose the quote."""
@@ -185,21 +174,25 @@ def _cited(row: Record, citations: Sequence[Record], claims: Sequence[str], reco
         row["text"], row["source_id"], row["source_name"], row["source_type"], metadata=row["metadata"]
     )
     quote, *more = [_cited_place(result, citation) for citation in citations]
-    quotations = [one for one in record["citation_check"].get("quotes", []) if one["label"] == label]
-    others = [place for place in (*more, *(_quoted_place(row, one) for one in quotations)) if place]
-    best = {text: best_scored([text], label, result) for text in dict.fromkeys(claims)}
-    places = {claim_key(text): Span(one.start, one.end) for text, one in best.items() if one}
-    beside = [span for span in (*others, *places.values()) if not (quote and _overlap(span, quote))]
-    spans = _named(joined(beside), label)
-    if quote:
-        # The quote is marked at its offsets and nowhere else; what overlaps with it rests on it.
-        spans = sorted([*spans, Span(quote.start, quote.end, f"q{label}")], key=lambda span: span.start)
+    quotations = (
+        _quoted_place(row, one) for one in record["citation_check"].get("quotes", []) if one["label"] == label
+    )
+    places = {
+        claim_key(text): Span(one.start, one.end) for text in claims if (one := best_scored([text], label, result))
+    }
+    spans = _spans(quote, (*more, *quotations, *places.values()), label)
     targets = {key: one.id for key, place in places.items() for one in spans if _overlap(place, one)}
     return Piece(row, label, citations, spans, targets)
 
 
-def _named(spans: Sequence[Span], label: int) -> list[Span]:
-    return [Span(span.start, span.end, f"q{label}-{at}") for at, span in enumerate(spans, 1)]
+def _spans(quote: Span | None, others: Iterable[Span | None], label: int) -> list[Span]:
+    """What is marked: the quote at its offsets and nowhere else, since what overlaps with it rests on it, and the
+    others."""
+    beside = joined([span for span in others if span and not (quote and _overlap(span, quote))])
+    spans = [Span(span.start, span.end, f"q{label}-{at}") for at, span in enumerate(beside, 1)]
+    if quote:
+        spans.append(Span(quote.start, quote.end, f"q{label}"))
+    return sorted(spans, key=lambda span: span.start)
 
 
 def _overlap(one: Span, other: Span) -> bool:

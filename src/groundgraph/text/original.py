@@ -103,7 +103,7 @@ class Original:
 
     def offset(self, at: int) -> int | None:
         """The offset in the original of character `at` of the content."""
-        origin = self._origin
+        origin = self.origin
         if origin is None or not self._counts:
             return None
         if not self._line_ends:
@@ -120,9 +120,9 @@ class Original:
     def derived_span(self) -> tuple[int, int] | None:
         """What a text that a model wrote was made from."""
         end = self._metadata.get("end")
-        if self._origin is None or not isinstance(end, int) or not self._counts or self._line_ends:
+        if self.origin is None or not isinstance(end, int) or not self._counts or self._line_ends:
             return None
-        return self._origin, end
+        return self.origin, end
 
     def find(self, quote: str, start: int | None) -> int | None:
         """Where in the content the `quote` of a citation stands that has the offset `start` in the original; its first
@@ -148,8 +148,8 @@ class Original:
         place = self._place(at)
         name = (
             place.get("file")
-            or self._text("url")
-            or ("" if "table" in place else self._text("title") or self._text("document"))
+            or self.text("url")
+            or ("" if "table" in place else self.text("title") or self.text("document"))
         )
         location: Location = {**place, "shown": _shown(name or "", place, language) or self.result.source_id}  # type: ignore[typeddict-item]
         return location
@@ -157,7 +157,7 @@ class Original:
     def _place(self, at: int) -> dict[str, Any]:
         if not self._is_stored:
             return self._told()
-        name = self._text("document")
+        name = self.text("document")
         if not name or self._media_type is None:
             return {}
         place: dict[str, Any] = {"file": name}
@@ -166,15 +166,15 @@ class Original:
             place["line"] = line
         if self._media_type == PDF and isinstance(self._metadata.get("page"), int):
             place["page"] = self._metadata["page"]
-        if self._media_type == XLSX and (sheet := self._text(FILE_SHEET) or self._text("sheet")):
+        if self._media_type == XLSX and (sheet := self.text(FILE_SHEET) or self.text("sheet")):
             place["sheet"] = sheet
         return {**place, "row": row} if isinstance(row, int) else place
 
     def _told(self) -> dict[str, Any]:
         """What a source of another kind says of itself."""
         if self.result.source_type == "sql":
-            return {name: text for name in ("table", "key") if (text := self._text(name))}
-        name = self._text("document")
+            return {name: text for name in ("table", "key") if (text := self.text(name))}
+        name = self.text("document")
         if not name or media_type_of(name) is None:
             return {}
         numbers = {key: self._metadata[key] for key in _NUMBERS if type(self._metadata.get(key)) is int}
@@ -193,9 +193,10 @@ class Original:
         return self.result.metadata
 
     @property
-    def _origin(self) -> int | None:
+    def origin(self) -> int | None:
+        """Where the content begins in the text that the source keeps, in characters."""
         start = self._metadata.get("start")
-        return start if isinstance(start, int) and not isinstance(start, bool) else None
+        return start if type(start) is int else None
 
     @property
     def _is_stored(self) -> bool:
@@ -203,7 +204,7 @@ class Original:
 
     @cached_property
     def _media_type(self) -> str | None:
-        return media_type_of(self._text("document") or "")
+        return media_type_of(self.text("document") or "")
 
     @property
     def _is_text(self) -> bool:
@@ -227,7 +228,8 @@ class Original:
     def _line_ends(self) -> Sequence[LineEnd]:
         return (self._file_text.get(LINE_ENDS) or ()) if self._is_text else ()
 
-    def _text(self, name: str) -> str | None:
+    def text(self, name: str) -> str | None:
+        """What the metadata say under `name`, if anything."""
         value = self._metadata.get(name)
         return str(value) if value not in (None, "") else None
 
