@@ -95,9 +95,9 @@ class EvidenceStore:
         """
         for seen in self._watching:
             seen.update(records)
-        self._recent.put_all(records)
         store = self.store_of(running)
         if store is None:
+            self._recent.add(records)
             return dict(records)
         written = self._written.setdefault(store, Latest(self._capacity))
         now, before = time.time(), written.get_all(records)
@@ -105,7 +105,10 @@ class EvidenceStore:
         new = [key for key in records if not 0 <= now - before.get(key, 0.0) <= WRITTEN_AGAIN_AFTER]
         if new:
             await store.abatch([PutOp(NAMESPACE, key, dict(records[key]), index=False) for key in new])
-            written.put_all(dict.fromkeys(new, now))
+        for key in new:
+            written.put(key, now)
+        # What was written before is held since then, or is read from the store once more.
+        self._recent.add({key: records[key] for key in new})
         return {}
 
     async def load(
@@ -133,7 +136,8 @@ class EvidenceStore:
         recent = self._recent.get_all(keys)
         for key in dict.fromkeys(keys):
             record = recent.get(key)
-            if record is None or not _readable(record, scope):
+            # As `_readable`, for each piece of evidence three times a turn.
+            if record is None or (scope is not None and record.get("scope", "") != scope):
                 # Whoever brings a text in a state has read it.
                 record = in_state.get(key) if in_state else None
             if record is None:

@@ -46,10 +46,13 @@ class Latest(Generic[K, V]):
         with self._lock:
             self._values[key] = value
 
-    def put_all(self, values: Mapping[K, V]) -> None:
-        """Keep all `values`, each in place of another of its key."""
+    def add(self, values: Mapping[K, V]) -> None:
+        """Keep those of `values` whose key is not there yet."""
         with self._lock:
-            self._values.update(values)
+            held = self._values
+            for key, value in values.items():
+                if key not in held:
+                    held[key] = value
 
     def get_or_make(self, key: K, make: Callable[[], V], *, keep: Callable[[V], bool] = lambda _: True) -> V:
         """The value of `key`, made when it is not kept; one for which `keep` is false is made again each time.

@@ -39,7 +39,8 @@ does its own work anew, from what the steps before it left in the state."""
 
 def lead_on(compiled: CompiledStateGraph[Any, Any, Any, Any]) -> None:
     """Let the steps of `compiled` be started by what started those in whose place they stand, in checkpoints and in
-    writes that an earlier version left."""
+    writes that an earlier version left. A new turn has these channels too: the id of a task, by which what it wrote is
+    found again, is made of all that may start it."""
     for gone, successor in SUCCESSORS.items():
         if successor in compiled.nodes:
             channel = f"{_START_OF}{gone}"
@@ -109,12 +110,14 @@ class _ChecksKind(_Base):
             StorageDamaged: the value is of another kind; the thread is not known here.
         """
         channel: Self = super().from_checkpoint(checkpoint)  # type: ignore[safe-super]
-        if self._of_turn and begins_turn.get() and (fault := channel._fault()):
-            _log.warning(
-                "The value of '%s' of the turn before was damaged (%s); the new turn replaces it.", self.key, fault
-            )
-            return super().from_checkpoint(MISSING)  # type: ignore[safe-super]
-        return channel._checked("the value of")
+        if not (fault := channel._fault()):
+            return channel
+        if not self._of_turn or not begins_turn.get():
+            raise _damaged(f"the value of '{self.key}' ({fault})")
+        _log.warning(
+            "The value of '%s' of the turn before was damaged (%s); the new turn replaces it.", self.key, fault
+        )
+        return super().from_checkpoint(MISSING)  # type: ignore[safe-super]
 
     def update(self, values: Sequence[Any]) -> bool:
         """Takes what steps wrote just now, and on a resume what was kept of them.
@@ -144,13 +147,9 @@ class _ChecksKind(_Base):
             raise
         except Exception as error:
             raise _damaged(f"what was written to '{self.key}' ({type(error).__name__})") from error
-        self._checked(row)
-        return result
-
-    def _checked(self, row: str) -> Self:
         if fault := self._fault():
             raise _damaged(f"{row} '{self.key}' ({fault})")
-        return self
+        return result
 
     def _fault(self) -> str:
         if self._kind is object or not self.is_available() or isinstance(value := self.get(), self._kind):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from groundgraph.core.evidence import SourceResult
@@ -104,8 +105,7 @@ def take_turns(lists: Sequence[Sequence[SourceResult]]) -> list[SourceResult]:
     return list(best.values())
 
 
-@dataclass(frozen=True)
-class RankedPassage:
+class RankedPassage(NamedTuple):
     """A passage that was found.
 
     Attributes:
@@ -121,8 +121,8 @@ class RankedPassage:
     score: float = 0.0
     relevance: float = 0.0
     match_score: float = 0.0
-    scores: Mapping[str, float] = field(default_factory=dict)
-    payload: Any = field(default=None, repr=False)
+    scores: Mapping[str, float] = MappingProxyType({})
+    payload: Any = None
 
 
 def rank(pools: Iterable[Pool], *, threshold: float = 0.0, top_k: int | None = None) -> Iterator[RankedPassage]:

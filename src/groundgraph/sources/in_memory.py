@@ -49,12 +49,15 @@ class InMemorySource(GroundedSource):
         counts = [Counter(stems(_searched_text(result))) for result in self._results]
         lengths = [sum(count.values()) for count in counts]
         average = sum(lengths) / len(lengths) if lengths else 0.0
-        # For each stem, the records that hold it, each with the part of its BM25 score that is known before a question.
+        # For each stem, the records that hold it, each with what that adds to its BM25 score.
         self._postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
         self._stems = [frozenset(count) for count in counts]
         for number, count in enumerate(counts):
             for stem, frequency in count.items():
                 self._postings[stem].append((number, bm25(frequency, lengths[number], average)))
+        for stem, postings in self._postings.items():
+            weight = idf(len(self._results), len(postings))
+            self._postings[stem] = [(number, weight * part) for number, part in postings]
 
     @property
     def name(self) -> str:
@@ -91,10 +94,8 @@ class InMemorySource(GroundedSource):
         asked = query_stems(text)
         scores: dict[int, float] = defaultdict(float)
         for stem in asked:
-            postings = self._postings.get(stem, ())
-            weight = idf(len(self._results), len(postings))
-            for number, part in postings:
-                scores[number] += weight * part
+            for number, part in self._postings.get(stem, ()):
+                scores[number] += part
         near: list[Passage] = []
         for number, score in sorted(scores.items(), key=itemgetter(1), reverse=True):
             if len(near) >= top_k and (not near or score < near[-1].lexical):
