@@ -19,7 +19,7 @@ from groundgraph.cli.progress import SECONDS_BETWEEN_LINES, shown_progress
 
 if TYPE_CHECKING:
     from groundgraph.core.embedder import Embedder
-    from groundgraph.evals.dataset import Dataset, Query
+    from groundgraph.evals.dataset import Dataset, DatasetFiles, Query
     from groundgraph.evals.report import Difference, Evaluation
     from groundgraph.evals.run_queries import Answered
     from groundgraph.evals.sql_corpus import SqlCorpus
@@ -65,12 +65,17 @@ def _lines() -> Progress:
     return report
 
 
-MeasureName = Literal["retrieval", "refusal", "citations"]
+MeasureName = Literal["retrieval", "refusal", "citations", "outcomes"]
 
 
 def evaluate(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Holds corpus.jsonl, queries.jsonl, qrels.tsv.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="FOLDER",
+            help="Holds corpus.jsonl, queries.jsonl, qrels.tsv; for outcomes conversations.jsonl.",
+            show_default=False,
+        ),
     ],
     corpus: Annotated[
         list[str] | None,
@@ -80,7 +85,10 @@ def evaluate(
             "looked for in FOLDER, then here.",
         ),
     ] = None,
-    queries: Annotated[str, typer.Option(metavar="FILE", help="The questions.")] = "queries.jsonl",
+    queries: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The questions. Default: queries.jsonl; for outcomes conversations.jsonl."),
+    ] = None,
     qrels: Annotated[
         str, typer.Option(metavar="FILE", help="Which passages answer which question: query, passage, gain.")
     ] = "qrels.tsv",
@@ -98,9 +106,14 @@ def evaluate(
         MeasureName,
         typer.Option(
             help="retrieval: nDCG, recall and MRR. refusal: AUC of support.answerable against the queries' label. "
-            "citations: precision and recall of the sentences cited for the reference answers."
+            "citations: precision and recall of the sentences cited for the reference answers. "
+            "outcomes: whether the messages of conversations with the configured sources get what they must get."
         ),
     ] = "retrieval",
+    model: Annotated[
+        bool, typer.Option("--model", help="outcomes: let the configured models work; without it there is none.")
+    ] = False,
+    wrong: Annotated[bool, typer.Option("--wrong", help="outcomes: show each message that went wrong.")] = False,
     save: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the figures with those of every query to FILE.")
     ] = None,
@@ -126,42 +139,73 @@ def evaluate(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure retrieval on a folder of passages, questions and judgements, with 95 % intervals.
+    """Measure retrieval on a folder of passages, questions and judgements, or the outcomes of conversations.
 
-    The passages take the place of the configured sources. Queries without a relevant passage do not count. A
-    difference whose interval covers 0 is no difference shown.
+    Figures have 95 % intervals. The passages take the place of the configured sources, which conversations ask.
+    Queries without a relevant passage do not count. A difference whose interval covers 0 is no difference shown.
     """
     if save and not save.absolute().parent.is_dir():
         raise typer.BadParameter(f"there is no folder '{save.parent}'", param_hint="--save")
     settings = find_settings(config)
-    from groundgraph.evals.dataset import DatasetFiles, load_dataset
-    from groundgraph.evals.measures import by_sentence_scores, citation_values, require_ir_measures
-    from groundgraph.evals.report import citation_evaluation, load
+    from groundgraph.evals.dataset import DatasetFiles
     from groundgraph.evals.report import compare as compared
+    from groundgraph.evals.report import load
     from groundgraph.evals.report import save as save_evaluation
 
-    if measure == "retrieval":
-        require_ir_measures()
     earlier = load(compare) if compare else None
-    judgements = qrels if measure == "retrieval" else None
-    dataset = load_dataset(DatasetFiles(folder, corpus or ("corpus.jsonl",), queries, judgements, turns))
-    for sentence in dataset.notes:
-        note(sentence)
     with problems_placed(settings):
-        if measure == "citations":
-            evaluation = citation_evaluation(
-                dataset.name, citation_values(dataset.queries, dataset.corpora, by_sentence_scores)
-            )
+        if measure == "outcomes":
+            evaluation = _outcomes(settings, folder, queries, with_models=model, quiet=as_json)
         else:
-            run = _Run(settings, dataset, _embedder(settings, dataset, vectors), as_configured, as_json, sql)
-            evaluation = run.evaluation(measure)
+            judgements = qrels if measure == "retrieval" else None
+            files = DatasetFiles(folder, corpus or ("corpus.jsonl",), queries or "queries.jsonl", judgements, turns)
+            evaluation = _of_dataset(settings, files, measure, vectors, as_configured, as_json, sql)
     if save:
         save_evaluation(evaluation, save)
     comparison = compared(evaluation, earlier) if earlier else None
     if earlier and earlier.failures:
         note(f"The run in {compare} had failures: {len(earlier.failures)}.")
-    _show(evaluation, comparison, compare, as_json=as_json)
+    _show(evaluation, comparison, compare, as_json=as_json, wrong=wrong)
     raise typer.Exit(DONE_WITH_FAILURES if evaluation.failures else DONE)
+
+
+def _of_dataset(
+    settings: Settings,
+    files: DatasetFiles,
+    measure: MeasureName,
+    vectors: Path | None,
+    as_configured: bool,
+    quiet: bool,
+    sql: str | None,
+) -> Evaluation:
+    """What is measured on passages and questions."""
+    from groundgraph.evals.dataset import load_dataset
+    from groundgraph.evals.measures import by_sentence_scores, citation_values, require_ir_measures
+    from groundgraph.evals.report import citation_evaluation
+
+    if measure == "retrieval":
+        require_ir_measures()
+    dataset = load_dataset(files)
+    for sentence in dataset.notes:
+        note(sentence)
+    if measure == "citations":
+        values = citation_values(dataset.queries, dataset.corpora, by_sentence_scores)
+        return citation_evaluation(dataset.name, values)
+    embedder = _embedder(settings, dataset, vectors)
+    return _Run(settings, dataset, embedder, as_configured, quiet, sql).evaluation(measure)
+
+
+def _outcomes(settings: Settings, folder: Path, queries: str | None, *, with_models: bool, quiet: bool) -> Evaluation:
+    """What the messages of conversations get from the configured sources."""
+    from groundgraph.evals.conversations import load_conversations
+    from groundgraph.evals.outcomes import outcome_evaluation
+    from groundgraph.evals.run_conversations import conversation_settings, run_conversations
+
+    conversations = load_conversations(folder / (queries or "conversations.jsonl"))
+    asked = conversation_settings(settings, with_models=with_models)
+    with query_progress(quiet=quiet) as on_progress:
+        heard = asyncio.run(run_conversations(asked, conversations, on_progress))
+    return outcome_evaluation(folder.resolve().name, conversations, heard)
 
 
 def _embedder(settings: Settings, dataset: Dataset, vectors: Path | None) -> Embedder | None:
@@ -242,6 +286,7 @@ def _show(
     other: Path | None,
     *,
     as_json: bool,
+    wrong: bool,
 ) -> None:
     if as_json:
         document: dict[str, Any] = evaluation.to_dict()
@@ -251,17 +296,24 @@ def _show(
             document["comparison"] = {"with": str(other), "n": shared, "differences": shown}
         write_json(document)
     else:
-        _say_all(evaluation, comparison, other)
+        _say_all(evaluation, comparison, other, wrong=wrong)
     for failure in evaluation.failures[:20]:
         note(f"Failed: {failure['query']}: {failure['reason']}")
     if len(evaluation.failures) > 20:
         note(f"{counted(len(evaluation.failures), 'failure')} in all.")
 
 
-def _say_all(evaluation: Evaluation, comparison: tuple[int, dict[str, Difference]] | None, other: Path | None) -> None:
+def _say_all(
+    evaluation: Evaluation,
+    comparison: tuple[int, dict[str, Difference]] | None,
+    other: Path | None,
+    *,
+    wrong: bool,
+) -> None:
+    from groundgraph.evals.outcomes import wrong_lines
     from groundgraph.evals.report import comparison_lines, evaluation_lines
 
-    lines = evaluation_lines(evaluation)
+    lines = [*(wrong_lines(evaluation) if wrong else ()), *evaluation_lines(evaluation)]
     if comparison and other:
         lines += comparison_lines(comparison[1], comparison[0], other)
     say("\n".join(lines))

@@ -33,12 +33,13 @@ class Evaluation:
 
     Attributes:
         dataset: its name.
-        measure: `retrieval`, `refusal` or `citations`.
-        values: per measure the value of each query; for `refusal` what `support.answerable` was.
+        measure: `retrieval`, `refusal`, `citations` or `outcomes`.
+        values: per measure the value of each query, or conversation; for `refusal` what `support.answerable` was.
         answerable: for `refusal`, which queries are.
         measures: the figures.
         intervals: the 95 % interval of each.
         failures: `{query, reason}` of each query that a source could not be asked about.
+        wrong: for `outcomes`, each message that did not get what it must get.
     """
 
     dataset: str
@@ -48,10 +49,11 @@ class Evaluation:
     intervals: dict[str, Interval]
     answerable: dict[str, bool] = field(default_factory=dict)
     failures: Sequence[Mapping[str, str]] = ()
+    wrong: Sequence[Mapping[str, Any]] | None = None
 
     @property
     def n(self) -> int:
-        """How many queries count."""
+        """How many queries, or conversations, count."""
         return len(next(iter(self.values.values())))
 
     def to_dict(self) -> dict[str, Any]:
@@ -62,7 +64,8 @@ class Evaluation:
             "measures": {name: round(value, _DIGITS) for name, value in self.measures.items()},
             "intervals": {name: _rounded(interval) for name, interval in self.intervals.items()},
         }
-        return {**shown, "failed": list(self.failures)}
+        told = {} if self.wrong is None else {"wrong": list(self.wrong)}
+        return {**shown, "failed": list(self.failures), **told}
 
 
 @dataclass(frozen=True)
@@ -162,14 +165,14 @@ def compare(new: Evaluation, old: Evaluation) -> tuple[int, dict[str, Difference
         raise ConfigurationError([Problem("", f"one run measured {new.measure}, the other {old.measure}")])
     if new.measure == "refusal":
         return _compared_areas(new, old)
+    all_shared = _shared(*(next(iter(one.values.values()), {}) for one in (new, old)))
     differences: dict[str, Difference] = {}
-    shared: list[str] = []
     for name, values in new.values.items():
         before = old.values.get(name, {})
-        shared = _shared(values, before)
-        paired = [values[query] - before[query] for query in shared]
-        differences[name] = Difference(sum(paired) / len(paired), mean_interval(paired))
-    return len(shared), differences
+        # A tag of conversations may be new.
+        if paired := [values[query] - before[query] for query in values if query in before]:
+            differences[name] = Difference(sum(paired) / len(paired), mean_interval(paired))
+    return len(all_shared), differences
 
 
 def _compared_areas(new: Evaluation, old: Evaluation) -> tuple[int, dict[str, Difference]]:
@@ -192,12 +195,15 @@ def _shared(new: Mapping[str, float], old: Mapping[str, float]) -> list[str]:
 
 def evaluation_lines(evaluation: Evaluation) -> list[str]:
     """The evaluation for a reader."""
-    lines = [f"{evaluation.dataset}: {evaluation.n} queries"]
+    unit = "conversations" if evaluation.measure == "outcomes" else "queries"
+    lines = [f"{evaluation.dataset}: {evaluation.n} {unit}"]
     width = max(8, *map(len, evaluation.measures))
     for name, value in evaluation.measures.items():
         low, high = evaluation.intervals[name]
-        lines.append(f"  {name:<{width}} {value:.4f}  [{low:.4f}, {high:.4f}]")
-    return [*lines, "In brackets: 95 % percentile bootstrap over the queries, 2 000 resamples."]
+        count = len(evaluation.values[name])
+        over = f"  over {count}" if count < evaluation.n else ""
+        lines.append(f"  {name:<{width}} {value:.4f}  [{low:.4f}, {high:.4f}]{over}")
+    return [*lines, f"In brackets: 95 % percentile bootstrap over the {unit}, 2 000 resamples."]
 
 
 def comparison_lines(differences: Mapping[str, Difference], shared: int, file: Path) -> list[str]:

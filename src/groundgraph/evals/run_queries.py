@@ -176,7 +176,7 @@ def _answered(query: Query, found: Mapping[str, Any], documents: Mapping[str, Ma
         document = documents[row["source_name"]][_passage_of(row["metadata"])]
         ranked[document] = max(row["relevance"], ranked.get(document, 0.0))
     record = found["provenance"]
-    return Answered(query.id, tuple(ranked), tuple(ranked.values()), record["answerable"], _failures(record))
+    return Answered(query.id, tuple(ranked), tuple(ranked.values()), record["answerable"], failures_of(record))
 
 
 def _passage_of(metadata: Mapping[str, Any]) -> str:
@@ -184,8 +184,8 @@ def _passage_of(metadata: Mapping[str, Any]) -> str:
     return str(metadata.get(PASSAGE, metadata["document"]))
 
 
-def _failures(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """What went wrong in a retrieval: after a failed model call, for example, the message itself was searched for."""
+def failures_of(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """What went wrong in a retrieval or a turn: after a failed model call, say, the message itself was searched for."""
     sources = [
         f"{name}: {report.get('error') or report['status']}"
         for name, report in record["sources"].items()

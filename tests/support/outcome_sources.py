@@ -1,0 +1,54 @@
+"""The sources that the conversations in `tests/data/outcomes` ask: made in a folder, which is given as the argument."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from importlib.metadata import distribution
+from pathlib import Path
+
+from groundgraph import KnowledgeBase, load_settings
+from groundgraph.core.document import Document
+
+SET = Path(__file__).parents[1] / "data" / "outcomes"
+_KINDS = {".md": "text/markdown", ".rst": "text/x-rst"}
+
+
+def make_sources(folder: Path) -> Path:
+    """The configuration, in `folder`, of two knowledge bases and a database."""
+    for name, documents in (("packages", packages()), ("handbook", handbook())):
+        with KnowledgeBase.open(load_settings({"knowledge_base": {"file": str(folder / f"{name}.sqlite")}})) as base:
+            base.add_documents(documents)
+    with closing(sqlite3.connect(folder / "company.sqlite")) as database:
+        database.executescript((SET / "company.sql").read_text("utf-8"))
+    return Path(shutil.copy(SET / "groundgraph.yaml", folder))
+
+
+def packages() -> Iterator[Document]:
+    """The texts of installed packages that `packages.txt` names: document, package, and file or METADATA."""
+    for line in (SET / "packages.txt").read_text("utf-8").splitlines():
+        name, package, file = line.split()
+        found = distribution(package)
+        # What a package says about itself stands behind the headers of its metadata.
+        text = str(found.metadata.get_payload()) if file == "METADATA" else _text(Path(str(found.locate_file(file))))
+        yield _document(name, text)
+
+
+def handbook() -> Iterator[Document]:
+    for path in sorted((SET / "handbook").iterdir()):
+        yield _document(path.name, _text(path))
+
+
+def _document(name: str, text: str) -> Document:
+    return Document(name, text, _KINDS[Path(name).suffix])
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8")
+
+
+if __name__ == "__main__":
+    print(make_sources(Path(sys.argv[1])))
