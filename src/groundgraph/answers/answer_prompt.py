@@ -187,6 +187,17 @@ def _evidence_messages(
     ]
 
 
+def _last_shown(cluster: ClusterValue, shown: int) -> int:
+    """The label behind which a cluster closes; one of which the token limit cut off the end, behind what is left."""
+    return max((label for label in cluster["labels"] if label <= shown), default=cluster["labels"][0])
+
+
+def _dividing(divider: Divider | None, evidence: Sequence[tuple[int, SourceResult]]) -> dict[int, str]:
+    """The line of `divider` by the label that it stands before, if any of `evidence` stands behind it."""
+    behind = [label for label, _ in evidence if divider and label > divider["at"]]
+    return {behind[0]: divider["text"]} if divider and behind else {}
+
+
 def _evidence_text(
     prompts: Prompts,
     options: Options,
@@ -196,15 +207,12 @@ def _evidence_text(
     divider: Divider | None,
 ) -> str:
     opens = {one["labels"][0]: one for one in clusters}
-    # A cluster of which the token limit cut off the end closes behind what is left of it.
-    closes = {
-        max(label for label in one["labels"] if label <= len(evidence) or label == one["labels"][0]) for one in clusters
-    }
-    divided = next((label for label, _ in evidence if divider and label > divider["at"]), None)
+    closes = {_last_shown(one, len(evidence)) for one in clusters}
+    dividing = _dividing(divider, evidence)
     passages = [
         {
             "label": label,
-            "divider": divider["text"] if divider and label == divided else "",
+            "divider": dividing.get(label, ""),
             "source_name": result.source_name,
             "reference": reference(result, options.citation_format),
             "text": result.content,

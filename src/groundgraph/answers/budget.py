@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -85,6 +85,11 @@ class Budget:
     size: Size = len
 
 
+def fits_all(text: str, budgets: Iterable[Budget]) -> bool:
+    """Whether `text` is within each of `budgets`."""
+    return all(budget.size(text) <= budget.limit for budget in budgets)
+
+
 def fit(texts: Sequence[str], budgets: Sequence[Budget], separator: str = "\n\n") -> list[int]:
     """The places of the texts that fit every budget together, in order; whole texts only, with the separators counted.
 
@@ -92,17 +97,16 @@ def fit(texts: Sequence[str], budgets: Sequence[Budget], separator: str = "\n\n"
     what is more relevant could not. Nothing fits when even the smallest text is too large; see `cut_to`.
     """
     kept: list[int] = []
-    left = [budget.limit for budget in budgets]
     between = [budget.size(separator) for budget in budgets]
+    # The first text has no separator before it.
+    left = [budget.limit + gap for budget, gap in zip(budgets, between, strict=True)]
     for place, text in enumerate(texts):
-        sizes = [budget.size(text) + (gap if kept else 0) for budget, gap in zip(budgets, between, strict=True)]
-        rest = [room - size for room, size in zip(left, sizes, strict=True)]
-        if all(room >= 0 for room in rest):
+        rest = [room - gap - budget.size(text) for room, gap, budget in zip(left, between, budgets, strict=True)]
+        if min(rest, default=0) >= 0:
             kept.append(place)
             left = rest
     # Characters add up; the tokens of a whole may be more than those of its parts.
-    counted = [budget for budget in budgets if budget.size is not len]
-    while kept and any(budget.size(separator.join(texts[n] for n in kept)) > budget.limit for budget in counted):
+    while kept and not fits_all(separator.join(texts[place] for place in kept), budgets):
         kept.pop()
     return kept
 

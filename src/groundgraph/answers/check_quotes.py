@@ -91,15 +91,20 @@ def _opener_of(text: str, mark: str, at: int, is_open: _Open) -> str | None:
     """What the mark at `at` closes; None when it opens, empty when it does neither."""
     before, after = text[at - 1 : at], text[at + 1 : at + 2]
     if mark == '"':
-        if is_open.count[mark] and not after.isalnum() and not (_is_gap(before) and not _is_gap(after)):
-            return mark
-        return "" if before.isalnum() or _is_gap(after) else None
+        return _straight(before, after, is_open)
     if mark in _OPENERS:
         if mark == "“" and is_open.count["„"]:
             return "„"
         # “so“ is how some close what they opened with the same mark.
         return mark if is_open.count[mark] and not _is_gap(before) and _is_gap(after) else None
     return _CLOSED_BY[mark]
+
+
+def _straight(before: str, after: str, is_open: _Open) -> str | None:
+    """The same of a straight mark, which only what stands around it tells whether it opens."""
+    if is_open.count['"'] and not after.isalnum() and (_is_gap(after) or not _is_gap(before)):
+        return '"'
+    return "" if before.isalnum() or _is_gap(after) else None
 
 
 def _is_gap(character: str) -> bool:
@@ -113,7 +118,8 @@ LEAST_WORDS = 3
 _MAX_TRIES = 100
 _ELLIPSIS = r"\[(?:…|\.{3})\]|\((?:…|\.{3})\)|…|\.{3}"
 _INSERTION = re.compile(r"\[([^\[\]]*)\]")
-_BREAK = re.compile(rf"{_ELLIPSIS}|{_INSERTION.pattern}")
+# What a quotation leaves out, what it inserts, and its end.
+_BREAK = re.compile(rf"{_ELLIPSIS}|{_INSERTION.pattern}|\Z")
 _WORD_END = re.compile(r"[^\s\[\]]*")
 # A reader of Markdown sees the words of a link, and not where it leads.
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)?\)|\[[^\[\]\n]*\])")
@@ -265,17 +271,16 @@ def _parts(quoted: str) -> tuple[tuple[_Part, ...], tuple[str, ...]]:
     parts: list[_Part] = []
     inserted: list[str] = []
     at, begins = 0, True
-    for gap in [*_BREAK.finditer(quoted), None]:
-        start, end = gap.span() if gap else (len(quoted), len(quoted))
-        text = quoted[at:start]
-        ends = not (gap and gap[1] and quoted[start - 1 : start].isalnum())
-        if any(character.isalnum() for character in text):
+    for gap in _BREAK.finditer(quoted):
+        text, added = quoted[at : gap.start()], gap[1]
+        ends = not (added and text[-1:].isalnum())
+        if any(map(str.isalnum, text)):
             parts.append(_Part(text, begins, ends))
-        begins = not (gap and gap[1] and quoted[end : end + 1].isalnum())
-        if gap and gap[1]:
-            goes_on = _WORD_END.match(quoted, end) if not begins else None
-            inserted.append(("" if ends else text.split()[-1]) + gap[1] + (goes_on.group() if goes_on else ""))
-        at = end
+        at = gap.end()
+        begins = not (added and quoted[at : at + 1].isalnum())
+        if added:
+            goes_on = None if begins else _WORD_END.match(quoted, at)
+            inserted.append(("" if ends else text.split()[-1]) + added + (goes_on.group() if goes_on else ""))
     return tuple(parts), tuple(inserted)
 
 

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 
 from groundgraph.answers.sentence_index import joined_stems, stems_of
@@ -273,17 +274,10 @@ def arrange(count: int, clusters: Sequence[Cluster], *, both_ends: bool = False)
     the two ends: the best two results, or with clusters the best two of clusters and single results; inside the last
     cluster the best member stands last.
     """
-    of = {member: cluster for cluster in clusters for member in cluster.members}
-    units: list[list[int]] = []
-    for place in range(count):
-        cluster = of.get(place)
-        if cluster is None:
-            units.append([place])
-        elif place == min(cluster.members):
-            units.append(sorted(cluster.members))
-    if both_ends:
-        units = _ends(units)
-    order = [place for unit in units for place in unit]
+    together = {member: cluster.members for cluster in clusters for member in cluster.members}
+    # A dictionary keeps each where it was met first: a cluster by its best member.
+    units = list(map(list, dict.fromkeys(together.get(place, (place,)) for place in range(count))))
+    order = list(chain.from_iterable(_ends(units) if both_ends else units))
     new = {place: number for number, place in enumerate(order)}
     moved = [replace(one, members=tuple(sorted(new[member] for member in one.members))) for one in clusters]
     return order, moved

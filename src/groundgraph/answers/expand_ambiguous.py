@@ -41,18 +41,20 @@ def keywords(texts: Sequence[str], *, without: str) -> list[str]:
     counts: Counter[str] = Counter()
     form: dict[str, str] = {}
     first: set[str] = set()
-    # The last text first: among equals a counter keeps the order in which it met them.
+    # The last text first: equals stay in the order in which they were met.
     for text in reversed(texts):
-        named = {
-            stem(word) for start, end in sentences(text) for name in names_in(text[start:end]) for word in words(name)
-        }
+        named = _named_stems(text)
         for word in words(text):
-            stemmed, is_number = stem(word), any(character.isdigit() for character in word)
+            stemmed, is_number = stem(word), any(map(str.isdigit, word))
             if stemmed in known or word in stop_words() or (len(word) < MIN_LETTERS and not is_number):
                 continue
             counts[stemmed] += 1
             form.setdefault(stemmed, word)
             if is_number or stemmed in named:
                 first.add(stemmed)
-    ranked = sorted((stemmed for stemmed, _ in counts.most_common()), key=lambda stemmed: stemmed not in first)
+    ranked = sorted(counts, key=lambda stemmed: (stemmed not in first, -counts[stemmed]))
     return [form[stemmed] for stemmed in ranked[:MAX_KEYWORDS]]
+
+
+def _named_stems(text: str) -> set[str]:
+    return {stem(word) for start, end in sentences(text) for name in names_in(text[start:end]) for word in words(name)}

@@ -128,17 +128,19 @@ def extracted_filters(
 def _proposals(
     proposed: Mapping[Any, Any], schemas: Mapping[str, SourceSchema | None], found: ExtractedFilters
 ) -> Iterator[tuple[str, str, Any]]:
-    for key, value in proposed.items():
-        name = str(key)
-        if value in (None, "", [], {}):
-            continue
+    for name, value in _given(proposed):
         if name in schemas and isinstance(value, Mapping):
-            yield from ((name, str(own), one) for own, one in value.items() if one not in (None, "", [], {}))
+            yield from ((name, own, one) for own, one in _given(value))
             continue
         declaring = [source for source, schema in schemas.items() if schema and name in schema.fields]
         if not declaring:
             found.drop(name, value, "undeclared", "no source declares it")
         yield from ((source, name, value) for source in declaring)
+
+
+def _given(proposed: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+    """What is proposed, without what a model left empty."""
+    return ((str(name), value) for name, value in proposed.items() if value not in (None, "", [], {}))
 
 
 class _Field:
@@ -176,16 +178,14 @@ class _Field:
         if not isinstance(value, Mapping):
             return {"eq": value}
         given: dict[str, Any] = {}
-        for key, operand in value.items():
-            operator = _SPELLINGS.get(str(key).strip().lower(), str(key).strip().lower())
-            if operand in (None, "", [], {}):
-                continue
+        for key, operand in _given(value):
+            operator = _SPELLINGS.get(key.strip().lower(), key.strip().lower())
             # One day, number or switch contains nothing but itself.
             operator = "eq" if operator == "contains" and self.kind not in _WORDED else operator
             if operator not in (*OPERATORS, "eq"):
-                self._drop({str(key): operand}, "value", "there is no such operator")
+                self._drop({key: operand}, "value", "there is no such operator")
             elif operator in _ORDER and self.kind in _UNORDERED:
-                self._drop({str(key): operand}, "value", f"a value of type {self.kind} is neither more nor less")
+                self._drop({key: operand}, "value", f"a value of type {self.kind} is neither more nor less")
             else:
                 given[operator] = operand
         return given

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -119,28 +119,34 @@ def _restored(value: Any, printed: _Printed, text: str) -> Any:
 
 
 def _to_intent(parsed: dict[str, Any], text: str, default_scope: str) -> IntentState:
-    unknown = sorted(set(parsed) - set(_KEYS))
-    if unknown:
-        raise IntentInvalid(f"An intent has no {', '.join(unknown)}. Known: {', '.join(_KEYS)}.", rendered=text)
-    queries = parsed.get("text_queries")
-    if not isinstance(queries, list) or not all(isinstance(query, str | int | float) for query in queries):
-        raise IntentInvalid("'text_queries' must be a list of texts.", rendered=text)
-    filters = parsed.get("filters") or {}
-    if not isinstance(filters, dict) or not all(isinstance(fields, dict) for fields in filters.values()):
-        raise IntentInvalid("'filters' must map source names to fields.", rendered=text)
-    scope = parsed.get("scope") or default_scope
-    style = parsed.get("output_style")
-    if scope not in SCOPES or style not in (None, *STYLES):
-        raise IntentInvalid(f"'scope' is one of {SCOPES}, 'output_style' one of {STYLES}.", rendered=text)
-    categories = parsed.get("categories") or []
-    if not isinstance(categories, list):
-        raise IntentInvalid("'categories' must be a list of names.", rendered=text)
+    given = {"text_queries": None, "output_style": None, **parsed}
+    for name, default in (("filters", {}), ("categories", []), ("scope", default_scope)):
+        given[name] = parsed.get(name) or default
+    problem = next(_problems(given), None)
+    if problem:
+        raise IntentInvalid(problem, rendered=text)
     return {
         "mode": "template",
-        "text_queries": [str(query) for query in queries if str(query).strip()],
-        "filters": filters,
-        "scope": scope,
-        "output_style": style,
-        "categories": [str(name) for name in categories],
+        "text_queries": [str(query) for query in given["text_queries"] if str(query).strip()],
+        "filters": given["filters"],
+        "scope": given["scope"],
+        "output_style": given["output_style"],
+        "categories": list(map(str, given["categories"])),
         "raw_data": {key: value for key, value in parsed.items() if key == "topic_index"},
     }
+
+
+def _problems(given: dict[str, Any]) -> Iterator[str]:
+    """What keeps a mapping, whose defaults are filled in, from being an intent."""
+    unknown = sorted(set(given) - set(_KEYS))
+    if unknown:
+        yield f"An intent has no {', '.join(unknown)}. Known: {', '.join(_KEYS)}."
+    queries, filters = given["text_queries"], given["filters"]
+    if not isinstance(queries, list) or not all(isinstance(query, str | int | float) for query in queries):
+        yield "'text_queries' must be a list of texts."
+    if not isinstance(filters, dict) or not all(isinstance(fields, dict) for fields in filters.values()):
+        yield "'filters' must map source names to fields."
+    if given["scope"] not in SCOPES or given["output_style"] not in (None, *STYLES):
+        yield f"'scope' is one of {SCOPES}, 'output_style' one of {STYLES}."
+    if not isinstance(given["categories"], list):
+        yield "'categories' must be a list of names."

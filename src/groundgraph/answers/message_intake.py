@@ -58,10 +58,7 @@ def _check_keys(given: Mapping[str, Any]) -> None:
 
 def _taken(given: Mapping[str, Any], limits: LimitSettings, trusted: bool) -> dict[str, Any]:
     taken = dict(given)
-    question = taken.pop("question", None)
-    said = _converted(_listed(taken.get("messages")))
-    if question is not None and not _is_said(question, said):
-        said.append(question if isinstance(question, BaseMessage) else HumanMessage(str(question)))
+    said = _said(_converted(_listed(taken.get("messages"))), taken.pop("question", None))
     if said or "messages" in taken:
         messages = [clean_message(message, limits, trusted=trusted) for message in said]
         taken["messages"] = messages
@@ -72,6 +69,13 @@ def _taken(given: Mapping[str, Any], limits: LimitSettings, trusted: bool) -> di
     if taken.get("metadata") is not None:
         taken["metadata"] = (_parents_metadata if trusted else _metadata)(taken["metadata"])
     return taken
+
+
+def _said(messages: list[BaseMessage], question: Any) -> list[BaseMessage]:
+    """The messages, and `question` as the last where none of them is it."""
+    if question is None or _is_said(question, messages):
+        return messages
+    return [*messages, question if isinstance(question, BaseMessage) else HumanMessage(str(question))]
 
 
 def _is_said(question: Any, messages: Sequence[BaseMessage]) -> bool:
@@ -125,19 +129,18 @@ def clean_message(message: BaseMessage, limits: LimitSettings, *, trusted: bool 
     """`message`, or a marked copy where something had to be replaced or cut; only a user's message is cut."""
     if isinstance(message, RemoveMessage) or (trusted and message.additional_kwargs.get(MARK)):
         return message
-    kwargs = {name: value for name, value in message.additional_kwargs.items() if name != MARK}
-    text = str(message.text)
-    too_long = isinstance(message, HumanMessage) and len(text) > limits.message_chars
-    replaced = len(FORBIDDEN.findall(text))
-    if not replaced and not too_long:
-        return message if kwargs == message.additional_kwargs else _copy(message, message.content, kwargs)
-    marks: dict[str, Any] = {"replaced": replaced} if replaced else {}
-    if too_long:
+    text, marks = str(message.text), dict[str, int]()
+    if replaced := len(FORBIDDEN.findall(text)):
+        marks["replaced"] = replaced
+    if isinstance(message, HumanMessage) and len(text) > limits.message_chars:
         rejects = limits.long_message == "reject"
-        marks |= {"rejected": len(text)} if rejects else {"truncated": len(text)}
-        text = text[: _REJECTED_CHARS if rejects else limits.message_chars]
-    return _copy(message, clean_text(text), {**kwargs, MARK: marks})
-
-
-def _copy(message: BaseMessage, content: Any, kwargs: dict[str, Any]) -> BaseMessage:
-    return message.model_copy(update={"content": content, "additional_kwargs": kwargs})
+        mark, shown = ("rejected", _REJECTED_CHARS) if rejects else ("truncated", limits.message_chars)
+        marks[mark] = len(text)
+        text = text[:shown]
+    kwargs = dict(message.additional_kwargs)
+    kwargs.pop(MARK, None)
+    if marks:
+        update = {"content": clean_text(text), "additional_kwargs": {**kwargs, MARK: marks}}
+        return message.model_copy(update=update)
+    forged = MARK in message.additional_kwargs
+    return message.model_copy(update={"additional_kwargs": kwargs}) if forged else message

@@ -90,13 +90,13 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: object 
         "thread_id": None if thread_id is None else str(thread_id),
         "question": turn["question"],
         "language": turn["language"],
-        **{name: turn[name] for name in ("path", "state") if name in turn},
+        **_picked(turn, ("path", "state")),
         "outcome": draft["outcome"],
         "answer": draft["text"],
         "style": {"asked": draft.get("asked_style"), "used": draft["style"]},
         "finish": draft["finish"],
         "written": draft.get("written", 0),
-        "intent": {name: intent[name] for name in _INTENT if name in intent},
+        "intent": _picked(intent, _INTENT),
         "sources": {name: _recorded(report) for name, report in source_reports(retrievals).items()},
         "results_by_source": ranking.get("by_source", {}),
         "results": ranking.get("refs", []),
@@ -112,9 +112,9 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: object 
             *ranking.get("calls", []),
             *draft.get("calls", []),
         ],
-        "citation_check": {name: check[name] for name in _CHECK if name in check},
+        "citation_check": _picked(check, _CHECK),
         "repaired": draft.get("repaired", False),
-        **({"review": draft["review"]} if "review" in draft else {}),
+        **_picked(draft, ("review",)),
         "notes": notes,
         "retrieval_time_ms": max(times, default=0.0),
         "intent_resolution_time_ms": intent.get("elapsed_ms", 0.0),
@@ -122,6 +122,11 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: object 
         "timings_ms": {step["step"]: step["elapsed_ms"] for step in steps},
         "started_at": turn["started_at"],
     }
+
+
+def _picked(values: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Those of `values` under `names` that are there."""
+    return {name: values[name] for name in names if name in values}
 
 
 def _steps(state: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -138,11 +143,7 @@ def _steps(state: Mapping[str, Any]) -> list[dict[str, Any]]:
         "check_citations": state["check"],
     }
     told = ("came_in", "went_out", "left_out", "elapsed_ms")
-    return [
-        {"step": step, **{name: ran[name] for name in told if name in ran}}
-        for step, ran in steps.items()
-        if "elapsed_ms" in ran
-    ]
+    return [{"step": step, **_picked(ran, told)} for step, ran in steps.items() if "elapsed_ms" in ran]
 
 
 def _works(ranking: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -217,7 +218,7 @@ def compact_record(record: Mapping[str, Any]) -> dict[str, Any]:
         name: [ref[:2] for ref in refs] for name, refs in record["results_by_source"].items()
     }
     compact["sources"] = {name: report["status"] for name, report in record["sources"].items()}
-    return {**compact, **{name: record[name] for name in ("forked_from",) if name in record}}
+    return {**compact, **_picked(record, ("forked_from",))}
 
 
 def history_entry(record: Mapping[str, Any]) -> dict[str, Any]:

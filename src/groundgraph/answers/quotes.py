@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Literal, NamedTuple
@@ -169,29 +169,34 @@ def _quote(chosen: _Candidate, asked: frozenset[str]) -> Quote:
 
 def _candidates(weights: Weights, asked: Asked | None, evidence: Sequence[SourceResult]) -> list[_Candidate]:
     """The sentences that can be quoted and have to do with the question, of equal ones the first."""
-    total = sum(weight for _, weight in weights)
-    if not total:
-        return []
-    stems = frozenset(stem for stem, _ in weights)
     found: dict[str, _Candidate] = {}
-    for label, result in enumerate(evidence, 1):
-        content, named = result.content, stems & _named(result)
-        running, discount = running_lines(result), 1 / (1 + RANK_DISCOUNT * (label - 1))
-        own_sentences = sentences_of(content, running)
-        # A sentence that is all there is, however short, is no fragment.
-        whole = len(own_sentences) == 1 and content.rstrip().endswith(_ENDS)
-        held = zip(own_sentences, weights_held(content, weights, running), strict=True)
-        for place, (sentence, weight) in enumerate(held, 1):
-            own = content[sentence.start : sentence.end]
-            if not (sentence.quotable or whole) or not (weight or named) or own in found:
-                continue
-            only_named = named - sentence.stems
-            topic = sum([weight for stem, weight in weights if stem in only_named]) if only_named else 0.0
-            share = (weight + TOPIC * topic) / total
-            cue = CUE if asked and holds(own, asked) else 0.0
-            worth = (share + LEAD / place + cue) * discount
-            found[own] = _Candidate(label, sentence, own, min(1.0, share) * discount, worth, weight > 0)
+    if weights:
+        for label, result in enumerate(evidence, 1):
+            for candidate in _candidates_in(label, result, weights, asked):
+                found.setdefault(candidate.text, candidate)
     return list(found.values())
+
+
+def _candidates_in(label: int, result: SourceResult, weights: Weights, asked: Asked | None) -> Iterator[_Candidate]:
+    content, named = result.content, _named(result).intersection(stem for stem, _ in weights)
+    total = sum(weight for _, weight in weights)
+    running, discount = running_lines(result), 1 / (1 + RANK_DISCOUNT * (label - 1))
+    own_sentences = sentences_of(content, running)
+    # A sentence that is all there is, however short, is no fragment.
+    whole = len(own_sentences) == 1 and content.rstrip().endswith(_ENDS)
+    held = zip(own_sentences, weights_held(content, weights, running), strict=True)
+    for place, (sentence, weight) in enumerate(held, 1):
+        if (sentence.quotable or whole) and (weight or named):
+            text, only_named = content[sentence.start : sentence.end], named - sentence.stems
+            topic = _weight_of(only_named, weights) if only_named else 0.0
+            share = (weight + TOPIC * topic) / total
+            worth = (share + LEAD / place + CUE * holds(text, asked)) * discount
+            yield _Candidate(label, sentence, text, min(1.0, share) * discount, worth, weight > 0)
+
+
+def _weight_of(stems: frozenset[str], weights: Weights) -> float:
+    # In the order of the weights: so every run gives the same sum.
+    return sum([weight for stem, weight in weights if stem in stems])
 
 
 def _named(result: SourceResult) -> frozenset[str]:

@@ -228,37 +228,42 @@ def structured_draft(
     Labels are numbered by first use. The built-in template prints the label of every result and no other, so only a
     template of the user's passes the gate.
     """
-    quotes: list[FoundQuote] | None = None
-    notes = _doubt_notes(templates.prompts, doubt, language) if not opening else []
+    notes = [] if opening else _doubt_notes(templates.prompts, doubt, language)
     doubtful = bool(notes or needs)
-    gate = LabelGate(allowed=range(1, len(variables["results"]) + 1), renumber=True)
-    own = templates.has_own
-    if own:
-        try:
-            text = templates.structured(variables, language)
-            text = gate.feed(without_hidden(text)) + gate.flush()
-        except TemplateInvalid as error:
-            problem = error.problems[0]
-            notes.append(templates.prompts.note("template_failed", language, key=problem.key, reason=problem.message))
-            own = False
-    if not own:
-        shown = {**variables, "quotes": []} if opening else variables
-        gate.used = _order_of_use(shown)
-        told = _relabelled(shown, gate.used)
-        quotes = [_labelled(quote["found"], quote["label"]) for quote in told["quotes"]]
-        text = without_hidden(templates.built_in().structured(told, language, opening, doubtful=doubtful))
-    draft: Draft = {
-        "text": text,
+    own = _by_own_template(templates, variables, language, notes) if templates.has_own else None
+    return {
         "style": "structured",
         "outcome": "insufficient" if needs or not (own or opening or variables["quotes"]) else "answered",
         "finish": "stop",
-        "order": gate.used,
-        "removed": list(dict.fromkeys(gate.removed)),
-        "notes": notes,
         "written": 0,
-        "body": len(text) if own else _listing_at(text),
+        "notes": notes,
+        **(own or _by_built_in_template(templates, variables, language, opening, doubtful=doubtful)),
     }
-    return draft if quotes is None else {**draft, "quotes": quotes}
+
+
+def _by_own_template(
+    templates: AnswerTemplates, variables: Mapping[str, Any], language: str, notes: list[str]
+) -> Draft | None:
+    """What the user's template writes; None, and one of `notes`, when it fails on this turn."""
+    gate = LabelGate(allowed=range(1, len(variables["results"]) + 1), renumber=True)
+    try:
+        text = gate.feed(without_hidden(templates.structured(variables, language))) + gate.flush()
+    except TemplateInvalid as error:
+        problem = error.problems[0]
+        notes.append(templates.prompts.note("template_failed", language, key=problem.key, reason=problem.message))
+        return None
+    return {"text": text, "order": gate.used, "removed": list(dict.fromkeys(gate.removed)), "body": len(text)}
+
+
+def _by_built_in_template(
+    templates: AnswerTemplates, variables: Mapping[str, Any], language: str, opening: str, *, doubtful: bool
+) -> Draft:
+    shown = {**variables, "quotes": []} if opening else variables
+    order = _order_of_use(shown)
+    told = _relabelled(shown, order)
+    quotes = [_labelled(quote["found"], quote["label"]) for quote in told["quotes"]]
+    text = without_hidden(templates.built_in().structured(told, language, opening, doubtful=doubtful))
+    return {"text": text, "order": order, "removed": [], "body": _listing_at(text), "quotes": quotes}
 
 
 def _doubt_notes(prompts: Prompts, doubt: Sequence[str] | None, language: str) -> list[str]:

@@ -102,21 +102,23 @@ def _folded(word: str) -> str:
 def _relative(spoken: list[str], today: date) -> Iterator[Period]:
     """`yesterday`, `last week`, `this year`, `last 7 days`, `3 weeks ago`."""
     tables = _relative_words()
-    for at, word in enumerate(spoken):
+    # No word stands before the first and behind the last.
+    padded = ["", "", *spoken, ""]
+    for earlier, before, word, behind in zip(padded, padded[1:], padded[2:], padded[3:], strict=False):
         if word in tables["days"]:
             day = today + timedelta(days=tables["days"][word])
             yield Period(day, day)
         unit = tables["units"].get(word)
-        if unit is None or at == 0:
+        if unit is None:
             continue
-        before = spoken[at - 1]
         count = _count(before)
-        if before in tables["this"] or before in tables["last"]:
-            this = _around(today, unit)
-            yield this if before in tables["this"] else _around(this.first - _ONE_DAY, unit)
-        elif count and at > 1 and spoken[at - 2] in tables["last"]:
+        if before in tables["this"]:
+            yield _around(today, unit)
+        elif before in tables["last"]:
+            yield _around(_around(today, unit).first - _ONE_DAY, unit)
+        elif count and earlier in tables["last"]:
             yield Period(_back(today, unit, count), today)
-        elif count and at + 1 < len(spoken) and spoken[at + 1] in tables["ago"]:
+        elif count and behind in tables["ago"]:
             day = _back(today, unit, count)
             yield Period(day, day)
 

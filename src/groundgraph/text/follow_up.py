@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -34,9 +34,7 @@ def asked_parts(message: str) -> tuple[str, ...]:
     if len(query_stems(message)) < LONG_MESSAGE:
         return ()
     spans = [message[start:end] for start, end in sentences(message)]
-    asking = [text for text in spans if text.endswith("?")] or [text for text in spans if _begins_asking(text)]
-    clauses = [clause for text in asking or spans for clause in _asking_clauses(text)]
-    parts = [part for clause in clauses for part in _joined(clause)]
+    parts = [part for text in _asking(spans) for clause in _asking_clauses(text) for part in _joined(clause)]
     telling = [part for part in dict.fromkeys(parts) if len(query_stems(part)) >= LEAST_WORDS][:MAX_PARTS]
     around = len(query_stems(message)) - len(query_stems(" ".join(telling)))
     return tuple(telling) if len(telling) > 1 or around >= LEAST_AROUND else ()
@@ -45,6 +43,11 @@ def asked_parts(message: str) -> tuple[str, ...]:
 def question_of(message: str) -> str:
     """What `message` asks, without what stands around it: its parts, or all of it when it has none."""
     return " ".join(asked_parts(message)) or message
+
+
+def _asking(texts: list[str]) -> list[str]:
+    """Those of `texts` that end with a question mark, else those that begin with a word that asks, else all."""
+    return [text for text in texts if text.endswith("?")] or [text for text in texts if _begins_asking(text)] or texts
 
 
 def _asking_clauses(sentence: str) -> list[str]:
@@ -56,18 +59,26 @@ def _asking_clauses(sentence: str) -> list[str]:
     """
     if ";" in sentence:
         clauses = [clause.strip() for clause in _BETWEEN_CLAUSES.split(sentence)]
-        return [clause for clause in clauses if clause.endswith("?") or _begins_asking(clause)] or [sentence]
+        return list(filter(_asks, clauses)) or [sentence]
     content = len(query_stems(sentence))
     if content < LONG_SENTENCE:
         return [sentence]
-    starts = [0, *(found.end() for found in _BETWEEN_CLAUSES.finditer(sentence))]
+    starts = [0, *map(re.Match.end, _BETWEEN_CLAUSES.finditer(sentence))]
     asking = next((sentence[at:].strip() for at in starts if _begins_asking(sentence[at:])), sentence)
     return [asking if 2 * len(query_stems(asking)) < content else sentence]
 
 
+def _asks(clause: str) -> bool:
+    return clause.endswith("?") or _begins_asking(clause)
+
+
 def _begins_asking(clause: str) -> bool:
-    spoken = tuple(words(clause))
-    return any(spoken[: len(phrase)] == phrase for phrase in _openings())
+    return _begins(list(words(clause)), _openings())
+
+
+def _begins(spoken: Sequence[str], phrases: Iterable[tuple[str, ...]]) -> bool:
+    """Whether the words begin with one of `phrases`."""
+    return any(tuple(spoken[: len(phrase)]) == phrase for phrase in phrases)
 
 
 def _joined(clause: str) -> Iterator[str]:
@@ -80,7 +91,7 @@ def _joined(clause: str) -> Iterator[str]:
     cuts = [
         starts[at]
         for at in range(1, len(spoken) - 1)
-        if spoken[at] in _joints() and any(tuple(spoken[at + 1 :])[: len(phrase)] == phrase for phrase in _openings())
+        if spoken[at] in _joints() and _begins(spoken[at + 1 :], _openings())
     ]
     parts = [clause[start:end].strip() for start, end in zip([0, *cuts], [*cuts, len(clause)], strict=True)]
     if cuts and all(len(query_stems(part)) >= LEAST_WORDS for part in parts):
@@ -121,10 +132,10 @@ def is_follow_up(message: str) -> bool:
     if not spoken:
         return False
     pronouns, connectives = _cues()
-    begins = any(tuple(spoken[: len(phrase)]) == phrase for phrase in connectives)
+
     # What is part of a compound, as in "one-time password", points at nothing.
     alone = words(" ".join(part for part in message.split() if "-" not in part.strip("-")))
-    return begins or any(word in pronouns for word in alone) or not own_words(message)
+    return _begins(spoken, connectives) or not pronouns.isdisjoint(alone) or not own_words(message)
 
 
 def own_words(message: str) -> list[str]:

@@ -77,6 +77,7 @@ def letter_scale(letter: str, *, money: bool) -> float | None:
 
 
 Unit = tuple[str, float]
+_NO_UNIT: Unit = ("", 0.0)
 
 # As wide as before: offsets stay. A minus in a word, as in E−1042, joins.
 PLAIN = str.maketrans(
@@ -93,6 +94,7 @@ NUMBER = re.compile(
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻−", "0123456789+--")
 _BEFORE = re.compile(rf"(?P<sign>±\s?|\+/-\s?|−\s?|[-+–])?(?P<mark>[{_MONEY}]\s?)?(?P<late>[-–−])?\Z")
 _LEAD = 6
+_JOINED_TO = re.compile(r"[\w)\]}%'\"°]")
 _ANY_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 # Digits behind a mark that can only be decimals, and groups that can only be thousands.
 _SURELY = re.compile(
@@ -219,13 +221,14 @@ def _signed(found: re.Match[str], decimal: str | None) -> tuple[Number, ...]:
     text, start = found.string, found.start()
     lead = _BEFORE.search(text[max(0, start - _LEAD) : start])
     assert lead is not None
-    sign = (lead["sign"] or lead["late"] or "").strip()
+    sign, mark, late = lead.groups(default="")
+    sign = (sign or late).strip()
     at = max(0, start - _LEAD) + lead.start()
-    number = _number(found, decimal, (lead["mark"] or "").strip())
+    number = _number(found, decimal, mark.strip())
     before = text[max(0, at - 2) : at]
-    if sign and (before[-1:].isalnum() or before[-1:] in tuple(")]}%'\"°_")):
+    if sign and _JOINED_TO.match(before[-1:]):
         # 2-3, A-5: it joins.
-        sign, at = "", start - len(lead["mark"] or "")
+        sign, at = "", start - len(mark)
     number = replace(number, text=text[at : _end(found, number)].strip())
     if sign in ("±", "+/-"):
         return (replace(number, others=()), number.negated())
@@ -238,57 +241,77 @@ def _signed(found: re.Match[str], decimal: str | None) -> tuple[Number, ...]:
 
 def _end(found: re.Match[str], number: Number) -> int:
     """Where the number ends whose scale and unit are known."""
-    if number.unit and found["unit"] and unit_of(found["unit"]) == number.unit:
+    parts = found.groupdict(default="")
+    scale, unit, known = parts["scale"], parts["unit"], number.unit or _NO_UNIT
+    if unit_of(unit) == known:
         return found.end("unit")
-    if found["scale"] and (number.scale or (number.unit and unit_of(found["scale"]) == number.unit)):
+    if number.scale or unit_of(scale) == known:
         return found.end("scale")
-    if number.unit and found["unit"] and found["scale"]:
-        named = unit_of(f"{found['scale']} {found['unit']}")
-        return found.end("unit") if named == number.unit else found.end("number")
-    return found.end("power") if found["power"] else found.end("number")
+    if number.unit and scale and unit:
+        return found.end("unit" if unit_of(f"{scale} {unit}") == known else "number")
+    return max(found.end("number"), found.end("power"))
 
 
 def _said(number: Number, found: re.Match[str], before: str) -> Number:
     """`number` with the sign that the words around it give it."""
-    words = [word.lower() for word in _SAID.findall(before.rpartition("\n")[2])]
-    if words[-1:] and words[-1] in language_words("numbers", "negative"):
+    # No word stands before the first.
+    words = ["", *map(str.lower, _SAID.findall(before.rpartition("\n")[2]))]
+    if words[-1] in language_words("numbers", "negative"):
         return replace(number.negated(), text=f"{words[-1]} {number.text}")
-    while words and words[-1] in language_words("numbers", "between"):
+    while words[-1] in language_words("numbers", "between"):
         words.pop()
     end = _end(found, number)
     rest = found.string[end : end + _NEAR]
     behind = _BEHIND.match(rest)
-    lowered = bool(words) and words[-1] in language_words("numbers", "lowers")
+    lowered = words[-1] in language_words("numbers", "lowers")
     lower = behind is not None and behind[1].lower() in language_words("numbers", "lower")
     bookkept = before.endswith("(") and rest.startswith(")")
     return replace(number, others=(*number.others, number.negated())) if lowered or lower or bookkept else number
 
 
 def _number(found: re.Match[str], decimal: str | None, mark: str) -> Number:
-    digits, word, unit = found["number"], found["scale"], found["unit"]
-    glued = word is not None and found.start("scale") == found.end("power" if found["power"] else "number")
-    letter = letter_scale(word, money=bool(mark)) if word and (glued or mark or word.isupper()) else None
-    scale = letter or (scale_of(word) if word else None)
-    two_words = unit_of(f"{word} {unit}") if word and unit else None
-    named = mark or (unit if scale or not word else word)
-    known = None if found["ordinal"] else two_words or (unit_of(named) if named else None)
+    digits, word = found["number"], found["scale"] or ""
+    letter = _scale_letter(found, mark)
+    scale = letter or scale_of(word)
+    known = None if found["ordinal"] else _unit(word, found["unit"] or "", mark, scaled=bool(scale))
     values, sure = _meant(digits, decimal, is_cyrillic_text(found.string))
-    power = _power(found["power"])
-    values, sure = _times(values, power), None if sure is None else _times(sure, power)
-    clock = _CLOCK_LIKE.fullmatch(digits)
-    minute = int(clock[1]) * 60 + int(clock[2]) if clock and not known and int(clock[1]) <= 24 else None
-    plain = Number("", values, values, known, sure, None, minute)
+    clock = None if known else _minute(digits)
+    plain = _multiplied(Number("", values, values, known, sure, None, clock), _power(found["power"]))
     if not scale:
         return plain
-    scaled = replace(
-        plain, values=_times(values, scale), sure=None if sure is None else _times(sure, scale), scale=scale
-    )
+    scaled = replace(_multiplied(plain, scale), plain=plain.plain, scale=scale)
     length = unit_of(word) if letter and not mark else None
     return replace(scaled, others=(replace(plain, unit=length),)) if length else scaled
 
 
+def _scale_letter(found: re.Match[str], mark: str) -> float | None:
+    """How much a letter right behind the digits multiplies by; further behind, a capital or one of an amount."""
+    letter = found["scale"] or ""
+    glued = found.start("scale") == max(found.end("number"), found.end("power"))
+    return letter_scale(letter, money=bool(mark)) if glued or mark or letter.isupper() else None
+
+
+def _unit(word: str, behind: str, mark: str, *, scaled: bool) -> Unit | None:
+    """The unit that two words name, or the mark of money before the number, or the word that is no scale."""
+    two_words = unit_of(f"{word} {behind}") if word and behind else None
+    return two_words or unit_of(mark or (behind if scaled or not word else word))
+
+
+def _minute(digits: str) -> int | None:
+    """The minute of the day that "16.30" may be."""
+    clock = _CLOCK_LIKE.fullmatch(digits)
+    return int(clock[1]) * 60 + int(clock[2]) if clock and int(clock[1]) <= 24 else None
+
+
+def _multiplied(number: Number, by: float) -> Number:
+    if by == 1:
+        return number
+    sure = None if number.sure is None else _times(number.sure, by)
+    return replace(number, values=_times(number.values, by), plain=_times(number.plain, by), sure=sure)
+
+
 def _times(values: frozenset[float], by: float) -> frozenset[float]:
-    return values if by == 1 else frozenset(float(f"{value * by:.12g}") for value in values)
+    return frozenset(float(f"{value * by:.12g}") for value in values)
 
 
 def _power(written: str | None) -> float:
@@ -323,13 +346,13 @@ def _meant(number: str, decimal: str | None, cyrillic: bool) -> tuple[frozenset[
 @lru_cache(maxsize=8192)
 def readings(number: str) -> frozenset[float]:
     """What a number in digits may mean, whose points and commas divide thousands or decimals."""
-    parts = re.split(r"([ '’,.])", number)
-    marks = parts[1::2]
-    found: set[float] = set()
-    if not marks:
+    if number.isdigit():
         return frozenset([float(number)])
-    if parts[0] and all(len(group) == 3 for group in parts[2::2]) and len(set(marks)) == 1 and parts[0] != "0":
-        found.add(float("".join(parts[0::2])))
-    if marks[-1] in ",." and (len(marks) == 1 or marks[-1] not in marks[:-1]):
-        found.add(float("".join(parts[0:-1:2]) + "." + parts[-1]))
-    return frozenset(found or {float("".join(parts[0::2]))})
+    parts = re.split(r"([ '’,.])", number)
+    groups, marks = parts[0::2], parts[1::2]
+    found: set[float] = set()
+    if groups[0] not in ("", "0") and {len(group) for group in groups[1:]} == {3} and len(set(marks)) == 1:
+        found.add(float("".join(groups)))
+    if marks[-1] in ",." and marks[-1] not in marks[:-1]:
+        found.add(float("".join(groups[:-1]) + "." + groups[-1]))
+    return frozenset(found or {float("".join(groups))})

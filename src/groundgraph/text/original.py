@@ -157,10 +157,9 @@ class Original:
     def _place(self, at: int) -> dict[str, Any]:
         if not self._is_stored:
             return self._told()
-        name = self.text("document")
-        if not name or self._media_type is None:
+        if self._media_type is None:
             return {}
-        place: dict[str, Any] = {"file": name}
+        place: dict[str, Any] = {"file": self.text("document")}
         line, row = self._line(at), self._metadata.get(FILE_ROW)
         if line is not None:
             place["line"] = line
@@ -174,11 +173,10 @@ class Original:
         """What a source of another kind says of itself."""
         if self.result.source_type == "sql":
             return {name: text for name in ("table", "key") if (text := self.text(name))}
-        name = self.text("document")
-        if not name or media_type_of(name) is None:
+        if self._media_type is None:
             return {}
         numbers = {key: self._metadata[key] for key in _NUMBERS if type(self._metadata.get(key)) is int}
-        return {"file": name, **numbers}
+        return {"file": self.text("document"), **numbers}
 
     def _line(self, at: int) -> int | None:
         line = self._metadata.get(FILE_LINE)

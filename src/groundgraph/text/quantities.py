@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -270,14 +270,11 @@ def _spelled(found: Sequence[re.Match[str]], at: int) -> tuple[float | None, int
     """
     total = current = 0.0
     counted, end = False, at
-    for place in range(at, len(found)):
-        if place > at and not _GAP.fullmatch(found[place].string, found[place - 1].end(), found[place].start()):
-            break
-        word = found[place].group()
+    for place, word in enumerate(_adjacent(found, at), at):
         value, scale = number_of(word), scale_of(word)
-        if value is not None and _goes_on(current, value):
-            current = current * value if value == 100 and current else current + value
-            counted = True
+        longer = None if value is None else _continued(current, value)
+        if longer is not None:
+            current, counted = longer, True
         elif scale and (current or place == at):
             total, current = total + max(1.0, current) * scale, 0.0
         elif place > at or fold(word) not in ("one", "a"):
@@ -286,11 +283,23 @@ def _spelled(found: Sequence[re.Match[str]], at: int) -> tuple[float | None, int
     return (total + current, end) if counted else (None, max(end, at + 1))
 
 
-def _goes_on(current: float, value: float) -> bool:
-    """Whether `value` may follow what was spelled: "twenty five" is one number, "two three" are two."""
+def _adjacent(found: Sequence[re.Match[str]], at: int) -> Iterator[str]:
+    """The words from `at` on that nothing parts but a blank, a hyphen or "and"."""
+    for place in range(at, len(found)):
+        if place > at and not _GAP.fullmatch(found[place].string, found[place - 1].end(), found[place].start()):
+            return
+        yield found[place].group()
+
+
+def _continued(current: float, value: float) -> float | None:
+    """What was spelled with `value` behind it: "twenty five" is one number; None for "two three", which are two."""
     if value < 10:
-        return current % 10 == 0 and current % 100 != 10
-    return current % 100 == 0 if value < 100 else current == 0 or (value == 100 and current < 10)
+        goes_on = current % 10 == 0 and current % 100 != 10
+    else:
+        goes_on = current % 100 == 0 if value < 100 else current == 0 or (value == 100 and current < 10)
+    if not goes_on:
+        return None
+    return current * value if value == 100 and current else current + value
 
 
 def squeezed(text: str) -> str:

@@ -158,15 +158,11 @@ def unknown_variables(source: str, given: Collection[str]) -> list[str]:
 def has_branch_without(source: str, name: str) -> bool:
     """Whether a template has something to say where the variable `name` is empty: `if not`, or an `else`."""
     tree = sandbox().parse(source)
-    if any(_is_name(loop.iter, name) and loop.else_ for loop in tree.find_all(nodes.For)):
-        return True
-    if any(_is_name(choice.test, name) and choice.expr2 is not None for choice in tree.find_all(nodes.CondExpr)):
-        return True
-    return any(
-        (isinstance(branch.test, nodes.Not) and _is_name(branch.test.node, name))
-        or (_is_name(branch.test, name) and bool(branch.else_))
-        for branch in tree.find_all(nodes.If)
-    )
+    without: list[tuple[nodes.Node, object]] = [(loop.iter, loop.else_) for loop in tree.find_all(nodes.For)]
+    without += [(choice.test, choice.expr2) for choice in tree.find_all(nodes.CondExpr)]
+    for branch in tree.find_all(nodes.If):
+        without.append((branch.test.node, True) if isinstance(branch.test, nodes.Not) else (branch.test, branch.else_))
+    return any(said and _is_name(test, name) for test, said in without)
 
 
 def _is_name(node: nodes.Node, name: str) -> bool:

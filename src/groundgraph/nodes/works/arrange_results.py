@@ -7,7 +7,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from groundgraph.answers.budget import Budget
+from groundgraph.answers.budget import Budget, fits_all
 from groundgraph.answers.clustering import Cluster, ClusterMethod, arrange, clusters
 from groundgraph.answers.strategy_chain import Strategy, first_available
 from groundgraph.answers.structured_answer import context_text
@@ -58,7 +58,7 @@ def fitting(
     while kept:
         values = _as_values([one for one in found if one in kept])
         context = context_text(results, form, values)
-        if all(budget.size(context) <= budget.limit for budget in budgets):
+        if fits_all(context, budgets):
             return values
         kept.pop()
     return []

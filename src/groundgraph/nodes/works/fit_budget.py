@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from groundgraph.answers.budget import Budget, cut_to, fit
+from groundgraph.answers.budget import Budget, cut_to, fit, fits_all
 from groundgraph.answers.structured_answer import CONTEXT_SEPARATOR, context_piece
 from groundgraph.core.evidence import EvidenceRecord, SourceResult, evidence_key, to_record
 from groundgraph.core.turn_values import Ref
@@ -66,7 +66,7 @@ def choose(refs: Sequence[Ref], results: Sequence[SourceResult], budgets: Sequen
 
     def fits(text: str) -> bool:
         piece = context_piece(1, replace(results[0], content=text), form.citation_format)
-        return all(budget.size(piece) <= budget.limit for budget in budgets)
+        return fits_all(piece, budgets)
 
     beginning = first_facts(results[0], fits) if form.whole_facts else cut_to(results[0].content, fits)
     if not beginning:
