@@ -22,4 +22,5 @@ LIMITS = {
 BY_NAME_ONLY = {
     "L7": "l07_weaviate",
     "L17": "l17_quotes",
+    "L18": "l18_outcomes",
 }

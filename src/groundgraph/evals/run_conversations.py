@@ -106,7 +106,7 @@ def _faults(expected: Expected, output: Mapping[str, Any], prompts: Prompts) -> 
     faults += [f"says '{words}'" for words in expected.lacks if _folded(words) in answer]
     if expected.holder and not any(_leads_to(citation, expected.holder) for citation in output["citations"]):
         faults.append(f"no citation leads to '{expected.holder}'")
-    if not expected.doubt and _has_doubt(output, prompts):
+    if not expected.doubt and has_doubt(output, prompts):
         faults.append("says that it may be no answer")
     return faults
 
@@ -122,7 +122,7 @@ def _leads_to(citation: Mapping[str, Any], holder: str) -> bool:
     return holder in (citation["source_name"], location.get("table"), file) or file.endswith(f"/{holder}")
 
 
-def _has_doubt(output: Mapping[str, Any], prompts: Prompts) -> bool:
+def has_doubt(output: Mapping[str, Any], prompts: Prompts) -> bool:
     """Whether a note says that the question may not be answered: only by its words can a note be told from others."""
     language = output["provenance"].get("language", "en")
     begins, whole = (prompts.note("may_not_answer", language, missing=missing) for missing in (_WORDS, ""))
