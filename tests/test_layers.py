@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "core": set(),
     "resilience": {"core"},
     "text": {"core"},
-    "settings": {"core"},
+    "settings": {"core", "text"},
     "prompts": {"core", "text", "settings"},
     "models": {"core", "resilience", "text", "settings", "prompts"},
     "search": {"core", "resilience", "text"},

@@ -102,7 +102,7 @@ def test_a_long_run_of_question_marks_takes_no_time(run):
 @pytest.mark.covers("C5")
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_language_has_comparisons_and_patterns(language):
-    found = language_data(language)["complexity"]
+    found = language_data(language, "complexity")
     assert set(found) == {"comparison", "patterns"}
     assert all(len(phrases) == len(set(phrases)) > 10 for phrases in found.values())
 

@@ -66,7 +66,7 @@ def _phrases() -> tuple[tuple[Asked, tuple[str, ...]], ...]:
             tuple(
                 " ".join(words(phrase))
                 for language in LANGUAGES
-                for phrase in language_data(language)["asks_for"][kind]
+                for phrase in language_data(language, "asks_for", kind)
             ),
         )
         for kind in kinds

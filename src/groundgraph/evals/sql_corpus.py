@@ -13,7 +13,7 @@ from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.evals.dataset import Corpus
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.text.words import detect_language
+from groundgraph.sources.sql.postgres.options import text_search_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 DOCUMENT, BODY, VECTOR = "document", "body", "vector"
 _ID_CHARS = 255
 _INSERTED = 500
-_CONFIGS = {"en": "english", "ru": "russian"}
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ def _index(connection: Connection, table: Table, corpus: Corpus, vectors: list[s
     """Give a table of PostgreSQL its full-text index, and its vectors."""
     from sqlalchemy import text
 
-    config = _CONFIGS.get(detect_language(" ".join(one.text for one in corpus.passages[:50])), "simple")
+    config = text_search_of(" ".join(one.text for one in corpus.passages[:50]))
     # A generated column, so that PostgreSQL ranks by what the index holds.
     made = f"GENERATED ALWAYS AS (to_tsvector('{config}', {BODY})) STORED"
     connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD words tsvector {made}")

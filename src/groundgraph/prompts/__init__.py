@@ -29,13 +29,21 @@ from groundgraph.core.errors import ConfigurationError, Problem, TemplateInvalid
 from groundgraph.core.registry import nearest
 from groundgraph.settings.settings import Settings
 from groundgraph.text.templates import RENDERING, Sandbox, render
+from groundgraph.text.words import LANGUAGES, language_data
 
 _SUFFIX = ".jinja2"
+_ENGLISH = f".en{_SUFFIX}"
 
 
 def _shipped() -> dict[str, str]:
+    """The text of each file; a language that lacks one has what its data file says under `texts`, or English's."""
     folder = files("groundgraph.prompts")
-    return {entry.name: entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(_SUFFIX)}
+    shipped = {entry.name: entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(_SUFFIX)}
+    english = {file.removesuffix(_ENGLISH): text for file, text in shipped.items() if file.endswith(_ENGLISH)}
+    for language in LANGUAGES:
+        texts = english | language_data(language, "texts")
+        shipped = {f"{name}.{language}{_SUFFIX}": text for name, text in texts.items()} | shipped
+    return shipped
 
 
 class Prompts:

@@ -18,6 +18,7 @@ from pydantic import (
 
 from groundgraph.core.errors import InputInvalid, Problem, ScopeMissing, UnknownName
 from groundgraph.core.turn_values import RetrievalPath
+from groundgraph.settings.section import LanguageCode
 from groundgraph.settings.settings import Settings, Style
 
 # The state of a dialogue, as a larger graph that leads the dialogue names it (C7).
@@ -123,7 +124,7 @@ class Context(BaseModel):
     citation_format: Literal["section", "source"] | None = Field(
         None, description="Whether a citation names the section or the document.", json_schema_extra=_AT_ANSWER
     )
-    language: Literal["en", "ru"] | None = Field(
+    language: LanguageCode | None = Field(
         None, description="The language of groundgraph's own words; that of the question when absent."
     )
     scope: dict[str, str | int | float | bool | list[str]] | None = Field(

@@ -5,11 +5,19 @@ more whenever a process starts.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    SerializerFunctionWrapHandler,
+    WithJsonSchema,
+    model_serializer,
+)
 
 from groundgraph.core.secret_mask import know_secrets, shown
+from groundgraph.text.words import LANGUAGES
 
 
 class Shown(BaseModel):
@@ -29,6 +37,18 @@ class Shown(BaseModel):
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         for name, value in super().__repr_args__():
             yield name, shown(value, name or "")
+
+
+def _known_language(code: str) -> str:
+    if code not in LANGUAGES:
+        raise ValueError(f"there is no language '{code}'; there are {', '.join(LANGUAGES)}")
+    return code
+
+
+LanguageCode = Annotated[
+    str, AfterValidator(_known_language), WithJsonSchema({"type": "string", "enum": list(LANGUAGES)})
+]
+"""The code of a language that has a data file."""
 
 
 class Section(Shown):

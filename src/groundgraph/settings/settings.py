@@ -5,7 +5,7 @@ and can be imported from here.
 """
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import ConfigDict, Field, PositiveInt, field_validator
 
@@ -47,7 +47,7 @@ from groundgraph.settings.search import (
     enhanced_processing,
     without_embeddings,
 )
-from groundgraph.settings.section import Section, Shown
+from groundgraph.settings.section import LanguageCode, Section, Shown
 from groundgraph.settings.services import (
     CheckpointerSettings,
     DeadlineSettings,
@@ -60,6 +60,7 @@ from groundgraph.settings.services import (
     TracingSettings,
 )
 from groundgraph.settings.topics import TopicIndexSettings
+from groundgraph.text.words import LANGUAGES
 
 __all__ = [
     "INTERNAL",
@@ -115,7 +116,7 @@ class FastPathSettings(Section):
     """Messages that are nothing but small talk are answered without retrieval (T6)."""
 
     enabled: bool = True
-    languages: list[Literal["en", "ru"]] = Field(["en", "ru"])
+    languages: list[LanguageCode] = Field(list(LANGUAGES))
 
 
 class HistorySettings(Section):

@@ -65,7 +65,7 @@ def _kind(spoken: tuple[str, ...], language: str, names: int) -> str | None:
 
 @cache
 def _phrases(language: str) -> dict[tuple[str, ...], str]:
-    lists: dict[str, list[str]] = language_data(language)["small_talk"]
+    lists: dict[str, list[str]] = language_data(language, "small_talk")
     return {tuple(words(phrase)): kind for kind, phrases in lists.items() for phrase in phrases}
 
 
@@ -86,10 +86,7 @@ def cue_phrases(*path: str) -> tuple[Phrase, ...]:
     """The phrases that stand under `path` in the data files, for example `("scope", "broad")`, as stems."""
     found: set[Phrase] = set()
     for language in LANGUAGES:
-        section: Any = language_data(language)
-        for name in path:
-            section = section.get(name, {})
-        found |= {phrase for text in section or () if (phrase := as_phrase(text))}
+        found |= {phrase for text in language_data(language, *path) if (phrase := as_phrase(text))}
     return tuple(sorted(found))
 
 
@@ -99,9 +96,7 @@ def language_words(*path: str) -> dict[str, Any]:
     files give one."""
     found: dict[str, Any] = {}
     for language in LANGUAGES:
-        section: Any = language_data(language)
-        for name in path:
-            section = section.get(name, {})
+        section = language_data(language, *path)
         found |= section if isinstance(section, dict) else dict.fromkeys(section)
     return found
 

@@ -87,7 +87,7 @@ def _relative_words() -> dict[str, dict[str, Any]]:
     """The words of all languages by what they are: `days`, `units`, `last`, `this`, `ago`."""
     tables: dict[str, dict[str, Any]] = {"days": {}, "units": {}, "last": {}, "this": {}, "ago": {}}
     for language in LANGUAGES:
-        data = language_data(language).get("dates", {})
+        data = language_data(language, "dates")
         tables["days"] |= {_folded(word): days for word, days in data.get("days", {}).items()}
         tables["units"] |= {_folded(form): unit for unit, forms in data.get("units", {}).items() for form in forms}
         for name in ("last", "this", "ago"):

@@ -106,8 +106,8 @@ def _openings() -> tuple[tuple[str, ...], ...]:
     phrases = (
         phrase
         for language in LANGUAGES
-        for data in [language_data(language)]
-        for phrase in (*data["asks"], *data["asks_for"]["number"], *data["asks_for"]["name"])
+        for path in (("asks",), ("asks_for", "number"), ("asks_for", "name"))
+        for phrase in language_data(language, *path)
     )
     return tuple(dict.fromkeys(tuple(words(phrase)) for phrase in phrases))
 
@@ -118,7 +118,7 @@ def _joints() -> frozenset[str]:
     return frozenset(
         phrase[0]
         for language in LANGUAGES
-        for text in language_data(language)["follow_up"]["connectives"]
+        for text in language_data(language, "follow_up", "connectives")
         if len(phrase := tuple(words(text))) == 1
     )
 
@@ -175,9 +175,8 @@ def subjectless_stems() -> frozenset[str]:
     """The stems of phrases such as "how often", and of words such as "it" and "more", which name no subject."""
     phrases: set[str] = set()
     for language in LANGUAGES:
-        data = language_data(language)
-        cues = data["follow_up"]
-        phrases |= {*data["asks_for"]["number"], *data["asks_for"]["name"], *cues["pronouns"], *cues["empty"]}
+        phrases.update(*(language_data(language, "asks_for", kind) for kind in ("number", "name")))
+        phrases.update(*(language_data(language, "follow_up", kind) for kind in ("pronouns", "empty")))
     return frozenset(stemmed for phrase in phrases for stemmed in _content(phrase))
 
 
@@ -186,7 +185,6 @@ def _cues() -> tuple[frozenset[str], tuple[tuple[str, ...], ...]]:
     pronouns: set[str] = set()
     connectives: set[tuple[str, ...]] = set()
     for language in LANGUAGES:
-        cues = language_data(language)["follow_up"]
-        pronouns |= {word for phrase in cues["pronouns"] for word in words(phrase)}
-        connectives |= {tuple(words(phrase)) for phrase in cues["connectives"]}
+        pronouns |= {word for phrase in language_data(language, "follow_up", "pronouns") for word in words(phrase)}
+        connectives |= {tuple(words(phrase)) for phrase in language_data(language, "follow_up", "connectives")}
     return frozenset(pronouns), tuple(sorted(connectives))

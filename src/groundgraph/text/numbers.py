@@ -13,16 +13,19 @@ from typing import Any
 from groundgraph.text.cues import language_words
 from groundgraph.text.words import fold, read_data
 
-# The words that numbers, dates and units are written with: see `number_words.yaml`.
+# The words that numbers, dates and units are written with: signs in `units.yaml`, words in the files of languages.
 
 # No word of the file is longer; to try each beginning of a longer one takes time by its square.
 _LONGEST = 24
+_TABLES = ("numbers", "loose_numbers", "scales", "months", "units")
 
 
 @cache
 def _data() -> dict[str, Any]:
-    text = (files("groundgraph.text") / "number_words.yaml").read_text("utf-8")
-    return read_data(text)
+    signs = read_data((files("groundgraph.text") / "units.yaml").read_text("utf-8"))
+    tables: dict[str, Any] = {name: language_words("number_words", name) for name in _TABLES}
+    units = {name: language_words("number_words", "units", name) for name in signs["units"] | tables.pop("units")}
+    return signs | tables | {"units": {name: units[name] | signs["units"].get(name, {}) for name in units}}
 
 
 @cache

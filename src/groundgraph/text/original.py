@@ -11,7 +11,7 @@ from typing import Any
 from groundgraph.core.document import PDF, XLSX, is_text, media_type_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Location
-from groundgraph.text.words import LANGUAGES, language_data
+from groundgraph.text.words import language_data
 
 # The line ends of a file whose text is stored with `\n`.
 
@@ -233,7 +233,7 @@ class Original:
 
 
 def _shown(name: str, place: dict[str, Any], language: str) -> str:
-    words = language_data(language if language in LANGUAGES else "en")["places"]
+    words = {**language_data("en", "places"), **language_data(language, "places")}
     # A row has a line too, which says less: a cell may span lines.
     line = f":{place['line']}" if "line" in place and "row" not in place else ""
     return ", ".join(

@@ -12,6 +12,7 @@ import math
 import re
 import threading
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -81,7 +82,7 @@ LANGUAGES = tuple(sorted(file.name.removesuffix(".yaml") for file in _FOLDER.ite
 
 
 @cache
-def language_data(language: str) -> dict[str, Any]:
+def _read_language(language: str) -> dict[str, Any]:
     """The data file of `language`, with `stop_words` as a set of folded words."""
     text = (_FOLDER / f"{language}.yaml").read_text("utf-8")
     data = read_data(text)
@@ -89,11 +90,35 @@ def language_data(language: str) -> dict[str, Any]:
     return data
 
 
+def language_data(language: str, *path: str) -> Any:
+    """What stands under `path` in the data file of `language`; an empty mapping where nothing does, or no file is."""
+    part: Any = _read_language(language) if language in LANGUAGES else {}
+    for name in path:
+        part = part.get(name, {})
+    return part
+
+
+@cache
+def _languages_in(script: str) -> tuple[str, ...]:
+    return tuple(language for language in LANGUAGES if language_data(language, "script") == script)
+
+
+def _language_of(script: str) -> str:
+    """Whose stems words of `script` have: English's where it is Latin, and where no language has it."""
+    languages = _languages_in(script)
+    return "en" if "en" in languages or not languages else languages[0]
+
+
+@lru_cache(maxsize=4096)
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "").partition(" ")[0] if letter.isalpha() else ""
+
+
 @cache
 def stop_words() -> frozenset[str]:
     """The folded stop words of all languages; they share no word that matters in another."""
     words: frozenset[str] = frozenset()
-    return words.union(*(language_data(language)["stop_words"] for language in LANGUAGES))
+    return words.union(*(language_data(language, "stop_words") for language in LANGUAGES))
 
 
 def fold(text: str) -> str:
@@ -155,7 +180,7 @@ _local = threading.local()
 
 def _stemmer(language: str) -> Any:
     # A PyStemmer object must not be used by two threads at once.
-    name = language_data(language)["stemmer"]
+    name = language_data(language, "stemmer")
     stemmers: dict[str, Any] = _local.__dict__.setdefault("stemmers", {})
     if name not in stemmers:
         stemmers[name] = Stemmer.Stemmer(name)
@@ -165,7 +190,8 @@ def _stemmer(language: str) -> Any:
 @lru_cache(maxsize=200_000)
 def stem(word: str) -> str:
     """The Snowball stem of one folded word."""
-    language = "ru" if is_cyrillic(word) else "en"
+    languages = () if word.isascii() else (_language_of(_script(letter)) for letter in word)
+    language = next((language for language in languages if language != "en"), "en")
     stemmed: str = _stemmer(language).stemWord(word)
     return stemmed
 
@@ -188,54 +214,27 @@ def query_stems(text: str) -> list[str]:
 
 
 def detect_language(text: str, default: str = "en") -> str:
-    """`ru` when at least half of the letters of `text` are Cyrillic, `en` when it has other letters."""
-    letters = sum(character.isalpha() for character in text)
-    if not letters:
+    """The language of `text`: of those in whose script at least half of its letters are, else of the Latin ones, the
+    one with the most of its stop words; of equal ones English, or the first. `default` when there is no letter."""
+    scripts = Counter(map(_script, text))
+    del scripts[""]
+    if not scripts:
         return default
-    return "ru" if len(_CYRILLIC.findall(text)) * 2 >= letters else "en"
+    # Names and codes are Latin in texts of any script.
+    own = next((one for one, letters in scripts.items() if one != "LATIN" and letters * 2 >= scripts.total()), "LATIN")
+    near = _languages_in(own) or _languages_in("LATIN")
+    if len(near) == 1:
+        return near[0]
+    spoken = list(words(text))
+    said = {one: sum(word in language_data(one, "stop_words") for word in spoken) for one in near}
+    return max(near, key=lambda one: (said[one], one == default, one == "en"))
 
 
-_ABBREVIATIONS = frozenset(
-    [
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-        "prof",
-        "st",
-        "vs",
-        "etc",
-        "fig",
-        "no",
-        "vol",
-        "cf",
-        "approx",
-        "inc",
-        "ltd",
-        "jr",
-        "sr",
-        "al",
-        "p",
-        "pp",
-        "sec",
-        "ch",
-        "др",
-        "пр",
-        "см",
-        "рис",
-        "стр",
-        "г",
-        "гг",
-        "в",
-        "вв",
-        "им",
-        "ул",
-        "тыс",
-        "млн",
-        "млрд",
-        "руб",
-    ]
-)
+@cache
+def _abbreviations() -> frozenset[str]:
+    return frozenset(word for language in LANGUAGES for word in language_data(language, "abbreviations"))
+
+
 # Small letters with a full stop between each two, such as "e.g" and "a.k.a", are no last word of a sentence.
 _SMALL_INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 # The set of characters stands first by itself: the engine finds it several times faster than one of four alternatives.
@@ -280,7 +279,7 @@ def _is_full_stop(text: str, found: re.Match[str]) -> bool:
     last = before[-1].lstrip("([\"'«“") if before else ""
     after = text[found.end() : found.end() + 3].lstrip()
     is_initial = len(last) == 1 and last.isupper()
-    is_short = last.lower() in _ABBREVIATIONS or (last.islower() and _SMALL_INITIALS.fullmatch(last))
+    is_short = last.lower() in _abbreviations() or (last.islower() and _SMALL_INITIALS.fullmatch(last))
     return not is_short and not is_initial and not after[:1].islower()
 
 

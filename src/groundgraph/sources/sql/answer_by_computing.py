@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from groundgraph.core.errors import FilterInvalid
@@ -17,7 +16,7 @@ from groundgraph.sources.sql.any_database import ComputingDatabase, Version
 from groundgraph.sources.sql.compute import FUNCTIONS, Computation, Computed, check_field, compute
 from groundgraph.sources.sql.shape import Column, TableShape
 from groundgraph.sources.sql.sql_dialect import may_match
-from groundgraph.text.words import detect_language, fold, read_data, stem, stems, words
+from groundgraph.text.words import detect_language, fold, language_data, stem, stems, words
 
 # Which words of a question ask for a computation, by language.
 
@@ -65,14 +64,13 @@ class Cue:
 
 @cache
 def _language(code: str) -> Language:
-    text = (files("groundgraph.sources.sql") / "cues" / f"{code}.yaml").read_text("utf-8")
-    data = read_data(text)
+    data = language_data(code, "computing")
     return Language(
-        {name: re.compile(pattern) for name, pattern in data["not_offered"].items()},
-        {name: re.compile(pattern) for name, pattern in data["functions"].items()},
-        frozenset(stem(word) for word in words(data["filler"])),
-        frozenset(words(data["decisive"])),
-        tuple(stem(fold(month)) for month in data["months"]),
+        {name: re.compile(pattern) for name, pattern in data.get("not_offered", {}).items()},
+        {name: re.compile(pattern) for name, pattern in data.get("functions", {}).items()},
+        frozenset(stem(word) for word in words(data.get("filler", ""))),
+        frozenset(words(data.get("decisive", ""))),
+        tuple(stem(fold(month)) for month in data.get("months", ())),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from groundgraph.sources.sql.shape import TableShape
-from groundgraph.text.words import detect_language
+from groundgraph.text.words import detect_language, language_data
 
 if TYPE_CHECKING:
     from groundgraph.core.embedder import Embedder
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 # The statement that gives a table a full-text index of PostgreSQL's own.
 
-_CONFIGS = {"en": "english", "ru": "russian"}
+
+def text_search_of(sample: str) -> str:
+    """How PostgreSQL calls its text search of the language of `sample`: as Snowball calls the stemmer."""
+    return str(language_data(detect_language(sample), "stemmer"))
 
 
 def create_index(shape: TableShape, sample: str = "") -> str:
@@ -23,7 +26,7 @@ def create_index(shape: TableShape, sample: str = "") -> str:
 
     PostgreSQL's rules for Russian treat words in Latin letters as English, so they serve texts of both languages.
     """
-    config = _CONFIGS.get(detect_language(sample), "simple")
+    config = text_search_of(sample)
     fields = [name for name in shape.search_fields if (found := shape.column(name)) and found.stored_as == "string"]
     own = [name for name in fields if not any(name in dict(join.columns) for join in shape.joins)]
     columns = " || ' ' || ".join(f"coalesce({quoted(name)}, '')" for name in own) or "''"
