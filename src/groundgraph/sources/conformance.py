@@ -1,5 +1,7 @@
 """Checks that a source keeps the contract, for anybody's source and without a test framework.
 
+The kits of the other contracts, in `groundgraph.testing`, report in the same form.
+
 ::
 
     report = await check_source(MySource(...), query="a question that it answers")
@@ -14,7 +16,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, timedelta, timezone
-from typing import Any
+from typing import Any, TypeVar
 
 from groundgraph.core.errors import FilterInvalid, SourceContractBroken, TenantUnknown
 from groundgraph.core.evidence import SourceResult, jsonable
@@ -43,6 +45,10 @@ class Broken(Exception):
 
 class DoesNotApply(Exception):
     """A check cannot be made on this source; the text says why."""
+
+
+P = TypeVar("P")
+Check = Callable[[P], Awaitable[None]]
 
 
 @dataclass
@@ -86,7 +92,8 @@ class Probe:
         ]
 
 
-def _require(holds: bool, message: str) -> None:
+def require(holds: bool, message: str) -> None:
+    """Raise `Broken` with `message` unless it `holds`."""
     if not holds:
         raise Broken(message)
 
@@ -98,26 +105,26 @@ def _ids(results: list[SourceResult]) -> list[str]:
 async def _names(probe: Probe) -> None:
     for attribute in ("name", "source_type"):
         value = getattr(probe.source, attribute)
-        _require(isinstance(value, str) and bool(value.strip()), f"{attribute} is {value!r}, not a text")
+        require(isinstance(value, str) and bool(value.strip()), f"{attribute} is {value!r}, not a text")
 
 
 async def _schema(probe: Probe) -> None:
     schema = probe.source.get_schema()
     if schema is None:
         raise DoesNotApply("the source declares no schema")
-    _require(isinstance(schema, SourceSchema), f"get_schema() gave {type(schema).__name__}")
+    require(isinstance(schema, SourceSchema), f"get_schema() gave {type(schema).__name__}")
     for name, spec in schema.fields.items():
         kind = spec.get("type", "string")
-        _require(kind in FIELD_TYPES, f"field '{name}' has the type {kind!r}, not one of {', '.join(FIELD_TYPES)}")
+        require(kind in FIELD_TYPES, f"field '{name}' has the type {kind!r}, not one of {', '.join(FIELD_TYPES)}")
         enum = spec.get("enum")
-        _require(enum is None or (isinstance(enum, list) and bool(enum)), f"the enum of '{name}' is {enum!r}")
+        require(enum is None or (isinstance(enum, list) and bool(enum)), f"the enum of '{name}' is {enum!r}")
     missing = set(schema.required_fields) - set(schema.fields)
-    _require(not missing, f"required but not declared: {', '.join(sorted(missing))}")
+    require(not missing, f"required but not declared: {', '.join(sorted(missing))}")
 
 
 async def _metadata_fields(probe: Probe) -> None:
     fields = await probe.source.metadata_fields()
-    _require(
+    require(
         isinstance(fields, set) and all(isinstance(name, str) for name in fields),
         f"metadata_fields() gave {fields!r}, not a set of names",
     )
@@ -125,26 +132,26 @@ async def _metadata_fields(probe: Probe) -> None:
 
 async def _finds(probe: Probe) -> None:
     count = len(await probe.results())
-    _require(count >= 2, f"{count} results for {probe.query!r}; pass a query that has at least two")
+    require(count >= 2, f"{count} results for {probe.query!r}; pass a query that has at least two")
 
 
 async def _result_type(probe: Probe) -> None:
     results = await probe.results()
-    _require(isinstance(results, list), f"query() gave {type(results).__name__}, not a list")
+    require(isinstance(results, list), f"query() gave {type(results).__name__}, not a list")
     for result in results:
-        _require(isinstance(result, SourceResult), f"a result is a {type(result).__name__}, not a SourceResult")
+        require(isinstance(result, SourceResult), f"a result is a {type(result).__name__}, not a SourceResult")
 
 
 async def _own_name(probe: Probe) -> None:
     expected = (probe.source.name, probe.source.source_type)
     for result in await probe.results():
         found = (result.source_name, result.source_type)
-        _require(found == expected, f"result {result.source_id!r} says {found}, the source {expected}")
+        require(found == expected, f"result {result.source_id!r} says {found}, the source {expected}")
 
 
 async def _content(probe: Probe) -> None:
     for result in await probe.results():
-        _require(
+        require(
             isinstance(result.content, str) and bool(result.content.strip()),
             f"result {result.source_id!r} has the content {result.content!r}",
         )
@@ -153,9 +160,9 @@ async def _content(probe: Probe) -> None:
 async def _source_ids(probe: Probe) -> None:
     # The same text twice: what both find must still come once.
     ids = _ids(await probe.ask(probe.query, probe.query))
-    _require(all(isinstance(found, str) and found for found in ids), f"not all ids are texts: {ids!r}")
+    require(all(isinstance(found, str) and found for found in ids), f"not all ids are texts: {ids!r}")
     twice = sorted({found for found in ids if ids.count(found) > 1})
-    _require(not twice, f"more than one result has the id {', '.join(map(repr, twice))}")
+    require(not twice, f"more than one result has the id {', '.join(map(repr, twice))}")
 
 
 async def _relevance(probe: Probe) -> None:
@@ -163,12 +170,12 @@ async def _relevance(probe: Probe) -> None:
         value = result.relevance
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         legal = is_number and math.isfinite(value) and 0 <= value <= 1
-        _require(legal, f"result {result.source_id!r} has the relevance {value!r}, not 0 to 1")
+        require(legal, f"result {result.source_id!r} has the relevance {value!r}, not 0 to 1")
 
 
 async def _metadata_json(probe: Probe) -> None:
     for result in await probe.results():
-        _require(isinstance(result.metadata, dict), f"metadata is a {type(result.metadata).__name__}")
+        require(isinstance(result.metadata, dict), f"metadata is a {type(result.metadata).__name__}")
         try:
             json.dumps(jsonable(result.metadata), allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
@@ -178,26 +185,26 @@ async def _metadata_json(probe: Probe) -> None:
 async def _top_k(probe: Probe) -> None:
     for top_k in (1, 2, TOP_K):
         count = len(await probe.results(top_k))
-        _require(count <= top_k, f"{count} results for top_k={top_k}")
+        require(count <= top_k, f"{count} results for top_k={top_k}")
     count = len(await probe.ask(probe.query, probe.query, top_k=1))
-    _require(count <= 2, f"{count} results for two text queries and top_k=1")
+    require(count <= 2, f"{count} results for two text queries and top_k=1")
 
 
 async def _order(probe: Probe) -> None:
     one, more = _ids(await probe.results(1)), _ids(await probe.results())
-    _require(one == more[:1], f"top_k=1 gives {one}, but top_k={TOP_K} starts with {more[:1]}")
+    require(one == more[:1], f"top_k=1 gives {one}, but top_k={TOP_K} starts with {more[:1]}")
 
 
 async def _deterministic(probe: Probe) -> None:
     first, second = await probe.results(), await probe.results()
-    _require(first == second, f"two equal calls gave {_ids(first)} and {_ids(second)}, or other values")
+    require(first == second, f"two equal calls gave {_ids(first)} and {_ids(second)}, or other values")
 
 
 async def _score_threshold(probe: Probe) -> None:
     found = [result.relevance for result in await probe.results()]
     for threshold in (max(found, default=1.0), 1.0):
         for result in await probe.ask(probe.query, threshold=threshold):
-            _require(
+            require(
                 result.relevance >= threshold,
                 f"result {result.source_id!r} has {result.relevance}, below score_threshold={threshold}",
             )
@@ -205,7 +212,7 @@ async def _score_threshold(probe: Probe) -> None:
 
 async def _no_queries(probe: Probe) -> None:
     results = await probe.ask()
-    _require(isinstance(results, list), f"an intent without text queries gave {type(results).__name__}, not a list")
+    require(isinstance(results, list), f"an intent without text queries gave {type(results).__name__}, not a list")
 
 
 async def _odd_queries(probe: Probe) -> None:
@@ -215,7 +222,7 @@ async def _odd_queries(probe: Probe) -> None:
             results = await probe.ask(query)
         except Exception as error:
             raise Broken(f"the query {shown!r} raised {type(error).__name__}: {error}") from error
-        _require(isinstance(results, list), f"the query {shown!r} gave {type(results).__name__}, not a list")
+        require(isinstance(results, list), f"the query {shown!r} gave {type(results).__name__}, not a list")
 
 
 async def _filters_hold(probe: Probe) -> None:
@@ -228,12 +235,12 @@ async def _filters_hold(probe: Probe) -> None:
         for result in results:
             _require_satisfied(filters, result)
         may_exclude_all = any(isinstance(condition, Mapping) for condition in filters.values())
-        _require(bool(results) or may_exclude_all, f"{filters} gives nothing, though a result satisfies it")
+        require(bool(results) or may_exclude_all, f"{filters} gives nothing, though a result satisfies it")
 
 
 def _require_satisfied(filters: Mapping[str, Any], result: SourceResult) -> None:
     present = {name: condition for name, condition in filters.items() if name in result.metadata}
-    _require(
+    require(
         matches(present, result.metadata),
         f"result {result.source_id!r} does not satisfy {filters}: its metadata is {result.metadata}",
     )
@@ -268,7 +275,7 @@ def _in_another_zone(value: Any) -> list[str]:
 async def _filters_empty(probe: Probe) -> None:
     for name in _text_fields(probe):
         results = await _unless_unknown(probe, {name: NO_SUCH_VALUE})
-        _require(not results, f"{name} = {NO_SUCH_VALUE!r} matches nothing, yet gives {_ids(results)}")
+        require(not results, f"{name} = {NO_SUCH_VALUE!r} matches nothing, yet gives {_ids(results)}")
 
 
 async def _filters_hostile(probe: Probe) -> None:
@@ -276,8 +283,8 @@ async def _filters_hostile(probe: Probe) -> None:
     before = await probe.results()
     for name in names:
         results = await _unless_unknown(probe, {name: HOSTILE_VALUE})
-        _require(not results, f"{name} = {HOSTILE_VALUE!r} gives {_ids(results)}, not nothing")
-    _require(await probe.results() == before, f"after a filter with the value {HOSTILE_VALUE!r} answers differ")
+        require(not results, f"{name} = {HOSTILE_VALUE!r} gives {_ids(results)}, not nothing")
+    require(await probe.results() == before, f"after a filter with the value {HOSTILE_VALUE!r} answers differ")
 
 
 async def _unless_unknown(probe: Probe, filters: Mapping[str, Any]) -> list[SourceResult]:
@@ -299,7 +306,7 @@ async def _concurrent(probe: Probe) -> None:
     alone = await probe.results()
     answers = await asyncio.gather(*(probe.results() for _ in range(AT_ONCE)))
     differing = sum(answer != alone for answer in answers)
-    _require(not differing, f"{differing} of {AT_ONCE} queries at once gave another answer than one alone")
+    require(not differing, f"{differing} of {AT_ONCE} queries at once gave another answer than one alone")
 
 
 async def _close_twice(probe: Probe) -> None:
@@ -307,10 +314,8 @@ async def _close_twice(probe: Probe) -> None:
     await probe.source.close()
 
 
-Check = Callable[[Probe], Awaitable[None]]
-
 # By id, in the order in which they run; closing comes last.
-CHECKS: dict[str, Check] = {
+CHECKS: dict[str, Check[Probe]] = {
     "names": _names,
     "schema": _schema,
     "metadata_fields": _metadata_fields,
@@ -341,7 +346,7 @@ class CheckOutcome:
 
     Attributes:
         id: the name of the check, stable between versions.
-        passed: whether the source keeps that part of the contract; true when the check does not apply.
+        passed: whether that part of the contract is kept; true when the check does not apply.
         detail: what was wrong, or why the check does not apply; else empty.
     """
 
@@ -355,10 +360,17 @@ class CheckOutcome:
 
 @dataclass(frozen=True)
 class ConformanceReport:
-    """The outcomes of all checks on one source, in order."""
+    """The outcomes of all checks, in order.
+
+    Attributes:
+        source_name: the name of the source, or of what else was checked.
+        checks: what each check found.
+        kind: what was checked, such as `source` or `knowledge store`.
+    """
 
     source_name: str
     checks: list[CheckOutcome]
+    kind: str = "source"
 
     @property
     def failures(self) -> list[CheckOutcome]:
@@ -374,7 +386,7 @@ class ConformanceReport:
         """Raise `SourceContractBroken`, naming every failed check, when there is one."""
         if self.failures:
             lines = "\n".join(f"  {check.id}: {check.detail}" for check in self.failures)
-            raise SourceContractBroken(f"The source '{self.source_name}' breaks its contract:\n{lines}")
+            raise SourceContractBroken(f"The {self.kind} '{self.source_name}' breaks its contract:\n{lines}")
 
 
 async def check_source(
@@ -395,11 +407,19 @@ async def check_source(
         timeout: the longest that one check may take, in seconds.
     """
     probe = Probe(source, query, dict(filters or {}))
-    outcomes = [await _outcome(name, check, probe, timeout) for name, check in CHECKS.items()]
-    return ConformanceReport(str(source.name), outcomes)
+    return ConformanceReport(str(source.name), await outcomes(CHECKS, probe, timeout))
 
 
-async def _outcome(name: str, check: Check, probe: Probe, timeout: float) -> CheckOutcome:
+async def outcomes(checks: Mapping[str, Check[P]], probe: P, timeout: float) -> list[CheckOutcome]:
+    """What each of `checks`, by id, finds when it is made on `probe`, one after the other.
+
+    Args:
+        timeout: the longest that one check may take, in seconds.
+    """
+    return [await _outcome(name, check, probe, timeout) for name, check in checks.items()]
+
+
+async def _outcome(name: str, check: Check[P], probe: P, timeout: float) -> CheckOutcome:
     try:
         await within(timeout, _run(check, probe))
     except Broken as broken:
@@ -413,5 +433,5 @@ async def _outcome(name: str, check: Check, probe: Probe, timeout: float) -> Che
     return CheckOutcome(name, True)
 
 
-async def _run(check: Check, probe: Probe) -> None:
+async def _run(check: Check[P], probe: P) -> None:
     await check(probe)

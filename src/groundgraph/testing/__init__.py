@@ -1,4 +1,4 @@
-"""Stand-ins for tests: models, embeddings and sources that need neither a key nor a network.
+"""Stand-ins for tests, which need neither a key nor a network, and a kit for each contract that one can fulfil.
 
 Names are loaded on first use, so that importing one stand-in does not load the libraries of the others.
 """
@@ -9,9 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from groundgraph.sources.conformance import CheckOutcome, ConformanceReport, check_source
     from groundgraph.sources.in_memory import InMemorySource
+    from groundgraph.testing.base_kit import check_base
     from groundgraph.testing.config_builder import GroundedConfigBuilder
     from groundgraph.testing.faulty_source import FaultySource
+    from groundgraph.testing.filter_kit import check_filters
     from groundgraph.testing.models import NgramEmbeddings, ScriptedCall, ScriptedChatModel
     from groundgraph.testing.script import (
         Prompt,
@@ -22,10 +25,14 @@ if TYPE_CHECKING:
         UnscriptedPrompt,
         text_response,
     )
+    from groundgraph.testing.store_kit import check_store
+    from groundgraph.testing.topic_kit import check_topics
     from groundgraph.testing.turn_harness import TurnHarness, TurnResult
     from groundgraph.testing.wire_stub import OpenAIStub, openai_stub
 
 _HOMES = {
+    "CheckOutcome": "groundgraph.sources.conformance",
+    "ConformanceReport": "groundgraph.sources.conformance",
     "FaultySource": "groundgraph.testing.faulty_source",
     "GroundedConfigBuilder": "groundgraph.testing.config_builder",
     "InMemorySource": "groundgraph.sources.in_memory",
@@ -41,11 +48,18 @@ _HOMES = {
     "TurnHarness": "groundgraph.testing.turn_harness",
     "TurnResult": "groundgraph.testing.turn_harness",
     "UnscriptedPrompt": "groundgraph.testing.script",
+    "check_base": "groundgraph.testing.base_kit",
+    "check_filters": "groundgraph.testing.filter_kit",
+    "check_source": "groundgraph.sources.conformance",
+    "check_store": "groundgraph.testing.store_kit",
+    "check_topics": "groundgraph.testing.topic_kit",
     "openai_stub": "groundgraph.testing.wire_stub",
     "text_response": "groundgraph.testing.script",
 }
 
 __all__ = [
+    "CheckOutcome",
+    "ConformanceReport",
     "FaultySource",
     "GroundedConfigBuilder",
     "InMemorySource",
@@ -61,6 +75,11 @@ __all__ = [
     "TurnHarness",
     "TurnResult",
     "UnscriptedPrompt",
+    "check_base",
+    "check_filters",
+    "check_source",
+    "check_store",
+    "check_topics",
     "openai_stub",
     "text_response",
 ]

@@ -112,8 +112,15 @@ def names_from_files(connection: sqlite3.Connection) -> list[str]:
     return [name for (name,) in connection.execute("SELECT name FROM documents WHERE from_file ORDER BY name")]
 
 
+def can_be_name(name: str) -> bool:
+    """Whether a document can be called so: half of a surrogate pair is in no text that SQLite holds or is asked for."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)
+
+
 def document(connection: sqlite3.Connection, name: str) -> Document | None:
     """The document called `name`; None when it is not there."""
+    if not can_be_name(name):
+        return None
     row = connection.execute(
         "SELECT text, media_type, metadata, body_start, kind, parts, marked_headings FROM documents WHERE name = ?",
         (name,),

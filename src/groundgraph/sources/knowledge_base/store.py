@@ -99,7 +99,7 @@ class EmbeddedStore:
         """See `KnowledgeStore.remove`."""
         if not await run_blocking(self._path.exists):
             return 0
-        return await run_blocking(lambda: self._opened().remove(list(names)))
+        return await run_blocking(lambda: self._opened().remove(filter(ledger.can_be_name, names)))
 
     async def documents(self) -> list[StoredDocument]:
         """See `KnowledgeStore.documents`.

@@ -144,7 +144,8 @@ def _vectors(connection: sqlite3.Connection, revision: Revision, vectors: Vector
 def _passages(
     connection: sqlite3.Connection, ids: Sequence[str], allowed: AllowedChunks | None, source_name: str
 ) -> dict[str, SourceResult]:
-    wanted = [(name, int(position)) for name, _, position in (one.rpartition("#") for one in ids)]
+    parted = (one.rpartition("#") for one in ids)
+    wanted = [(name, int(position)) for name, _, position in parted if position.isdecimal()]
     rows = {row for (row,) in connection.execute(_ROWS, (json.dumps(wanted),))}
     if allowed is not None:
         listed = set(allowed.chunk_rows()) | _of_documents(connection, rows, allowed)

@@ -2,7 +2,8 @@
 
 A filter may keep a little more than the condition says, never less on purpose: Weaviate drops the white space around a
 text, and compares times that are stored as text letter by letter. So each result is checked once more against the
-conditions themselves.
+conditions themselves. What is excluded by `not` keeps out what differs from it in such white space alone: left to
+the check behind the search, it would crowd out the candidates.
 """
 
 from __future__ import annotations

@@ -151,10 +151,11 @@ class WeaviateSearcher:
     async def _fetched(
         self, client: WeaviateAsyncClient, state: BaseState, ids: Sequence[str], tenant: str
     ) -> list[tuple[dict[str, Any], Match]]:
-        wanted = [(document_id(name), position) for name, _, position in (one.rpartition("#") for one in ids)]
+        parted = (one.rpartition("#") for one in ids)
+        wanted = [(document_id(name), int(position)) for name, _, position in parted if position.isdecimal()]
         rows = await rows_by_id(self.server, client, state, [document for document, _ in wanted])
         own = {document: row for document, row in rows.items() if row.tenant == tenant}
-        names = [chunk_id(own[document].version, int(position)) for document, position in wanted if document in own]
+        names = [chunk_id(own[document].version, position) for document, position in wanted if document in own]
         query = self.server.chunks(client, state.number, tenant).query
         pages = await together(
             *(

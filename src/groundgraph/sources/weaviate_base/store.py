@@ -379,6 +379,7 @@ class WeaviateStore:
     @asynccontextmanager
     async def _writing(self) -> AsyncIterator[BaseState]:
         """The state of the base, with other writers kept out."""
+        self._check_open()
         if self._state is None:
             await self._opened(BaseIdentity())
         async with self._turn, writing(self._server, self._lock_timeout):

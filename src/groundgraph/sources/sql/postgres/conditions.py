@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from math import nan
+from math import inf, nan
 from typing import Any
 from uuid import UUID
 
@@ -118,6 +119,9 @@ _NUMBER = r"^[+-]?\d+(\.\d+)?([eE][+-]?\d{1,3})?$"
 _SEPARATOR = r"(?<=\d),(?=\d{3}(?!\d))"
 _NUMBERS = ("integer", "number")
 _WITH_NAN = ("float4", "float8", "numeric")
+_FLOATS = ("float4", "float8", "_float4", "_float8")
+# From here on PostgreSQL writes a float with an exponent.
+_WRITTEN_OUT = 1e15
 _NUMBER_ARRAYS = ("_int2", "_int4", "_int8", "_float4", "_float8", "_numeric")
 
 
@@ -169,9 +173,10 @@ class PostgresDialect(SqlDialect):
         if isinstance(operand, bool) or not (field.stored_as in _NUMBERS or (is_text and reads_as_number)):
             return _exact(false())
         number = as_number(field)
+        bound = _bound(operand, field)
         # What is no number is greater than all numbers for PostgreSQL, and neither less nor greater for anybody else.
         is_number = number != literal(nan, Float(53)) if field.type in _WITH_NAN else true()
-        return _exact(and_(ordered(number, operator, _bound(operand)), is_number))
+        return _exact(and_(ordered(number, operator, bound), is_number))
 
     @override
     def contains(self, field: Column, operand: Any) -> Pushed[Condition]:
@@ -181,7 +186,7 @@ class PostgresDialect(SqlDialect):
         if _has_nul(text):
             return _exact(false())
         # A collation that folds letters cannot search inside a text.
-        here = _plain(field) if field.type in TEXTS else collate(_plain(field), "default")
+        here = _plain(field) if field.type in TEXTS else collate(_shown(field), "default")
         inside = func.strpos(func.lower(here), func.lower(literal(text, Text))) > 0
         if field.stored_as != "array":
             return _exact(inside)
@@ -208,6 +213,21 @@ def as_number(field: Column) -> ColumnElement[Any]:
     return case((text.op("~")(_NUMBER), cast(text, Numeric)), else_=None)
 
 
+def _shown(field: Column) -> ColumnElement[Any]:
+    """The column as the text that a reader sees: a time as `introspect.iso_moment` writes it, a float as Python."""
+    here: ColumnElement[Any] = column(field.name)
+    if field.type in _FLOATS:
+        is_whole = and_(func.trunc(as_number(field)) == as_number(field), func.abs(here) < _WRITTEN_OUT)
+        return _plain(field).concat(case((is_whole, ".0"), else_=""))
+    if field.stored_as != "datetime":
+        return _plain(field)
+    has_fraction = func.to_char(here, "US") != "000000"
+    fraction = case((has_fraction, func.to_char(here, ".US")), else_="")
+    zone = "+00:00" if field.type == "timestamptz" else ""
+    written = func.to_char(here, 'YYYY-MM-DD"T"HH24:MI:SS').concat(fraction).concat(zone)
+    return case((func.isfinite(here), written), else_=_plain(field))
+
+
 def _exact(condition: Condition) -> Pushed[Condition]:
     return Pushed(condition, exact=True)
 
@@ -231,6 +251,8 @@ def _equal_numbers(field: Column, values: Sequence[Any]) -> Condition:
     if field.kind == "boolean":
         return _member(column(field.name), [_bound(int(value)) for value in values if field.stored_as == "integer"])
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    if field.type in _FLOATS:
+        numbers = [value for value in numbers if not _is_beyond_floats(value)]
     texts = [value for value in values if isinstance(value, str)]
     return or_(_member(as_number(field), map(_bound, numbers)), _member(_plain(field), _texts(texts)))
 
@@ -278,7 +300,9 @@ def _in_array(field: Column, value: Any) -> Condition:
         return texts.op("@>", is_comparison=True)(cast(literal([value], ARRAY(Text)), ARRAY(Text)))
     if field.type == "_float4":
         here = cast(cast(here, ARRAY(Text)), ARRAY(Float(53)))
-    return _bound(value) == any_(here) if field.type in _NUMBER_ARRAYS else false()
+    if field.type not in _NUMBER_ARRAYS or (field.type in _FLOATS and _is_beyond_floats(value)):
+        return false()
+    return _bound(value) == any_(here)
 
 
 def _in_json(field: Column, value: Any) -> Condition:
@@ -321,11 +345,18 @@ def _named(name: str, values: Iterable[str]) -> list[ColumnElement[Any]]:
     return [cast(literal(value, String), _Named(name)) for value in values]
 
 
-def _bound(value: Any) -> ColumnElement[Any]:
-    """A number as a bound value of a type that holds it."""
+def _bound(value: Any, field: Column | None = None) -> ColumnElement[Any]:
+    """A number as a bound value of a type that holds it; beside floats, one that is beyond all of them is infinite."""
+    if field and field.type in _FLOATS and _is_beyond_floats(value):
+        value = inf if value > 0 else -inf
     if isinstance(value, int):
         return literal(value, BigInteger if abs(value) <= MOST_INTEGER else Numeric)
     return literal(value, Float(53))
+
+
+def _is_beyond_floats(value: float) -> bool:
+    """Whether it is a whole number that no float is near to, which PostgreSQL refuses to compare with one."""
+    return isinstance(value, int) and abs(value) > sys.float_info.max
 
 
 def _has_nul(value: Any) -> bool:
