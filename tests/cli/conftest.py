@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from groundgraph.cli import evaluate as query_progress
 from groundgraph.cli import progress
 from groundgraph.cli.main import main
 
@@ -60,8 +59,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     for name in [name for name in os.environ if name.startswith("GROUNDGRAPH_")]:
         monkeypatch.delenv(name)
     # How far it is, it tells by the clock, which a busy machine draws out; that has tests of its own.
-    for module in (progress, query_progress):
-        monkeypatch.setattr(module, "SECONDS_BETWEEN_LINES", inf)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", inf)
 
     def call(*arguments: str, cwd: Path | None = None, **environment: str) -> Ran:
         capsys.readouterr()

@@ -11,9 +11,8 @@ from typing import Any
 from groundgraph.core.schema import ExtractionAnnotation
 from groundgraph.text.cues import as_phrase, cue_phrases, says, spoken_stems
 from groundgraph.text.quantities import quantities
-from groundgraph.text.words import fold, query_stems, stem, words
+from groundgraph.text.words import fold, is_cyrillic, query_stems, stem, words
 
-_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 # How alike a misspelt word must be to what it stands for, from 0 to 100, and how many words of a value are compared.
 _MISSPELT = 80
 _COMPARED = 10
@@ -59,7 +58,7 @@ class UserWords:
 def _same_word(one: str, other: str) -> bool:
     if one == other:
         return True
-    if _CYRILLIC.search(other):
+    if is_cyrillic(other):
         return stem(one) == stem(other)
     # English stems are too short for this: "criticism" has that of "critical".
     return {one, other} in ({other, f"{other}s"}, {one, f"{one}s"}, {other, f"{other}es"}, {one, f"{one}es"})

@@ -11,6 +11,7 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from types import UnionType
 from typing import Any
 
 import yaml
@@ -142,11 +143,15 @@ def _problems(given: dict[str, Any]) -> Iterator[str]:
     if unknown:
         yield f"An intent has no {', '.join(unknown)}. Known: {', '.join(_KEYS)}."
     queries, filters = given["text_queries"], given["filters"]
-    if not isinstance(queries, list) or not all(isinstance(query, str | int | float) for query in queries):
+    if not _is_list_of(queries, str | int | float):
         yield "'text_queries' must be a list of texts."
-    if not isinstance(filters, dict) or not all(isinstance(fields, dict) for fields in filters.values()):
+    if not isinstance(filters, dict) or not _is_list_of(list(filters.values()), dict):
         yield "'filters' must map source names to fields."
     if given["scope"] not in SCOPES or given["output_style"] not in (None, *STYLES):
         yield f"'scope' is one of {SCOPES}, 'output_style' one of {STYLES}."
     if not isinstance(given["categories"], list):
         yield "'categories' must be a list of names."
+
+
+def _is_list_of(value: Any, kinds: type | UnionType) -> bool:
+    return isinstance(value, list) and all(isinstance(one, kinds) for one in value)

@@ -13,13 +13,12 @@ import re
 from dataclasses import dataclass, field
 
 from groundgraph.answers.links import APART, LinkTargets, address_in, defanged, is_address
+from groundgraph.answers.prose_gate import Gate
 
 # More than this is never held back: a longer address is none of the evidence, a longer line of code is none.
 _MAX_ADDRESS = 2000
 _MAX_CODE = 256
 _MAX_LINE = 200
-# A long text is taken in pieces of this size, so that the time it takes grows with its length and no faster.
-_PIECE = 2048
 _INLINE = r"[^\s()<>\\`\[\]\"']"
 _DEST = rf"(?:{_INLINE}|\({_INLINE}*+\))++"
 _DEST_SO_FAR = rf"<?[^\s<>\\`\[\]\"']{{0,{_MAX_ADDRESS}}}>?"
@@ -67,10 +66,8 @@ _DRAWN = re.compile(r"mermaid|svg|x?html?|xml|mathml|(?:la)?tex|math|katex|dot|g
 
 
 @dataclass
-class LinkGate:
-    """Reads a text in pieces of any size and gives it without anything that leads away from `targets`.
-
-    Whatever the pieces, the text that leaves is the same, and every beginning of it is as safe as the whole.
+class LinkGate(Gate):
+    """Gives a text without anything that leads away from `targets`; every beginning of it is as safe as the whole.
 
     Attributes:
         targets: where links and images may lead.
@@ -79,7 +76,6 @@ class LinkGate:
 
     targets: LinkTargets
     removed: list[str] = field(default_factory=list)
-    _held: str = field(default="", init=False)
     # The last character that has left, and whether a backslash escapes the next one.
     _last: str = field(default="", init=False)
     _escapes: bool = field(default=False, init=False)
@@ -95,18 +91,6 @@ class LinkGate:
     _unsure: bool = field(default=False, init=False)
     # Set within a run that is too long for an address of the evidence.
     _long: bool = field(default=False, init=False)
-
-    def feed(self, text: str) -> str:
-        """What can be let through after `text` arrived; the rest waits for the next piece."""
-        passed = []
-        for start in range(0, len(text), _PIECE):
-            self._held += text[start : start + _PIECE]
-            passed.append(self._passed(final=False))
-        return "".join(passed)
-
-    def flush(self) -> str:
-        """What still waits, when the text has ended."""
-        return self._passed(final=True)
 
     def _passed(self, *, final: bool) -> str:
         passed, text, at = [], self._held, 0

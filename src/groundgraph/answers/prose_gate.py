@@ -19,19 +19,13 @@ APART = "\u2060"
 
 
 @dataclass
-class ProseGate(ABC):
+class Gate(ABC):
     """Reads a text in pieces of any size and gives what may pass.
 
     Whatever the pieces, the text that leaves is the same: a decision waits until no further input could change it.
-    Text between backticks is code and stays as it is; so does a character behind a backslash.
     """
 
-    special: ClassVar[re.Pattern[str]]
-    """Where ordinary text may end; must find backticks and backslashes too."""
-
     _held: str = field(default="", init=False)
-    _in_code: str = field(default="", init=False)
-    _tail: str = field(default="", init=False)
 
     def feed(self, text: str) -> str:
         """What can be let through after `text` arrived; the rest waits for the next piece."""
@@ -46,6 +40,21 @@ class ProseGate(ABC):
         rest = self._passed(final=True)
         self._held = ""
         return rest
+
+    @abstractmethod
+    def _passed(self, *, final: bool) -> str:
+        """What is decided of the held text, all of it when it is `final`; what is not stays held."""
+
+
+@dataclass
+class ProseGate(Gate):
+    """A gate for which text between backticks is code and stays as it is; so does a character behind a backslash."""
+
+    special: ClassVar[re.Pattern[str]]
+    """Where ordinary text may end; must find backticks and backslashes too."""
+
+    _in_code: str = field(default="", init=False)
+    _tail: str = field(default="", init=False)
 
     @abstractmethod
     def _decide(self, special: str, *, final: bool) -> tuple[str, bool]:

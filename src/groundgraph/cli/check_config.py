@@ -80,9 +80,7 @@ def check_config(path: Path) -> Checked:
     _note_model(key, embedding_problem(settings.embedding_model, key), checked)
     for key, problem in cascade_model_problems(settings).items():
         _note_model(key, problem, checked)
-    if not settings.llm and not settings.query_llm:
-        checked.notices += chains_without_model(settings)
-    checked.notices += stages_without_model(settings)
+    checked.notices += [*chains_without_model(settings), *stages_without_model(settings)]
     # A model and a reranker may still come from Python.
     passed = Passed(queries=bool(settings.chat_models))
     for location, message in (*idle_settings(settings, as_default=True), *idle_settings(settings, passed)):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from importlib.util import find_spec
@@ -32,7 +33,8 @@ from groundgraph.ingest.readers import Readers
 from groundgraph.models.chat_model import model_problem
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.resilience.deadline import within
-from groundgraph.settings.settings import KnowledgeBaseSettings, Settings
+from groundgraph.settings.knowledge_base import KnowledgeBaseSettings
+from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource, ask
 from groundgraph.sources.knowledge_base.schema import open_for_reading, version_of
 
@@ -173,7 +175,7 @@ async def examine(settings: Settings) -> list[Finding]:
         ConfigurationError: the settings cannot work.
     """
     found = [python_version(), *package_versions(), sqlite_features()]
-    found += [Finding("configuration", "warn", notice) for notice in unmodelled(settings)]
+    found += [Finding("configuration", "warn", notice) for notice in chains_without_model(settings)]
     found += await run_blocking(document_packages, settings)
     found += writable_folders(settings)
     bases = list(knowledge_bases(settings))
@@ -221,24 +223,26 @@ def document_packages(settings: Settings) -> list[Finding]:
 
     One that is not installed is needed only where `knowledge_base.path` holds such documents.
     """
-    base = settings.knowledge_base or KnowledgeBaseSettings()
-    files = find_files([settings.at(base.path)], settings.base_dir).files if base.path else []
-    there = {MEDIA_TYPES[file.path.suffix.lower()] for file in files}
-    readers = Readers(base.reader, 1)
     try:
-        problems = {kind: readers.call(package_problem, kind) for kind in NEEDED}
+        wrong, absent = _package_problems(settings, settings.knowledge_base or KnowledgeBaseSettings())
     except GroundGraphError as error:
         return [Finding("documents", "fail", f"no document can be read: {error}")]
-    finally:
-        readers.close()
-    wrong = [told for kind, (installed, told) in problems.items() if told and (installed or kind in there)]
-    absent = [NEEDED[kind][0] for kind, (installed, told) in problems.items() if told and not installed]
     if wrong:
         return [Finding("documents", "fail", told) for told in wrong]
     if absent:
         told = f"packages are not installed that only these need: {', '.join(absent)}"
         return [Finding("documents", "ok", told, 'pip install "groundgraph[documents]"')]
     return [Finding("documents", "ok", "the packages that read PDF, Word, Excel and HTML load")]
+
+
+def _package_problems(settings: Settings, base: KnowledgeBaseSettings) -> tuple[list[str], list[str]]:
+    """What is wrong with the packages that are needed, and the kinds of documents whose packages are not installed."""
+    files = find_files([settings.at(base.path)], settings.base_dir).files if base.path else []
+    there = {MEDIA_TYPES[file.path.suffix.lower()] for file in files}
+    with closing(Readers(base.reader, 1)) as readers:
+        problems = {kind: problem for kind in NEEDED if (problem := readers.call(package_problem, kind))[1]}
+    wrong = [told for kind, (installed, told) in problems.items() if installed or kind in there]
+    return wrong, [NEEDED[kind][0] for kind, (installed, _) in problems.items() if not installed]
 
 
 def sqlite_features() -> Finding:
@@ -253,17 +257,11 @@ def sqlite_features() -> Finding:
     return Finding("SQLite", "ok", f"{sqlite3.sqlite_version} with FTS5")
 
 
-def unmodelled(settings: Settings) -> list[str]:
-    """What the chains of the configuration cannot do because it names no model."""
-    return [] if settings.llm or settings.query_llm else chains_without_model(settings)
-
-
 def writable_folders(settings: Settings) -> Iterator[Finding]:
     """Whether the folders of threads, evidence and knowledge bases can be written."""
     kept = [settings.at(saver.path) for saver in (settings.checkpointer, settings.store) if saver.type == "sqlite"]
-    bases = [base.path for base in knowledge_base_files(settings).values() if base.place is None]
-    for folder in dict.fromkeys(path.parent for path in (*kept, *bases)):
-        existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    for folder in dict.fromkeys(path.parent for path in (*kept, *_base_files(settings).values())):
+        existing = next(filter(Path.exists, (folder, *folder.parents)))
         if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
             made = "" if existing == folder else ", which will be made,"
             yield Finding("folder", "ok", f"{folder}{made} can be written")
@@ -273,10 +271,13 @@ def writable_folders(settings: Settings) -> Iterator[Finding]:
 
 def knowledge_bases(settings: Settings) -> Iterator[Finding]:
     """Whether each knowledge base is there, readable and of a known schema version."""
-    for name, base in knowledge_base_files(settings).items():
-        # Whether one in Weaviate can be searched, the check of its source tells.
-        if base.place is None:
-            yield _knowledge_base(_base(name), base.path)
+    for name, file in _base_files(settings).items():
+        yield _knowledge_base(_base(name), file)
+
+
+def _base_files(settings: Settings) -> dict[str, Path]:
+    """The files of the knowledge bases. Whether one in Weaviate can be searched, the check of its source tells."""
+    return {name: base.path for name, base in knowledge_base_files(settings).items() if base.place is None}
 
 
 def _base(name: str) -> str:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -15,127 +12,100 @@ import typer
 
 from groundgraph.cli.options import STATE_FOLDER, AsJson, ConfigFile, find_settings, keep_out_of_git, problems_placed
 from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, counted, note, say, write_json
-from groundgraph.cli.progress import SECONDS_BETWEEN_LINES, shown_progress
+from groundgraph.cli.progress import shown_progress
 
 if TYPE_CHECKING:
     from groundgraph.core.embedder import Embedder
-    from groundgraph.evals.dataset import Dataset, DatasetFiles, Query
+    from groundgraph.evals.dataset import Dataset, DatasetFiles
     from groundgraph.evals.report import Difference, Evaluation
     from groundgraph.evals.run_queries import Answered
     from groundgraph.evals.sql_corpus import SqlCorpus
     from groundgraph.settings.settings import Settings
 
 
-# Showing how many queries of an evaluation are done: a bar on a terminal, a line now and then elsewhere.
-
-Progress = Callable[[int, int], None]
-
-
-@contextmanager
-def query_progress(*, quiet: bool = False) -> Iterator[Progress]:
-    """A function to report progress to: (queries done, queries in all). With `quiet` it shows nothing."""
-    if quiet:
-        yield lambda _done, _total: None
-    elif sys.stderr.isatty():
-        with _bar() as report:
-            yield report
-    else:
-        yield _lines()
-
-
-@contextmanager
-def _bar() -> Iterator[Progress]:
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    with Bar(console=Console(stderr=True)) as bar:
-        task = bar.add_task("Asking", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def _lines() -> Progress:
-    next_line = time.monotonic() + SECONDS_BETWEEN_LINES
-
-    def report(done: int, total: int) -> None:
-        nonlocal next_line
-        if time.monotonic() >= next_line:
-            next_line = time.monotonic() + SECONDS_BETWEEN_LINES
-            note(f"Asking: {done} of {total} queries")
-
-    return report
-
-
 MeasureName = Literal["retrieval", "refusal", "citations", "outcomes"]
 
 
+# What `groundgraph evaluate` takes.
+Folder = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FOLDER",
+        help="Holds corpus.jsonl, queries.jsonl, qrels.tsv; for outcomes conversations.jsonl.",
+        show_default=False,
+    ),
+]
+Passages = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[NAME=]FILE",
+        help="The passages, in place of corpus.jsonl; several are several sources. This and the next two are "
+        "looked for in FOLDER, then here.",
+    ),
+]
+Questions = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="The questions. Default: queries.jsonl; for outcomes conversations.jsonl."),
+]
+Judged = Annotated[
+    str, typer.Option(metavar="FILE", help="Which passages answer which question: query, passage, gain.")
+]
+Turns = Annotated[
+    bool,
+    typer.Option("--turns", help="A text of several lines is a conversation of user turns; the last is asked."),
+]
+AsConfigured = Annotated[
+    bool,
+    typer.Option("--as-configured", help="Use the configured top_k and score_threshold; without it they are 50 and 0."),
+]
+Measure = Annotated[
+    MeasureName,
+    typer.Option(
+        help="retrieval: nDCG, recall and MRR. refusal: AUC of support.answerable against the queries' label. "
+        "citations: precision and recall of the sentences cited for the reference answers. "
+        "outcomes: whether the messages of conversations with the configured sources get what they must get."
+    ),
+]
+WithModel = Annotated[
+    bool, typer.Option("--model", help="outcomes: let the configured models work; without it there is none.")
+]
+ShowWrong = Annotated[bool, typer.Option("--wrong", help="outcomes: show each message that went wrong.")]
+SaveTo = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the figures with those of every query to FILE.")
+]
+CompareTo = Annotated[Path | None, typer.Option(metavar="FILE", help="Show the difference to a run that --save wrote.")]
+Vectors = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Embeddings from FOLDER_NAME.FILE_STEM.npy in this folder in place of an embedding model, "
+        "a row for each line of the corpus and of the questions.",
+    ),
+]
+SqlUrl = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Write the passages into tables of this database (postgresql://user@host/database or "
+        "sqlite:///file.db), named groundgraph_evaluate_..., and search them with a SQL source.",
+    ),
+]
+
+
 def evaluate(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FOLDER",
-            help="Holds corpus.jsonl, queries.jsonl, qrels.tsv; for outcomes conversations.jsonl.",
-            show_default=False,
-        ),
-    ],
-    corpus: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[NAME=]FILE",
-            help="The passages, in place of corpus.jsonl; several are several sources. This and the next two are "
-            "looked for in FOLDER, then here.",
-        ),
-    ] = None,
-    queries: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="The questions. Default: queries.jsonl; for outcomes conversations.jsonl."),
-    ] = None,
-    qrels: Annotated[
-        str, typer.Option(metavar="FILE", help="Which passages answer which question: query, passage, gain.")
-    ] = "qrels.tsv",
-    turns: Annotated[
-        bool,
-        typer.Option("--turns", help="A text of several lines is a conversation of user turns; the last is asked."),
-    ] = False,
-    as_configured: Annotated[
-        bool,
-        typer.Option(
-            "--as-configured", help="Use the configured top_k and score_threshold; without it they are 50 and 0."
-        ),
-    ] = False,
-    measure: Annotated[
-        MeasureName,
-        typer.Option(
-            help="retrieval: nDCG, recall and MRR. refusal: AUC of support.answerable against the queries' label. "
-            "citations: precision and recall of the sentences cited for the reference answers. "
-            "outcomes: whether the messages of conversations with the configured sources get what they must get."
-        ),
-    ] = "retrieval",
-    model: Annotated[
-        bool, typer.Option("--model", help="outcomes: let the configured models work; without it there is none.")
-    ] = False,
-    wrong: Annotated[bool, typer.Option("--wrong", help="outcomes: show each message that went wrong.")] = False,
-    save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the figures with those of every query to FILE.")
-    ] = None,
-    compare: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Show the difference to a run that --save wrote.")
-    ] = None,
-    vectors: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Embeddings from FOLDER_NAME.FILE_STEM.npy in this folder in place of an embedding model, "
-            "a row for each line of the corpus and of the questions.",
-        ),
-    ] = None,
-    sql: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Write the passages into tables of this database (postgresql://user@host/database or "
-            "sqlite:///file.db), named groundgraph_evaluate_..., and search them with a SQL source.",
-        ),
-    ] = None,
+    folder: Folder,
+    corpus: Passages = None,
+    queries: Questions = None,
+    qrels: Judged = "qrels.tsv",
+    turns: Turns = False,
+    as_configured: AsConfigured = False,
+    measure: Measure = "retrieval",
+    model: WithModel = False,
+    wrong: ShowWrong = False,
+    save: SaveTo = None,
+    compare: CompareTo = None,
+    vectors: Vectors = None,
+    sql: SqlUrl = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -148,7 +118,6 @@ def evaluate(
         raise typer.BadParameter(f"there is no folder '{save.parent}'", param_hint="--save")
     settings = find_settings(config)
     from groundgraph.evals.dataset import DatasetFiles
-    from groundgraph.evals.report import compare as compared
     from groundgraph.evals.report import load
     from groundgraph.evals.report import save as save_evaluation
 
@@ -162,10 +131,7 @@ def evaluate(
             evaluation = _of_dataset(settings, files, measure, vectors, as_configured, as_json, sql)
     if save:
         save_evaluation(evaluation, save)
-    comparison = compared(evaluation, earlier) if earlier else None
-    if earlier and earlier.failures:
-        note(f"The run in {compare} had failures: {len(earlier.failures)}.")
-    _show(evaluation, comparison, compare, as_json=as_json, wrong=wrong)
+    _show(evaluation, earlier, compare, as_json=as_json, wrong=wrong)
     raise typer.Exit(DONE_WITH_FAILURES if evaluation.failures else DONE)
 
 
@@ -203,7 +169,7 @@ def _outcomes(settings: Settings, folder: Path, queries: str | None, *, with_mod
 
     conversations = load_conversations(folder / (queries or "conversations.jsonl"))
     asked = conversation_settings(settings, with_models=with_models)
-    with query_progress(quiet=quiet) as on_progress:
+    with shown_progress("Asking", of="conversations", quiet=quiet) as on_progress:
         heard = asyncio.run(run_conversations(asked, conversations, on_progress))
     return outcome_evaluation(folder.resolve().name, conversations, heard)
 
@@ -240,7 +206,7 @@ class _Run:
         if not counting:
             message = "no query has a relevant passage, so there is nothing to measure"
             raise typer.BadParameter(message, param_hint="FOLDER")
-        answered = asyncio.run(self._answered([query for query in self.dataset.queries if query.id in counting]))
+        answered = asyncio.run(self._answered(counting))
         failures = [{"query": one.query, "reason": reason} for one in answered for reason in one.failures]
         if measure == "refusal":
             scores = {one.query: one.answerable for one in answered}
@@ -248,12 +214,14 @@ class _Run:
         values = retrieval_values(self.dataset.judged, {one.query: one.documents for one in answered})
         return retrieval_evaluation(self.dataset.name, values, failures)
 
-    async def _answered(self, asked: list[Query]) -> list[Answered]:
+    async def _answered(self, counting: Collection[str]) -> list[Answered]:
+        """What the questions get whose ids are among `counting`."""
         from groundgraph.evals.run_queries import evaluation_settings, run_queries
 
+        asked = [query for query in self.dataset.queries if query.id in counting]
         bases = await self._tables(self.sql) if self.sql else await self._bases()
         measured = evaluation_settings(self.settings, bases, as_configured=self.as_configured)
-        with query_progress(quiet=self.quiet) as on_query:
+        with shown_progress("Asking", of="queries", quiet=self.quiet) as on_query:
             return await run_queries(measured, self.dataset.corpora, asked, on_query, self.embedder)
 
     async def _tables(self, url: str) -> dict[str, SqlCorpus]:
@@ -281,13 +249,13 @@ class _Run:
 
 
 def _show(
-    evaluation: Evaluation,
-    comparison: tuple[int, dict[str, Difference]] | None,
-    other: Path | None,
-    *,
-    as_json: bool,
-    wrong: bool,
+    evaluation: Evaluation, earlier: Evaluation | None, other: Path | None, *, as_json: bool, wrong: bool
 ) -> None:
+    from groundgraph.evals.report import compare as compared
+
+    comparison = compared(evaluation, earlier) if earlier else None
+    if earlier and earlier.failures:
+        note(f"The run in {other} had failures: {len(earlier.failures)}.")
     if as_json:
         document: dict[str, Any] = evaluation.to_dict()
         if comparison:

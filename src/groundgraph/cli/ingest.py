@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -67,40 +68,48 @@ async def _verified(store: EmbeddedStore | WeaviateStore) -> Verified:
         await store.close()
 
 
+# What `groundgraph ingest` takes.
+Paths = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="PATH_OR_URL...",
+        help="Files, folders and web pages. Default: knowledge_base.path of the configuration.",
+        show_default=False,
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Tell what would be written and taken out, and change nothing.")
+]
+Rebuild = Annotated[
+    bool,
+    typer.Option(
+        "--rebuild",
+        help="Process everything that the base holds anew where chains or embedding model changed; this is how "
+        "another embedding model is taken. Questions are answered meanwhile.",
+    ),
+]
+Verify = Annotated[
+    bool,
+    typer.Option(
+        "--verify",
+        help="Take nothing in: look whether every chunk of the base is there, as it was written and, in Weaviate, "
+        "found by a search; repair that, or take the document out and name it (exit code 1).",
+    ),
+]
+FollowLinks = Annotated[
+    bool,
+    typer.Option(
+        "--follow-links", help="Follow links that lead out of a given folder, which are listed as skipped else."
+    ),
+]
+
+
 def ingest(
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="PATH_OR_URL...",
-            help="Files, folders and web pages. Default: knowledge_base.path of the configuration.",
-            show_default=False,
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Tell what would be written and taken out, and change nothing.")
-    ] = False,
-    rebuild: Annotated[
-        bool,
-        typer.Option(
-            "--rebuild",
-            help="Process everything that the base holds anew where chains or embedding model changed; this is how "
-            "another embedding model is taken. Questions are answered meanwhile.",
-        ),
-    ] = False,
-    verify: Annotated[
-        bool,
-        typer.Option(
-            "--verify",
-            help="Take nothing in: look whether every chunk of the base is there, as it was written and, in Weaviate, "
-            "found by a search; repair that, or take the document out and name it (exit code 1).",
-        ),
-    ] = False,
-    follow_links: Annotated[
-        bool,
-        typer.Option(
-            "--follow-links", help="Follow links that lead out of a given folder, which are listed as skipped else."
-        ),
-    ] = False,
+    paths: Paths = None,
+    dry_run: DryRun = False,
+    rebuild: Rebuild = False,
+    verify: Verify = False,
+    follow_links: FollowLinks = False,
     source: BaseName = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
@@ -110,26 +119,31 @@ def ingest(
     Documents of a given folder that are gone are taken out. A document that cannot be read is listed, and the
     others are taken in. An ingest that was interrupted goes on where it stopped when it is run again.
     """
-    if dry_run and rebuild:
-        raise typer.BadParameter("a rebuild cannot be tried out", param_hint="--dry-run")
+    _refuse_together(paths, dry_run=dry_run, rebuild=rebuild, verify=verify)
     if verify:
-        if paths or dry_run or rebuild:
-            raise typer.BadParameter("takes nothing in, so it stands alone", param_hint="--verify")
         raise typer.Exit(verify_base(config, source, as_json=as_json))
     settings = find_settings(config)
-    given: dict[str, Any] = {"paths": _paths(paths or []), "dry_run": dry_run, "rebuild": rebuild}
-    given["follow_links"] = follow_links
-    if not given["paths"] and not rebuild and (settings.knowledge_base is None or settings.knowledge_base.path is None):
+    default = settings.knowledge_base and settings.knowledge_base.path
+    if not (paths or rebuild or default):
         raise typer.BadParameter(
             "name files or folders, or set knowledge_base.path in the configuration", param_hint="PATH_OR_URL"
         )
+    given = {"paths": _paths(paths or ()), "dry_run": dry_run, "rebuild": rebuild, "follow_links": follow_links}
     with problems_placed(settings):
         report, file = _run(settings, source, given, quiet=as_json)
     _show(report, file, as_json=as_json, dry_run=dry_run)
     raise typer.Exit(DONE_WITH_FAILURES if report.failed else DONE)
 
 
-def _paths(given: list[str]) -> list[str]:
+def _refuse_together(paths: list[str] | None, *, dry_run: bool, rebuild: bool, verify: bool) -> None:
+    """Refuses options that exclude each other."""
+    if dry_run and rebuild:
+        raise typer.BadParameter("a rebuild cannot be tried out", param_hint="--dry-run")
+    if verify and (paths or dry_run or rebuild):
+        raise typer.BadParameter("takes nothing in, so it stands alone", param_hint="--verify")
+
+
+def _paths(given: Iterable[str]) -> list[str]:
     """Web addresses as they are; files and folders start from here, not from the configuration."""
     return [path if "://" in path else str(Path.cwd() / path) for path in given]
 
@@ -142,9 +156,8 @@ def _run(settings: Settings, source: str | None, given: dict[str, Any], *, quiet
 
     base = knowledge_base_file(settings, source)
     graph = ingest_graph(settings, source=source)
-    if not settings.llm and not settings.query_llm:
-        for notice in chains_without_model(settings):
-            note(f"Notice: {notice}")
+    for notice in chains_without_model(settings):
+        note(f"Notice: {notice}")
     if not given["dry_run"] and base.place is None:
         keep_out_of_git(base.path)
     with shown_ingest("Ingesting", quiet=quiet) as on_event:

@@ -92,8 +92,7 @@ async def _answer(
     source: GroundedSource, intent: IntentState, settings: Settings, top_k: int, *, identity: bool
 ) -> tuple[list[Match] | None, list[str]]:
     """What `source` finds, None when it could not be searched, and the reasons for what is missing."""
-    limits = {entry.name: entry.timeout for entry in settings.sources if entry.timeout}
-    limit = limits.get(source.name, settings.deadlines.source)
+    limit = settings.timeout_of(source.name)
     with collect_degradations() as without:
         try:
             found = await within(limit, _found(source, intent, top_k, identity=identity))

@@ -59,7 +59,7 @@ async def _moved(file: Path, store: WeaviateStore, *, quiet: bool) -> Moved:
     embedded = EmbeddedStore(file)
     try:
         with shown_progress("Moving", quiet=quiet) as on_progress:
-            return await move_base(embedded, store, lambda done, total: on_progress(done, total, ""))
+            return await move_base(embedded, store, on_progress)
     finally:
         await embedded.close()
         await store.close()

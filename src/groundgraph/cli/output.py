@@ -7,9 +7,9 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from groundgraph.core.errors import (
     ConfigurationError,
@@ -21,10 +21,6 @@ from groundgraph.core.errors import (
     NothingToResume,
     SchemaVersionUnsupported,
 )
-
-if TYPE_CHECKING:
-    from groundgraph.core.errors import Problem
-
 
 # What the exit code of a command says.
 
@@ -151,19 +147,10 @@ def report_error(error: BaseException, *, as_json: bool, message: str = "") -> N
     # Loaded here: most commands end without an error.
     from groundgraph.core.secret_mask import mask
 
-    problems = _problems(error)
+    problems = error.problems if isinstance(error, ConfigurationError) else []
     text = mask("\n".join(map(str, problems)) or message or str(error)) or type(error).__name__
     if as_json:
-        write_json(_document(type(error).__name__, text, problems))
+        told = {"type": type(error).__name__, "message": text, "problems": [vars(problem) for problem in problems]}
+        write_json({"error": told})
     else:
         note(text if problems else f"Error: {text}")
-
-
-def _problems(error: BaseException) -> Sequence[Problem]:
-    from groundgraph.core.errors import ConfigurationError
-
-    return error.problems if isinstance(error, ConfigurationError) else []
-
-
-def _document(kind: str, message: str, problems: Sequence[Problem]) -> dict[str, Any]:
-    return {"error": {"type": kind, "message": message, "problems": [vars(problem) for problem in problems]}}

@@ -14,7 +14,8 @@ from groundgraph.cli.output import note
 if TYPE_CHECKING:
     from groundgraph.nodes.ingest.work import IngestEvent
 
-Progress = Callable[[int, int | None, str], None]
+# (done, in all or None); an ingest adds the name of the last one.
+Progress = Callable[..., None]
 OnEvent = Callable[["IngestEvent"], None]
 SECONDS_BETWEEN_LINES = 2.0
 
@@ -24,14 +25,16 @@ class Course:
     """How far the work is.
 
     Attributes:
-        done: documents that are dealt with.
-        total: documents in all, None when nobody knows.
+        of: what is dealt with.
+        done: how many of them are.
+        total: how many there are, None when nobody knows.
         chunks: that were written.
         failed: documents that could not be taken in.
         stage: the step that is under way.
         started: in seconds of `time.monotonic`.
     """
 
+    of: str = "documents"
     done: int = 0
     total: int | None = None
     chunks: int = 0
@@ -48,9 +51,9 @@ class Course:
         self.chunks += event.get("chunks", 0)
 
     def rate(self, now: float) -> str:
-        """Documents per second so far."""
+        """How many in a second so far."""
         elapsed = now - self.started
-        return f"{self.done / elapsed:.0f} documents/s" if elapsed > 0 else ""
+        return f"{self.done / elapsed:.0f} {self.of}/s" if elapsed > 0 else ""
 
     def left(self, now: float) -> str:
         """How long the rest takes at this rate; empty while nobody can know."""
@@ -62,24 +65,25 @@ class Course:
 
     def line(self, now: float) -> str:
         """Everything in one line."""
-        of = f" of {self.total}" if self.total is not None else ""
-        parts = [f"{self.done}{of} documents", f"{self.chunks} chunks" if self.chunks else "", self.rate(now)]
+        total = f" of {self.total}" if self.total is not None else ""
+        parts = [f"{self.done}{total} {self.of}", f"{self.chunks} chunks" if self.chunks else "", self.rate(now)]
         parts += [f"{self.failed} failed" if self.failed else "", self.left(now)]
         return ", ".join(part for part in parts if part)
 
 
 @contextmanager
-def shown_progress(what: str, *, quiet: bool = False) -> Iterator[Progress]:
-    """A function to report progress to: (documents done, documents in all or None, name of the last one).
+def shown_progress(what: str, *, of: str = "documents", quiet: bool = False) -> Iterator[Progress]:
+    """A function to report progress to.
 
     Args:
         what: what is being done, for example "Reading documents".
+        of: what is counted.
         quiet: show nothing.
     """
-    course = Course()
+    course = Course(of)
     with _shown(what, course, quiet=quiet) as show:
 
-        def report(done: int, total: int | None, _name: str) -> None:
+        def report(done: int, total: int | None, _name: str = "") -> None:
             course.done, course.total = done, total
             show()
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import errno
 import logging
+import socket
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -93,6 +94,12 @@ _TYPED: tuple[tuple[type[Exception], Kind], ...] = (
     (errors.EmbeddingFailed, "embeddings"),
     (errors.EmbeddingModelChanged, "embeddings"),
     (errors.ConfigurationError, "configuration"),
+    (errors.GroundGraphError, "other"),
+    (TimeoutError, "timeout"),
+    (ConnectionError, "unreachable"),
+    # A name that cannot be resolved is the network's, a file that may not be read is not.
+    (socket.gaierror, "unreachable"),
+    (socket.herror, "unreachable"),
 )
 # What clients of services call their errors, in the class itself or in one of those it derives from.
 _NAMED: tuple[tuple[str, Kind], ...] = (
@@ -202,22 +209,18 @@ def _of_class(error: BaseException, part: Part) -> Kind:
     for typed, kind in _TYPED:
         if isinstance(error, typed):
             return kind
-    if isinstance(error, errors.GroundGraphError):
-        return "other"
-    if isinstance(error, TimeoutError):
-        return "timeout"
-    if isinstance(error, ConnectionError) or (isinstance(error, OSError) and error.errno in _NETWORK):
+    if isinstance(error, OSError) and error.errno in _NETWORK:
         return "unreachable"
     names = [base.__name__ for base in type(error).__mro__]
-    for word, kind in _NAMED:
-        if any(word in name for name in names):
-            return kind
-    if isinstance(error, OSError):
-        # A name that cannot be resolved is the network's, a file that may not be read is not.
-        return "unreachable" if type(error).__name__ in ("gaierror", "herror") else "other"
+    if named := _named(names):
+        return named
     if part == "model" and not _UNREADABLE.isdisjoint(names):
         return "unreadable"
-    return "bug"
+    return "other" if isinstance(error, OSError) else "bug"
+
+
+def _named(names: Sequence[str]) -> Kind | None:
+    return next((kind for word, kind in _NAMED if any(word in name for name in names)), None)
 
 
 def _log_bug(error: BaseException, part: Part, name: str) -> None:

@@ -12,8 +12,9 @@ import html
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
@@ -42,6 +43,15 @@ def is_secret_key(key: str) -> bool:
     return bool(_SECRET_KEY.search(key))
 
 
+def _hides(key: str) -> bool:
+    return is_secret_key(key) or key in SECRET_MAPPINGS
+
+
+def _key_below(key: str, name: object) -> str:
+    """The key that tells whether the value of `name`, which stands below `key`, is a secret."""
+    return key if key in SECRET_MAPPINGS else str(name)
+
+
 def masked(value: str, key: str = "") -> str:
     """`value` as it may be shown: a secret, by its key or by its look, and a password in an address become `***`."""
     if is_secret_key(key) or _SECRET_TEXT.match(value) or _LONG_WORD.match(value):
@@ -55,12 +65,12 @@ def shown(value: Any, key: str = "") -> Any:
     if isinstance(value, Mapping):
         if key in OWN_NAMES:
             return value
-        return {name: shown(one, key if key in SECRET_MAPPINGS else str(name)) for name, one in value.items()}
+        return {name: shown(one, _key_below(key, name)) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return [shown(one, key) for one in value]
     if not isinstance(value, str):
         return value
-    if value and (is_secret_key(key) or key in SECRET_MAPPINGS):
+    if value and _hides(key):
         return MASK
     return _PASSWORD_IN_URL.sub(rf"\1:{MASK}@", value)
 
@@ -76,13 +86,14 @@ def written_secrets(given: Any, location: tuple[str | int, ...] = ()) -> Iterato
     elif isinstance(given, list):
         for number, value in enumerate(given):
             yield from written_secrets(value, (*location, number))
-    elif _is_secret(given, next((part for part in reversed(location) if isinstance(part, str)), "")):
+    elif _is_secret(given, location):
         yield location
 
 
-def _is_secret(value: Any, key: str) -> bool:
+def _is_secret(value: Any, location: tuple[str | int, ...]) -> bool:
     if value is None or isinstance(value, bool) or value == "":
         return False
+    key = next((part for part in reversed(location) if isinstance(part, str)), "")
     return is_secret_key(key) or (isinstance(value, str) and bool(_PASSWORD_IN_URL.search(value)))
 
 
@@ -120,17 +131,20 @@ def secrets_in(given: Any, key: str = "", depth: int = 0) -> Iterator[str]:
     if isinstance(given, SecretStr | SecretBytes):
         value = given.get_secret_value()
         yield from _values(value if isinstance(value, str) else value.decode("utf-8", "replace"))
-    elif isinstance(given, BaseModel | Mapping):
-        # A model gives its further keys too.
-        for name, value in dict(given).items():
-            if name not in OWN_NAMES:
-                secret = key if key in SECRET_MAPPINGS else str(name)
-                yield from secrets_in(value, secret, depth + 1)
-    elif isinstance(given, list | tuple):
-        for value in given:
-            yield from secrets_in(value, key, depth + 1)
     elif isinstance(given, str):
-        yield from _values(given) if is_secret_key(key) or key in SECRET_MAPPINGS else _in_text(given)
+        yield from _values(given) if _hides(key) else _in_text(given)
+    else:
+        for below, value in _below(given, key):
+            yield from secrets_in(value, below, depth + 1)
+
+
+def _below(given: Any, key: str) -> Iterator[tuple[str, Any]]:
+    """The values within `given`, each with the key that tells whether it is a secret."""
+    if isinstance(given, BaseModel | Mapping):
+        # A model gives its further keys too.
+        yield from ((_key_below(key, name), value) for name, value in dict(given).items() if name not in OWN_NAMES)
+    elif isinstance(given, list | tuple):
+        yield from ((key, value) for value in given)
 
 
 def mask(text: str) -> str:
@@ -144,10 +158,10 @@ def mask(text: str) -> str:
 class _Forms:
     """The shapes in which some secrets may stand in a text."""
 
-    def __init__(self, secrets: Iterable[str]) -> None:
+    def __init__(self, secrets: frozenset[str]) -> None:
         long = [secret for secret in secrets if len(secret) >= _RUN]
-        forms = {form for secret in long for form in _encoded(secret)}
-        self.words = [secret for secret in secrets if len(secret) < _RUN]
+        forms = set(chain.from_iterable(map(_encoded, long)))
+        self.words = secrets.difference(long)
         self.runs = {form[at : at + _RUN] for form in forms for at in range(len(form) - _RUN + 1)}
         ends = range(_END, _LONGEST_END + 1)
         self.beginnings = {secret[:size] for secret in long for size in ends}

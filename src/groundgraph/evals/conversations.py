@@ -62,7 +62,7 @@ def load_conversations(file: Path) -> list[Conversation]:
     """
     if not file.is_file():
         message = f"there is no file '{file}'; it must hold one conversation a line, or name another with --queries"
-        raise ConfigurationError([Problem("", message)])
+        raise ConfigurationError(message)
     lines: dict[str, int] = {}
 
     def parse(number: int, line: str) -> Conversation:

@@ -153,6 +153,11 @@ class Corpus:
     passages: tuple[Passage, ...] = field(repr=False)
     digest: str
 
+    @property
+    def documents(self) -> set[str]:
+        """The ids of what the passages are from."""
+        return {passage.document for passage in self.passages}
+
 
 @dataclass(frozen=True)
 class ReferenceAnswer:
@@ -233,7 +238,7 @@ def load_dataset(files: DatasetFiles) -> Dataset:
         ConfigurationError: a file is missing, a line is bad, or an id is unknown; every problem has its place.
     """
     if not files.folder.is_dir():
-        raise _wrong(f"there is no folder '{files.folder}'")
+        raise ConfigurationError(f"there is no folder '{files.folder}'")
     corpora = tuple(_corpus(name, path) for name, path in _named_files(files))
     queries_file = _found(files.folder, files.queries, "--queries")
     queries = _queries(queries_file, turns=files.turns)
@@ -246,33 +251,31 @@ def load_dataset(files: DatasetFiles) -> Dataset:
     return Dataset(files.folder.resolve().name, corpora, queries, judged, queries_file, tuple(notes))
 
 
-def _wrong(message: str) -> ConfigurationError:
-    return ConfigurationError([Problem("", message)])
-
-
 def _found(folder: Path, given: str, option: str) -> Path:
     for path in (folder / given, Path(given)):
         if path.is_file():
             return path
-    raise _wrong(f"there is no file '{given}' in '{folder}'; name the file with {option}")
+    raise ConfigurationError(f"there is no file '{given}' in '{folder}'; name the file with {option}")
 
 
 def _named_files(files: DatasetFiles) -> list[tuple[str, Path]]:
-    named: list[tuple[str, Path]] = []
-    for given in files.corpora:
-        name, equals, rest = given.partition("=")
-        if equals and not ((files.folder / given).is_file() or Path(given).is_file()):
-            if not name or not rest:
-                raise _wrong(f"--corpus '{given}' must be FILE or NAME=FILE")
-            named.append((name, _found(files.folder, rest, "--corpus")))
-        else:
-            path = _found(files.folder, given, "--corpus")
-            named.append((ONLY_CORPUS if len(files.corpora) == 1 else path.stem, path))
+    named = [_named_file(files, given) for given in files.corpora]
     names = [name for name, _ in named]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise _wrong(f"two corpora are called '{repeated[0]}'; give them names: --corpus NAME=FILE")
+        raise ConfigurationError(f"two corpora are called '{repeated[0]}'; give them names: --corpus NAME=FILE")
     return named
+
+
+def _named_file(files: DatasetFiles, given: str) -> tuple[str, Path]:
+    """A corpus that is `given` as NAME=FILE or FILE, which may hold an equals sign too."""
+    name, equals, rest = given.partition("=")
+    if not equals or (files.folder / given).is_file() or Path(given).is_file():
+        path = _found(files.folder, given, "--corpus")
+        return ONLY_CORPUS if len(files.corpora) == 1 else path.stem, path
+    if not name or not rest:
+        raise ConfigurationError(f"--corpus '{given}' must be FILE or NAME=FILE")
+    return name, _found(files.folder, rest, "--corpus")
 
 
 def _corpus(name: str, file: Path) -> Corpus:
@@ -291,7 +294,7 @@ def _corpus(name: str, file: Path) -> Corpus:
 
     passages = read_lines(data, file, parse)
     if not passages:
-        raise _wrong(f"{file} holds no passage")
+        raise ConfigurationError(f"{file} holds no passage")
     return Corpus(name, file, tuple(passages), hashlib.sha256(data).hexdigest())
 
 
@@ -324,7 +327,7 @@ def _queries(file: Path, *, turns: bool) -> tuple[Query, ...]:
 
     queries = read_lines(file.read_bytes(), file, parse)
     if not queries:
-        raise _wrong(f"{file} holds no question")
+        raise ConfigurationError(f"{file} holds no question")
     return tuple(queries)
 
 
@@ -345,7 +348,7 @@ def _turns(row: dict[str, Any], lines_are_turns: bool) -> tuple[tuple[Role, str]
     history = row.get("history") or []
     if not isinstance(history, list) or not all(isinstance(turn, str) for turn in history):
         raise BadLine("'history' must be a list of texts, the earlier turns of the user")
-    asked = [line for line in text.split("\n") if line.strip()] if lines_are_turns else [text]
+    asked = list(filter(str.strip, text.split("\n"))) if lines_are_turns else [text]
     if not text.strip():
         raise BadLine("'text' is empty")
     return tuple(("user", turn) for turn in (*history, *asked))
@@ -372,7 +375,7 @@ def _judgements(file: Path, corpora: Iterable[Corpus], queries: set[str]) -> tup
     the judgements were made for.
     """
     rows = read_lines(file.read_bytes(), file, _judgement)
-    documents = {passage.document for corpus in corpora for passage in corpus.passages}
+    documents = set().union(*(corpus.documents for corpus in corpora))
     judged: Judgements = {}
     others: list[str] = []
     missing: list[str] = []
@@ -383,14 +386,14 @@ def _judgements(file: Path, corpora: Iterable[Corpus], queries: set[str]) -> tup
         judged.setdefault(query, {})[document] = gain
         if document not in documents:
             missing.append(document)
+    example = f", such as '{others[0]}'" if others else ""
     if not judged:
-        example = f", such as '{others[0]}'" if others else ""
-        raise _wrong(f"{file} judges no query of the queries file{example}")
-    if not documents & {document for gains in judged.values() for document in gains}:
-        raise _wrong(f"{file} judges no passage of a corpus; '{missing[0]}', for example, is in none")
+        raise ConfigurationError(f"{file} judges no query of the queries file{example}")
+    if len(others) + len(missing) == len(rows):
+        raise ConfigurationError(f"{file} judges no passage of a corpus; '{missing[0]}', for example, is in none")
     notes = []
     if others:
-        notes.append(f"{file.name}: {len(others)} judgements of unknown queries left out, such as '{others[0]}'.")
+        notes.append(f"{file.name}: {len(others)} judgements of unknown queries left out{example}.")
     if missing:
         notes.append(
             f"{file.name}: {len(missing)} judgements of passages that no corpus holds, such as '{missing[0]}'; they "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from groundgraph.answers.citations import sentences_to_cite
@@ -247,21 +248,22 @@ def citation_values(queries: Iterable[Query], corpora: Iterable[Corpus], citer: 
         marked = [number for number, answer in enumerate(query.answers) if answer.selected_sentences]
         pairs = [_pair(query, number, passages, citer) for number in marked]
         if pairs:
-            values[PRECISION][query.id] = sum(precision for precision, _ in pairs) / len(pairs)
-            values[RECALL][query.id] = sum(recall for _, recall in pairs) / len(pairs)
+            values[PRECISION][query.id], values[RECALL][query.id] = map(fmean, zip(*pairs, strict=True))
     if not values[PRECISION]:
-        raise _wrong("citations need queries with `passage` and `answers`: {answer, selected_sentences}")
+        raise ConfigurationError("citations need queries with `passage` and `answers`: {answer, selected_sentences}")
     return values
 
 
 def _pair(query: Query, number: int, passages: dict[str, Passage], citer: Citer) -> tuple[float, float]:
     passage = passages.get(query.passage or "")
     if passage is None or not passage.sentences:
-        raise _wrong(f"the passage '{query.passage}' of the query '{query.id}' has no `sentences` in the corpus")
+        raise ConfigurationError(
+            f"the passage '{query.passage}' of the query '{query.id}' has no `sentences` in the corpus"
+        )
     answer = query.answers[number]
     marked = {place for place, text in enumerate(passage.sentences) if text in answer.selected_sentences}
     if not marked:
-        raise _wrong(f"no marked sentence of the query '{query.id}' stands in its passage '{passage.id}'")
+        raise ConfigurationError(f"no marked sentence of the query '{query.id}' stands in its passage '{passage.id}'")
     cited = citer(query, answer.text, passage)
     right = len(cited & marked)
     return right / len(cited) if cited else 0.0, right / len(marked)
@@ -287,12 +289,8 @@ def places_within(passage: Passage, spans: Sequence[tuple[int, int]]) -> set[int
     for place, sentence in enumerate(passage.sentences):
         start = passage.body.find(sentence, at)
         if start < 0:
-            raise _wrong(f"the sentences of the passage '{passage.id}' are not those of its text")
+            raise ConfigurationError(f"the sentences of the passage '{passage.id}' are not those of its text")
         at = start + len(sentence)
         if any(min(end, at) - max(begin, start) >= len(sentence) / 2 for begin, end in spans):
             found.add(place)
     return found
-
-
-def _wrong(message: str) -> ConfigurationError:
-    return ConfigurationError([Problem("", message)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from groundgraph.evals.conversations import Conversation
 from groundgraph.evals.measures import PerQuery, mean_intervals, means
@@ -23,22 +24,25 @@ def outcome_evaluation(dataset: str, conversations: Sequence[Conversation], hear
         conversations: all that were asked.
         heard: what each of their messages got.
     """
-    messages: dict[str, list[Heard]] = {one.id: [] for one in conversations}
-    for one in heard:
-        messages[one.conversation].append(one)
+    messages = _by_conversation(conversations, heard)
     right = _shares(messages, lambda one: not one.faults)
     values: PerQuery = {OUTCOME: _shares(messages, lambda one: one.has_outcome), RIGHT: right}
     for tag in dict.fromkeys(tag for one in conversations for tag in one.tags):
         values[f"{RIGHT}: {tag}"] = {one.id: right[one.id] for one in conversations if tag in one.tags}
     failures = [{"query": _place(one), "reason": reason} for one in heard for reason in one.failures]
-    wrong = [
-        {"message": _place(one), "ask": one.expected.ask, "faults": list(one.faults), "answer": one.answer}
-        for one in heard
-        if one.faults
-    ]
-    return Evaluation(
-        dataset, "outcomes", values, means(values), mean_intervals(values), failures=failures, wrong=wrong
-    )
+    intervals, wrong = mean_intervals(values), [_wrong(one) for one in heard if one.faults]
+    return Evaluation(dataset, "outcomes", values, means(values), intervals, failures=failures, wrong=wrong)
+
+
+def _by_conversation(conversations: Sequence[Conversation], heard: Sequence[Heard]) -> dict[str, list[Heard]]:
+    messages: dict[str, list[Heard]] = {one.id: [] for one in conversations}
+    for one in heard:
+        messages[one.conversation].append(one)
+    return messages
+
+
+def _wrong(one: Heard) -> dict[str, Any]:
+    return {"message": _place(one), "ask": one.expected.ask, "faults": list(one.faults), "answer": one.answer}
 
 
 def wrong_lines(evaluation: Evaluation) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.errors import ConfigurationError
 from groundgraph.evals.measures import (
     REFUSAL_MEASURE,
     Interval,
@@ -149,10 +149,10 @@ def load(file: Path) -> Evaluation:
             saved["failed"],
         )
     except FileNotFoundError as error:
-        raise ConfigurationError([Problem("", f"there is no file '{file}'")]) from error
+        raise ConfigurationError(f"there is no file '{file}'") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         message = f"{file} is no evaluation that --save wrote: {error}"
-        raise ConfigurationError([Problem("", message)]) from error
+        raise ConfigurationError(message) from error
 
 
 def compare(new: Evaluation, old: Evaluation) -> tuple[int, dict[str, Difference]]:
@@ -162,7 +162,7 @@ def compare(new: Evaluation, old: Evaluation) -> tuple[int, dict[str, Difference
         ConfigurationError: they measured different things or share no queries.
     """
     if new.measure != old.measure:
-        raise ConfigurationError([Problem("", f"one run measured {new.measure}, the other {old.measure}")])
+        raise ConfigurationError(f"one run measured {new.measure}, the other {old.measure}")
     if new.measure == "refusal":
         return _compared_areas(new, old)
     all_shared = _shared(*(next(iter(one.values.values()), {}) for one in (new, old)))
@@ -181,7 +181,7 @@ def _compared_areas(new: Evaluation, old: Evaluation) -> tuple[int, dict[str, Di
     answerable = {query: new.answerable[query] for query in shared}
     positive, negative = zip(by_class(after, answerable), by_class(before, answerable), strict=True)
     if not positive[0] or not negative[0]:
-        raise ConfigurationError([Problem("", "the two runs share no answerable or no unanswerable queries")])
+        raise ConfigurationError("the two runs share no answerable or no unanswerable queries")
     value = area_under_curve(positive[0], negative[0]) - area_under_curve(positive[1], negative[1])
     return len(shared), {REFUSAL_MEASURE: Difference(value, area_difference_interval(positive, negative))}
 
@@ -189,7 +189,7 @@ def _compared_areas(new: Evaluation, old: Evaluation) -> tuple[int, dict[str, Di
 def _shared(new: Mapping[str, float], old: Mapping[str, float]) -> list[str]:
     shared = [query for query in new if query in old]
     if not shared:
-        raise ConfigurationError([Problem("", "the two runs share no queries, so they cannot be compared")])
+        raise ConfigurationError("the two runs share no queries, so they cannot be compared")
     return shared
 
 

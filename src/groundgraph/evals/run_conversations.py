@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,7 +104,7 @@ def _faults(expected: Expected, output: Mapping[str, Any], prompts: Prompts) -> 
     faults = [f"{output['outcome']}, not {expected.outcome}"] if output["outcome"] != expected.outcome else []
     faults += [f"does not say '{words}'" for words in expected.says if _folded(words) not in told]
     faults += [f"says '{words}'" for words in expected.lacks if _folded(words) in answer]
-    if expected.holder and not any(_leads_to(citation, expected.holder) for citation in output["citations"]):
+    if expected.holder and not _cites(output["citations"], expected.holder):
         faults.append(f"no citation leads to '{expected.holder}'")
     if not expected.doubt and has_doubt(output, prompts):
         faults.append("says that it may be no answer")
@@ -114,6 +114,10 @@ def _faults(expected: Expected, output: Mapping[str, Any], prompts: Prompts) -> 
 def _folded(text: str) -> str:
     """`text` as it is compared: an answer is wrapped in other places, and has backslashes before marks."""
     return " ".join(text.replace("\\", "").split()).casefold()
+
+
+def _cites(citations: Iterable[Mapping[str, Any]], holder: str) -> bool:
+    return any(_leads_to(citation, holder) for citation in citations)
 
 
 def _leads_to(citation: Mapping[str, Any], holder: str) -> bool:

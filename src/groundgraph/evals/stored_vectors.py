@@ -16,7 +16,7 @@ from typing import Any
 from langchain_core.embeddings import Embeddings
 
 from groundgraph.core.embedder import Embedder
-from groundgraph.core.errors import ConfigurationError, EmbeddingFailed, Problem
+from groundgraph.core.errors import ConfigurationError, EmbeddingFailed
 from groundgraph.evals.dataset import Dataset, Query
 from groundgraph.text.follow_up import asked_parts, contextualised, question_of
 
@@ -61,7 +61,7 @@ def stored_embedder(folder: Path, dataset: Dataset, *, languages: Sequence[str] 
         ConfigurationError: a file is missing, is no array of numbers, or has not one row per line.
     """
     if not folder.is_dir():
-        raise _wrong(f"there is no folder '{folder}'")
+        raise ConfigurationError(f"there is no folder '{folder}'")
     digest = hashlib.sha256()
     vectors: dict[str, Any] = {}
     for corpus in dataset.corpora:
@@ -72,7 +72,7 @@ def stored_embedder(folder: Path, dataset: Dataset, *, languages: Sequence[str] 
     for query, row in zip(dataset.queries, rows, strict=True):
         vectors |= {text.strip(): row for text in _asked(query)}
     if len({len(row) for row in vectors.values()}) > 1:
-        raise _wrong(f"the vectors of '{dataset.name}' in '{folder}' are of several sizes")
+        raise ConfigurationError(f"the vectors of '{dataset.name}' in '{folder}' are of several sizes")
     return Embedder(StoredVectors(vectors), f"stored:{digest.hexdigest()[:16]}", frozenset(languages), BATCH)
 
 
@@ -87,19 +87,19 @@ def _rows(file: Path, lines: int, of: Path, digest: Any) -> Any:
     import numpy as np
 
     if not file.is_file():
-        raise _wrong(f"there is no file '{file}' with the vectors of '{of.name}'")
+        raise ConfigurationError(f"there is no file '{file}' with the vectors of '{of.name}'")
     data = file.read_bytes()
     digest.update(data)
     try:
         rows = np.load(file, allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
-        raise _wrong(f"'{file}' cannot be read as an array: {error}") from error
+        raise ConfigurationError(f"'{file}' cannot be read as an array: {error}") from error
     if rows.ndim != 2 or rows.dtype.kind != "f":
-        raise _wrong(f"'{file}' must hold rows of floating-point numbers, not {rows.dtype} of shape {rows.shape}")
+        raise ConfigurationError(
+            f"'{file}' must hold rows of floating-point numbers, not {rows.dtype} of shape {rows.shape}"
+        )
     if len(rows) != lines:
-        raise _wrong(f"'{file}' has {len(rows)} rows, but '{of}' has {lines} lines: they do not belong together")
+        raise ConfigurationError(
+            f"'{file}' has {len(rows)} rows, but '{of}' has {lines} lines: they do not belong together"
+        )
     return rows
-
-
-def _wrong(message: str) -> ConfigurationError:
-    return ConfigurationError([Problem("", message)])

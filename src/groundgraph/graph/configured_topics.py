@@ -149,6 +149,5 @@ def _indices(settings: Settings) -> Iterator[tuple[str, tuple[str, TopicIndexSet
 
 
 def _chooser(settings: Settings, source: str, prompts: Prompts, model: BaseChatModel) -> ChooseHeadings:
-    own = [entry.timeout for entry in settings.sources if entry.name == source and entry.timeout]
-    limit = min(settings.deadlines.model, _SHARE_OF_LIMIT * (own[0] if own else settings.deadlines.source))
+    limit = min(settings.deadlines.model, _SHARE_OF_LIMIT * settings.timeout_of(source))
     return ChooseHeadings(ChainModel(model, prompts, limit, settings.limits.attempts))

@@ -79,7 +79,9 @@ def check_chains(settings: Settings, prompts: Prompts) -> list[Problem]:
 
 
 def chains_without_model(settings: Settings) -> list[str]:
-    """A sentence for each configured chain that needs a model, for when none is configured."""
+    """A sentence for each configured chain that needs a model, when none is configured."""
+    if settings.llm or settings.query_llm:
+        return []
     chosen = [(f"chains.{kind}.{name}", name, getattr(settings.chains.of_kind(kind), name))
               for kind in _kinds(settings) for name in INGEST]  # fmt: skip
     chosen += [(f"chains.query.{name}", name, getattr(settings.chains.query, name)) for name in QUERY]

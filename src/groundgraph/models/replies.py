@@ -94,14 +94,17 @@ def json_texts(text: str) -> list[str]:
 
 
 def _texts(value: Any, depth: int = 4) -> Iterator[str]:
-    """The texts in a value of JSON. Of an object its lists are taken, else what stands under a telling key."""
+    """The texts in a value of JSON."""
     if isinstance(value, str):
         yield value
-    elif depth and isinstance(value, list):
-        for one in value:
+    elif depth:
+        for one in _telling(value):
             yield from _texts(one, depth - 1)
-    elif depth and isinstance(value, Mapping):
+
+
+def _telling(value: Any) -> Iterable[Any]:
+    """The items of a list; of an object its lists, else what stands under a telling key, else all."""
+    if isinstance(value, Mapping):
         lists = [one for one in value.values() if isinstance(one, list)]
-        telling = [one for key, one in value.items() if _TEXT_KEYS.search(key)]
-        for one in lists or telling or value.values():
-            yield from _texts(one, depth - 1)
+        return lists or [one for key, one in value.items() if _TEXT_KEYS.search(key)] or value.values()
+    return value if isinstance(value, list) else ()

@@ -69,7 +69,6 @@ def retrieve_source(
     evidence: EvidenceStore,
 ) -> Node[RetrieveSourceInput, RetrieveSourceUpdate]:
     """The node: asks within the source's limit, keeps what the contract allows, stores it."""
-    limits = {entry.name: entry.timeout for entry in settings.sources if entry.timeout}
     breakers = {
         name: ScopedBreaker(settings.limits.breaker_failures, settings.limits.breaker_pause) for name in sources
     }
@@ -79,7 +78,7 @@ def retrieve_source(
         task = state["task"]
         source = sources[task["source"]]
         options = options_in_force(settings, task["options"], runtime.context)
-        limit = limits.get(source.name, settings.deadlines.source)
+        limit = settings.timeout_of(source.name)
         started = time.perf_counter()
         retrieval: Retrieval = {"source": source.name, **_what(task), "refs": [], "found": 0}
         records: dict[str, EvidenceRecord] = {}

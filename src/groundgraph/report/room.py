@@ -51,12 +51,22 @@ def _between_words(text: str, part: Part, spans: Sequence[Span]) -> Part:
     if end - start < 4 * _SNAP:
         return part
     if start > 0:
-        first = next((at for at in range(start, start + _SNAP) if text[at - 1].isspace()), start)
-        start = start if any(span.start < first and start < span.end for span in spans) else first
+        first = _space(text, range(start - 1, start - 1 + _SNAP)) + 1
+        start = first if first > 0 and _is_apart(spans, start, first) else start
     if end < len(text):
-        last = next((at for at in range(end, end - _SNAP, -1) if text[at].isspace()), end)
-        end = end if any(span.start < end and last < span.end for span in spans) else last
+        last = _space(text, range(end, end - _SNAP, -1))
+        end = last if last >= 0 and _is_apart(spans, last, end) else end
     return start, end
+
+
+def _space(text: str, places: range) -> int:
+    """The first of `places` where white space stands; -1 for none."""
+    return next((at for at in places if text[at].isspace()), -1)
+
+
+def _is_apart(spans: Sequence[Span], start: int, end: int) -> bool:
+    """Whether nothing of any span stands between the two offsets."""
+    return not any(span.start < end and start < span.end for span in spans)
 
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""Work beside the event loop: a blocking call in a thread, a chain that may be plain, a loop for those without one."""
+"""Work beside the event loop: blocking calls in a worker thread, a chain that may be plain, a loop if there is none."""
 
 from __future__ import annotations
 

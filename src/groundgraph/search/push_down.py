@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import Enum, auto
@@ -124,12 +124,9 @@ def _negated(dialect: Dialect[F, C], field: F, equal: Pushed[C]) -> Pushed[C]:
 
 def _equal(dialect: Dialect[F, C], field: F, values: Sequence[Any]) -> Pushed[C]:
     form = dialect.times(field)
-    if form is Times.DAYS:
-        values = [day for value in values if (day := _day(value))]
-    elif form is Times.MOMENTS:
-        # A moment is written with its time, so that it is equal to no bare day.
-        values = [moment for value in values if not _is_day(value) and (moment := _moment(value))]
-    times = [value for value in values if _is_time(value)] if form is Times.TEXT else []
+    if form in _READ:
+        values = list(filter(None, map(_READ[form], values)))
+    times = list(filter(_is_time, values)) if form is Times.TEXT else []
     others = [value for value in values if value not in times]
     parts = [dialect.equal(field, others)] if others else []
     for some in [[time] for time in times] if len(times) <= _MOST_TIMES else [times]:
@@ -138,22 +135,27 @@ def _equal(dialect: Dialect[F, C], field: F, values: Sequence[Any]) -> Pushed[C]
 
 
 def _compared(dialect: Dialect[F, C], field: F, operator: str, operand: Any) -> Pushed[C]:
-    form, bound = dialect.times(field), operand
+    form = dialect.times(field)
     if not isinstance(operand, str) or form is Times.NONE:
         return dialect.compared(field, operator, operand)
     if form is Times.TEXT and _is_time(operand):
         return _beside_time(dialect, field, operator, operand)
-    if form is Times.DAYS:
-        if not _is_day(operand):
-            # As text a day stands before every time on it.
-            operator = {"gte": "gt", "lt": "lte"}.get(operator, operator)
-        bound = _day(operand[:_DAY_CHARS])
-    elif form is Times.MOMENTS:
-        operator, bound = moment_bound(operator, day) if (day := _day(operand)) else (operator, _moment(operand))
-    elif _is_day(operand) and operator in ("gt", "lte"):
-        # A day includes every time on it.
-        operator, bound = {"gt": "gte", "lte": "lt"}[operator], operand + LAST_CHARACTER
+    operator, bound = _bound(form, operator, operand)
     return Pushed(dialect.never, exact=True) if bound is None else dialect.compared(field, operator, bound)
+
+
+def _bound(form: Times, operator: str, operand: str) -> tuple[str, Any]:
+    """The comparison that says the same where days and times are kept as `form`; None for what is neither."""
+    if form is Times.DAYS:
+        # As text a day stands before every time on it.
+        beside = operator if _is_day(operand) else {"gte": "gt", "lt": "lte"}.get(operator, operator)
+        return beside, _day(operand[:_DAY_CHARS])
+    if form is Times.MOMENTS:
+        return moment_bound(operator, day) if (day := _day(operand)) else (operator, _moment(operand))
+    if _is_day(operand) and operator in ("gt", "lte"):
+        # A day includes every time on it.
+        return {"gt": "gte", "lte": "lt"}[operator], operand + LAST_CHARACTER
+    return operator, operand
 
 
 def moment_bound(operator: str, day: date) -> tuple[str, datetime]:
@@ -204,10 +206,14 @@ def _day(value: Any) -> date | None:
 
 
 def _moment(value: Any) -> datetime | None:
+    # One is written with its time, so that it is equal to no bare day.
     try:
-        return datetime.fromisoformat(value) if isinstance(value, str) else None
+        return datetime.fromisoformat(value) if isinstance(value, str) and not _is_day(value) else None
     except ValueError:
         return None
+
+
+_READ: dict[Times, Callable[[Any], date | None]] = {Times.DAYS: _day, Times.MOMENTS: _moment}
 
 
 def _all_of(dialect: Dialect[F, C], parts: Iterable[Pushed[C]]) -> Pushed[C]:

@@ -171,17 +171,11 @@ class ResultProcessingSettings(Section):
     @property
     def normalize_steps(self) -> list[NormalizeStep]:
         """`normalize_strategy` as a chain, empty when there is none."""
-        return [
-            one if isinstance(one, NormalizeStep) else NormalizeStep(method=one)
-            for one in _listed(self.normalize_strategy)
-        ]
+        return _steps(self.normalize_strategy, NormalizeStep)
 
     @property
     def cluster_steps(self) -> list[ClusterStep]:
         """`cluster_strategy` as a chain, empty when there is none; every step has its threshold and size."""
-        given = [
-            one if isinstance(one, ClusterStep) else ClusterStep(method=one) for one in _listed(self.cluster_strategy)
-        ]
         return [
             one.model_copy(
                 update={
@@ -189,7 +183,7 @@ class ResultProcessingSettings(Section):
                     "min_size": one.min_size or self.cluster_min_size,
                 }
             )
-            for one in given
+            for one in _steps(self.cluster_strategy, ClusterStep)
         ]
 
     @property
@@ -250,10 +244,7 @@ class RerankerSettings(Section):
         own = {name: getattr(self, name) for name in ("model", "base_url", "api_key", "compressor", "options")}
         return [
             step.model_copy(update={name: value for name, value in own.items() if not getattr(step, name)})
-            for step in (
-                one if isinstance(one, RerankStep) else RerankStep(method=one)
-                for one in _listed(self.type or self.provider or "judge")
-            )
+            for step in _steps(self.type or self.provider or "judge", RerankStep)
         ]
 
 
@@ -267,6 +258,11 @@ def _checked(given: Any, kind: type[StepT], methods: Any) -> Any:
             raise ValueError(f"there is no strategy '{name}'.{hint} Known: {', '.join(known)}.")
     made = [kind.model_validate(one) if isinstance(one, Mapping) else one for one in _listed(given)]
     return made if isinstance(given, list) else next(iter(made), None)
+
+
+def _steps(given: Any, kind: type[StepT]) -> list[StepT]:
+    """A strategy as a chain: names as steps without options."""
+    return [one if isinstance(one, kind) else kind.model_validate({"method": one}) for one in _listed(given)]
 
 
 def _listed(given: Any) -> list[Any]:

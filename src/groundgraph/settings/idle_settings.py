@@ -121,17 +121,21 @@ def _cascade(name: str = "", value: Any = None) -> tuple[_On, str]:
 
 def _works_with_queries(settings: Settings, _: Passed) -> bool:
     """Whether the query model may be called at all. A topic index may be told to, by any intent."""
-    intent, plain = settings.intent, ChainSettings()
-    kinds = (settings.chains.documents, settings.chains.web_pages, *(settings.chains.model_extra or {}).values())
-    ingests = any(kind != plain.documents for kind in kinds)
-    query = settings.chains.query
-    asks = any(getattr(query, name) != getattr(plain.query, name) for name in ("transformer", "reranker", "filter"))
+    intent = settings.intent
     ranks = settings.reranker.enabled and any(
         step.method not in ("cohere", "langchain", "identity") for step in settings.reranker.steps
     )
     own = intent.mode == "extract" and intent.extraction_config is None
     stages = bool(settings.stages & MODEL_STAGES) or settings.category_router.enabled
-    return own or stages or ranks or ingests or asks or settings.topic_indices
+    return own or stages or ranks or _has_own_chains(settings.chains) or settings.topic_indices
+
+
+def _has_own_chains(chains: ChainSettings) -> bool:
+    """Whether a chain is chosen in place of a default one: it may ask a model."""
+    plain, query = ChainSettings(), chains.query
+    kinds = (chains.documents, chains.web_pages, *(chains.model_extra or {}).values())
+    asks = any(getattr(query, name) != getattr(plain.query, name) for name in ("transformer", "reranker", "filter"))
+    return asks or any(kind != plain.documents for kind in kinds)
 
 
 def _filters(settings: Settings, _: Passed) -> bool:

@@ -86,7 +86,7 @@ def read_environment() -> Environment:
         found = source()
     except SettingsError as error:
         # The cause quotes the value.
-        raise ConfigurationError([Problem("", f"{error}; lists and whole sections are written in JSON")]) from None
+        raise ConfigurationError(f"{error}; lists and whole sections are written in JSON") from None
     return Environment(found, _source_options(variables), tuple(_unknown(variables)))
 
 
@@ -184,7 +184,7 @@ def load_settings(source: str | Path | Mapping[str, Any] | None = None) -> Setti
     given = _read(path) if path else {} if source is None else source
     if not isinstance(given, Mapping):
         message = f"a configuration is a file, a mapping or None, and this is a value of type {type(given).__name__}"
-        raise ConfigurationError([Problem("", message)])
+        raise ConfigurationError(message)
     return _Reading(given, path).settings()
 
 
@@ -218,8 +218,8 @@ class _Reading:
 
     def _flattened(self, given: dict[str, Any]) -> dict[str, Any]:
         """The sections below `reasoning:` moved to the top level, where they are read."""
-        top = {key: value for key, value in given.items() if key != "reasoning"}
-        nested = given.get("reasoning") or {}
+        top = dict(given)
+        nested = top.pop("reasoning", None) or {}
         if not isinstance(nested, dict):
             self._note(("reasoning",), "must be a mapping of sections")
             nested = {}

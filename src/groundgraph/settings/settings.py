@@ -252,6 +252,11 @@ class Settings(Shown):
         """`path`, relative to the folder of the configuration file."""
         return path if path.is_absolute() else self.base_dir / path
 
+    def timeout_of(self, source: str) -> float:
+        """How many seconds the source of that name may take: its own limit, else that of all."""
+        own = {entry.name: entry.timeout for entry in self.sources}
+        return own.get(source) or self.deadlines.source
+
     @property
     def configured_style(self) -> str:
         """The style for turns that ask for none: `style`, else the legacy `mode`, else conversational (S2)."""

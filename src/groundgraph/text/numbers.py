@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from groundgraph.text.cues import language_words
-from groundgraph.text.words import fold, read_data
+from groundgraph.text.words import fold, is_cyrillic, read_data
 
 # The words that numbers, dates and units are written with: signs in `units.yaml`, words in the files of languages.
 
@@ -98,7 +98,8 @@ _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻−", "0123456789+--")
 _BEFORE = re.compile(rf"(?P<sign>±\s?|\+/-\s?|−\s?|[-+–])?(?P<mark>[{_MONEY}]\s?)?(?P<late>[-–−])?\Z")
 _LEAD = 6
 _JOINED_TO = re.compile(r"[\w)\]}%'\"°]")
-_ANY_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
+# In a text with such letters a comma stands before decimals; it is asked again for each number.
+_has_cyrillic = lru_cache(maxsize=1024)(is_cyrillic)
 # Digits behind a mark that can only be decimals, and groups that can only be thousands.
 _SURELY = re.compile(
     r"(?<![\w.,])(?:\d{1,3}(?P<groups>[,.])\d{3}(?:(?P=groups)\d{3})++(?!\d)|\d{1,3}(?P<group>[,.])\d{3}(?!\d)(?!(?P=group))"
@@ -277,7 +278,7 @@ def _number(found: re.Match[str], decimal: str | None, mark: str) -> Number:
     letter = _scale_letter(found, mark)
     scale = letter or scale_of(word)
     known = None if found["ordinal"] else _unit(word, found["unit"] or "", mark, scaled=bool(scale))
-    values, sure = _meant(digits, decimal, is_cyrillic_text(found.string))
+    values, sure = _meant(digits, decimal, _has_cyrillic(found.string))
     clock = None if known else _minute(digits)
     plain = _multiplied(Number("", values, values, known, sure, None, clock), _power(found["power"]))
     if not scale:
@@ -323,12 +324,6 @@ def _power(written: str | None) -> float:
     raised = written.translate(_RAISED).lstrip()
     exponent = raised[1:] if raised[:1] in "eE" else raised.partition("10")[2].lstrip("^")
     return float(f"1e{exponent}")
-
-
-@lru_cache(maxsize=1024)
-def is_cyrillic_text(text: str) -> bool:
-    """Whether `text` has Cyrillic letters, in which a comma stands before decimals."""
-    return _ANY_CYRILLIC.search(text) is not None
 
 
 @lru_cache(maxsize=8192)
