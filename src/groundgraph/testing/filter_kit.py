@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 from functools import partial
+from itertools import chain
 from random import Random
 from typing import Any
 
@@ -34,6 +35,15 @@ MOST_ROWS = 200
 _ORDERED = ("gte", "gt", "lte", "lt")
 _ODD = [HOSTILE_VALUE, NO_SUCH_VALUE, "%", "_", "*", "\\", ""]
 _DAYS = ["0001-01-01", "2024-02-29", "9999-12-31"]
+_NUMBERS = [0, 10**400, -(10**400)]
+# By type what a source may well be wrong about.
+_EXTREME: dict[str, list[Any]] = {
+    "date": _DAYS,
+    "datetime": _DAYS,
+    "boolean": [True, False],
+    "integer": _NUMBERS,
+    "number": _NUMBERS,
+}
 
 
 @dataclass
@@ -70,14 +80,8 @@ def _near(kind: str, held: Sequence[Any]) -> list[Any]:
     values = [one for value in held for one in (value if isinstance(value, list) else [value])]
     near = [one for value in values for one in (value, *_beside(value))]
     if kind in ("date", "datetime"):
-        near += [one for value in values for one in _times_beside(str(value))] + _DAYS
-    elif kind == "boolean":
-        near += [True, False]
-    elif kind in ("integer", "number"):
-        near += [0, 10**400, -(10**400)]
-    else:
-        near += _ODD
-    return near
+        near += chain.from_iterable(_times_beside(str(value)) for value in values)
+    return [*near, *_EXTREME.get(kind, _ODD)]
 
 
 def _beside(value: Any) -> list[Any]:
