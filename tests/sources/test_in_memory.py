@@ -13,7 +13,6 @@ from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
-from groundgraph.sources.conformance import check_source
 from groundgraph.sources.contract import GroundedSource, SourceOptions, source_types
 from groundgraph.sources.in_memory import InMemorySource
 
@@ -53,11 +52,6 @@ def shop():
 async def ids(source, *queries, filters=None, **options):
     intent = RetrievalIntent(list(queries), {source.name: filters or {}})
     return [result.source_id for result in await source.query(intent, **options)]
-
-
-@pytest.mark.covers("R1")
-async def test_it_passes_the_conformance_suite(shop):
-    (await check_source(shop, query="refund policy")).raise_for_failures()
 
 
 @pytest.mark.covers("R1")
@@ -105,13 +99,6 @@ def test_importing_sources_loads_no_chat_model_code():
 
 
 @pytest.mark.covers("R10")
-@pytest.mark.parametrize("top_k", [1, 2, 3])
-async def test_top_k_limits_each_text_query(shop, top_k):
-    assert len(await ids(shop, "refund", top_k=top_k)) == top_k
-    assert len(await ids(shop, "refund", "shipping", top_k=1)) == 2
-
-
-@pytest.mark.covers("R10")
 async def test_score_threshold_drops_what_covers_too_little(shop):
     both = await shop.query(RetrievalIntent(["refund days"]), score_threshold=0.0)
     assert both[0].source_id == "a"
@@ -123,32 +110,6 @@ async def test_score_threshold_drops_what_covers_too_little(shop):
 @pytest.mark.covers("R10")
 async def test_a_filter_is_applied_before_top_k(shop):
     assert await ids(shop, "refund policy", top_k=1, filters={"topic": "payment"}) == ["b"]
-
-
-@pytest.mark.covers("R2")
-@pytest.mark.parametrize(
-    ("filters", "expected"),
-    [
-        ({"topic": "returns"}, {"a", "c"}),
-        ({"topic": ["payment", "shipping"]}, {"b", "d"}),
-        ({"topic": {"not": "returns"}}, {"b", "d"}),
-        ({"topic": {"not": ["returns", "payment"]}}, {"d"}),
-        ({"topic": {"contains": "PAY"}}, {"b"}),
-        ({"year": 2025}, {"b"}),
-        ({"year": {"gte": 2025}}, {"b", "c"}),
-        ({"year": {"gt": 2024, "lt": 2026}}, {"b"}),
-        ({"year": {"lte": 2024}}, {"a"}),
-        ({"tags": "time"}, {"a"}),
-        ({"tags": {"contains": "money"}}, {"a"}),
-        ({"day": {"gte": "2026-01-01", "lt": "2026-04-01"}}, {"d"}),
-        ({"open": True}, {"b"}),
-        ({"topic": "returns", "year": 2026}, {"c"}),
-        ({"topic": "no such topic"}, set()),
-        ({"topic": "'; DROP TABLE x; --"}, set()),
-    ],
-)
-async def test_filters_of_each_kind(shop, filters, expected):
-    assert set(await ids(shop, "refund shipping", filters=filters)) == expected
 
 
 @pytest.mark.covers("R2")

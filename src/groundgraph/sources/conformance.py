@@ -33,7 +33,7 @@ AT_ONCE = 10
 ANOTHER_ZONE = timezone(timedelta(hours=5, minutes=30))
 NO_SUCH_VALUE = "groundgraph-conformance-no-such-value"
 HOSTILE_VALUE = "'; DROP TABLE x; --"
-_OPERATORS = ['"', "'", "NOT", "%", "_", "\\", "(((", "-", "^~*?", "{}[]", "col:val"]
+_OPERATORS = ['"', "'", "NOT", "%", "_", "\\", "(((", "-", "^~*?", "{}[]", "col:val", "$1", "%(x)s", ":x", "\0"]
 _SCRIPTS = ["\U0001f469\u200d\U0001f467 \U0001f642", "ёлка", "שלום", "漢字", "a\u0301", "\u200d"]
 _LONG = ["x" * 5000, "word " * 1000]
 ODD_QUERIES = ["", " \n\t", 'a"b AND (c* NEAR', "a OR", "SELECT 1; --", *_OPERATORS, *_SCRIPTS, *_LONG]

@@ -40,10 +40,8 @@ class _Filled:
 def _about(name: str, more: str = "") -> Document:
     """A document in which the animal that gives its name to `name` stands, and in no other one."""
     animal = name.removeprefix("kit/").removesuffix(".md")
-    text = (
-        f"# The {animal}\n\nThe {animal} lives beside the river.{more}\n\n## Food\n\nThe {animal} eats in the evening."
-    )
-    return Document(name, text, MARKDOWN)
+    home, food = f"The {animal} lives beside the river.{more}", f"The {animal} eats in the evening.{more}"
+    return Document(name, f"# The {animal}\n\n{home}\n\n## Food\n\n{food}", MARKDOWN)
 
 
 async def _added(filled: _Filled) -> None:
@@ -90,7 +88,7 @@ async def _filtered(filled: _Filled) -> None:
 
 
 async def _one_version(filled: _Filled) -> None:
-    """While a document is replaced, a reader finds one version of it, and never none."""
+    """While a document is replaced, a reader finds one version of it, and never two or none."""
     done, seen = asyncio.Event(), []
     versions = [f" It is known as version{number}." for number in range(_VERSIONS)]
 

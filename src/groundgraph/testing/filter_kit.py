@@ -33,7 +33,7 @@ from groundgraph.sources.contract import GroundedSource
 
 MOST_ROWS = 200
 _ORDERED = ("gte", "gt", "lte", "lt")
-_ODD = [HOSTILE_VALUE, NO_SUCH_VALUE, "%", "_", "*", "\\", ""]
+_ODD = [HOSTILE_VALUE, NO_SUCH_VALUE, "%", "_", "*", "\\", '"', "$1", "%(x)s", ""]
 _DAYS = ["0001-01-01", "2024-02-29", "9999-12-31"]
 _NUMBERS = [0, 10**400, -(10**400)]
 # By type what a source may well be wrong about.
@@ -152,7 +152,10 @@ async def _finds_rows(filtered: _Filtered) -> None:
 
 async def _form_holds(filtered: _Filtered, *, name: str) -> None:
     random, operands = Random(f"{name} {filtered.seed}"), await filtered.operands()
-    drawn = []
+    drawn: list[Mapping[str, Any]] = []
+    if name == "compared":
+        # Only beside a value that a row has does `gt` differ from `gte`.
+        drawn += [{field: {operator: values[0]}} for field, values in operands.items() for operator in _ORDERED]
     for _ in range(filtered.examples):
         field = random.choice(sorted(operands))
         drawn.append({field: FORMS[name](random, operands[field])})

@@ -111,7 +111,9 @@ async def _ledger(base: _Base) -> None:
         require(found == {"b": second}, f"stored() gives {found}")
         names = await store.names_from_files()
         require(names == ["a/report.pdf"], f"names_from_files() gives {names}")
-        require(await store.remove(["b", "nowhere", "a/report.pdf"]) == 2, "remove() does not count what was there")
+        require(
+            await store.remove(iter(["b", "nowhere", "a/report.pdf"])) == 2, "remove() does not count what was there"
+        )
 
 
 async def _read_back(base: _Base) -> None:

@@ -15,7 +15,6 @@ from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, EmbeddingModelChanged
 from groundgraph.core.failure import collect_degradations
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.sources.conformance import check_source
 from groundgraph.sources.contract import SourceOptions, source_types
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.testing import NgramEmbeddings
@@ -74,18 +73,6 @@ FLEET = [
     Document("b", "An apple a day."),
     Document("c", "By the sea."),
 ]
-
-
-@pytest.mark.covers("R1")
-async def test_the_source_with_vectors_keeps_the_contract(tmp_path):
-    documents = [
-        Document(f"d{n}", f"apple pie number {n}", metadata={"year": 2020 + n, "tags": ["x"]}) for n in range(9)
-    ]
-    fields = {"year": {"type": "integer"}, "tags": {"type": "array"}}
-    async with base(tmp_path, *documents, embedder=NGRAM, fields=fields) as source:
-        report = await check_source(source, query="apple pie")
-    report.raise_for_failures()
-    assert len(report.checks) > 5
 
 
 @pytest.mark.covers("R5")
@@ -154,19 +141,6 @@ async def test_many_matching_texts_of_one_chunk_do_not_hide_the_other_chunks(tmp
 
     async with base(tmp_path, *documents, embedder=None, texts=texts) as source:
         assert len(await ask(source, "apple", top_k=40)) == 40
-
-
-@pytest.mark.covers("K11")
-async def test_filters_hold_for_vectors_too(tmp_path):
-    documents = [
-        Document(f"d{n}", "The automobile stands outside.", metadata={"category": "auth" if n % 3 else "fleet"})
-        for n in range(9)
-    ]
-    fields = {"category": {"type": "string", "enum": ["auth", "fleet"]}}
-    async with base(tmp_path, *documents, embedder=Embedder(Meanings(), "m"), fields=fields) as source:
-        assert sorted(ids(await ask(source, "car", top_k=9, category="fleet"))) == ["d0#0", "d3#0", "d6#0"]
-        assert len(await ask(source, "car", top_k=9, category={"not": "fleet"})) == 6
-        assert await ask(source, "car", document="nowhere") == []
 
 
 @pytest.mark.covers("L14")

@@ -6,16 +6,14 @@ import asyncio
 import sqlite3
 import threading
 
-import numpy as np
 import pytest
 from filled_base import fill, prepared
 
-from groundgraph.core.document import MARKDOWN, Chunk, Document, Heading, Part
+from groundgraph.core.document import MARKDOWN, Chunk, Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import EmbeddingModelChanged, SourceUnavailable
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.knowledge_store import BaseIdentity, KnowledgeStore, PreparedChunk, PreparedDocument
-from groundgraph.ingest.chunkers import WholeTextChunker
+from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource
 from groundgraph.testing import NgramEmbeddings
 
@@ -28,30 +26,6 @@ async def store(tmp_path):
     store = EmbeddedStore(tmp_path / "kb.sqlite")
     yield store
     await store.close()
-
-
-@pytest.mark.covers("K1")
-async def test_what_was_written_is_in_the_ledger_and_can_be_read_back(store: KnowledgeStore):
-    page = Part(0, 9, {"page": 1})
-    report = Document(
-        "a/report.pdf", "Page one.Page two.", MARKDOWN, {"title": "Report", "year": 2026}, 2, kind="web_pages",
-        parts=(page, Part(9, 18, {"page": 2})), headings=(Heading(0, 4, 2, "Page"),),
-    )  # fmt: skip
-    await store.open(BaseIdentity(chains={"documents": "content"}))
-    assert await store.write([await prepared(report, hash_="h1"), await prepared(Document("b", "text"))]) == {}
-    first, second = await store.documents()
-    assert (first.name, first.hash, first.kind, first.title) == ("a/report.pdf", "h1", "web_pages", "Report")
-    assert first.metadata == {"title": "Report", "year": 2026}
-    assert first.written_at.startswith("20")
-    assert first.written_at.endswith("+00:00")
-    assert first.from_file
-    assert await store.stored(["b", "nowhere"]) == {"b": second}
-    assert await store.names_from_files() == ["a/report.pdf", "b"]
-    assert await store.document("a/report.pdf") == report
-    assert await store.document("nowhere") is None
-    assert await store.remove(["a/report.pdf", "nowhere"]) == 1
-    assert [row.name for row in await store.documents()] == ["b"]
-    await store.tidy()
 
 
 @pytest.mark.covers("K10")
@@ -71,41 +45,11 @@ async def test_a_matching_text_that_ends_with_its_chunk_is_not_stored_twice(tmp_
 
 
 @pytest.mark.covers("K1")
-async def test_one_document_that_cannot_be_stored_does_not_cost_the_others(store):
-    await store.open(BaseIdentity())
-    half = Document("half", "half of a pair \ud800")
-    without = PreparedDocument(half, [PreparedChunk(Chunk(half, 0, 0, 4, (), "half"), ())], "h")
-    failed = await store.write(
-        [await prepared(Document("good", "good words")), without, await prepared(Document("odd", "a \ud800"))]
-    )
-    assert sorted(failed) == ["half", "odd"]
-    assert "no matching text" in failed["half"]
-    assert [row.name for row in await store.documents()] == ["good"]
-
-
-@pytest.mark.covers("K1")
-async def test_the_same_name_twice_in_a_batch_leaves_the_last(store):
-    await store.open(BaseIdentity())
-    batch = [await prepared(Document("d", text), hash_=text) for text in ("first", "second")]
-    assert await store.write(batch) == {}
-    assert [(row.name, row.hash) for row in await store.documents()] == [("d", "second")]
-
-
-@pytest.mark.covers("K1")
 async def test_reading_without_a_base_says_so_and_removing_from_none_makes_none(tmp_path, store):
     with pytest.raises(SourceUnavailable, match="groundgraph ingest PATH"):
         await store.documents()
     assert await store.remove(["x"]) == 0
     assert not (tmp_path / "kb.sqlite").exists()
-
-
-@pytest.mark.covers("K1")
-async def test_a_closed_store_writes_no_more_and_closing_twice_is_harmless(store):
-    await store.open(BaseIdentity())
-    await store.close()
-    await store.close()
-    with pytest.raises(SourceUnavailable, match="closed"):
-        await store.write([])
 
 
 @pytest.mark.covers("K1")
@@ -151,15 +95,6 @@ async def test_a_size_that_was_not_known_when_the_base_was_opened_holds_from_the
     await store.open(BaseIdentity("ngram-16"))
     with pytest.raises(EmbeddingModelChanged, match=r"\(16 numbers\)"):
         await store.open(BaseIdentity("ngram-16", 24))
-
-
-@pytest.mark.covers("K10")
-async def test_some_vectors_missing_is_a_failure_of_that_document(store):
-    await store.open(BaseIdentity("ngram-16", 16))
-    document = Document("d", "one two")
-    cut = list(WholeTextChunker()(document))
-    chunks = [PreparedChunk(chunk, ("a", "b"), "", np.ones((1, 16), dtype=np.float32)) for chunk in cut]
-    assert "vector" in (await store.write([PreparedDocument(document, chunks, "h")]))["d"]
 
 
 async def test_a_base_without_vectors_takes_a_model_and_remembers_its_chains(tmp_path, store):

@@ -20,7 +20,7 @@ from groundgraph.core.schema import SourceSchema
 from groundgraph.sources.conformance import check_source
 from groundgraph.sources.langchain_adapter.search import as_relevance
 from groundgraph.sources.langchain_adapter.source import MAX_ASKED_FOR
-from groundgraph.testing import NgramEmbeddings
+from groundgraph.testing import NgramEmbeddings, check_filters
 
 TEXTS = [
     "Refund policy: goods come back within thirty days.",
@@ -126,6 +126,8 @@ SOURCES = {
 @pytest.mark.covers("R6")
 @pytest.mark.parametrize("make", SOURCES.values(), ids=list(SOURCES))
 async def test_a_langchain_source_keeps_the_contract(make):
+    if make().get_schema():
+        (await check_filters(make(), query=QUERY)).raise_for_failures()
     report = await check_source(make(), query=QUERY)
     report.raise_for_failures()
     without_schema = [check.id for check in report.checks if check.detail]
@@ -187,13 +189,6 @@ async def test_a_store_that_does_not_tell_what_its_scores_mean_is_not_guessed_at
         await ask(LangChainSource(Scored([0.5]), name="docs"))
 
 
-@pytest.mark.covers("R10")
-async def test_top_k_and_threshold_hold():
-    source = LangChainSource(Scored([0.9, 0.7, 0.5, 0.3]), name="docs", scores="similarity")
-    assert [result.relevance for result in await ask(source, threshold=0.5)] == [0.9, 0.7, 0.5]
-    assert len(await ask(source, top_k=2)) == 2
-
-
 @pytest.mark.covers("R6")
 async def test_a_retriever_without_scores_is_relevant_and_one_with_scores_is_ordered_by_them():
     given = [Document("a", metadata={"score": 0.2}), Document("a b", metadata={"score": 0.8}), Document("a c")]
@@ -228,21 +223,6 @@ async def test_an_undeclared_field_or_value_is_refused():
         await ask(source, topics="odd")
     with pytest.raises(FilterInvalid, match="integer"):
         await ask(source, year="soon")
-
-
-@pytest.mark.covers("R2")
-@pytest.mark.parametrize("make", [SOURCES[name] for name in ("vector store", "retriever of a store", "community")])
-async def test_filters_hold_whatever_the_store_does(make):
-    for conditions in ({"topic": "odd"}, {"year": {"gte": 2024}}, {"topic": {"not": "odd"}, "year": [2020, 2024]}):
-        expected = {
-            found.id or found.page_content: found
-            for found in documents()
-            if found.metadata["year"] in ([2024, 2025] if conditions == {"year": {"gte": 2024}} else range(3000))
-            and (conditions.get("topic") != "odd" or found.metadata["topic"] == "odd")
-            and (not isinstance(conditions.get("year"), list) or found.metadata["year"] in (2020, 2024))
-        }
-        results = await ask(make(), top_k=10, **conditions)
-        assert {result.content for result in results} == {found.page_content for found in expected.values()}
 
 
 @pytest.mark.covers("R2")

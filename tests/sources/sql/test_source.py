@@ -95,29 +95,10 @@ async def test_several_questions_take_turns_and_what_two_find_keeps_its_best_rel
 
 
 @pytest.mark.covers("R1")
-@pytest.mark.parametrize("options", [{"table": "pumps"}, {"table": "incidents", "content_field": "body"}, {}])
-async def test_the_source_keeps_the_contract(plant, options):
-    source = SqlSource(plant, name="plant", **options)
-    report = await check_source(source, query="pump")
-    report.raise_for_failures()
-
-
-@pytest.mark.covers("R1")
 async def test_every_kind_of_table_keeps_the_contract(odd):
     for table in ("flat", "pair", "taken", "far", "loose", "seen"):
         source = SqlSource(odd, name=f"odd {table}", table=table)
         (await check_source(source, query="pump")).raise_for_failures()
-
-
-@pytest.mark.covers("R1")
-async def test_a_source_over_a_text_index_of_the_database_keeps_the_contract(plant):
-    change(
-        plant,
-        "CREATE VIRTUAL TABLE found USING fts5 (name, notes, content='pumps', content_rowid='id')",
-        "INSERT INTO found (found) VALUES ('rebuild')",
-    )
-    source = SqlSource(plant, name="plant", table="pumps", fts="found")
-    (await check_source(source, query="pump")).raise_for_failures()
 
 
 @pytest.mark.covers("R3")
@@ -127,36 +108,6 @@ async def test_the_database_is_never_changed(plant):
         await asked(source, QUESTION, hours={"gte": 10})
     assert hashlib.sha256(plant.read_bytes()).hexdigest() == before
     assert sorted(path.name for path in plant.parent.iterdir()) == [".groundgraph", "plant.db"]
-
-
-@pytest.mark.covers("R10")
-async def test_threshold_and_top_k_are_honoured(plant):
-    async with opened(plant, table="pumps") as source:
-        assert len(await asked(source, "pump", top_k=3)) == 3
-        assert ids(await asked(source, "pump 17", score_threshold=0.9)) == ["pumps/17"]
-
-
-@pytest.mark.covers("R2")
-@pytest.mark.parametrize(
-    ("filters", "expected"),
-    [
-        ({"severity": "critical"}, {1, 2, 4}),
-        ({"severity": ["critical", "low"], "month": "April"}, {4, 5}),
-        ({"severity": {"not": "critical"}}, {3, 5}),
-        ({"duration": {"gte": 1, "lt": 8}}, {1, 2}),
-        ({"duration": {"not": 8}}, {1, 2, 3, 5}),
-        ({"day": {"lte": "2026-03-31"}}, {1, 2, 3}),
-        ({"day": {"gt": "2026-03-31"}}, {4}),
-        ({"day": "2026-03-02"}, {1}),
-        ({"title": {"contains": "PUMP"}}, {1, 5}),
-        ({"id": [1, 5, 77]}, {1, 5}),
-        ({"severity": "CRITICAL"}, set()),
-    ],
-)
-async def test_every_kind_of_filter_is_pushed_down(plant, filters, expected):
-    async with opened(plant, table="incidents") as source:
-        results = await asked(source, "pump fire valve power leak", top_k=10, **filters)
-    assert {int(result.metadata["key"]) for result in results} == expected
 
 
 @pytest.mark.covers("R2")
@@ -284,17 +235,6 @@ async def test_rows_without_content_come_last_and_empty_so_that_they_are_counted
         assert [(r.source_id, bool(r.content.strip())) for r in results][0] == ("incidents/3", True)
         assert {r.source_id for r in results if not r.content.strip()} == {"incidents/1", "incidents/5"}
         assert ids(await asked(source, "pump valve", top_k=1)) == ["incidents/3"]
-
-
-HOSTILE = "'; DROP TABLE incidents; --"
-
-
-@pytest.mark.covers("fault 58")
-async def test_a_hostile_filter_value_has_no_effect(plant):
-    async with opened(plant, table="incidents") as source:
-        for condition in (HOSTILE, [HOSTILE], {"contains": HOSTILE}):
-            assert await asked(source, "pump", severity=condition) == []
-        assert len(await asked(source, "pump", severity={"not": HOSTILE})) == 2
 
 
 @pytest.mark.covers("fault 60")
@@ -490,33 +430,6 @@ async def test_a_filter_uses_the_users_own_index(plant):
         )
         (line,) = plan_of(plant, f"SELECT rowid FROM incidents WHERE {compiled}", compiled.params)
         assert index in line
-
-
-@pytest.mark.covers("R2")
-@pytest.mark.parametrize(
-    ("condition", "kept"),
-    [
-        ({"name": {"lte": "Alice Smith"}}, [1]),
-        ({"name": {"gt": "abcdefghij"}}, [2]),
-        ({"created": {"lte": "2026-03-01 10:00:00"}}, [1]),
-        ({"created": {"gte": "2026-03-01 10:00:00"}}, [2, 3]),
-        ({"created": {"lte": "2026-03-01"}}, [1, 2]),
-        ({"id": {"lte": 10**30}}, [1, 2, 3]),
-        ({"id": 2**63}, []),
-    ],
-)
-async def test_ranges_over_texts_and_numbers_that_sqlite_cannot_hold(tmp_path, condition, kept):
-    path = fill(
-        tmp_path / "e.db",
-        "CREATE TABLE ev (id INTEGER PRIMARY KEY, name TEXT, created TEXT, body TEXT)",
-        ev=[
-            (1, "Alice Smith", "2026-03-01 09:00:00", "zebra"),
-            (2, "abcdefghijk", "2026-03-01 11:00:00", "zebra"),
-            (3, "abcdefghij", "2026-03-02 00:00:00", "zebra"),
-        ],
-    )
-    async with opened(path, table="ev", index=tmp_path / "i.sqlite") as source:
-        assert sorted(int(r.metadata["key"]) for r in await asked(source, "zebra", **condition)) == kept
 
 
 async def test_rows_that_a_view_repeats_are_indexed_once_and_forgotten_with_their_last_copy(tmp_path):

@@ -10,9 +10,7 @@ from sqlalchemy import column, select, table
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 
 from groundgraph.core.filters import check_filters
-from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
-from groundgraph.sources.sql import SqlSource
 from groundgraph.sources.sql.shape import Column, TableShape
 from groundgraph.sources.sql.sql_dialect import MATCHES, value_matches, where
 
@@ -28,32 +26,6 @@ ROWS = [
     (8, "pump", None, "x"),
 ]
 NOON = "2026-03-01T12:00:00+02:00"
-
-
-@pytest.mark.covers("R2")
-@pytest.mark.parametrize(
-    ("field", "condition", "kept"),
-    [
-        ("at", NOON, {1, 2, 3}),
-        ("at", [NOON, "2026-03-01T10:30:00Z"], {1, 2, 3, 5}),
-        ("at", {"not": NOON}, {4, 5, 6, 7, 8}),
-        ("at", {"gte": NOON}, {1, 2, 3, 5, 6}),
-        ("at", {"gt": NOON}, {5, 6}),
-        ("at", {"lte": NOON}, {1, 2, 3, 4}),
-        ("at", {"lt": NOON}, {4}),
-        ("at", {"lt": "0001-01-02T00:00:00Z"}, set()),
-        ("at", {"lte": "2026-03-01"}, {1, 2, 3, 4}),
-        ("at", {"gte": "2026-03-02", "lte": "2026-03-02"}, {5}),
-        ("note", NOON, set()),
-        ("note", "2026-03-01T10:00:00Z", {1}),
-        ("note", {"gt": NOON}, {2, 3, 4, 5, 6, 7, 8}),
-    ],
-)
-async def test_times_compare_as_instants_and_texts_as_text(tmp_path, field, condition, kept):
-    source = SqlSource(fill(tmp_path / "log.db", SCRIPT, log=ROWS), table="log", name="log", index=":memory:")
-    found = await source.query(RetrievalIntent(["pump"], {"log": {field: condition}}), top_k=20)
-    await source.close()
-    assert {int(result.metadata["key"]) for result in found} == kept
 
 
 @pytest.mark.covers("R13")

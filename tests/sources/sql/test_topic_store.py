@@ -20,7 +20,6 @@ from groundgraph.core.errors import ConfigurationError, FilterInvalid, SchemaCha
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import collect_degradations
 from groundgraph.settings.topics import TopicIndexSettings
-from groundgraph.sources.conformance import check_source
 from groundgraph.sources.contract import SourceOptions, source_types
 from groundgraph.sources.sql import SqlSource, topic_store
 from groundgraph.sources.sql.postgres import database as postgres_database
@@ -101,11 +100,6 @@ async def test_a_heading_gives_its_whole_subtree_in_order_whatever_the_seeds_are
         await index.close()
 
 
-@pytest.mark.covers("R1")
-async def test_the_source_inside_keeps_its_contract(table):
-    (await check_source(source(table), query="smoke sprinkler flood")).raise_for_failures()
-
-
 @pytest.mark.covers("X1")
 async def test_the_rows_that_the_source_finds_lead_to_their_heading(table):
     index = indexed(source(table))
@@ -160,19 +154,6 @@ async def test_no_expansion_escapes_a_filter(two_tenants, options):
     with pytest.raises(FilterInvalid, match="no field 'owner'"):
         await ask(index, "fire", filters={"docs": {"owner": "a"}})
     await index.close()
-
-
-@pytest.mark.covers("fault 60")
-async def test_a_passage_is_not_given_by_its_id_against_a_filter(two_tenants):
-    store = source(two_tenants).topic_store()
-    assert store is not None
-    ids = ["parts/3", "parts/201", "parts/999"]
-    assert sorted(await store.passages(ids, {})) == ["parts/201", "parts/3"]
-    assert sorted(await store.passages(ids, {"tenant": "a"})) == ["parts/3"]
-    assert "parts/201" not in await store.kept({"tenant": "a"})
-    for tenant in ("a", "b"):
-        seeds = await store.seeds("hidden smoke", limit=5, filters={"tenant": tenant}, by_vector=False)
-        assert {one.metadata["tenant"] for one in seeds} == {tenant}
 
 
 def configured(path: Path, **sections: object) -> Settings:

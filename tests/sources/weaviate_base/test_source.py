@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from filled_base import prepared
 from hypothesis import given
@@ -15,7 +13,6 @@ from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import FilterInvalid, SourceUnavailable, TenantUnknown
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.knowledge_store import BaseIdentity
-from groundgraph.sources.conformance import check_source
 from groundgraph.sources.weaviate import address_of
 from groundgraph.sources.weaviate_base import BasePlace, WeaviateBaseSource, WeaviateStore
 from groundgraph.sources.weaviate_base.collections import tenant_name
@@ -35,25 +32,6 @@ async def filled(place: BasePlace, documents, *, fields=FIELDS, embedder=NGRAMS)
     await store.open(BaseIdentity(embedder.name if embedder else ""))
     assert await store.write([await prepared(one, embedder=embedder) for one in documents]) == {}
     await store.close()
-
-
-@pytest.mark.covers("R1")
-@live
-@pytest.mark.parametrize("embedder", [NGRAMS, None], ids=["with vectors", "words only"])
-async def test_the_source_keeps_the_contract(weaviate_server, embedder):
-    place = place_on(weaviate_server)
-    texts = [
-        "Refund policy: 30 days.",
-        "A refund is paid within a week.",
-        "Our policy on privacy.",
-        "Shipping is free.",
-    ]
-    documents = [Document(f"d{n}", text, metadata={"year": 2024 + n, "topic": f"t{n}"}) for n, text in enumerate(texts)]
-    await filled(place, documents, embedder=embedder)
-    source = WeaviateBaseSource(place, fields=FIELDS, embedder=embedder)
-    report = await check_source(source, query="refund policy")
-    report.raise_for_failures()
-    assert not [check for check in report.checks if "does not apply" in check.detail and "filter" in check.id]
 
 
 @pytest.mark.covers("fault 32")
@@ -147,53 +125,6 @@ async def test_a_tenant_finds_its_own_records_and_nobody_finds_those_of_another(
     assert await found(user="acme") == ["memories/0#0"]
     await store.close()
     await source.close()
-
-
-@pytest.mark.covers("K1")
-@live
-async def test_while_a_document_is_written_again_and_again_a_reader_always_finds_one_version(weaviate_server):
-    place = place_on(weaviate_server)
-    store = WeaviateStore(place)
-    await store.open(BaseIdentity(NGRAMS.name))
-
-    def version(number: int) -> Document:
-        return Document("d", "\n\n".join(f"# Part {part}\n\nPump in version{number}." for part in range(3)), MARKDOWN)
-
-    await store.write([await prepared(version(0), embedder=NGRAMS)])
-    source = WeaviateBaseSource(place, embedder=NGRAMS)
-    seen: list[set[str]] = []
-    done = asyncio.Event()
-
-    async def read() -> None:
-        while not done.is_set():
-            found = await source.query(RetrievalIntent(["pump part"]), top_k=20)
-            assert len(found) == 3
-            seen.append({result.content.rsplit(" ", 1)[1] for result in found})
-
-    reader = asyncio.ensure_future(read())
-    for number in range(1, 6):
-        assert await store.write([await prepared(version(number), embedder=NGRAMS)]) == {}
-    done.set()
-    await reader
-    assert all(len(versions) == 1 for versions in seen)
-    assert len(set().union(*seen)) >= 4
-    await source.close()
-    await store.close()
-
-
-@pytest.mark.covers("R5")
-@live
-async def test_a_document_is_found_at_once_when_its_write_has_ended(weaviate_server):
-    place = place_on(weaviate_server)
-    store, source = WeaviateStore(place), WeaviateBaseSource(place, embedder=NGRAMS, vector_weight=1.0)
-    await store.open(BaseIdentity(NGRAMS.name))
-    for number in range(6):
-        text = f"Entirely new words number{number * 7919}."
-        assert await store.write([await prepared(Document(f"d{number}", text), embedder=NGRAMS)]) == {}
-        [found] = await source.query(RetrievalIntent([text]), top_k=1)
-        assert (found.content, round(found.scores["vector"], 3)) == (text, 1.0)
-    await source.close()
-    await store.close()
 
 
 @pytest.mark.covers("R5")

@@ -80,19 +80,6 @@ async def test_outline_vectors_and_passages_are_those_of_the_embedded_base(both)
     assert await weaviate.passages([*ids, "gone.md#0", "guide.md#99"], {}) == await embedded.passages(ids, {})
 
 
-@pytest.mark.covers("X1")
-@pytest.mark.parametrize(
-    "filters",
-    [{"audience": "staff"}, {"audience": {"not": "staff"}}, {"document": ["bare.md"]}, {"audience": "nobody"}],
-)
-async def test_filters_keep_what_they_keep_of_the_embedded_base(both, filters):
-    embedded, weaviate = (source.topic_store() for source in both)
-    kept = await embedded.kept(filters)
-    assert await weaviate.kept(filters) == kept
-    ids = [place.id for place in (await embedded.outline()).places]
-    assert set(await weaviate.passages(ids, filters)) == kept
-
-
 @pytest.mark.covers("X1", "X2", "X4")
 @pytest.mark.parametrize(
     "options",
