@@ -32,7 +32,7 @@ MAY_IMPORT |= {
     "graph": BELOW - {"search"},
     "bot": BELOW | {"graph"},
     "report": {"core", "text", "settings", "prompts", "answers"},
-    "testing": {"core", "text", "settings", "sources", "graph"},
+    "testing": {"core", "text", "settings", "search", "sources", "graph"},
     "evals": BELOW | {"graph"},
     "cli": BELOW | {"graph", "report", "testing", "evals"},
 }
