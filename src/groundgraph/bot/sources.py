@@ -24,7 +24,7 @@ from groundgraph.graph.resources import Resources
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.search.topics import TopicStore
 from groundgraph.settings.settings import IntentSettings, RetrievalSettings, Settings
-from groundgraph.sources.contract import GroundedSource, ask
+from groundgraph.sources.contract import GroundedSource, NamedSource, ask
 from groundgraph.tracing.tracing import on_run, span
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ async def call_store(method: Callable[..., Any], *arguments: Any) -> Any:
     return await given if isinstance(given, Awaitable) else given
 
 
-class DocumentStoreSource(GroundedSource):
+class DocumentStoreSource(NamedSource):
     """Searches a document store, whose order is kept and whose texts all count as relevant.
 
     Args:
@@ -140,19 +140,11 @@ class DocumentStoreSource(GroundedSource):
         name: the name of the source.
     """
 
+    _source_type = "document_store"
+
     def __init__(self, store: DocumentStore, *, name: str) -> None:
         self._store = store
         self._name = name
-
-    @property
-    def name(self) -> str:
-        """The name given at construction."""
-        return self._name
-
-    @property
-    def source_type(self) -> str:
-        """Always `document_store`."""
-        return "document_store"
 
     async def query(
         self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0

@@ -58,27 +58,28 @@ def add_stages(builder: StateGraph[Any, Any, Any, Any], resources: Resources, fa
         builder.add_conditional_edges(name, onward(following, search), targets)
 
 
+_NO_CATEGORIES = "no source has categories; one of type cascade has"
+
+
 def stage_problems(resources: Resources) -> list[Problem]:
     """What keeps a configured stage from working.
 
     Only a stage that is named needs its model: the flag alone turns on what can work, and leaves out the others (S6).
     """
-    settings = resources.settings
-    problems: list[Problem] = []
-    named_stages = settings.enhanced_retrieval.stages or []
-    wanted = [stage for stage in ("rewrite", "decomposition") if stage in settings.stages and stage in named_stages]
-    if wanted and resources.query_model is None:
-        named = " and ".join(wanted)
-        message = f"{named} need a model; set query_llm or llm, or name the stages without in enhanced_retrieval.stages"
-        problems.append(Problem("enhanced_autonomous_retrieval", message))
-    if "backfill" in settings.stages and DIALOGUE_STATE in resources.sources:
-        message = f"facts of the dialogue's state are cited as '{DIALOGUE_STATE}'; call this source something else"
-        problems.append(Problem(f"sources.{DIALOGUE_STATE}", message))
-    if settings.category_router.enabled and resources.query_model is None:
-        problems.append(Problem("category_router.enabled", "a model chooses; set query_llm or llm"))
-    if settings.category_router.routes and not sources_with_categories(resources):
-        problems.append(Problem("category_router", "no source has categories; one of type cascade has"))
-    return problems
+    settings, without_model = resources.settings, resources.query_model is None
+    named = set(settings.stages).intersection(settings.enhanced_retrieval.stages or ())
+    wanted = " and ".join(stage for stage in ("rewrite", "decomposition") if stage in named)
+    router = settings.category_router
+    need = f"{wanted} need a model; set query_llm or llm, or name the stages without in enhanced_retrieval.stages"
+    cited = f"facts of the dialogue's state are cited as '{DIALOGUE_STATE}'; call this source something else"
+    clash = "backfill" in settings.stages and DIALOGUE_STATE in resources.sources
+    wrong = (
+        (wanted and without_model, "enhanced_autonomous_retrieval", need),
+        (clash, f"sources.{DIALOGUE_STATE}", cited),
+        (router.enabled and without_model, "category_router.enabled", "a model chooses; set query_llm or llm"),
+        (router.routes and not sources_with_categories(resources), "category_router", _NO_CATEGORIES),
+    )
+    return [Problem(key, message) for holds, key, message in wrong if holds]
 
 
 def sources_with_categories(resources: Resources) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from langchain_core.runnables import Runnable
@@ -10,6 +10,7 @@ from langchain_core.runnables import Runnable
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.schema import SourceSchema, annotations_of
 from groundgraph.models.chat_model import configured_model
+from groundgraph.settings.search import IntentSettings
 from groundgraph.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -51,23 +52,22 @@ def configured_extractor(
     return AskExtractor(chosen)
 
 
+def _set_in_vain(intent: IntentSettings, names: Sequence[str], told: str) -> list[Problem]:
+    return [Problem(f"intent.{name}", told) for name in names if getattr(intent, name)]
+
+
 def extraction_problems(settings: Settings, *, has_extractor: bool = False) -> list[Problem]:
     """The keys of the `intent` section that would be taken and ignored."""
     intent = settings.intent
     extracts = has_extractor or intent.extraction_config is not None
     only_extract = ("extraction_config", "expand_ambiguous_queries", "output_style_hint", "x_extraction")
-    problems = [
-        Problem(f"intent.{name}", f"belongs to mode 'extract', but the mode is '{intent.mode}'")
-        for name in only_extract
-        if getattr(intent, name) and intent.mode != "extract"
-    ]
-    if problems:
-        return problems
-    problems = [
-        Problem(f"intent.{name}", "has no effect without intent.extraction_config")
-        for name in ("output_style_hint", "x_extraction")
-        if getattr(intent, name) and not extracts
-    ]
+    foreign = _set_in_vain(intent, only_extract, f"belongs to mode 'extract', but the mode is '{intent.mode}'")
+    if foreign and intent.mode != "extract":
+        return foreign
+    alone = _set_in_vain(
+        intent, ("output_style_hint", "x_extraction"), "has no effect without intent.extraction_config"
+    )
+    problems = [] if extracts else alone
     if intent.include_assistant_context and not intent.expand_ambiguous_queries:
         told = "has no effect without intent.expand_ambiguous_queries: true"
         problems.append(Problem("intent.include_assistant_context", told))

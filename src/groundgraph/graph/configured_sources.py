@@ -62,46 +62,55 @@ def configured_sources(
     Raises:
         ConfigurationError: a source cannot be built, or there is none; every problem is listed.
     """
+    built = _of_entries(settings, embedder, chains, passed_embedder=passed_embedder)
+    if _searches_base(settings, nothing_else=not built and from_python is None):
+        built.append(_knowledge_base(settings, embedder, chains))
+    if not built and not from_python:
+        told = (
+            "there is nothing to search. Name a source, or leave `sources` out for the knowledge base in .groundgraph/."
+        )
+        raise ConfigurationError([Problem("sources", told)])
+    return built
+
+
+def _of_entries(
+    settings: Settings, embedder: Embedder | None, chains: QueryChains, *, passed_embedder: bool
+) -> list[GroundedSource]:
     built: list[GroundedSource] = []
     errors: list[ConfigurationError] = []
     for number, entry in enumerate(settings.sources):
-        key = f"sources[{number}]"
+        options = SourceOptions(entry.name, entry.options, settings.base_dir, f"sources[{number}]", embedder, chains)
         try:
-            options = SourceOptions(entry.name, entry.options, settings.base_dir, key, embedder, chains)
-            if entry.type in KNOWLEDGE_BASES:
-                options = with_base_fields(options, settings)
-                if place := weaviate_place(settings, number):
-                    # Not loaded by those who have no Weaviate.
-                    from groundgraph.sources.weaviate_base.source import weaviate_base_from_options
-
-                    built.append(weaviate_base_from_options(options, place))
-                    continue
-            if entry.type == "cascade":
-                # Not loaded by those who have no cascade.
-                from groundgraph.graph.configured_cascade import with_retriever_defaults
-
-                options = with_retriever_defaults(options, settings, passed=passed_embedder)
-            built.append(make_source(source_types.get(entry.type, key=f"{key}.type"), options))
+            built.append(_of_entry(settings, number, options, passed_embedder=passed_embedder))
         except ConfigurationError as error:
             errors.append(error)
     if errors:
         problems = [problem for error in errors for problem in error.problems]
         raise errors[0] if len(errors) == 1 else ConfigurationError(problems)
-    if settings.knowledge_base is not None and not any(entry.type in KNOWLEDGE_BASES for entry in settings.sources):
-        built.append(_knowledge_base(settings, embedder, chains))
-    if not built and from_python is None:
-        built.append(_knowledge_base(settings, embedder, chains))
-    if not built and not from_python:
-        raise ConfigurationError(
-            [
-                Problem(
-                    "sources",
-                    "there is nothing to search. Name a source, or leave `sources` out "
-                    "for the knowledge base in .groundgraph/.",
-                )
-            ]
-        )
     return built
+
+
+def _of_entry(settings: Settings, number: int, options: SourceOptions, *, passed_embedder: bool) -> GroundedSource:
+    kind = settings.sources[number].type
+    if kind in KNOWLEDGE_BASES:
+        options = with_base_fields(options, settings)
+        if place := weaviate_place(settings, number):
+            # Not loaded by those who have no Weaviate.
+            from groundgraph.sources.weaviate_base.source import weaviate_base_from_options
+
+            return weaviate_base_from_options(options, place)
+    if kind == "cascade":
+        # Not loaded by those who have no cascade.
+        from groundgraph.graph.configured_cascade import with_retriever_defaults
+
+        options = with_retriever_defaults(options, settings, passed=passed_embedder)
+    return make_source(source_types.get(kind, key=f"{options.key}.type"), options)
+
+
+def _searches_base(settings: Settings, *, nothing_else: bool) -> bool:
+    """Whether the base of the section `knowledge_base` is a source without an entry of its own."""
+    has_entry = any(entry.type in KNOWLEDGE_BASES for entry in settings.sources)
+    return nothing_else or (settings.knowledge_base is not None and not has_entry)
 
 
 def _knowledge_base(settings: Settings, embedder: Embedder | None, chains: QueryChains) -> GroundedSource:

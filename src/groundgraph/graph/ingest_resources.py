@@ -176,7 +176,8 @@ class IngestResources:
         problems = check_chains(settings, prompts)
         if problems:
             raise ConfigurationError(problems)
-        base_fields(settings.knowledge_base or KnowledgeBaseSettings())
+        base = settings.knowledge_base or KnowledgeBaseSettings()
+        base_fields(base)
         file = knowledge_base_file(settings, source) if knowledge_store is None else None
         embedder = configured_embedder(settings, models.get("embeddings"))
         kinds = _kinds(settings)
@@ -188,11 +189,17 @@ class IngestResources:
             settings=settings,
             store=_store(settings, file, knowledge_store),
             chains_of=lambda kind: chains.get(kind, chains[DOCUMENTS]),
-            chain_names={kind: chains[kind].signature for kind in kinds},
-            rules=MetadataRules.of(settings.knowledge_base or KnowledgeBaseSettings(), file.fields if file else None),
+            chain_names={kind: chain.signature for kind, chain in chains.items()},
+            rules=MetadataRules.of(base, file.fields if file else None),
             embedder=embedder,
-            size=_WITH_MODEL if model else _WITH_VECTORS if embedder else BatchSize(),
+            size=_batch_size(with_model=model is not None, with_vectors=embedder is not None),
         )
+
+
+def _batch_size(*, with_model: bool, with_vectors: bool) -> BatchSize:
+    if with_model:
+        return _WITH_MODEL
+    return _WITH_VECTORS if with_vectors else BatchSize()
 
 
 def _kinds(settings: Settings) -> list[str]:

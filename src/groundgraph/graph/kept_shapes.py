@@ -62,7 +62,7 @@ async def refuse_gone_step(
     Raises:
         NothingToResume: the turn waits at a step that `graph` does not have.
     """
-    if given is not None and not (isinstance(given, Command) and given.resume is not None):
+    if not _goes_on(given):
         return
     saver, thread = configurable.get(CONFIG_KEY_CHECKPOINTER, graph.checkpointer), configurable.get("thread_id")
     if not isinstance(saver, BaseCheckpointSaver) or thread is None:
@@ -80,6 +80,11 @@ async def refuse_gone_step(
                 "built from other settings, or by another version. Ask the question again, or build the graph from the "
                 "settings that the turn began with."
             )
+
+
+def _goes_on(given: Any) -> bool:
+    """Whether an input goes on with a turn: none at all, or a person's decision."""
+    return given is None or (isinstance(given, Command) and given.resume is not None)
 
 
 if TYPE_CHECKING:

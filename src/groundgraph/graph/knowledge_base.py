@@ -64,14 +64,17 @@ def _values(kind: str, schema: CustomSchemaSettings, record: Any, number: int) -
         if value is None:
             continue
         try:
-            typed = typed_value(schema.fields[field], value)
+            values[str(field)] = _plain(typed_value(schema.fields[field], value))
         except ValueError as error:
             raise _invalid(kind, number, str(field), str(error)) from None
-        values[str(field)] = clean_text(typed) if isinstance(typed, str) else jsonable(typed)
     missing = [name for name, spec in schema.fields.items() if spec.get("required") and name not in values]
     if missing:
         raise _invalid(kind, number, missing[0], "is required")
     return values
+
+
+def _plain(value: Any) -> Any:
+    return clean_text(value) if isinstance(value, str) else jsonable(value)
 
 
 def _text(schema: CustomSchemaSettings, values: Mapping[str, Any]) -> str:

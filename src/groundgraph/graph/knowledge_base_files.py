@@ -11,6 +11,7 @@ from groundgraph.core.document import DOCUMENTS, WEB_PAGES
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import FIELD_TYPES
+from groundgraph.settings.search import SourceEntry
 from groundgraph.settings.settings import CustomSchemaSettings, KnowledgeBaseSettings, Settings
 from groundgraph.sources.contract import SourceOptions
 from groundgraph.sources.weaviate_base import WeaviateStore
@@ -154,14 +155,19 @@ def weaviate_place(settings: Settings, number: int | None = None) -> BasePlace |
 
     if number is None:
         return BasePlace.of(base.weaviate)
-    entries = [entry for entry in settings.sources if entry.type in KNOWLEDGE_BASES and not entry.options.get("path")]
-    own = settings.sources[number].options
-    if own.get("path"):
+    own = settings.sources[number]
+    if not _is_on_server(own):
         return None
-    if len(entries) > 1 and not own.get("prefix"):
+    prefix = str(own.options.get("prefix") or "")
+    if not prefix and sum(map(_is_on_server, settings.sources)) > 1:
         message = "is missing: of several knowledge bases in Weaviate each needs collections of its own"
         raise ConfigurationError([Problem(f"sources[{number}].prefix", message)])
-    return BasePlace.of(base.weaviate, str(own.get("prefix") or ""))
+    return BasePlace.of(base.weaviate, prefix)
+
+
+def _is_on_server(entry: SourceEntry) -> bool:
+    """Whether the base of an entry has no file of its own, so that it is where the section `knowledge_base` says."""
+    return entry.type in KNOWLEDGE_BASES and not entry.options.get("path")
 
 
 def _only(path: Path, settings: Settings) -> dict[str, KnowledgeBaseFile]:

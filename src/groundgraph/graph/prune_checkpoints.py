@@ -50,6 +50,11 @@ class TurnPoint:
     begins: bool = False
     evidence: frozenset[str] = frozenset()
 
+    @property
+    def shows(self) -> str:
+        """The id of the turn whose values it holds; empty when there is none, or it is still the one before."""
+        return "" if self.begins else self.turn or ""
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -76,20 +81,25 @@ def cut_before(points: Sequence[TurnPoint], keep: int) -> Cut | None:
     Returns:
         None when no checkpoint belongs to a turn: they are another graph's.
     """
+    root = _root_of(points, keep)
+    if root is None:
+        return None
+    ids = _descendants(root, points)
+    turns = frozenset(point.shows for point in points if point.id in ids)
+    return Cut(root, tuple(point for point in points if point.id not in ids), turns - {""})
+
+
+def _root_of(points: Sequence[TurnPoint], keep: int) -> TurnPoint | None:
+    """The oldest checkpoint of the last `keep` turns; None when none belongs to a turn."""
     by_id = {point.id: point for point in points}
     root, turns = points[0], list[str]()
     for point in _chain(points[0], by_id):
-        if point.turn and not point.begins and point.turn not in turns[-1:]:
+        if point.shows and point.shows not in turns[-1:]:
             if len(turns) == keep:
                 break
-            turns.append(point.turn)
+            turns.append(point.shows)
         root = point
-    if not turns:
-        return None
-    kept = _descendants(root, points)
-    removed = tuple(point for point in points if point.id not in kept)
-    own = (point.turn for point in points if point.id in kept and not point.begins)
-    return Cut(root, removed, frozenset(turn for turn in own if turn))
+    return root if turns else None
 
 
 def _chain(head: TurnPoint, by_id: dict[str, TurnPoint]) -> list[TurnPoint]:

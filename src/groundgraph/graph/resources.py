@@ -23,6 +23,7 @@ from groundgraph.graph.parts import GraphParts, Models
 from groundgraph.models.chat_model import configured_model, without_thinking
 from groundgraph.prompts import Prompts
 from groundgraph.settings.idle_settings import Passed, idle_settings, two_rerankers
+from groundgraph.settings.search import IntentSettings
 from groundgraph.settings.settings import ChainSettings, Settings
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.tracing.tracing import traced_chains
@@ -212,23 +213,27 @@ def _check(settings: Settings, schemas: dict[str, SourceSchema | None], passed: 
     ]
     problems += [Problem(".".join(map(str, key)), message) for key, message in idle_settings(settings, passed)]
     problems += scope_problems(settings.retrieval.scope_filters, intent.default_filters, schemas)
-    problems += [
-        Problem(f"intent.{name}", f"belongs to mode '{mode}', but the mode is '{intent.mode}'")
-        for name, mode in (("filters", "static"), ("text_queries", "static"), ("template", "template"))
-        if getattr(intent, name) and intent.mode != mode
-    ]
+    problems += _mode_problems(intent)
     if settings.synthesis.evidence_per_source and settings.result_processing.cluster_steps:
         problems.append(
             Problem("synthesis.evidence_per_source", "a cluster holds evidence of several sources; drop one")
         )
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def _mode_problems(intent: IntentSettings) -> list[Problem]:
+    problems = [
+        Problem(f"intent.{name}", f"belongs to mode '{mode}', but the mode is '{intent.mode}'")
+        for name, mode in (("filters", "static"), ("text_queries", "static"), ("template", "template"))
+        if getattr(intent, name) and intent.mode != mode
+    ]
     if intent.mode == "template" and not intent.template:
         problems.append(Problem("intent.template", "mode 'template' needs a template"))
     if intent.mode == "static" and not (intent.text_queries or intent.include_message_as_query):
-        problems.append(
-            Problem("intent.text_queries", "mode 'static' needs queries, or include_message_as_query: true")
-        )
-    if problems:
-        raise ConfigurationError(problems)
+        told = "mode 'static' needs queries, or include_message_as_query: true"
+        problems.append(Problem("intent.text_queries", told))
+    return problems
 
 
 def _filter_problems(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, NamedTuple, Unpack
 
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool
 from langgraph.channels import UntrackedValue
 from langgraph.graph import END, START
 from langgraph.store.base import BaseStore
@@ -20,7 +20,6 @@ from groundgraph.graph.traced_runs import traced_runs
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.nodes.begin_turn import begin_turn
 from groundgraph.nodes.give_context import give_context
-from groundgraph.resilience.blocking import run_in_background
 from groundgraph.settings.context import Context
 from groundgraph.settings.settings import Settings
 from groundgraph.storage.long_threads import with_long_threads
@@ -124,14 +123,5 @@ def retrieval_tool(
         told = found.context or f"Nothing was found ({found.outcome})."
         return (f"{told}\n\n{notes}" if notes else told), found.evidence
 
-    def search_and_wait(question: str) -> tuple[str, list[dict[str, Any]]]:
-        home = runner.home()
-        return run_in_background(search(question), home)
-
-    return StructuredTool.from_function(
-        search_and_wait,
-        coroutine=search,
-        name=name,
-        description=description or "Search the knowledge base. Cite passages by their number in square brackets.",
-        response_format="content_and_artifact",
-    )
+    told = "Search the knowledge base. Cite passages by their number in square brackets."
+    return runner.tool(search, name, description or told)

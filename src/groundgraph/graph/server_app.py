@@ -52,21 +52,26 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As every ASGI application."""
-        path, kind = scope.get("path", ""), scope["type"]
-        streamed = _EARLY.match(path) if self._signed_in and kind in ("http", "websocket") else None
-        if streamed and (refusal := await self._refusal(streamed[1], scope)):
-            for message in refusal if kind == "http" else _CLOSED:
-                await send(message)
-        elif kind != "http":
-            await self._app(scope, receive, send)
-        elif self._signed_in and _DEVELOPMENT.search(path):
-            await JSONResponse({"detail": "Not Found"}, 404)(scope, receive, send)
-        elif scope["method"] == "POST" and _COPY.search(path):
-            await self._app(scope, receive, _not_found(send))
-        elif scope["method"] == "POST" and _FILTERED.search(path):
-            await self._checked(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
+        refusal = await self._refusal(scope) if self._signed_in and scope["type"] in ("http", "websocket") else []
+        for message in refusal:
+            await send(message)
+        if not refusal:
+            await self._next(scope)(scope, receive, send)
+
+    def _next(self, scope: Scope) -> ASGIApp:
+        path = scope.get("path", "")
+        if scope["type"] != "http":
+            return self._app
+        if self._signed_in and _DEVELOPMENT.search(path):
+            return JSONResponse({"detail": "Not Found"}, 404)
+        if scope["method"] == "POST" and _COPY.search(path):
+            return self._copied
+        if scope["method"] == "POST" and _FILTERED.search(path):
+            return self._checked
+        return self._app
+
+    async def _copied(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, _not_found(send))
 
     async def _checked(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = await _body(receive)
@@ -80,8 +85,12 @@ class Gate:
             return
         await self._app(scope, _again(body, receive), send)
 
-    async def _refusal(self, thread: str, scope: Scope) -> list[Message]:
-        """What the server answers when the user may not read the thread at this path; nothing when they may."""
+    async def _refusal(self, scope: Scope) -> list[Message]:
+        """What the server answers when the user may not read the thread of this path; nothing when they may."""
+        streamed = _EARLY.match(scope.get("path", ""))
+        if streamed is None:
+            return []
+        thread = streamed[1]
         asked = {**scope, "type": "http", "method": "GET", "path": thread, "raw_path": thread.encode()}
         told: list[Message] = []
 
@@ -92,7 +101,9 @@ class Gate:
             told.append(message)
 
         await self._app({**asked, "query_string": b""}, nothing, noted)
-        return [] if told[0]["status"] == 200 else told
+        if told[0]["status"] == 200:
+            return []
+        return told if scope["type"] == "http" else _CLOSED
 
 
 def _not_found(send: Send) -> Send:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, Unpack
 
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
@@ -26,7 +26,6 @@ from groundgraph.nodes.check_citations import check_citations
 from groundgraph.nodes.record_turn import record_turn
 from groundgraph.nodes.refuse_answer import RefuseAnswerInput, refuse_answer
 from groundgraph.nodes.report_absence import report_absence
-from groundgraph.resilience.blocking import run_in_background
 from groundgraph.settings.context import Context
 from groundgraph.settings.settings import Settings
 from groundgraph.storage.long_threads import with_long_threads
@@ -199,17 +198,8 @@ def turn_tool(
         kept = {key: output[key] for key in ("outcome", "notes", "citations", "support")}
         return told, {"turn_id": output["provenance"]["turn_id"], **kept}
 
-    def ask_and_wait(question: str) -> tuple[str, dict[str, Any]]:
-        home = runner.home()
-        return run_in_background(ask(question), home)
-
-    return StructuredTool.from_function(
-        ask_and_wait,
-        coroutine=ask,
-        name=name,
-        description=description or "Ask the knowledge base. The answer is grounded in it and checked against it.",
-        response_format="content_and_artifact",
-    )
+    told = "Ask the knowledge base. The answer is grounded in it and checked against it."
+    return runner.tool(ask, name, description or told)
 
 
 def _check(graph: TurnRunner) -> None:

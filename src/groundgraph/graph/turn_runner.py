@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.graph import Graph
+from langchain_core.tools import BaseTool, StructuredTool
 from langgraph._internal._config import ensure_config
 from langgraph._internal._constants import (
     CONF,
@@ -43,6 +45,7 @@ from groundgraph.storage.storage_errors import server_error, sqlite_error
 from groundgraph.storage.thread_locks import held_thread
 
 if TYPE_CHECKING:
+    from groundgraph.settings.settings import Settings
     from groundgraph.storage.thread_locks import ForeignWrites
 
 # The most steps of a run, of which a turn with everything on takes about twenty.
@@ -99,32 +102,21 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         """
         settings = self.resources.settings
         full = ensure_config(config)
-        thread_id = self._configurable(full).get("thread_id")
-        if thread_id is not None:
-            checked_thread_id(thread_id)
         embedded = CONFIG_KEY_TASK_ID in full.get(CONF, {})
-        if embedded:
-            config = self._below_parent(config, full)
-        elif "review_answer" in self.nodes:
-            self._check_review(full)
+        config = self._checked(config, full, embedded=embedded)
         given = take_in(input, settings.limits, trusted=embedded)
-        backpressure = None if embedded else Backpressure()
         async with AsyncExitStack() as stack:
             foreign = None if embedded else await self._held(stack, full)
-            ends_at = _earlier(turn_ends_at.get(), time.monotonic() + settings.deadlines.turn)
-            allowance = chain_allowance.get() or ChainAllowance.of(settings.limits)
+            bounds = _Bounds.of(settings, foreign, anew=_begins_turn(given, full), embedded=embedded)
             items = super().astream(given, config, **kwargs)
-            work = TurnWork()
             # Behind LangGraph's own cleaning up, which waits for the steps that it cancels.
-            stack.callback(work.end)
+            stack.callback(bounds.work.end)
             stack.push_async_callback(items.aclose)  # type: ignore[attr-defined]
-            try:
+            with self._told_as_ours(full, Exception):
                 last: Any = None
-                own = foreign.own if foreign else None
-                anew = _begins_turn(given, full)
-                if not embedded and not anew:
+                if not embedded and not bounds.anew:
                     await refuse_gone_step(self, given, self._configurable(full))
-                while (item := await _next(items, ends_at, backpressure, allowance, work, own, anew)) is not _END:
+                while (item := await bounds.next(items)) is not _END:
                     last = item
                     yield item
                 if foreign is not None:
@@ -134,11 +126,17 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
                     whole = await self._with_outputs(last, input, config)
                     if whole is not last:
                         yield whole
-            except Exception as error:
-                told = _told(error, str(thread_id or ""))
-                if told is None:
-                    raise
-                raise told from error
+
+    def _checked(self, config: RunnableConfig | None, full: RunnableConfig, *, embedded: bool) -> RunnableConfig | None:
+        """The configuration of a run that can go on with it; `astream` tells the errors."""
+        thread_id = self._configurable(full).get("thread_id")
+        if thread_id is not None:
+            checked_thread_id(thread_id)
+        if embedded:
+            return self._below_parent(config, full)
+        if "review_answer" in self.nodes:
+            self._check_review(full)
+        return config
 
     def _below_parent(self, config: RunnableConfig | None, full: RunnableConfig) -> RunnableConfig:
         """The configuration of a run inside a parent graph, with the bound on steps that this graph has by itself.
@@ -225,7 +223,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         Raises:
             StorageDamaged: what is kept of the thread cannot be read.
         """
-        with self._damage_named(config):
+        with self._told_as_ours(config):
             return await super().aget_state(config, **kwargs)
 
     async def aget_state_history(
@@ -238,16 +236,17 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             StorageDamaged: what is kept of the thread cannot be read.
         """
         check_metadata_keys(filter, self.resources.settings.server.metadata_keys)
-        with self._damage_named(config):
+        with self._told_as_ours(config):
             async for snapshot in super().aget_state_history(config, filter=filter, **kwargs):
                 yield snapshot
 
     @contextmanager
-    def _damage_named(self, config: RunnableConfig) -> Iterator[None]:
+    def _told_as_ours(self, config: RunnableConfig, kind: type[Exception] = StorageDamaged) -> Iterator[None]:
+        """Of the errors of a `kind`, those that come from the storage are raised as a user is told of them."""
         try:
             yield
-        except StorageDamaged as error:
-            told = _told(error, str(self._configurable(config).get("thread_id", "")))
+        except kind as error:
+            told = _told(error, str(self._configurable(config).get("thread_id") or ""))
             if told is None:
                 raise
             raise told from error
@@ -263,7 +262,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         """
         for edit in (edit for edits in supersteps for edit in edits):
             check_update(self.channels, edit.values)
-        with self._damage_named(config):
+        with self._told_as_ours(config):
             return await super().abulk_update_state(config, supersteps)
 
     def get_state_history(
@@ -286,6 +285,17 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         """
         home = self.home(config)
         return run_in_background(self.ainvoke(input, config, **kwargs), home)
+
+    def tool(self, ask: Callable[[str], Coroutine[Any, Any, tuple[str, Any]]], name: str, description: str) -> BaseTool:
+        """A LangChain tool over `ask`, which runs this graph and gives what the model reads and an artifact."""
+
+        def ask_and_wait(question: str) -> tuple[str, Any]:
+            home = self.home()
+            return run_in_background(ask(question), home)
+
+        return StructuredTool.from_function(
+            ask_and_wait, coroutine=ask, name=name, description=description, response_format="content_and_artifact"
+        )
 
     def home(self, config: RunnableConfig | None = None) -> asyncio.AbstractEventLoop | None:
         """The running loop that the checkpointer or the store of a run was opened on, whose locks work on no other.
@@ -311,41 +321,65 @@ _END: Any = object()
 _OF_A_THREAD = ("the evidence", "the value", "what was written")
 
 
-async def _next(
-    items: AsyncIterator[Any],
-    ends_at: float,
-    backpressure: Backpressure | None,
-    allowance: ChainAllowance,
-    work: TurnWork,
-    own: set[str] | None,
-    anew: bool,
-) -> Any:
-    """The next item, produced under this turn's deadline and within what its chains may call.
+@dataclass(frozen=True)
+class _Bounds:
+    """Within what a run goes.
 
-    The context variables are set around each step and not once: an asynchronous generator runs in the context of
-    whoever asks for its next item, and must leave nothing behind there.
+    Attributes:
+        ends_at: when it ends at the latest, on the monotonic clock.
+        backpressure: how fast its reader is; None inside a parent graph, whose reader it is.
+        allowance: what its chains may call.
+        work: what it waits for.
+        own: the checkpoints that it writes itself; None where nobody keeps other processes from writing.
+        anew: whether it surely begins a turn.
     """
-    deadline = turn_ends_at.set(ends_at)
-    waiting = current_work.set(work)
-    beginning = begins_turn.set(anew)
-    writing = own_checkpoints.set(own) if own is not None else None
-    allowed = chain_allowance.set(allowance)
-    reader = current_backpressure.set(backpressure) if backpressure else None
-    if backpressure:
-        backpressure.waiting()
-    try:
-        return await anext(items, _END)
-    finally:
-        if backpressure:
-            backpressure.busy()
-        if reader:
-            current_backpressure.reset(reader)
-        if writing:
-            own_checkpoints.reset(writing)
-        chain_allowance.reset(allowed)
-        begins_turn.reset(beginning)
-        current_work.reset(waiting)
-        turn_ends_at.reset(deadline)
+
+    ends_at: float
+    backpressure: Backpressure | None
+    allowance: ChainAllowance
+    work: TurnWork
+    own: set[str] | None
+    anew: bool
+
+    @classmethod
+    def of(cls, settings: Settings, foreign: ForeignWrites | None, *, anew: bool, embedded: bool) -> _Bounds:
+        """Those of a run that begins now; inside another, no wider than that one's."""
+        return cls(
+            _earlier(turn_ends_at.get(), time.monotonic() + settings.deadlines.turn),
+            None if embedded else Backpressure(),
+            chain_allowance.get() or ChainAllowance.of(settings.limits),
+            TurnWork(),
+            foreign.own if foreign else None,
+            anew,
+        )
+
+    async def next(self, items: AsyncIterator[Any]) -> Any:
+        """The next item, produced within these bounds.
+
+        The context variables are set around each step and not once: an asynchronous generator runs in the context of
+        whoever asks for its next item, and must leave nothing behind there.
+        """
+        deadline = turn_ends_at.set(self.ends_at)
+        waiting = current_work.set(self.work)
+        beginning = begins_turn.set(self.anew)
+        writing = own_checkpoints.set(self.own) if self.own is not None else None
+        allowed = chain_allowance.set(self.allowance)
+        reader = current_backpressure.set(self.backpressure) if self.backpressure else None
+        if self.backpressure:
+            self.backpressure.waiting()
+        try:
+            return await anext(items, _END)
+        finally:
+            if self.backpressure:
+                self.backpressure.busy()
+            if reader:
+                current_backpressure.reset(reader)
+            if writing:
+                own_checkpoints.reset(writing)
+            chain_allowance.reset(allowed)
+            begins_turn.reset(beginning)
+            current_work.reset(waiting)
+            turn_ends_at.reset(deadline)
 
 
 def _begins_turn(given: Any, config: RunnableConfig) -> bool:

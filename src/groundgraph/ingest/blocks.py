@@ -137,12 +137,15 @@ def _underlined(lines: list[_Line], index: int, known: dict[str, int]) -> _Headi
         return None
     under = lines[title + 1].text
     words = lines[title].text.strip()
-    if not _UNDERLINE.match(under) or _UNDERLINE.match(words) or len(under) < len(words) or len(words) < 2:
-        return None
-    if over and lines[index].text != under:
+    if not _stands_over(words, under) or (over and lines[index].text != under):
         return None
     style = under[0] * (2 if over else 1)
     return _Heading(index, title + 1, known.setdefault(style, len(known) + 1), " ".join(words.split()))
+
+
+def _stands_over(words: str, under: str) -> bool:
+    """Whether `words` are text, and `under` is a rule beneath them that is long enough."""
+    return bool(_UNDERLINE.match(under)) and not _UNDERLINE.match(words) and len(under) >= len(words) >= 2
 
 
 def _numbered(lines: list[_Line], index: int) -> _Heading | None:

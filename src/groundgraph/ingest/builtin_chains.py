@@ -5,9 +5,9 @@ What needs a model stands down without one: the registry holds, for each such na
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from pydantic import Field, PositiveInt
 
@@ -155,23 +155,24 @@ class CutOptions(Section):
     max_chunk_size: int | None = Field(None, ge=100, le=20_000)
 
 
-class DigestOptions(Section):
-    """Options of the chunker `digest`."""
+class PromptOptions(Section):
+    """Options of what a model works in."""
 
     prompt: str | None = None
+
+
+P = TypeVar("P", bound=PromptOptions)
+
+
+class DigestOptions(PromptOptions):
+    """Options of the chunker `digest`."""
+
     stretch_chars: int = Field(8_000, ge=500, le=100_000)
 
 
-class PromptOptions(Section):
-    """Options of a query transformer."""
-
-    prompt: str | None = None
-
-
-class MatchingOptions(Section):
+class MatchingOptions(PromptOptions):
     """Options of matching texts that a model writes."""
 
-    prompt: str | None = None
     with_content: bool | None = None
     at_most: PositiveInt = 20
 
@@ -182,17 +183,15 @@ class LeadOptions(Section):
     lead_chars: PositiveInt = LEAD_CHARS
 
 
-class ReadOptions(Section):
+class ReadOptions(PromptOptions):
     """Options of a qualifying text that a model writes."""
 
-    prompt: str | None = None
     document_chars: PositiveInt | None = None
 
 
-class JudgeOptions(Section):
+class JudgeOptions(PromptOptions):
     """Options of the reranker `judge`."""
 
-    prompt: str | None = None
     method: Method = "auto"
     passage_chars: PositiveInt = 2_000
 
@@ -224,79 +223,44 @@ def _heading_chunker(entry: ChainOptions, size: int | None = None) -> Any:
     return HeadingChunker(size or configured.max_chunk_size)
 
 
-def _digest(entry: ChainOptions) -> Any:
+def _digest(entry: ChainOptions, model: ChainModel, prompt: str, options: DigestOptions) -> Any:
     from groundgraph.ingest.chunkers import DigestChunker
 
-    options = entry.read(DigestOptions)
-    prompt = entry.prompt(options.prompt, "write_digest")
-    if entry.model is None:
-        return _heading_chunker(entry)
-    return DigestChunker(entry.model, _heading_chunker(entry, options.stretch_chars), prompt)
+    return DigestChunker(model, _heading_chunker(entry, options.stretch_chars), prompt)
 
 
-def _written(entry: ChainOptions, shipped: str, *, with_content: bool) -> Any:
-    options = entry.read(MatchingOptions)
-    prompt = entry.prompt(options.prompt, shipped)
-    if entry.model is None:
-        return ContentWithHeadings()
-    wanted = with_content if options.with_content is None else options.with_content
-    return WrittenMatchingTexts(entry.model, prompt, wanted, options.at_most)
+def _matching(*, with_content: bool) -> Callable[..., Any]:
+    def made(_entry: ChainOptions, model: ChainModel, prompt: str, options: MatchingOptions) -> Any:
+        wanted = with_content if options.with_content is None else options.with_content
+        return WrittenMatchingTexts(model, prompt, wanted, options.at_most)
 
-
-def _questions(entry: ChainOptions) -> Any:
-    return _written(entry, "write_questions", with_content=True)
-
-
-def _descriptions(entry: ChainOptions) -> Any:
-    return _written(entry, "write_descriptions", with_content=False)
+    return made
 
 
 def _lead(entry: ChainOptions) -> Any:
     return TitleHeadingsLead(entry.read(LeadOptions).lead_chars)
 
 
-def _summary(entry: ChainOptions) -> Any:
-    return _read(entry, Summary, "write_summary")
+def _qualifying(kind: type[Summary] | type[PlaceInDocument]) -> Callable[..., Any]:
+    def made(_entry: ChainOptions, model: ChainModel, prompt: str, options: ReadOptions) -> Any:
+        return kind(model, prompt, options.document_chars or kind.document_chars)
+
+    return made
 
 
-def _place(entry: ChainOptions) -> Any:
-    return _read(entry, PlaceInDocument, "write_place")
-
-
-def _read(entry: ChainOptions, kind: type[Summary] | type[PlaceInDocument], shipped: str) -> Any:
-    options = entry.read(ReadOptions)
-    prompt = entry.prompt(options.prompt, shipped)
-    if entry.model is None:
-        return TitleHeadingsLead()
-    return kind(entry.model, prompt, options.document_chars or kind.document_chars)
-
-
-def _reworded(entry: ChainOptions, shipped: str) -> Any:
-    prompt = entry.prompt(entry.read(PromptOptions).prompt, shipped)
-    return VerbatimQuery() if entry.model is None else WrittenQuery(entry.model, prompt)
-
-
-def _as_question(entry: ChainOptions) -> Any:
-    return _reworded(entry, "query_as_question")
-
-
-def _as_description(entry: ChainOptions) -> Any:
-    return _reworded(entry, "query_as_description")
+def _reworded(_entry: ChainOptions, model: ChainModel, prompt: str, _options: PromptOptions) -> Any:
+    return WrittenQuery(model, prompt)
 
 
 def _by_template(entry: ChainOptions) -> Any:
     if entry.read(PromptOptions).prompt is None:
         message = "the transformer 'template' needs the option `prompt`, the name of a file in prompts.path"
         raise ConfigurationError([Problem(entry.key, message)])
-    return _reworded(entry, "query_as_question")
+    return _by_model(PromptOptions, "query_as_question", _VERBATIM, _reworded)(entry)
 
 
-def _judge(entry: ChainOptions) -> Any:
-    options = entry.read(JudgeOptions)
-    prompt = entry.prompt(options.prompt, "judge")
-    if entry.model is None:
-        return IdentityReranker()
-    return Judge(entry.model, prompt, options.method, options.passage_chars)
+def _judge(_entry: ChainOptions, model: ChainModel, prompt: str, options: JudgeOptions) -> Any:
+    return Judge(model, prompt, options.method, options.passage_chars)
 
 
 def _cutoffs(entry: ChainOptions) -> Any:
@@ -320,27 +284,56 @@ def _without_options(chain: Any) -> ChainFactory:
     return factory
 
 
+def _by_model(
+    kind: type[P], shipped: str, without: ChainFactory, make: Callable[[ChainOptions, ChainModel, str, P], Any]
+) -> ChainFactory:
+    """A factory of a chain in which a model works.
+
+    Args:
+        kind: its options, among them `prompt`.
+        shipped: the prompt without that option.
+        without: makes what takes its place without a model.
+        make: makes it of the entry, the model, the prompt and the options.
+    """
+
+    def factory(entry: ChainOptions) -> Any:
+        options = entry.read(kind)
+        prompt = entry.prompt(options.prompt, shipped)
+        if entry.model is None:
+            return without(replace(entry, options={}))
+        return make(entry, entry.model, prompt, options)
+
+    return factory
+
+
+_CONTENT = _without_options(ContentWithHeadings())
+_VERBATIM = _without_options(VerbatimQuery())
+_UNJUDGED = _without_options(IdentityReranker())
 _OWN: dict[str, dict[str, ChainFactory]] = {
-    "chunker": {"identity": _whole, "document": _cut, "digest": _digest},
+    "chunker": {
+        "identity": _whole,
+        "document": _cut,
+        "digest": _by_model(DigestOptions, "write_digest", _cut, _digest),
+    },
     "matching_text": {
         "identity": _without_options(ContentAsMatchingText()),
-        "content": _without_options(ContentWithHeadings()),
-        "questions": _questions,
-        "description": _descriptions,
+        "content": _CONTENT,
+        "questions": _by_model(MatchingOptions, "write_questions", _CONTENT, _matching(with_content=True)),
+        "description": _by_model(MatchingOptions, "write_descriptions", _CONTENT, _matching(with_content=False)),
     },
     "qualifying_text": {
         "identity": _without_options(ContentAsQualifyingText()),
         "document": _lead,
-        "summary": _summary,
-        "place": _place,
+        "summary": _by_model(ReadOptions, "write_summary", _lead, _qualifying(Summary)),
+        "place": _by_model(ReadOptions, "write_place", _lead, _qualifying(PlaceInDocument)),
     },
     "transformer": {
-        "identity": _without_options(VerbatimQuery()),
-        "question": _as_question,
-        "description": _as_description,
+        "identity": _VERBATIM,
+        "question": _by_model(PromptOptions, "query_as_question", _VERBATIM, _reworded),
+        "description": _by_model(PromptOptions, "query_as_description", _VERBATIM, _reworded),
         "template": _by_template,
     },
-    "reranker": {"identity": _without_options(IdentityReranker()), "judge": _judge},
+    "reranker": {"identity": _UNJUDGED, "judge": _by_model(JudgeOptions, "judge", _UNJUDGED, _judge)},
     "filter": {"identity": _without_options(KeepEverything()), "basic": _cutoffs},
 }
 

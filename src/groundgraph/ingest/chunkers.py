@@ -61,9 +61,9 @@ class DigestChunker:
 
 def paragraphs(reply: str) -> list[str]:
     """The paragraphs of a model's reply, each on one line; a list without blank lines gives its items."""
-    pieces = [piece for piece in _BETWEEN.split(reply) if piece.strip()]
-    lines = reply.splitlines()
-    if len(pieces) == 1 and all(_BULLET.match(line) for line in lines if line.strip()):
+    pieces = list(filter(str.strip, _BETWEEN.split(reply)))
+    lines = list(filter(str.strip, reply.splitlines()))
+    if len(pieces) == 1 and all(map(_BULLET.match, lines)):
         pieces = lines
     told = [" ".join(_BULLET.sub("", piece).split()) for piece in pieces]
     return [piece for piece in dict.fromkeys(told) if piece and not _NOTHING.fullmatch(piece) and piece[-1] != ":"]

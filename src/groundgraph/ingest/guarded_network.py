@@ -52,11 +52,9 @@ def address_fault(address: Address, *, allow_private: bool = False) -> str:
     for kind, holds in _kinds(address):
         if holds:
             return kind
-    own = any(address in network for network in _OWN)
-    if own and allow_private:
-        return ""
-    if own:
-        return "loopback" if address.is_loopback else "private"
+    if any(address in network for network in _OWN):
+        kind = "loopback" if address.is_loopback else "private"
+        return "" if allow_private else kind
     return "" if _is_public(address) else "reserved"
 
 

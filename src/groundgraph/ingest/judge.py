@@ -50,6 +50,10 @@ def _grades(text: str) -> Iterator[tuple[int, float]]:
     for found in _GRADE.finditer(text):
         grade = float(found["said"].replace(",", "."))
         yield int(found[1]), -grade if found["between"].endswith("-") else grade
+    yield from _grades_in_json(text)
+
+
+def _grades_in_json(text: str) -> Iterator[tuple[int, float]]:
     start, end = re.search(r"[\[{]", text), max(text.rfind("]"), text.rfind("}"))
     if start is None or end < start.start():
         return
@@ -105,8 +109,7 @@ def _share_of_yes(token: dict[str, Any]) -> float | None:
         logprob = option.get("logprob") if isinstance(option, dict) else None
         if isinstance(logprob, int | float) and not math.isnan(logprob):
             likely[str(option.get("token", ""))] = math.exp(min(0.0, logprob))
-    yes = sum(share for word, share in likely.items() if _says(word, "yes"))
-    no = sum(share for word, share in likely.items() if _says(word, "no"))
+    yes, no = (sum(likely[token] for token in likely if _says(token, word)) for word in ("yes", "no"))
     return yes / (yes + no) if yes + no > 0 else None
 
 

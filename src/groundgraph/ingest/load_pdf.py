@@ -65,8 +65,8 @@ def tagged_headings(page: Any, text_page: Any) -> list[MarkedHeading]:
     if not tree:
         return []
     try:
-        roots = (raw.FPDF_StructTree_GetChildAtIndex(tree, n) for n in range(raw.FPDF_StructTree_CountChildren(tree)))
-        marked = [heading for root in roots if root for heading in _marked(raw, root, 0)]
+        roots = _each(raw.FPDF_StructTree_CountChildren, raw.FPDF_StructTree_GetChildAtIndex, tree)
+        marked = [heading for root in roots for heading in _marked(raw, root, 0)]
     finally:
         raw.FPDF_StructTree_Close(tree)
     if not marked:
@@ -96,8 +96,12 @@ def _marks(raw: Any, element: Any, depth: int) -> Iterator[int]:
 
 
 def _children(raw: Any, element: Any) -> Iterator[Any]:
-    for number in range(raw.FPDF_StructElement_CountChildren(element)):
-        child = raw.FPDF_StructElement_GetChildAtIndex(element, number)
+    return _each(raw.FPDF_StructElement_CountChildren, raw.FPDF_StructElement_GetChildAtIndex, element)
+
+
+def _each(count: Callable[[Any], int], child_at: Callable[[Any, int], Any], parent: Any) -> Iterator[Any]:
+    for number in range(count(parent)):
+        child = child_at(parent, number)
         if child:
             yield child
 

@@ -70,8 +70,7 @@ def _refuse_growth(source: str) -> None:
 # The text in the bytes of a file.
 
 _REPLACEMENT = "\ufffd"
-_UTF8_MARK = b"\xef\xbb\xbf"
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 # Beyond this share of bytes that are not UTF-8, a file is in another encoding or no text at all.
 _MAX_REPLACED = 0.1
 # Fewer bytes do not tell an encoding.
@@ -104,14 +103,19 @@ def _with_newlines(text: str) -> str:
     return re.sub(r"\r\n?", "\n", text) if "\r" in text else text
 
 
-def _decoded(data: bytes) -> tuple[str, list[str], str]:
-    """The text, what is said about it, and its encoding."""
-    encoding = "utf-16" if data.startswith(_UTF16_MARKS) else "utf-8-sig" if data.startswith(_UTF8_MARK) else "utf-8"
+def _unicode(data: bytes) -> tuple[str, int, str]:
+    """The text as its mark says, how many places of it could not be read, and the encoding."""
+    encoding = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "utf-8")
     try:
-        text, replaced = data.decode(encoding), 0
+        return data.decode(encoding), 0, encoding
     except UnicodeDecodeError:
         text = data.decode(encoding, errors="replace")
-        replaced = text.count(_REPLACEMENT) - data.count(_REPLACEMENT.encode())
+        return text, text.count(_REPLACEMENT) - data.count(_REPLACEMENT.encode()), encoding
+
+
+def _decoded(data: bytes) -> tuple[str, list[str], str]:
+    """The text, what is said about it, and its encoding."""
+    text, replaced, encoding = _unicode(data)
     nuls = text.count("\0")
     refused = replaced + nuls > _MAX_REPLACED * len(text)
     # Text in UTF-8 that was damaged has other characters that are whole.
@@ -121,8 +125,8 @@ def _decoded(data: bytes) -> tuple[str, list[str], str]:
     name = encoding.removesuffix("-sig").upper()
     if refused:
         raise IngestError(f"it is not {name} text")
-    warnings = [f"{replaced} places that are not {name} were replaced"] if replaced else []
-    warnings += [f"{nuls} NUL characters were replaced"] if nuls else []
+    repairs = ((replaced, f"places that are not {name}"), (nuls, "NUL characters"))
+    warnings = [f"{count} {what} were replaced" for count, what in repairs if count]
     return text.replace("\0", _REPLACEMENT), warnings, encoding
 
 
@@ -164,7 +168,7 @@ def running_lines(pages: Sequence[str]) -> list[str]:
     counts: Counter[str] = Counter()
     # A long text without form feeds is one page, whose lines nobody wants to have in memory twice.
     for page in pages if len(pages) >= MIN_PAGES else ():
-        lines = [line for line in page.split("\n") if line.strip()]
+        lines = list(filter(str.strip, page.split("\n")))
         masked = {masked_line(line) for line in (*lines[:_EDGE], *lines[-_EDGE:]) if len(line) <= _MAX_CHARS}
         counts.update(line for line in masked if any(map(str.isalpha, line)))
     least = max(MIN_PAGES, MIN_SHARE * len(pages))

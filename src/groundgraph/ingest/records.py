@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +102,12 @@ def left_out(places: Sequence[str], what: str, reason: str) -> list[str]:
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d+)?(?:[eE][-+]?\d{1,2})?")
 _BOOLEANS = {"true": True, "false": False}
+# What a column is of, the first that fits all of its cells.
+_TYPES: tuple[tuple[Callable[[str], Any], Callable[[str], Any]], ...] = (
+    (_INTEGER.fullmatch, int),
+    (_NUMBER.fullmatch, float),
+    (lambda cell: cell.lower() in _BOOLEANS, lambda cell: _BOOLEANS[cell.lower()]),
+)
 _SAMPLE_LINES = 50
 
 
@@ -121,33 +127,59 @@ def load_csv(text: str, warnings: list[str], name: str, *, delimiters: str = ",;
         IngestError: it holds no records, or too many.
     """
     lines = text.split("\n")
-    delimiter = _delimiter(lines[:_SAMPLE_LINES], delimiters)
-    rows: list[list[str]] = []
-    places: list[dict[str, Any]] = []
-    ragged: list[str] = []
-    broken: list[str] = []
-    for where, row in _rows(lines, delimiter):
-        place = str(where)
-        if not rows and row is None:
-            raise IngestError(
-                f"{place}, which must name the fields, has a quote out of place or a cell that is too long"
-            )
-        width = len(rows[0] if rows else row)
-        if row is None:
-            broken.append(place)
-        elif len(row) < width or any(cell.strip() for cell in row[width:]):
-            ragged.append(place)
-        elif any(cell.strip() for cell in row):
-            rows.append([cell.strip() for cell in row[:width]])
-            places.append({FILE_ROW: where.row, FILE_LINE: where.first})
-        if len(rows) > MAX_RECORDS + 1:
-            raise IngestError(f"it holds more than {MAX_RECORDS:_} records; split it, or make it a SQL source")
+    table = _Table()
+    for where, row in _rows(lines, _delimiter(lines[:_SAMPLE_LINES], delimiters)):
+        table.take(where, row)
     told = [
         *warnings,
-        *left_out(ragged, "rows were", f"they do not have the {len(rows[0]) if rows else 0} cells of the first"),
-        *left_out(broken, "rows were", "a quote is out of place or a cell is too long"),
+        *left_out(table.ragged, "rows were", f"they do not have the {table.width} cells of the first"),
+        *left_out(table.broken, "rows were", "a quote is out of place or a cell is too long"),
     ]
-    return _records(rows, places).document(name, told)
+    return _records(table.rows, table.places).document(name, told)
+
+
+@dataclass
+class _Table:
+    """The rows of a table that can be read, the first of which names the fields, and the places of the others.
+
+    Attributes:
+        rows: their cells.
+        places: where each of them stands, as metadata.
+        ragged: the places of rows with another number of cells than the first.
+        broken: the places of what is no row.
+    """
+
+    rows: list[list[str]] = field(default_factory=list)
+    places: list[dict[str, Any]] = field(default_factory=list)
+    ragged: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+
+    @property
+    def width(self) -> int:
+        """How many cells the first row has."""
+        return len(self.rows[0]) if self.rows else 0
+
+    def take(self, where: _Place, row: Sequence[str] | None) -> None:
+        """Take one row in; None is one that cannot be read.
+
+        Raises:
+            IngestError: it would name the fields and cannot be read, or there are too many.
+        """
+        if row is None:
+            if not self.rows:
+                fault = "has a quote out of place or a cell that is too long"
+                raise IngestError(f"{where}, which must name the fields, {fault}")
+            self.broken.append(str(where))
+            return
+        cells = [cell.strip() for cell in row]
+        width = self.width or len(cells)
+        if len(cells) < width or any(cells[width:]):
+            self.ragged.append(str(where))
+        elif any(cells):
+            self.rows.append(cells[:width])
+            self.places.append({FILE_ROW: where.row, FILE_LINE: where.first})
+        if len(self.rows) > MAX_RECORDS + 1:
+            raise IngestError(f"it holds more than {MAX_RECORDS:_} records; split it, or make it a SQL source")
 
 
 def _delimiter(sample: Sequence[str], delimiters: str) -> str:
@@ -206,13 +238,10 @@ def _records(rows: list[list[str]], places: Sequence[dict[str, Any]]) -> Records
 
 def _typed(column: list[str]) -> list[Any]:
     """The values of a column; empty cells stay empty."""
-    present = [cell for cell in column if cell]
-    if all(map(_INTEGER.fullmatch, present)):
-        return [int(cell) if cell else cell for cell in column]
-    if all(map(_NUMBER.fullmatch, present)):
-        return [float(cell) if cell else cell for cell in column]
-    if all(cell.lower() in _BOOLEANS for cell in present):
-        return [_BOOLEANS.get(cell.lower(), cell) for cell in column]
+    present = list(filter(None, column))
+    for fits, read in _TYPES:
+        if all(map(fits, present)):
+            return [read(cell) if cell else cell for cell in column]
     return list(column)
 
 

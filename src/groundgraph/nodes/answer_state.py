@@ -6,7 +6,6 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from langchain_core.messages import AnyMessage
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
@@ -14,8 +13,8 @@ from groundgraph.answers.answer_prompt import Assignment, recent_conversation
 from groundgraph.answers.provenance import asked_style, retrieval_calls
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.evidence_store import EvidenceStore
-from groundgraph.core.intent import IntentState
-from groundgraph.core.turn_values import Check, Draft, Ranking, Retrieval, Turn
+from groundgraph.core.turn_values import Check, Draft, Ranking, Retrieval
+from groundgraph.nodes.model_stage import StageInput
 from groundgraph.nodes.node import Node, evidence_scope
 from groundgraph.settings.context import Context, Options, options_in_force
 from groundgraph.settings.settings import Settings
@@ -24,13 +23,9 @@ Written = tuple[Draft, dict[str, Any]]
 """A draft, and what the event of its step tells."""
 
 
-class AnswerInput(TypedDict, total=False):
-    """What a step that writes reads; `draft` and `check` are of the answer that is repaired."""
+class AnswerInput(StageInput, total=False):
+    """What a step that writes or records an answer reads; of one that is repaired, `draft` and `check` are there."""
 
-    messages: list[AnyMessage]
-    metadata: dict[str, Any]
-    turn: Turn
-    intent: IntentState
     retrievals: dict[str, Retrieval]
     ranking: Ranking
     bodies: dict[str, EvidenceRecord]

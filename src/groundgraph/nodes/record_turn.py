@@ -24,19 +24,17 @@ from groundgraph.answers.provenance import (
     record_keys,
     stored_record,
 )
-from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.evidence_store import EvidenceStore
-from groundgraph.core.intent import IntentState
 from groundgraph.core.turn_values import (
     Check,
     Citation,
     Draft,
     Outcome,
     Ranking,
-    Retrieval,
     Support,
     Turn,
 )
+from groundgraph.nodes.answer_state import AnswerInput
 from groundgraph.nodes.node import Node, evidence_scope
 from groundgraph.nodes.turn_lineage import Lineage, lineage_of
 from groundgraph.nodes.works.rotate_results import RECENTLY_USED, with_turn
@@ -47,20 +45,6 @@ from groundgraph.settings.settings import Settings
 
 # A longer answer is worked on beside the event loop: a thousand characters take up to half a millisecond.
 LONG_ANSWER = 10_000
-
-
-class RecordTurnInput(TypedDict, total=False):
-    """What the step reads: everything about the turn."""
-
-    messages: list[AnyMessage]
-    metadata: dict[str, Any]
-    turn: Turn
-    intent: IntentState
-    retrievals: dict[str, Retrieval]
-    bodies: dict[str, EvidenceRecord]
-    ranking: Ranking
-    draft: Draft
-    check: Check
 
 
 class RecordTurnUpdate(TypedDict, total=False):
@@ -84,12 +68,10 @@ class RecordTurnUpdate(TypedDict, total=False):
     bodies: Overwrite
 
 
-def record_turn(
-    settings: Settings, prompts: Prompts, evidence: EvidenceStore
-) -> Node[RecordTurnInput, RecordTurnUpdate]:
+def record_turn(settings: Settings, prompts: Prompts, evidence: EvidenceStore) -> Node[AnswerInput, RecordTurnUpdate]:
     """The node. Running it twice, after a crash in the middle, writes the same message and the same record once."""
 
-    async def record_turn(state: RecordTurnInput, runtime: Runtime[Context]) -> RecordTurnUpdate:
+    async def record_turn(state: AnswerInput, runtime: Runtime[Context]) -> RecordTurnUpdate:
         state = _small_talk_is_chat(state)
         draft, turn = state["draft"], state["turn"]
         notes = reader_notes(prompts.note, state)
@@ -128,7 +110,7 @@ def record_turn(
     return record_turn
 
 
-def _small_talk_is_chat(state: RecordTurnInput) -> RecordTurnInput:
+def _small_talk_is_chat(state: AnswerInput) -> AnswerInput:
     """No question was answered where facts of the dialogue's state go with the reply to a greeting (S8, T6); what was
     withheld stays withheld."""
     if "small_talk" not in state["turn"] or state["draft"]["outcome"] != "answered":
@@ -150,7 +132,7 @@ def _support(check: Check) -> Support:
     }
 
 
-def _metadata(state: RecordTurnInput, record: dict[str, Any]) -> dict[str, Any]:
+def _metadata(state: AnswerInput, record: dict[str, Any]) -> dict[str, Any]:
     history = state.get("metadata", {}).get("retrieval_provenance_history", [])
     others = [entry for entry in history if entry["turn_id"] != record["turn_id"]]
     return {
@@ -159,7 +141,7 @@ def _metadata(state: RecordTurnInput, record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _shown_lately(state: RecordTurnInput, turns: int) -> list[list[str]]:
+def _shown_lately(state: AnswerInput, turns: int) -> list[list[str]]:
     ranking = state["ranking"]
     refs = ranking.get("refs", [])
     if "divider" in ranking:
@@ -184,7 +166,7 @@ async def _store(store: BaseStore, record: dict[str, Any], lineage: Lineage) -> 
 
 
 async def _move_older(
-    state: RecordTurnInput, keep: int | None, evidence: EvidenceStore, runtime: Runtime[Context]
+    state: AnswerInput, keep: int | None, evidence: EvidenceStore, runtime: Runtime[Context]
 ) -> list[AnyMessage]:
     """The messages that the window leaves out, which are in the store then; none when no store could hold them."""
     messages = [message for message in state.get("messages", []) if message.id != answer_id(state["turn"])]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from jinja2 import Template
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
@@ -20,6 +20,7 @@ from groundgraph.core.intent import IntentState, StageReport
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.turn_values import ModelCall, Retrieval, Turn
+from groundgraph.nodes.model_stage import StageInput
 from groundgraph.nodes.node import Node, enforced_filters, signed_in
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import DIALOGUE_STATE, Context, options_in_force
@@ -71,15 +72,6 @@ def complexity_signs(question: str, min_length: int) -> list[Sign]:
     return [sign for sign, shown in signs.items() if shown]
 
 
-class ResolveIntentInput(TypedDict, total=False):
-    """What the step reads."""
-
-    messages: list[AnyMessage]
-    metadata: dict[str, Any]
-    turn: Turn
-    intent: IntentState
-
-
 class ResolveIntentUpdate(TypedDict):
     """What the step writes. A source that must not be searched has its entry in `retrievals` already."""
 
@@ -93,7 +85,7 @@ def resolve_intent(
     query_model: BaseChatModel | None,
     prompts: Prompts,
     extractor: AskExtractor | None = None,
-) -> Node[ResolveIntentInput, ResolveIntentUpdate]:
+) -> Node[StageInput, ResolveIntentUpdate]:
     """The node.
 
     Args:
@@ -107,7 +99,7 @@ def resolve_intent(
     extract = _extracting(settings, prompts, extractor) if extractor else None
     judge = _judging(settings)
 
-    async def resolve_intent(state: ResolveIntentInput, runtime: Runtime[Context]) -> ResolveIntentUpdate:
+    async def resolve_intent(state: StageInput, runtime: Runtime[Context]) -> ResolveIntentUpdate:
         started = time.perf_counter()
         earlier = state.get("intent", {})
         calls: list[ModelCall] = list(earlier.get("calls", []))
@@ -152,7 +144,7 @@ def _after(earlier: IntentState, intent: IntentState) -> IntentState:
     return {**earlier, **intent, "issues": [*earlier.get("issues", []), *intent.get("issues", [])]}
 
 
-def _question(state: ResolveIntentInput) -> str:
+def _question(state: StageInput) -> str:
     """The question of the turn, as one that stands on its own where it was rewritten."""
     return state.get("intent", {}).get("rewritten") or state["turn"]["question"]
 
@@ -177,7 +169,7 @@ def _template(settings: Settings) -> Template | None:
     return compile_intent_template(settings.intent.template)
 
 
-def _without_model(state: ResolveIntentInput, settings: Settings, template: Template | None) -> IntentState:
+def _without_model(state: StageInput, settings: Settings, template: Template | None) -> IntentState:
     message, intent = _question(state), settings.intent
     if intent.mode == "template" and template is not None:
         from groundgraph.answers.intent_template import render_intent
@@ -190,7 +182,7 @@ def _without_model(state: ResolveIntentInput, settings: Settings, template: Temp
     return _intent("message", _message_queries(state, settings), settings, {})
 
 
-def _message_queries(state: ResolveIntentInput, settings: Settings) -> list[str]:
+def _message_queries(state: StageInput, settings: Settings) -> list[str]:
     """The message, and for one that leans on the conversation also the message with what it leans on (I5, I11).
 
     It stands behind keywords when that is configured, else behind the question before it.
@@ -200,7 +192,7 @@ def _message_queries(state: ResolveIntentInput, settings: Settings) -> list[str]
     return list(dict.fromkeys([*_in_context(message, state, settings), *_parts(state, settings)]))
 
 
-def _parts(state: ResolveIntentInput, settings: Settings) -> tuple[str, ...]:
+def _parts(state: StageInput, settings: Settings) -> tuple[str, ...]:
     """What asks in the question, by rule; nothing where a model divides it."""
     path = state["turn"].get("path") or next(iter(settings.paths))
     if not settings.intent.parts:
@@ -208,7 +200,7 @@ def _parts(state: ResolveIntentInput, settings: Settings) -> tuple[str, ...]:
     return () if path == "enhanced" and "decomposition" in settings.stages else asked_parts(_question(state))
 
 
-def _in_context(message: str, state: ResolveIntentInput, settings: Settings) -> list[str]:
+def _in_context(message: str, state: StageInput, settings: Settings) -> list[str]:
     follow_ups = settings.intent.follow_ups
     if message != state["turn"]["question"]:
         # It leans on nothing any more.
@@ -227,7 +219,7 @@ def _in_context(message: str, state: ResolveIntentInput, settings: Settings) -> 
     return [contextualised(asked, earlier[-1]), message] if earlier else [message]
 
 
-def _enriched(state: ResolveIntentInput, settings: Settings) -> str:
+def _enriched(state: StageInput, settings: Settings) -> str:
     """The message, behind keywords of the conversation when it leans on that and the settings ask for that (I5)."""
     message, intent = _question(state), settings.intent
     if not intent.expand_ambiguous_queries or message != state["turn"]["question"]:
@@ -241,7 +233,7 @@ def _enriched(state: ResolveIntentInput, settings: Settings) -> str:
 
 
 async def _with_queries(
-    state: ResolveIntentInput,
+    state: StageInput,
     settings: Settings,
     model: BaseChatModel,
     prompts: Prompts,
@@ -266,7 +258,7 @@ def _extracting(settings: Settings, prompts: Prompts, extractor: AskExtractor) -
 
 
 async def _extracted(
-    state: ResolveIntentInput,
+    state: StageInput,
     extract: ExtractIntent,
     schemas: Mapping[str, SourceSchema | None],
     calls: list[ModelCall],
@@ -291,7 +283,7 @@ async def _extracted(
     return {**intent, "issues": issues}
 
 
-def _by_message(state: ResolveIntentInput, settings: Settings, prompts: Prompts, error: ModelError) -> IntentState:
+def _by_message(state: StageInput, settings: Settings, prompts: Prompts, error: ModelError) -> IntentState:
     note = prompts.note("queries_failed", state["turn"]["language"], reason=failure_of(error, "model"))
     queries = [_question(state), *_parts(state, settings)]
     return {**_intent("message", queries, settings, {}), "issues": [note]}
@@ -329,18 +321,27 @@ def enforce_filters(
     for name, schema in schemas.items():
         defaults = enforced.get(name, {})
         proposed = {k: v for k, v in intent["filters"].get(name, {}).items() if k not in defaults}
-        try:
-            own = check_filters(schema, {**proposed, **defaults}, source=name)
-        except FilterInvalid as error:
-            skipped[name] = _skipped(name, str(error), "FilterInvalid")
-            continue
-        missing = [field for field in (schema.required_fields if schema else []) if field not in own]
-        if missing:
-            skipped[name] = _skipped(name, f"it needs a filter on {', '.join(missing)}", "RequiredField")
+        own, refused = _checked(name, schema, {**proposed, **defaults})
+        if refused:
+            skipped[name] = refused
         elif own:
             filters[name] = own
     sources = [name for name in schemas if name not in skipped]
     return {**intent, "filters": filters, "sources": sources, "issues": issues}, skipped
+
+
+def _checked(
+    name: str, schema: SourceSchema | None, conditions: Mapping[str, Any]
+) -> tuple[dict[str, Any], Retrieval | None]:
+    """The checked conditions on a source, and why it must not be searched, if so."""
+    try:
+        own = check_filters(schema, conditions, source=name)
+    except FilterInvalid as error:
+        return {}, _skipped(name, str(error), "FilterInvalid")
+    missing = [field for field in (schema.required_fields if schema else []) if field not in own]
+    if missing:
+        return own, _skipped(name, f"it needs a filter on {', '.join(missing)}", "RequiredField")
+    return own, None
 
 
 def _state_entry(turn: Turn) -> Retrieval:

@@ -258,10 +258,10 @@ def _judged(
     if relevance < score_threshold:
         return "below_threshold"
     metadata = dict(result.metadata or {})
-    if filters and not matches({name: filters[name] for name in filters if name in metadata}, metadata):
+    if not matches({name: filters[name] for name in filters if name in metadata}, metadata):
         return "outside_filter"
     relevance = min(1.0, max(0.0, relevance))
-    score = _number(result.score) if result.score is not None else relevance
+    score = _number(result.score)
     return SourceResult(
         clean_text(result.content),
         clean_text(str(result.source_id)),
@@ -270,8 +270,12 @@ def _judged(
         relevance,
         metadata,
         relevance if score is None else score,
-        {name: value for name, given in result.scores.items() if (value := _number(given)) is not None},
+        _numbers(result.scores),
     )
+
+
+def _numbers(given: Mapping[str, Any]) -> dict[str, float]:
+    return {name: value for name, one in given.items() if (value := _number(one)) is not None}
 
 
 def _number(value: Any) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -80,23 +80,30 @@ async def lineage_of(turn_id: str, thread_id: str, store: BaseStore, info: Execu
     reviewed = earlier.value.get("review", {}).get("decision") == "none"
     if not reviewed and not any(point.ends_turn for point in points.values()):
         return Lineage(here)
+    return Lineage(here, _of_fork(turn_id, here, points, await records_of_turn(store, thread_id, turn_id)))
+
+
+def _of_fork(
+    turn_id: str, here: Mapping[str, str], points: Mapping[str, _Point], records: Sequence[Item]
+) -> dict[str, Any]:
+    """What the record of a fork has of its own; see `Lineage`."""
     own = _chain(points, here["id"]) or _newest_chain(points)
     # What was recorded without the steps before it is known by its end.
     left = [_chain(points, end) for end, point in points.items() if point.ends_turn]
     branch = max((_shared(own, chain) for chain in left), default="")
     since = [point for point in own if point > branch]
     own_id = f"{turn_id}~{min(since, default=here['id'])}"
-    known = {item.key: item.value for item in await records_of_turn(store, thread_id, turn_id) if item.key != own_id}
-    nearest = {key: _shared(own, _chain(points, value.get(KEPT_AT, {}).get("id", ""))) for key, value in known.items()}
-    return Lineage(
-        here,
-        {
-            "turn_id": own_id,
-            BEGUN_AS: turn_id,
-            "forked_from": max(nearest, key=lambda key: (nearest[key], key == turn_id), default=turn_id),
-            "edited": _edited(points, since),
-        },
-    )
+    nearest = {
+        item.key: _shared(own, _chain(points, item.value.get(KEPT_AT, {}).get("id", "")))
+        for item in records
+        if item.key != own_id
+    }
+    return {
+        "turn_id": own_id,
+        BEGUN_AS: turn_id,
+        "forked_from": max(nearest, key=lambda key: (nearest[key], key == turn_id), default=turn_id),
+        "edited": _edited(points, since),
+    }
 
 
 async def records_of_turn(store: BaseStore, thread_id: str, turn_id: str) -> list[Item]:

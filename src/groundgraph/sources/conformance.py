@@ -252,10 +252,12 @@ def _conditions(source: GroundedSource, results: list[SourceResult]) -> Iterator
     A time is also asked for as it is in another zone.
     """
     schema = source.get_schema()
-    for name in schema.fields if schema else ():
+    if schema is None:
+        return
+    for name, declared in schema.fields.items():
         values = [result.metadata[name] for result in results if result.metadata.get(name) is not None]
         asked = [values[0], [values[0]], {"not": values[0]}] if values else []
-        if asked and schema and schema.fields[name].get("type") in ("date", "datetime"):
+        if asked and declared.get("type") in ("date", "datetime"):
             asked += _in_another_zone(values[0])
         for condition in asked:
             try:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from typing_extensions import override
+
 from groundgraph.core.chain import IDENTITY, QueryChains
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
@@ -108,6 +110,23 @@ class GroundedSource(ABC):
 
     async def close(self) -> None:  # noqa: B027 - optional by contract
         """Release what the source holds; nothing by default."""
+
+
+class NamedSource(GroundedSource):
+    """A source that keeps its name, and its type, which is that of its class unless it is given another."""
+
+    _name: str
+    _source_type: str
+
+    @property
+    @override
+    def name(self) -> str:
+        return self._name
+
+    @property
+    @override
+    def source_type(self) -> str:
+        return self._source_type
 
 
 @dataclass(frozen=True)

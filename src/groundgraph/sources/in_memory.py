@@ -13,13 +13,13 @@ from groundgraph.core.filters import matches, with_times
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
 from groundgraph.search.rank import Passage, Pool, RankedPassage, rank
-from groundgraph.sources.contract import GroundedSource, SourceOptions
+from groundgraph.sources.contract import NamedSource, SourceOptions
 from groundgraph.text.words import bm25, idf, query_stems, stems
 
 Record = str | Mapping[str, Any] | SourceResult
 
 
-class InMemorySource(GroundedSource):
+class InMemorySource(NamedSource):
     """Records in memory, found by the stems of their content, title and section.
 
     The order is BM25's; the relevance is the plain share of the question's stems that a record holds. Weighting them by
@@ -58,16 +58,6 @@ class InMemorySource(GroundedSource):
         for stem, postings in self._postings.items():
             weight = idf(len(self._results), len(postings))
             self._postings[stem] = [(number, weight * part) for number, part in postings]
-
-    @property
-    def name(self) -> str:
-        """The name given at construction."""
-        return self._name
-
-    @property
-    def source_type(self) -> str:
-        """`memory` unless another was given."""
-        return self._source_type
 
     def get_schema(self) -> SourceSchema | None:
         """The schema given at construction."""

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Any, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple, DeltaChannelHistory
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+)
 
 from groundgraph.core.errors import GroundGraphError, StorageDamaged
-from groundgraph.storage.checkpoint_serializer import NotReadable
+from groundgraph.storage.checkpoint_serializer import NotReadable, note_own
 
 _PARTS: dict[str, type] = {
     "id": str,
@@ -45,7 +52,8 @@ def damaged(thread_id: str, row: str, reason: str) -> StorageDamaged:
 class TellsDamage(BaseCheckpointSaver[Any]):
     """A saver whose reading methods raise `StorageDamaged`, with the row, for what does not decode.
 
-    To be mixed in before a saver of LangGraph's; the rows are looked through only when something went wrong.
+    Its writes raise typed errors. To be mixed in before a saver of LangGraph's; the rows are looked through only when
+    something went wrong.
     """
 
     def kept_rows(self, thread_id: str | None) -> AsyncGenerator[KeptRow, None]:
@@ -55,6 +63,40 @@ class TellsDamage(BaseCheckpointSaver[Any]):
     async def storage_error(self, error: Exception) -> GroundGraphError | None:
         """The typed error for one of the database itself; None for any other."""
         raise NotImplementedError
+
+    def writing(self) -> AbstractAsyncContextManager[None]:
+        """What a write is done within: its errors of the database are raised as typed ones."""
+        raise NotImplementedError
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """As LangGraph's.
+
+        Raises:
+            StorageLocked: another process or session held the file or the table.
+            StorageUnavailable: the file cannot be written, or the server does not answer or has no room.
+        """
+        async with self.writing():
+            written = await super().aput(config, checkpoint, metadata, new_versions)
+        note_own(config, checkpoint)
+        return written
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """As LangGraph's; raises as `aput` does."""
+        async with self.writing():
+            await super().aput_writes(config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """As LangGraph's; raises as `aput` does."""
+        async with self.writing():
+            await super().adelete_thread(thread_id)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """As LangGraph's.

@@ -9,13 +9,11 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any
 
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.store.base import Op, Result
 from langgraph.store.postgres.aio import AsyncPostgresStore
@@ -25,7 +23,7 @@ from typing_extensions import override
 
 from groundgraph.core.errors import GroundGraphError, ThreadBusy
 from groundgraph.core.evidence_store import readable_value
-from groundgraph.storage.checkpoint_serializer import CheckpointSerializer, note_own
+from groundgraph.storage.checkpoint_serializer import CheckpointSerializer
 from groundgraph.storage.damaged_rows import KeptRow, TellsDamage
 from groundgraph.storage.storage_errors import server_error
 
@@ -188,35 +186,11 @@ class PooledPostgresSaver(TellsDamage, AsyncPostgresSaver):
         self.lock = _NoLock()  # type: ignore[assignment]
         self.claims = claims
 
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """As LangGraph's.
-
-        Raises:
-            StorageLocked: another session held the table.
-            StorageUnavailable: the server does not answer, has no room, or is read-only.
-        """
+    @override
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[None]:
         with _told_as_ours():
-            written = await super().aput(config, checkpoint, metadata, new_versions)
-        note_own(config, checkpoint)
-        return written
-
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None:
-        """As LangGraph's; raises as `aput` does."""
-        with _told_as_ours():
-            await super().aput_writes(config, writes, task_id, task_path)
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        """As LangGraph's; raises as `aput` does."""
-        with _told_as_ours():
-            await super().adelete_thread(thread_id)
+            yield
 
     @override
     async def storage_error(self, error: Exception) -> GroundGraphError | None:

@@ -16,15 +16,15 @@ from functools import partial
 from typing import Any, Literal
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, DeltaChannelHistory
+from langgraph.checkpoint.base import DeltaChannelHistory
 from langgraph.checkpoint.sqlite._delta import build_delta_channels_writes_history, build_delta_stage2_sql
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.base import Op, Result
 from langgraph.store.sqlite.aio import AsyncSqliteStore
+from typing_extensions import override
 
 from groundgraph.core.errors import GroundGraphError, StorageLocked, ThreadBusy
 from groundgraph.core.evidence_store import readable_value
-from groundgraph.storage.checkpoint_serializer import note_own
 from groundgraph.storage.damaged_rows import KeptRow, TellsDamage
 from groundgraph.storage.storage_errors import sqlite_error
 
@@ -276,38 +276,9 @@ class LinearSqliteSaver(TellsDamage, _LinearHistory):
         linear.claims = ThreadFiles(partial(file_of, saver.conn))
         return linear
 
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """As LangGraph's.
-
-        Raises:
-            StorageLocked: another process held the file.
-            StorageUnavailable: the file cannot be written.
-        """
-        async with self._in_line():
-            written = await super().aput(config, checkpoint, metadata, new_versions)
-        note_own(config, checkpoint)
-        return written
-
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None:
-        """As LangGraph's; raises as `aput` does."""
-        async with self._in_line():
-            await super().aput_writes(config, writes, task_id, task_path)
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        """As LangGraph's; raises as `aput` does."""
-        async with self._in_line():
-            await super().adelete_thread(thread_id)
-
+    @override
     @asynccontextmanager
-    async def _in_line(self) -> AsyncIterator[None]:
+    async def writing(self) -> AsyncIterator[None]:
         came = time.monotonic()
         async with self._line:
             try:

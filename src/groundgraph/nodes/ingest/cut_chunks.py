@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from langgraph.runtime import Runtime
 
-from groundgraph.core.chain import Chunker
+from groundgraph.core.chain import Chunker, IngestChains
 from groundgraph.core.document import DOCUMENTS, Chunk, Document, is_text, media_type_of
 from groundgraph.core.errors import IngestError
 from groundgraph.core.knowledge_store import KnowledgeStore
@@ -20,12 +20,11 @@ from groundgraph.nodes.ingest.work import (
     BatchUpdate,
     ChainsOf,
     Job,
-    by_kind,
     call_for_each,
     event,
     failure,
     is_asynchronous,
-    sorted_out,
+    with_chains,
 )
 from groundgraph.text.original import FILE_LINE
 
@@ -40,14 +39,14 @@ def cut_chunks(store: KnowledgeStore, chains_of: ChainsOf, *, at_once: int) -> A
     """
 
     async def cut_chunks(state: BatchInput, runtime: Runtime[Any]) -> BatchUpdate:
-        outcomes: list[Job | Reason] = []
         emptied: list[str] = []
-        for kind, jobs in by_kind(state.get("batch") or []):
-            cut = _whole(chains_of(kind).chunker)
-            answers = await call_for_each(cut, [(job.document,) for job in jobs], at_once=at_once)
-            emptied += [job.name for job, answer in zip(jobs, answers, strict=True) if answer == [] and job.stored]
-            outcomes += [_cut(job, answer) for job, answer in zip(jobs, answers, strict=True)]
-        update = sorted_out(outcomes)
+
+        async def cut(chains: IngestChains, jobs: list[Job]) -> list[Job | Reason]:
+            answers = await call_for_each(_whole(chains.chunker), [(job.document,) for job in jobs], at_once=at_once)
+            emptied.extend(job.name for job, answer in zip(jobs, answers, strict=True) if answer == [] and job.stored)
+            return list(map(_cut, jobs, answers))
+
+        update = await with_chains(state, chains_of, cut)
         if emptied:
             update["report"]["deleted"] = await store.remove(emptied)
         runtime.stream_writer(event("cut_chunks", update))

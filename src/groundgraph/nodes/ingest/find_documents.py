@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
@@ -28,6 +28,7 @@ from groundgraph.settings.settings import KnowledgeBaseSettings, Settings
 # first checkpoint, with every text; entries whose names begin so it leaves alone.
 PASSED_IN = "__groundgraph_documents"
 OUTSIDE = "it is outside of the folder that may be read here"
+T = TypeVar("T")
 
 
 class FindDocumentsInput(TypedDict, total=False):
@@ -105,24 +106,37 @@ def make_plan(state: FindDocumentsInput, given: Any, settings: Settings, within:
     """
     base = settings.knowledge_base or KnowledgeBaseSettings()
     documents = iterator_over(given)
-    if documents is None and state.get("passed_in"):
-        raise InputInvalid(
-            "The documents of this run were passed in and are in no checkpoint. Run the ingest again with the same "
-            "documents; what it has written already is not written again."
-        )
-    if documents is not None and state.get("rebuild"):
-        raise InputInvalid("A rebuild takes the documents that are in the base; pass others in afterwards.")
+    _check_given(state, passed_in=documents is not None)
     paths = _paths(state.get("paths"))
-    if not paths and documents is None and base.path is not None:
-        paths = [str(settings.at(base.path))]
-    if not paths and documents is None and not state.get("rebuild"):
-        raise InputInvalid("There is nothing to ingest: name files or folders, or set knowledge_base.path.")
-    addresses = [path for path in paths if "://" in path]
-    files = [path for path in paths if path not in addresses]
+    if not paths and documents is None:
+        if base.path is not None:
+            paths = [str(settings.at(base.path))]
+        elif not state.get("rebuild"):
+            raise InputInvalid("There is nothing to ingest: name files or folders, or set knowledge_base.path.")
+    addresses, files = _parted(paths, lambda path: "://" in path)
     follow_links = bool(state.get("follow_links")) or base.follow_links
     found = _found(files, settings.base_dir, within, base.metadata.sidecar, follow_links=follow_links)
     sidecars = Sidecars(base.metadata.sidecar, settings.base_dir)
     return Plan(found, sidecars, deque(found.files), deque(dict.fromkeys(addresses)), documents)
+
+
+def _check_given(state: FindDocumentsInput, *, passed_in: bool) -> None:
+    if state.get("passed_in") and not passed_in:
+        raise InputInvalid(
+            "The documents of this run were passed in and are in no checkpoint. Run the ingest again with the same "
+            "documents; what it has written already is not written again."
+        )
+    if state.get("rebuild") and passed_in:
+        raise InputInvalid("A rebuild takes the documents that are in the base; pass others in afterwards.")
+
+
+def _parted(items: Iterable[T], holds: Callable[[T], bool]) -> tuple[list[T], list[T]]:
+    """Those of `items` for which `holds` holds, and the others."""
+    kept: list[T] = []
+    others: list[T] = []
+    for item in items:
+        (kept if holds(item) else others).append(item)
+    return kept, others
 
 
 def _paths(given: Any) -> list[str]:
@@ -137,14 +151,13 @@ def _paths(given: Any) -> list[str]:
 def _found(
     paths: Sequence[str], base_dir: Path, within: Path | None, sidecar: str | None, *, follow_links: bool
 ) -> FoundFiles:
-    allowed = [path for path in paths if within is None or _below(base_dir / path, within)]
+    if within is None:
+        return find_files(paths, base_dir, sidecar=sidecar, follow_links=follow_links)
+    allowed, refused = _parted(paths, lambda path: _below(base_dir / path, within))
     found = find_files(allowed, base_dir, sidecar=sidecar, follow_links=follow_links)
-    found.failed += [(path, OUTSIDE) for path in paths if path not in allowed]
-    if within is not None:
-        # A link may lead out of the folder.
-        outside = [file for file in found.files if not _below(file.path, within)]
-        found.files = [file for file in found.files if file not in outside]
-        found.failed += [(file.name, OUTSIDE) for file in outside]
+    # A link may lead out of the folder.
+    found.files, outside = _parted(found.files, lambda file: _below(file.path, within))
+    found.failed += [(name, OUTSIDE) for name in (*refused, *(file.name for file in outside))]
     return found
 
 

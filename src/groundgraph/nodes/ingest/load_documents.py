@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -164,9 +164,8 @@ def _job(
 def _update(
     loaded: Sequence[Loaded], jobs: Sequence[Job], rows: dict[str, StoredDocument], *, dry_run: bool
 ) -> LoadDocumentsUpdate:
-    unchanged = [rows[job.name] for job in jobs if job.name in rows and rows[job.name].hash == job.hash]
-    same = {row.name for row in unchanged}
-    changed = [job for job in jobs if job.name not in same]
+    unchanged = [row for job in jobs if (row := _stored_alike(job, rows))]
+    changed = [job for job in jobs if not _stored_alike(job, rows)]
     report: ReportValues = {
         "documents": len(unchanged),
         "unchanged": len(unchanged),
@@ -178,6 +177,12 @@ def _update(
     if dry_run:
         return {"batch": [], "report": combined(report, _foretold(changed))}
     return {"batch": changed, "report": report}
+
+
+def _stored_alike(job: Job, rows: Mapping[str, StoredDocument]) -> StoredDocument | None:
+    """The stored document, if nothing of it changed."""
+    row = rows.get(job.name)
+    return row if row and row.hash == job.hash else None
 
 
 def _foretold(changed: Sequence[Job]) -> ReportValues:

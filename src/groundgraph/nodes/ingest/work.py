@@ -6,10 +6,11 @@ import asyncio
 import inspect
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from groundgraph.core.chain import IngestChains
@@ -135,9 +136,7 @@ def _given(item: Any) -> Given:
 def _from_mapping(item: Mapping[str, Any]) -> Document:
     """A document as JSON gives it: `name`, `text` and any other attribute of `Document`, null being as good as none."""
     item = {name: value for name, value in item.items() if value is not None}
-    unknown = [str(name) for name in item if name not in _FIELDS]
-    if unknown or not all(isinstance(item.get(name), str) for name in ("name", "text")):
-        wrong = f"has no attribute '{unknown[0]}'" if unknown else "needs a 'name' and a 'text'"
+    if wrong := _wrong_attribute(item):
         raise InputInvalid(f"the document '{item.get('name', '')}' {wrong}; known are {', '.join(_FIELDS)}")
     inner = {"parts": Part, "headings": Heading}
     try:
@@ -147,6 +146,15 @@ def _from_mapping(item: Mapping[str, Any]) -> Document:
         raise InputInvalid(
             f"the document '{item['name']}' has parts, headings or warnings of another form: {error}"
         ) from error
+
+
+def _wrong_attribute(item: Mapping[str, Any]) -> str:
+    """What is wrong with the attributes of a document; empty when nothing is."""
+    unknown = [str(name) for name in item if name not in _FIELDS]
+    if unknown:
+        return f"has no attribute '{unknown[0]}'"
+    named = all(isinstance(item.get(name), str) for name in ("name", "text"))
+    return "" if named else "needs a 'name' and a 'text'"
 
 
 # Knowing when a model is out of reach, so that an ingest does not wait for it document after document.
@@ -184,6 +192,7 @@ def passes(error: BaseException) -> bool:
 
 
 ChainsOf = Callable[[str], IngestChains]
+ChainWork = Callable[[IngestChains, "list[Job]"], Awaitable["list[Job | Reason]"]]
 # Why a document that is empty, or of which no chunk was made, is not taken in.
 NO_TEXT = "it holds no text"
 
@@ -257,10 +266,24 @@ def event(stage: str, update: BatchUpdate) -> IngestEvent:
     return {"stage": stage, "finished": [entry["document"] for entry in failed], "failed": len(failed)}
 
 
-def by_kind(batch: Sequence[Job]) -> Iterator[tuple[str, list[Job]]]:
-    """The jobs of each kind of data, which has chains of its own."""
+async def with_chains(state: BatchInput, chains_of: ChainsOf, work: ChainWork) -> BatchUpdate:
+    """The update of a step that does `work` for the jobs of each kind of data, with the chains of that kind."""
+    batch = state.get("batch") or []
+    outcomes: list[Job | Reason] = []
     for kind in dict.fromkeys(job.document.kind for job in batch):
-        yield kind, [job for job in batch if job.document.kind == kind]
+        outcomes += await work(chains_of(kind), [job for job in batch if job.document.kind == kind])
+    return sorted_out(outcomes)
+
+
+def chain_step(stage: str, chains_of: ChainsOf, work: ChainWork) -> Any:
+    """The node of the step `stage`, which is `work` and no more."""
+
+    async def step(state: BatchInput, runtime: Runtime[Any]) -> BatchUpdate:
+        update = await with_chains(state, chains_of, work)
+        runtime.stream_writer(event(stage, update))
+        return update
+
+    return step
 
 
 def sorted_out(outcomes: Sequence[Job | Reason]) -> BatchUpdate:

@@ -6,21 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from langgraph.runtime import Runtime
-
+from groundgraph.core.chain import IngestChains
 from groundgraph.core.errors import IngestError
 from groundgraph.ingest.ingest_report import Reason
-from groundgraph.nodes.ingest.work import (
-    BatchInput,
-    BatchUpdate,
-    ChainsOf,
-    Job,
-    by_kind,
-    call_for_each,
-    event,
-    failure,
-    sorted_out,
-)
+from groundgraph.nodes.ingest.work import ChainsOf, Job, call_for_each, chain_step, failure
 
 
 def write_matching_texts(chains_of: ChainsOf, *, at_once: int) -> Any:
@@ -31,17 +20,12 @@ def write_matching_texts(chains_of: ChainsOf, *, at_once: int) -> Any:
         at_once: how many calls of a chain run at the same time.
     """
 
-    async def write_matching_texts(state: BatchInput, runtime: Runtime[Any]) -> BatchUpdate:
-        outcomes: list[Job | Reason] = []
-        for kind, jobs in by_kind(state.get("batch") or []):
-            asked = [pair for job in jobs for pair in zip(job.chunks, job.qualifying_texts, strict=True)]
-            answers = iter(await call_for_each(chains_of(kind).matching_texts, asked, at_once=at_once))
-            outcomes += [_matched(job, answers) for job in jobs]
-        update = sorted_out(outcomes)
-        runtime.stream_writer(event("write_matching_texts", update))
-        return update
+    async def written(chains: IngestChains, jobs: list[Job]) -> list[Job | Reason]:
+        asked = [pair for job in jobs for pair in zip(job.chunks, job.qualifying_texts, strict=True)]
+        answers = iter(await call_for_each(chains.matching_texts, asked, at_once=at_once))
+        return [_matched(job, answers) for job in jobs]
 
-    return write_matching_texts
+    return chain_step("write_matching_texts", chains_of, written)
 
 
 def _matched(job: Job, answers: Iterator[Any]) -> Job | Reason:

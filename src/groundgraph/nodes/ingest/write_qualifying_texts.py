@@ -5,20 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from langgraph.runtime import Runtime
-
+from groundgraph.core.chain import IngestChains
 from groundgraph.ingest.ingest_report import Reason
-from groundgraph.nodes.ingest.work import (
-    BatchInput,
-    BatchUpdate,
-    ChainsOf,
-    Job,
-    by_kind,
-    call_for_each,
-    event,
-    failure,
-    sorted_out,
-)
+from groundgraph.nodes.ingest.work import ChainsOf, Job, call_for_each, chain_step, failure
 
 
 def write_qualifying_texts(chains_of: ChainsOf, *, at_once: int) -> Any:
@@ -29,17 +18,12 @@ def write_qualifying_texts(chains_of: ChainsOf, *, at_once: int) -> Any:
         at_once: how many calls of a chain run at the same time.
     """
 
-    async def write_qualifying_texts(state: BatchInput, runtime: Runtime[Any]) -> BatchUpdate:
-        outcomes: list[Job | Reason] = []
-        for kind, jobs in by_kind(state.get("batch") or []):
-            chain = chains_of(kind).qualifying_text
-            answers = await call_for_each(chain, [(job.document, job.chunks) for job in jobs], at_once=at_once)
-            outcomes += [_qualified(job, answer) for job, answer in zip(jobs, answers, strict=True)]
-        update = sorted_out(outcomes)
-        runtime.stream_writer(event("write_qualifying_texts", update))
-        return update
+    async def written(chains: IngestChains, jobs: list[Job]) -> list[Job | Reason]:
+        asked = [(job.document, job.chunks) for job in jobs]
+        answers = await call_for_each(chains.qualifying_text, asked, at_once=at_once)
+        return list(map(_qualified, jobs, answers))
 
-    return write_qualifying_texts
+    return chain_step("write_qualifying_texts", chains_of, written)
 
 
 def _qualified(job: Job, answer: Any) -> Job | Reason:

@@ -33,14 +33,16 @@ def arrange_results(parts: WorkParts) -> Work:
             group = partial(_clustered, methods, view.turn["question"], texts, limit)
             grouped = await (paid_call("arrange_results", view.refs, group) if pays else group())
             change.ran["cluster"] = grouped["entry"]
-            found = [_cluster(one) for one in grouped["clusters"] or []]
             if grouped["clusters"] is None:
                 change.notes = [view.note("step_failed", step="cluster_strategy", reason=grouped["failures"])]
+            else:
+                found = list(map(_cluster, grouped["clusters"]))
         order, found = arrange(len(view.refs), found, both_ends=reorder == "zigzag")
         change.refs = [view.refs[place] for place in order]
-        ordered = [results[place] for place in order] if found else []
-        fits = partial(fitting, ordered, found, view.options.citation_format, budgets)
-        kept = await counted(counter, fits) if found else []
+        kept: list[ClusterValue] = []
+        if found:
+            ordered = [results[place] for place in order]
+            kept = await counted(counter, partial(fitting, ordered, found, view.options.citation_format, budgets))
         change.values, change.told = {"clusters": kept}, {"clusters": len(kept)}
         return change
 

@@ -108,13 +108,7 @@ def join(hits: Sequence[Hit], records: Mapping[str, EvidenceRecord], between: Ma
     for run in neighbours(hits, records):
         for stretch in _stretches(run, records, between):
             record = _record([records[hit.key] for hit in stretch], [between[pair] or "" for pair in _keys(stretch)])
-            whole = Hit(
-                evidence_key(record),
-                record["source_name"],
-                record["source_id"],
-                max(hit.relevance for hit in stretch),
-                max(hit.score for hit in stretch),
-            )
+            whole = _whole(stretch, record)
             made.records[whole.key] = record
             made.parts[whole.key] = [hit.key for hit in stretch]
             stands_for |= {hit.key: whole for hit in stretch}
@@ -125,6 +119,12 @@ def join(hits: Sequence[Hit], records: Mapping[str, EvidenceRecord], between: Ma
             made.hits.append(whole)
         standing |= {whole.key} & made.records.keys()
     return made
+
+
+def _whole(stretch: Sequence[Hit], record: EvidenceRecord) -> Hit:
+    """The hit that stands for those of a stretch, as good as the best of them."""
+    relevance, score = max(hit.relevance for hit in stretch), max(hit.score for hit in stretch)
+    return Hit(evidence_key(record), record["source_name"], record["source_id"], relevance, score)
 
 
 def _stretches(

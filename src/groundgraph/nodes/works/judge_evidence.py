@@ -178,31 +178,21 @@ class Judge:
 
     async def __call__(self, view: View) -> Change:
         """The style that writes the answer, and no evidence when that is not good enough."""
-        found = await view.results()
-        told = [bool(result.metadata.get(NEEDS)) for result in found]
-        needs = [_needs(result) for result, needed in zip(found, told, strict=True) if needed]
-        known = _with_cosines(found, view.ranking, view.state)
-        results = [result for result, needed in zip(known, told, strict=True) if not needed]
-        refs = [ref for ref, needed in zip(view.refs, told, strict=True) if not needed]
-        asked, leans = _judged_questions(view.state)
-        if leans:
-            # How relevant they are to words of the conversation is no sign of an answer.
-            results = [replace(result, relevance=0.0) for result in results]
-        chances = {question: answerable(question, results) for question in asked}
-        best = max(chances, key=lambda question: chances[question])
-        chance = chances[best]
-        judged = _judged(results) or (leans and not any(result.metadata.get("computed") for result in results))
-        stay = refs if not judged or self._good_enough(chance) else []
-        values: Ranking = {"answerable": round(chance, 4), "style": self._style(view, found=bool(stay))}
-        if needs and chance < STATED:
+        held = _judgement(view, await view.results())
+        stay = held.refs if not held.decides or self._good_enough(held.chance) else []
+        why = {**{ref[0]: "answerable" for ref in held.refs}, **dict.fromkeys(held.needs, "needs_computation")}
+        return Change(stay, values=self._values(view, held, found=bool(stay)), why=why)
+
+    def _values(self, view: View, held: _Judgement, *, found: bool) -> Ranking:
+        values: Ranking = {"answerable": round(held.chance, 4), "style": self._style(view, found=found)}
+        if held.needs and held.chance < STATED:
             # A model could only make the number up.
-            values |= {"needs": needs, "style": "structured" if stay else None}
-        if not stay:
+            values |= {"needs": list(held.needs.values()), "style": "structured" if found else None}
+        if not found:
             values["clusters"] = []
-        elif judged and chance < self.settings.retrieval.doubt_threshold:
-            values["doubt"] = missing_words(best, results)
-        why = {ref[0]: "needs_computation" for ref, needed in zip(view.refs, told, strict=True) if needed}
-        return Change(stay, values=values, why={**{ref[0]: "answerable" for ref in refs}, **why})
+        elif held.decides and held.chance < self.settings.retrieval.doubt_threshold:
+            values["doubt"] = missing_words(held.asked, held.results)
+        return values
 
     def _good_enough(self, chance: float) -> bool:
         least = self.settings.retrieval.answerable_threshold
@@ -221,6 +211,40 @@ class Judge:
         may_invent = self.has_model and view.options.allow_parametric is True
         uncovered = absence_outcome(view.state["retrievals"].values()) == "insufficient"
         return "conversational" if may_invent and uncovered else None
+
+
+@dataclass(frozen=True)
+class _Judgement:
+    """What the evidence is worth.
+
+    Attributes:
+        refs: of the evidence.
+        results: the evidence itself.
+        asked: the form of the question that it answers best.
+        chance: how likely it does.
+        decides: whether the chance decides if it stays.
+        needs: by key, what else was found: what says only that a number would have to be computed.
+    """
+
+    refs: list[Ref]
+    results: list[SourceResult]
+    asked: str
+    chance: float
+    decides: bool
+    needs: dict[str, Needs]
+
+
+def _judgement(view: View, found: Sequence[SourceResult]) -> _Judgement:
+    known = list(zip(view.refs, _with_cosines(found, view.ranking, view.state), strict=True))
+    evidence = [pair for pair in known if not pair[1].metadata.get(NEEDS)]
+    needs = {ref[0]: _needs(result) for ref, result in known if result.metadata.get(NEEDS)}
+    questions, leans = _judged_questions(view.state)
+    # How relevant they are to words of the conversation is no sign of an answer.
+    results = [replace(result, relevance=0.0) if leans else result for _, result in evidence]
+    chances = {question: answerable(question, results) for question in questions}
+    asked = max(chances, key=lambda question: chances[question])
+    refs = [ref for ref, _ in evidence]
+    return _Judgement(refs, results, asked, chances[asked], _decides(results, leans=leans), needs)
 
 
 def _judged_questions(state: RankingInput) -> tuple[list[str], bool]:
@@ -244,8 +268,11 @@ def _needs(result: SourceResult) -> Needs:
     return {"function": str(result.metadata["needs"]), "tables": list(result.metadata["tables"])}
 
 
-def _judged(results: Sequence[SourceResult]) -> bool:
-    return all(result.source_type == JUDGED for result in results)
+def _decides(results: Sequence[SourceResult], *, leans: bool) -> bool:
+    """Whether all of it can be judged: text from a base, or in a question that leans on others all but numbers."""
+    if all(result.source_type == JUDGED for result in results):
+        return True
+    return leans and not any(result.metadata.get("computed") for result in results)
 
 
 def _with_cosines(results: Sequence[SourceResult], ranking: Ranking, state: RankingInput) -> list[SourceResult]:

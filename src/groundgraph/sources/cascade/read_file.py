@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
@@ -172,6 +172,7 @@ def boolean_of(node: yaml.Node, key: str, problems: Problems) -> bool | None:
 
 MAX_BYTES = 64 * 1024 * 1024
 FILE_KEYS = ("category", "title", "description", "sections")
+_SCALARS: dict[str, Callable[[yaml.Node, str, Problems], Any]] = {"title": text_of, "priority": integer_of}
 SECTION_KEYS = ("title", "keywords", "priority", "facts", "urls", "sensitive")
 LINK_KEYS = ("title", "url")
 _SCHEMES = ("http://", "https://", "mailto:")
@@ -282,10 +283,8 @@ class _Reader:
         return Section(category, category_title, key, file=str(self._path), line=line, **values)
 
     def _value(self, name: str, node: yaml.Node, where: str) -> Any:
-        if name == "title":
-            return text_of(node, where, self._problems)
-        if name == "priority":
-            return integer_of(node, where, self._problems)
+        if read := _SCALARS.get(name):
+            return read(node, where, self._problems)
         if name == "urls":
             return tuple(self._link(item, place) for item, place in self._entries(node, where))
         if name == "facts" and isinstance(node, yaml.ScalarNode):

@@ -134,9 +134,8 @@ class SectionVectors:
         """The hash of each section's text, the vectors of `dimension` that are known, and the texts of the others."""
         names = [text_hash(section.embedded_text) for section in knowledge.sections]
         texts = dict(zip(names, (section.embedded_text for section in knowledge.sections), strict=True))
-        known = {name: vector for name, vector in self._known.items() if name in texts and len(vector) == dimension}
-        loaded = self._cache.load([name for name in texts if name not in known])
-        known |= {name: vector for name, vector in loaded.items() if len(vector) == dimension}
+        known = _of_size({name: self._known[name] for name in texts.keys() & self._known.keys()}, dimension)
+        known |= _of_size(self._cache.load([name for name in texts if name not in known]), dimension)
         return names, known, {name: text for name, text in texts.items() if name not in known}
 
     async def _embed(self, missing: dict[bytes, str], known: dict[bytes, Any], dimension: int, patience: float) -> None:
@@ -156,6 +155,10 @@ class SectionVectors:
             made = dict(zip(part, vectors, strict=True))
             known |= made
             await run_blocking(self._cache.save, made)
+
+
+def _of_size(vectors: Mapping[bytes, Any], dimension: int) -> dict[bytes, Any]:
+    return {name: vector for name, vector in vectors.items() if len(vector) == dimension}
 
 
 def _stacked(names: Sequence[bytes], known: dict[bytes, Any], dimension: int) -> Any:

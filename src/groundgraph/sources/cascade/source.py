@@ -15,7 +15,6 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import degraded, degraded_by
 from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.search.rank import take_turns
@@ -33,7 +32,8 @@ from groundgraph.sources.cascade.order import (
 )
 from groundgraph.sources.cascade.search import Search, SectionIndex
 from groundgraph.sources.cascade.section import METADATA_FIELDS
-from groundgraph.sources.contract import GroundedSource, SourceOptions
+from groundgraph.sources.check_options import unknown_names
+from groundgraph.sources.contract import NamedSource, SourceOptions
 from groundgraph.text.lemmatizer import Lemmatizer, SnowballLemmatizer, configured_lemmatizer
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _FIELDS: dict[str, dict[str, Any]] = {
 }
 
 
-class CascadeSource(GroundedSource):
+class CascadeSource(NamedSource):
     """Sections of YAML files by category, found in stages: `exact`, `lemma`, and with an embedding model `semantic`.
 
     Files are read by the first question and again when they change; docs/cascade.md describes them.
@@ -63,6 +63,8 @@ class CascadeSource(GroundedSource):
         vectors: the file that keeps the vectors of sections.
         description: what the source holds, in a sentence.
     """
+
+    _source_type = SOURCE_TYPE
 
     def __init__(
         self,
@@ -86,16 +88,6 @@ class CascadeSource(GroundedSource):
         self._section_vectors: SectionVectors | None = None
         self._index: SectionIndex | None = None
         self._guard = threading.Lock()
-
-    @property
-    def name(self) -> str:
-        """The name given at construction."""
-        return self._name
-
-    @property
-    def source_type(self) -> str:
-        """`cascade`."""
-        return SOURCE_TYPE
 
     @property
     def embedder(self) -> Embedder | None:
@@ -350,13 +342,7 @@ def search_settings(given: Mapping[str, Any], key: str, *, ignored: Sequence[str
     """
     known = [*ignored, *OF_THE_SEARCH]
     prefix = f"{key}." if key else ""
-    problems = [
-        Problem(
-            f"{prefix}{name}", f"a cascade has no option '{name}'.{nearest(str(name), known)} Known: {_list(known)}."
-        )
-        for name in given
-        if name not in known
-    ]
+    problems = unknown_names(given, known, key, "a cascade has no option '{name}'")
     settings = RetrieverSettings()
     try:
         settings = RetrieverSettings.model_validate({name: given[name] for name in given if name in OF_THE_SEARCH})
@@ -367,10 +353,6 @@ def search_settings(given: Mapping[str, Any], key: str, *, ignored: Sequence[str
     if problems:
         raise ConfigurationError(problems)
     return settings
-
-
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(names)
 
 
 def _paths(given: Any, key: str, problems: list[Problem]) -> list[str]:

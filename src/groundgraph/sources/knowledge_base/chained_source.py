@@ -20,7 +20,7 @@ from groundgraph.core.schema import SourceSchema
 from groundgraph.resilience.blocking import call_chain
 from groundgraph.search.rank import take_turns
 from groundgraph.search.scorer import query_vector, wants_vector
-from groundgraph.sources.contract import GroundedSource
+from groundgraph.sources.contract import NamedSource
 from groundgraph.sources.knowledge_base.ledger import check_model
 from groundgraph.sources.knowledge_base.stored_chunk import OWN_METADATA, SOMETIMES, SOURCE_TYPE, BaseSearcher, Search
 
@@ -108,7 +108,7 @@ class _Call:
         return max(self.top_k, self.chains.candidates_count) if self.chains.filter else self.top_k
 
 
-class ChainedSource(GroundedSource):
+class ChainedSource(NamedSource):
     """The chunks that an ingest wrote, found by their matching texts: by the stems of text, headings and title, and
     with an embedding model by their vectors too. The query chains run inside (K6).
 
@@ -130,6 +130,8 @@ class ChainedSource(GroundedSource):
     Raises:
         ConfigurationError: a field has an unknown type, or a name that the source itself uses.
     """
+
+    _source_type = SOURCE_TYPE
 
     def __init__(
         self,
@@ -157,19 +159,9 @@ class ChainedSource(GroundedSource):
         self._vector_weight = vector_weight
 
     @property
-    def name(self) -> str:
-        """The name given at construction."""
-        return self._name
-
-    @property
     def embedder(self) -> Embedder | None:
         """The model that the base's vectors are from."""
         return self._embedder
-
-    @property
-    def source_type(self) -> str:
-        """`knowledge_base`."""
-        return SOURCE_TYPE
 
     def get_schema(self) -> SourceSchema:
         """`document` and the fields given at construction."""

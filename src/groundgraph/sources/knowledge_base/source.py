@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from groundgraph.core.chain import IDENTITY, QueryChains
 from groundgraph.core.errors import ConfigurationError, Problem
-from groundgraph.core.registry import nearest
+from groundgraph.sources.check_options import fields_by_name, is_number, unknown_names
 from groundgraph.sources.contract import SourceOptions
 from groundgraph.sources.knowledge_base.chained_source import ChainedSource
 from groundgraph.sources.knowledge_base.schema import LOCK_TIMEOUT
@@ -72,30 +72,27 @@ def knowledge_base_from_options(entry: SourceOptions) -> KnowledgeBaseSource:
     Raises:
         ConfigurationError: an option is unknown or has a bad value.
     """
-    problems = unknown_options(entry, _OPTIONS)
+    path = entry.base_dir / str(entry.options.get("path") or DEFAULT_PATH)
+    return KnowledgeBaseSource(path, **arguments_of(entry, _OPTIONS))
+
+
+def arguments_of(entry: SourceOptions, known: Sequence[str]) -> dict[str, Any]:
+    """What an entry says of a base, wherever that is, as arguments of `ChainedSource`.
+
+    Raises:
+        ConfigurationError: an option is not among `known`, or has a bad value.
+    """
+    problems = unknown_names(entry.options, known, entry.key, "a knowledge base has no option '{name}'")
     if problems:
         raise ConfigurationError(problems)
-    return KnowledgeBaseSource(
-        entry.base_dir / str(entry.options.get("path") or DEFAULT_PATH),
-        name=entry.name,
-        fields=declared_fields(entry),
-        description=str(entry.options.get("description") or ""),
-        embedder=entry.embedder,
-        query_chains=entry.query_chains,
-        vector_weight=vector_weight(entry),
-    )
-
-
-def unknown_options(entry: SourceOptions, known: Sequence[str]) -> list[Problem]:
-    """The options of `entry` that are not among `known`."""
-    return [
-        Problem(
-            f"{entry.key}.{option}",
-            f"a knowledge base has no option '{option}'.{nearest(str(option), list(known))} Known: {', '.join(known)}.",
-        )
-        for option in entry.options
-        if option not in known
-    ]
+    return {
+        "name": entry.name,
+        "fields": declared_fields(entry),
+        "description": str(entry.options.get("description") or ""),
+        "embedder": entry.embedder,
+        "query_chains": entry.query_chains,
+        "vector_weight": _vector_weight(entry),
+    }
 
 
 def declared_fields(entry: SourceOptions) -> dict[str, dict[str, Any]]:
@@ -104,23 +101,16 @@ def declared_fields(entry: SourceOptions) -> dict[str, dict[str, Any]]:
     Raises:
         ConfigurationError: they are neither a mapping nor a list of mappings with `name`.
     """
-    given = entry.options.get("fields") or {}
-    if isinstance(given, list) and all(isinstance(item, Mapping) and "name" in item for item in given):
-        given = {item["name"]: {key: value for key, value in item.items() if key != "name"} for item in given}
-    if not isinstance(given, Mapping) or not all(isinstance(spec, Mapping) for spec in given.values()):
+    fields = fields_by_name(entry.options.get("fields") or {})
+    if fields is None:
         raise ConfigurationError(
             [Problem(f"{entry.key}.fields", "must map each field to its type, such as `year: {type: integer}`")]
         )
-    return {str(field): dict(spec) for field, spec in given.items()}
+    return fields
 
 
-def vector_weight(entry: SourceOptions) -> float:
-    """The share of the vectors that an entry asks for.
-
-    Raises:
-        ConfigurationError: it is no number from 0 to 1.
-    """
+def _vector_weight(entry: SourceOptions) -> float:
     given = entry.options.get("vector_weight", 0.5)
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
+    if not is_number(given) or not 0 <= given <= 1:
         raise ConfigurationError([Problem(f"{entry.key}.vector_weight", f"must be from 0 to 1, not {given!r}")])
     return float(given)

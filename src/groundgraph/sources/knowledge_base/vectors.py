@@ -141,6 +141,10 @@ class Vectors:
         self.starts = np.empty(0, dtype=np.int64)
         self.there = np.empty(0, dtype=bool)
 
+    def is_of(self, base: str, dimension: int) -> bool:
+        """Whether they are vectors of that base and size, at whichever revision."""
+        return (self.revision.base, self.dimension) == (base, dimension)
+
     def nearness(self, query: Any, allowed: AllowedChunks | None) -> Nearness:
         """How near the best matching text of each chunk is to `query`, a unit vector, among those that `allowed`
         keeps."""
@@ -242,12 +246,11 @@ class VectorCache:
             known = self._newest
             if known and known.revision == revision:
                 return known
-            same_base = known is not None and (known.revision.base, known.dimension) == (revision.base, dimension)
-            if known and same_base and known.revision.changes > revision.changes:
+            base = known if known and known.is_of(revision.base, dimension) else Vectors(revision, dimension)
+            if base.revision.changes > revision.changes:
                 if not from_scratch:
                     raise OutdatedSnapshot
-                same_base = False
-            base = known if known and same_base else Vectors(revision, dimension)
+                base = Vectors(revision, dimension)
             loaded = _brought_up_to(base, connection, revision)
             if loaded.there.size and loaded.there.mean() < 1 - _MOST_GONE:
                 loaded = _brought_up_to(Vectors(revision, dimension), connection, revision)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -20,7 +20,8 @@ from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.secret_mask import know_secrets, mask
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.sources.contract import GroundedSource, SourceOptions
+from groundgraph.sources.check_options import MAPPING, TEXT, unknown_names, wrong_values
+from groundgraph.sources.contract import NamedSource, SourceOptions
 from groundgraph.sources.sql.shape import declared_fields
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _SAMPLE = 20
 NativeFilter = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
-class LangChainSource(GroundedSource):
+class LangChainSource(NamedSource):
     """A LangChain vector store or retriever.
 
     Filters need a `schema`, since LangChain has none. Each result is checked against them here, whatever the store
@@ -85,7 +86,7 @@ class LangChainSource(GroundedSource):
         self._rename = dict(rename or {})
         self._scores = scores
         self._score_field = score_field
-        self._native_filter = native_filter
+        self._native_filter = native_filter or _no_filter
         self._make: Callable[[], Any] | None = None
         self._search: Search | None = None
         self._guard = threading.Lock()
@@ -94,16 +95,6 @@ class LangChainSource(GroundedSource):
             self._make = retriever_or_vector_store
         else:
             self._search = self._search_of(retriever_or_vector_store)
-
-    @property
-    def name(self) -> str:
-        """The name given at construction."""
-        return self._name
-
-    @property
-    def source_type(self) -> str:
-        """`langchain` unless another was given."""
-        return self._source_type
 
     def get_schema(self) -> SourceSchema | None:
         """The schema given at construction."""
@@ -141,15 +132,14 @@ class LangChainSource(GroundedSource):
         self, text: str, conditions: Mapping[str, Any], top_k: int, threshold: float
     ) -> list[SourceResult]:
         search = await self._opened()
-        native = self._native_filter(conditions) if self._native_filter and conditions else {}
-        wanted = max(top_k, _FIRST_WITH_FILTERS) if conditions and search.can_grow else top_k
-        while True:
+        native = self._native_filter(conditions) if conditions else {}
+        kept: list[SourceResult] = []
+        for wanted in _asked_for(top_k, filtered=bool(conditions), can_grow=search.can_grow):
             hits = await search(text, wanted, native)
             kept = _distinct([result for result in self._to_results(hits) if matches(conditions, result.metadata)])
-            enough = len(kept) >= top_k or len(hits) < wanted or hits[-1].relevance < threshold
-            if enough or not search.can_grow or wanted >= MAX_ASKED_FOR:
-                return [result for result in kept[:top_k] if result.relevance >= threshold]
-            wanted = min(4 * wanted, MAX_ASKED_FOR)
+            if len(kept) >= top_k or len(hits) < wanted or hits[-1].relevance < threshold:
+                break
+        return [result for result in kept[:top_k] if result.relevance >= threshold]
 
     def _to_results(self, hits: Sequence[Hit]) -> list[SourceResult]:
         results = [self._to_result(hit) for hit in hits]
@@ -204,6 +194,22 @@ class LangChainSource(GroundedSource):
             raise ConfigurationError([Problem(f"{self._name}.{argument}", message)])
 
 
+def _no_filter(_conditions: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {}
+
+
+def _asked_for(top_k: int, *, filtered: bool, can_grow: bool) -> Iterator[int]:
+    """How many to ask for, and how many next where too few of those are kept."""
+    if not can_grow:
+        yield top_k
+        return
+    wanted = max(top_k, _FIRST_WITH_FILTERS) if filtered else top_k
+    yield wanted
+    while wanted < MAX_ASKED_FOR:
+        wanted = min(4 * wanted, MAX_ASKED_FOR)
+        yield wanted
+
+
 def _distinct(results: list[SourceResult]) -> list[SourceResult]:
     """The first of each passage, those without text last: whoever asked counts them, where there is room."""
     first: dict[tuple[str, str], SourceResult] = {}
@@ -214,8 +220,10 @@ def _distinct(results: list[SourceResult]) -> list[SourceResult]:
 
 # The source type `langchain` of a configuration.
 
-_TEXTS = ("class", "description", "id_field", "scores", "score_field")
-_MAPPINGS = ("options", "schema", "rename")
+_KINDS = {
+    **dict.fromkeys(("class", "description", "id_field", "scores", "score_field"), TEXT),
+    **dict.fromkeys(("options", "schema", "rename"), MAPPING),
+}
 _SCORES = ("store", "similarity", "distance", "none")
 # What LangChain's classes call their embedding model.
 _EMBEDDINGS = ("embedding", "embeddings", "embedding_function")
@@ -250,15 +258,10 @@ def langchain_from_options(entry: SourceOptions) -> LangChainSource:
 
 
 def _problems(entry: SourceOptions) -> list[Problem]:
-    known = (*_TEXTS, *_MAPPINGS)
-    problems = []
-    for option, value in entry.options.items():
-        key = f"{entry.key}.{option}"
-        if option not in known:
-            hint = nearest(str(option), list(known))
-            problems.append(Problem(key, f"a LangChain source has no such option.{hint} Known: {', '.join(known)}."))
-        elif value is not None and not isinstance(value, str if option in _TEXTS else Mapping):
-            problems.append(Problem(key, "must be a text" if option in _TEXTS else "must be a mapping"))
+    problems = [
+        *unknown_names(entry.options, list(_KINDS), entry.key, "a LangChain source has no option '{name}'"),
+        *wrong_values(entry.options, _KINDS, entry.key),
+    ]
     scores = entry.options.get("scores")
     if isinstance(scores, str) and scores not in _SCORES:
         hint = nearest(scores, list(_SCORES))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from groundgraph.core.errors import FilterInvalid
@@ -14,7 +15,7 @@ from groundgraph.core.latest import Latest
 from groundgraph.core.registry import nearest
 from groundgraph.sources.sql.any_database import ComputingDatabase, Version
 from groundgraph.sources.sql.compute import FUNCTIONS, Computation, Computed, check_field, compute
-from groundgraph.sources.sql.shape import Column, TableShape
+from groundgraph.sources.sql.shape import Column, TableShape, header_stems
 from groundgraph.sources.sql.sql_dialect import may_match
 from groundgraph.text.words import detect_language, fold, language_data, stem, stems, words
 
@@ -61,6 +62,10 @@ class Cue:
     offered: bool
     language: Language
 
+    def is_met_by(self, text: str) -> bool:
+        """Whether `text` says the word that decided: a row that says "first" answers a question for the first step."""
+        return not self.offered and bool(self.asking) and self.asking <= set(map(stem, words(text)))
+
 
 @cache
 def _language(code: str) -> Language:
@@ -101,6 +106,7 @@ def find_cue(question: str) -> Cue | None:
 # By the stems of values, the columns that hold them and the values as they are stored there.
 Vocabulary = Mapping[tuple[str, ...], Mapping[str, Sequence[Any]]]
 LONGEST_VALUE = 8
+_YEAR = re.compile(r"[12]\d{3}")
 # What a word loses with its sign: "C++", "A+", "-3".
 _SIGNED = re.compile(r"(?<!\w)\w++[+#]+|(?<!\w)[-+]\d+|(?<!\w)\w-(?!\w)")
 
@@ -130,27 +136,25 @@ def read_computation(
     if reading is None or set(dates) & set(reading.conditions) or not _signs_are_read(cue.rest, reading):
         return None
     reading.conditions.update(dates)
-    about_table = {*stems(_spaced(shape.name)), *cue.language.filler}
-    explained = {stem for name in reading.conditions for stem in stems(_spaced(name))} | about_table
-    if any(stem not in explained for stem in reading.left):
+    names = {stem for name in (shape.name, *reading.conditions) for stem in stems(_spaced(name))}
+    left = set(reading.left) - cue.language.filler
+    if left - names:
         return None
-    refers = set(reading.left) & (explained - cue.language.filler)
-    if not refers and not (alone and reading.conditions):
+    if not left and not (alone and reading.conditions):
         return None  # nothing in the question refers to this table
-    own = [filters] if filters else []
-    return Computation("count", shape, "", (*own, *([reading.conditions] if reading.conditions else [])))
+    return Computation("count", shape, "", tuple(filter(None, (filters, reading.conditions))))
 
 
-def is_named_so(cue: Cue, shape: TableShape) -> bool:
+def is_named_so(cue: Cue, shapes: Sequence[TableShape]) -> bool:
     """Whether a column has the name of what is asked: "What is the number of employees of Acme?", "the top speed"."""
     everything = {*stems(cue.rest), *cue.asking}
-    names = [_stems(column) for column in shape.columns]
+    names = [_stems(column) for shape in shapes for column in shape.columns]
     named = [name for name in names if name & cue.asking and name <= everything]
     return any(not (cue.needs == "count" and name <= cue.asking) for name in named)
 
 
 def is_lookup(cue: Cue, shape: TableShape, vocabulary: Vocabulary) -> bool:
-    """Whether the question asks for the value of one column in rows that it names by a value."""
+    """Whether the question asks a table for the value of one column in rows that it names by a value."""
     reading = _read(stems(cue.rest), cue.rest, shape, vocabulary)
     if reading is None or not reading.conditions or not cue.offered:
         return False
@@ -159,13 +163,13 @@ def is_lookup(cue: Cue, shape: TableShape, vocabulary: Vocabulary) -> bool:
     return bool(left) and any(left <= name for name in others)
 
 
-def is_about(question: str, shape: TableShape, *, found: bool) -> bool:
-    """Whether a question that sounds like a computation is about rows: it names the table, or rows were found for it.
+def is_about(question: str, shapes: Sequence[TableShape], *, found: bool) -> bool:
+    """Whether a question that sounds like a computation is about rows: it names a table, or rows were found for it.
 
     Of documents, a sentence is more likely to state the number: "How many days do I have to return it?"
     """
-    names = {*stems(_spaced(shape.name)), *(stem for column in shape.columns for stem in _stems(column))}
-    return bool(set(stems(question)) & names) or (found and shape.content_field is None)
+    names = set(chain.from_iterable(map(header_stems, shapes)))
+    return bool(names & set(stems(question))) or (found and any(shape.content_field is None for shape in shapes))
 
 
 def _date_condition(asked: Sequence[str], shape: TableShape, months: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
@@ -174,7 +178,7 @@ def _date_condition(asked: Sequence[str], shape: TableShape, months: Sequence[st
     Of several date columns it is the one that the words name, else the only one that the user declared.
     """
     dated = _meant_dates([column for column in shape.columns if column.kind in ("date", "datetime")], asked)
-    years = [at for at, stem in enumerate(asked) if len(stem) == 4 and stem.isdecimal() and stem[0] in "12"]
+    years = [at for at, stem in enumerate(asked) if _YEAR.fullmatch(stem)]
     if len(dated) != 1 or len(years) != 1:
         return {}, list(asked)
     at, year = years[0], int(asked[years[0]])
@@ -196,22 +200,13 @@ def _read(asked: Sequence[str], said: str, shape: TableShape, vocabulary: Vocabu
     conditions: dict[str, Any] = {}
     left: list[str] = []
     position = 0
-    names = {column.name: set(stems(_spaced(column.name))) for column in shape.columns}
-    own = set(stems(_spaced(shape.name)))
+    names = {column.name: _stems(column) for column in shape.columns}
+    of_names = set(stems(_spaced(shape.name))).union(*names.values())
     while position < len(asked):
-        length = next(
-            (
-                size
-                for size in range(LONGEST_VALUE, 0, -1)
-                if tuple(asked[position : position + size]) in vocabulary and position + size <= len(asked)
-            ),
-            0,
-        )
-        found = vocabulary.get(tuple(asked[position : position + length]), {}) if length else {}
-        found = _said_values(found, said)
-        if length == 1 and (asked[position] in own or any(asked[position] in name for name in names.values())):
-            found = {}  # the word is a name here, though some cell holds it too
-        if not found:
+        length = _longest_value(asked, position, vocabulary)
+        found = _said_values(vocabulary.get(tuple(asked[position : position + length]), {}), said)
+        # A word that is a name here stands for no value, though some cell holds it too.
+        if not found or (length == 1 and asked[position] in of_names):
             left.append(asked[position])
             position += 1
             continue
@@ -222,6 +217,12 @@ def _read(asked: Sequence[str], said: str, shape: TableShape, vocabulary: Vocabu
             _add(conditions, column, value)
         position += length
     return _Reading(conditions, left)
+
+
+def _longest_value(asked: Sequence[str], start: int, vocabulary: Vocabulary) -> int:
+    """How many stems from `start` on are together a value; 0 when there is none."""
+    sizes = range(min(LONGEST_VALUE, len(asked) - start), 0, -1)
+    return next((size for size in sizes if tuple(asked[start : start + size]) in vocabulary), 0)
 
 
 def _said_values(found: Mapping[str, Sequence[Any]], said: str) -> dict[str, list[Any]]:
@@ -332,22 +333,29 @@ class Computer:
             best: the text of the best row; a question for "the first step" is answered by a row that says "first".
         """
         cue = find_cue(question)
-        if cue is None or not shapes or (not cue.offered and cue.asking and cue.asking <= set(map(stem, words(best)))):
+        if cue is None or cue.is_met_by(best) or is_named_so(cue, shapes):
             return None
-        database = self._database if cue.offered else None
-        vocabularies = [self._vocabulary(database, shape, filters, version) for shape in shapes] if database else []
-        known = list(zip(shapes, vocabularies, strict=False))
-        if any(is_named_so(cue, shape) for shape in shapes):
+        if self._database and cue.function == "count":
+            known = self._with_values(self._database, shapes, filters, version)
+            stated = self._counted(self._database, cue, known, filters)
+            if stated or any(is_lookup(cue, *table) for table in known):
+                return stated
+        if not is_about(question, shapes, found=bool(best)):
             return None
-        for shape, vocabulary in known if cue.function == "count" else ():
-            found = read_computation(cue, shape, vocabulary, filters, alone=len(shapes) == 1)
-            if found and database and may_match(shape, filters):
+        return self._unstated(cue.needs, shapes, offered=cue.offered)
+
+    def _counted(
+        self,
+        database: ComputingDatabase,
+        cue: Cue,
+        known: Sequence[tuple[TableShape, Vocabulary]],
+        filters: Mapping[str, Any],
+    ) -> SourceResult | None:
+        for shape, vocabulary in known:
+            found = read_computation(cue, shape, vocabulary, filters, alone=len(known) == 1)
+            if found and may_match(shape, filters):
                 return self._stated(database, found)
-        if (cue.function == "count" and any(is_lookup(cue, *table) for table in known)) or not any(
-            is_about(question, shape, found=bool(best)) for shape in shapes
-        ):
-            return None
-        return self._unstated(cue.needs, shapes, offered=database is not None)
+        return None
 
     def _stated(self, database: ComputingDatabase, computation: Computation) -> SourceResult:
         computed = compute(database, computation)
@@ -364,7 +372,8 @@ class Computer:
         return SourceResult(_statement(computation, computed), computation.id(), *self._named, 1.0, metadata)
 
     def _unstated(self, needs: str, shapes: Sequence[TableShape], *, offered: bool) -> SourceResult:
-        reason = "could not be determined from the fields that are declared" if offered else "is not offered"
+        can = offered and self._database is not None
+        reason = "could not be determined from the fields that are declared" if can else "is not offered"
         content = (
             f"This question needs a computation over several rows ({needs}), which {reason}. "
             "No row that was found is the answer by itself."
@@ -373,11 +382,17 @@ class Computer:
         metadata = {"needs_computation": True, "needs": needs, "tables": tables, "section": "computation"}
         return SourceResult(content, f"needs_computation:{needs}", *self._named, 1.0, metadata)
 
-    def _vocabulary(
-        self, database: ComputingDatabase, shape: TableShape, filters: Mapping[str, Any], version: Version
-    ) -> Vocabulary:
-        key = (shape.name, repr(sorted(filters.items())), version)
-        return self._vocabularies.get_or_make(key, lambda: self._read_vocabulary(database, shape, filters))
+    def _with_values(
+        self, database: ComputingDatabase, shapes: Sequence[TableShape], filters: Mapping[str, Any], version: Version
+    ) -> list[tuple[TableShape, Vocabulary]]:
+        """Each table with the values that the filters let see."""
+        narrowed = repr(sorted(filters.items()))
+
+        def vocabulary(shape: TableShape) -> Vocabulary:
+            key = (shape.name, narrowed, version)
+            return self._vocabularies.get_or_make(key, lambda: self._read_vocabulary(database, shape, filters))
+
+        return [(shape, vocabulary(shape)) for shape in shapes]
 
     def _read_vocabulary(
         self, database: ComputingDatabase, shape: TableShape, filters: Mapping[str, Any]

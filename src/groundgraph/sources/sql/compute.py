@@ -82,9 +82,9 @@ def check_field(shape: TableShape, function: str, name: str) -> None:
     Raises:
         FilterInvalid: the table has no such column, or a computation other than a count is asked of a text.
     """
-    found = shape.column(name) if name else None
+    found = shape.column(name)
     known = [item.name for item in shape.columns if item.kind != "blob"]
-    if name and (found is None or found.kind == "blob"):
+    if name and name not in known:
         raise FilterInvalid(
             f"{function}: the table '{shape.name}' has no field '{name}'.{nearest(name, known)} "
             f"Declared: {', '.join(known)}."

@@ -152,8 +152,7 @@ class IndexedEngine(SqlEngine):
             question = read_question(index, asked.text)
             searched = list(slots)
             if len(slots) > 1:
-                fitting = (slot for slot in routed_slots(index, question) if may_match(slots[slot], asked.filters))
-                searched = list(islice(fitting, self._max_tables))
+                searched = self._fitting(index, slots, question, asked.filters)
             if not searched:
                 return [], []
             allowed = self._allowed_rows(index, {slot: slots[slot] for slot in searched}, asked.filters, tables.version)
@@ -162,6 +161,13 @@ class IndexedEngine(SqlEngine):
                 index, question, slots=narrowed, allowed=allowed, top_k=asked.top_k, score_threshold=asked.least
             )
         return [slots[slot] for slot in searched], self._results(slots, hits, asked.filters, fresh=fresh)
+
+    def _fitting(
+        self, index: sqlite3.Connection, slots: Mapping[int, TableShape], question: Question, filters: Filters
+    ) -> list[int]:
+        """The slots of the tables that suit the question best and may hold what the filters ask for."""
+        fitting = (slot for slot in routed_slots(index, question) if may_match(slots[slot], filters))
+        return list(islice(fitting, self._max_tables))
 
     @contextmanager
     def _ready_index(self, tables: Tables) -> Iterator[tuple[sqlite3.Connection, bool]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -77,20 +77,37 @@ def read_shapes(
         ConfigurationError: a table is not there, or there is none at all.
     """
     found = inspect(connection)
-    views = found.get_view_names()
-    known = [name for name in [*found.get_table_names(), *views] if not dialect.is_internal(connection, name)]
-    missing = [name for name in wanted.tables if name not in [*known, *found.get_table_names()]]
-    if missing or not (known or wanted.tables):
-        listed = ", ".join(known[:20]) or "none"
-        names = ", ".join(repr(name) for name in missing)
-        what = f"has no table {names}.{nearest(missing[0], known)}" if missing else "has no tables."
-        raise ConfigurationError(f"The source '{source}': the database {where} {what} Tables: {listed}.")
+    tables, views = found.get_table_names(), found.get_view_names()
+    known = [name for name in [*tables, *views] if not dialect.is_internal(connection, name)]
+    if told := missing_tables(wanted, known, {*known, *tables}):
+        raise ConfigurationError(f"The source '{source}': the database {where} {told}")
     shapes = {name: dialect.shape_of(connection, name, name in views) for name in wanted.tables or known}
 
     def shape_of(name: str) -> TableShape | None:
         return shapes.get(name) or (dialect.shape_of(connection, name, name in views) if name in known else None)
 
     return [described(with_relations(shape, wanted.relations, shape_of, source), wanted) for shape in shapes.values()]
+
+
+def missing_tables(
+    wanted: Wanted, usual: Sequence[str], present: Collection[str], others: Sequence[str] = (), *, suffix: str = ""
+) -> str:
+    """What is wrong with the tables of a database; empty when nothing is.
+
+    Args:
+        wanted: what the configuration says.
+        usual: the names of the tables that are read when it names none.
+        present: every name under which a table can be read.
+        others: more names to tell of.
+        suffix: what is said behind the names of those that are not there.
+    """
+    missing = [name for name in wanted.tables if name not in present]
+    if not missing and (usual or wanted.tables):
+        return ""
+    known = list(dict.fromkeys([*usual, *others]))
+    names = ", ".join(map(repr, missing))
+    told = f"has no table {names}{suffix}.{nearest(missing[0], known)}" if missing else "has no tables."
+    return f"{told} Tables: {', '.join(known[:20]) or 'none'}."
 
 
 def check_columns(shapes: Sequence[TableShape], named: Sequence[str], source: str, where: str) -> None:
@@ -117,12 +134,16 @@ def described(shape: TableShape, wanted: Wanted) -> TableShape:
     )
     names = [column.name for column in columns]
     content = wanted.content_field if wanted.content_field in names else _content_field(wanted, columns)
-    searched = [field for field in wanted.search_fields if field in names]
-    searched = searched or [column.name for column in columns if column.stored_as in ("string", "array", "any")]
-    searched = searched or [column.name for column in columns if column.kind != "blob"]
+    searched = [field for field in wanted.search_fields if field in names] or _searchable(columns)
     if content is not None and content not in searched:
         searched.insert(0, content)
     return replace(shape, columns=columns, content_field=content, search_fields=tuple(searched))
+
+
+def _searchable(columns: Sequence[Column]) -> list[str]:
+    """The columns with texts; without one, all that can be searched at all."""
+    texts = [column.name for column in columns if column.stored_as in ("string", "array", "any")]
+    return texts or [column.name for column in columns if column.kind != "blob"]
 
 
 def _kind(column: Column, wanted: Wanted) -> str:

@@ -197,10 +197,7 @@ class IndexKeeper:
             SourceUnavailable: the index cannot be built, or the database cannot be read.
         """
         made_for = signature(self._database.identity, shapes)
-        if self._fresh == (made_for, version) and self._holds(made_for):
-            return True
-        if self._stored(made_for, version):
-            self._fresh = (made_for, version)
+        if self._is_current(made_for, version):
             return True
         usable = self._holds(made_for)
         if not usable:
@@ -209,13 +206,11 @@ class IndexKeeper:
         while self._fresh != (made_for, version):
             # An update for an earlier version may still run; this one's comes after it.
             update = self._started(made_for, version, shapes)
-            update.join(max(0.0, until - time.monotonic()) if until is not None else None)
-            if update.is_alive():
-                return False
-            if update.error:
-                if usable:
-                    return False
+            update.join(_seconds_until(until))
+            if update.error and not usable:
                 raise update.error
+            if update.error or update.is_alive():
+                return False
         return True
 
     def close(self) -> None:
@@ -235,11 +230,15 @@ class IndexKeeper:
         with self.index.reading() as connection:
             return _signature_in(connection) == made_for
 
-    def _stored(self, made_for: str, version: Version) -> bool:
-        """Whether an earlier process left the index up to date."""
+    def _is_current(self, made_for: str, version: Version) -> bool:
+        """Whether the index is up to date already, be it that an earlier process left it so."""
+        if self._fresh is not None:
+            return self._fresh == (made_for, version) and self._holds(made_for)
         with self.index.reading() as connection:
             row: tuple[str, str] = connection.execute("SELECT signature, version FROM state").fetchone()
-        return self._fresh is None and row == (made_for, _written(version))
+        if row == (made_for, _written(version)):
+            self._fresh = (made_for, version)
+        return self._fresh is not None
 
     def _started(self, made_for: str, version: Version, shapes: Sequence[TableShape]) -> _Update:
         with self._guard:
@@ -273,6 +272,10 @@ class _Update(threading.Thread):
             keeper.run_update(*rest)  # type: ignore[arg-type]
         except BaseException as error:
             self.error = error
+
+
+def _seconds_until(end: float | None) -> float | None:
+    return None if end is None else max(0.0, end - time.monotonic())
 
 
 def _signature_in(index: sqlite3.Connection) -> str:

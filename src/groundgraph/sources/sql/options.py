@@ -6,6 +6,7 @@ from typing import Any
 
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
+from groundgraph.sources.check_options import COUNT, LIST, TEXT, unknown_names, wrong_values
 from groundgraph.sources.contract import SourceOptions
 from groundgraph.sources.sql.location import is_other, is_server
 from groundgraph.sources.sql.postgres.options import OPTIONS, PostgresOptions
@@ -18,6 +19,7 @@ _BOTH = ("backend", "content_field", "text_search_fields", "schema", "descriptio
 _BACKENDS = ("sqlite", "postgresql", "memory")
 _LISTS = ("tables", "text_search_fields", "records", "relations")
 _TEXTS = ("url", "path", "table", "content_field", "description", "index", "fts", "text_config", "vector_field")
+_KINDS = {**dict.fromkeys(_LISTS, LIST), **dict.fromkeys(_TEXTS, TEXT), "max_tables": COUNT}
 
 
 def database_from_options(entry: SourceOptions) -> SqlSource:
@@ -63,27 +65,24 @@ def _in_memory(options: dict[str, Any]) -> bool:
 def _problems(entry: SourceOptions, options: dict[str, Any]) -> list[Problem]:
     server = OPTIONS if is_server(options.get("url") or "") else ()
     known = (*_BOTH, *(_MEMORY if _in_memory(options) else (*_DATABASE, *server)))
-    problems = [
-        Problem(
-            f"{entry.key}.{option}",
-            f"a SQL source has no option '{option}'.{nearest(str(option), list(known))} Known: {', '.join(known)}.",
-        )
-        for option in options
-        if option not in known
+    return [
+        *unknown_names(options, known, entry.key, "a SQL source has no option '{name}'"),
+        *_place_problems(entry.key, options),
+        *wrong_values(options, _KINDS, entry.key),
+        *_topic_problems(entry, options),
     ]
-    backend = options.get("backend")
+
+
+def _place_problems(key: str, options: dict[str, Any]) -> list[Problem]:
+    backend, url = options.get("backend"), options.get("url")
     if backend not in (None, *_BACKENDS):
-        problems.append(
-            Problem(
-                f"{entry.key}.backend",
-                f"'{backend}' is not supported.{nearest(str(backend), list(_BACKENDS))} Known: {', '.join(_BACKENDS)}.",
-            )
-        )
-    elif not _in_memory(options) and not (options.get("url") or options.get("path")):
-        problems.append(Problem(f"{entry.key}.url", "is missing: the database, such as sqlite:///data.db"))
-    if backend in _BACKENDS and options.get("url") and backend != _backend_of(options["url"]):
-        problems.append(Problem(f"{entry.key}.backend", f"is '{backend}', but the url names another database"))
-    return [*problems, *_bad_values(entry, options), *_topic_problems(entry, options)]
+        hint = f"{nearest(str(backend), list(_BACKENDS))} Known: {', '.join(_BACKENDS)}."
+        return [Problem(f"{key}.backend", f"'{backend}' is not supported.{hint}")]
+    if not _in_memory(options) and not (url or options.get("path")):
+        return [Problem(f"{key}.url", "is missing: the database, such as sqlite:///data.db")]
+    if backend and url and backend != _backend_of(url):
+        return [Problem(f"{key}.backend", f"is '{backend}', but the url names another database")]
+    return []
 
 
 def _backend_of(url: str) -> str:
@@ -100,17 +99,3 @@ def _topic_problems(entry: SourceOptions, options: dict[str, Any]) -> list[Probl
     server = PostgresOptions.of(options) if is_server(options.get("url") or "") else None
     named = [entry.name] if _in_memory(options) else tables
     return [*option_problems(given, key), *table_problems(named, server, key)]
-
-
-def _bad_values(entry: SourceOptions, options: dict[str, Any]) -> list[Problem]:
-    problems = []
-    for option, value in options.items():
-        if value is None:
-            continue
-        if option in _LISTS and not isinstance(value, list | tuple):
-            problems.append(Problem(f"{entry.key}.{option}", "must be a list"))
-        if option in _TEXTS and not isinstance(value, str):
-            problems.append(Problem(f"{entry.key}.{option}", "must be a text"))
-        if option == "max_tables" and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-            problems.append(Problem(f"{entry.key}.{option}", "must be a number, 1 or more"))
-    return problems

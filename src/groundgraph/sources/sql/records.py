@@ -84,10 +84,8 @@ class MemoryTable:
             self._connection = None
 
     def _create(self, connection: sqlite3.Connection, columns: Sequence[str], records: list[dict[str, Any]]) -> None:
-        is_csv = self._path is not None and self._path.suffix.lower() == ".csv"
-        infer = _kind_of_texts if is_csv else _kind
-        kinds = {name: self._types.get(name) or infer([record.get(name) for record in records]) for name in columns}
-        if is_csv:
+        kinds = self._kinds(columns, records)
+        if _is_csv(self._path):
             records = [{name: _typed(kinds[name], value) for name, value in record.items()} for record in records]
         key = f", PRIMARY KEY ({_quoted(KEY)})" if _is_key([record.get(KEY) for record in records]) else ""
         declared = ", ".join(f"{_quoted(name)} {_DECLARED.get(kinds[name], 'TEXT')}" for name in columns)
@@ -98,6 +96,11 @@ class MemoryTable:
                 f"INSERT INTO {_quoted(self.name)} VALUES ({marks})",
                 ([_stored(record.get(name)) for name in columns] for record in records),
             )
+
+    def _kinds(self, columns: Sequence[str], records: list[dict[str, Any]]) -> dict[str, str]:
+        """By column what was declared, else what its values show."""
+        infer = _kind_of_texts if _is_csv(self._path) else _kind
+        return {name: self._types.get(name) or infer([record.get(name) for record in records]) for name in columns}
 
 
 def _checked(name: str, records: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -115,11 +118,8 @@ def _checked(name: str, records: Iterable[Mapping[str, Any]]) -> list[Mapping[st
 def _from_file(path: Path) -> list[dict[str, Any]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            if path.suffix.lower() == ".csv":
-                return [
-                    {name: value for name, value in row.items() if name and isinstance(value, str)}
-                    for row in csv.DictReader(file)
-                ]
+            if _is_csv(path):
+                return [_told(row) for row in csv.DictReader(file)]
             found = [json.loads(line) for line in file if line.strip()]
     except (OSError, ValueError, csv.Error) as error:
         raise SourceUnavailable(f"The records in '{path}' cannot be read: {error}.") from error
@@ -128,12 +128,30 @@ def _from_file(path: Path) -> list[dict[str, Any]]:
     return found
 
 
+def _is_csv(path: Path | None) -> bool:
+    return path is not None and path.suffix.lower() == ".csv"
+
+
+def _told(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """A row of a CSV file without cells that have no name and names that have no cell."""
+    return {name: value for name, value in row.items() if name and isinstance(value, str)}
+
+
+_TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
+    ("boolean", (bool,)),
+    ("integer", (int,)),
+    ("number", (int, float)),
+    ("array", (list, tuple)),
+)
+
+
 def _kind(values: Sequence[Any]) -> str:
+    """The kind of the values that are there; texts where they differ."""
     present = [value for value in values if value is not None and value != ""]
-    for kind, types in (("boolean", (bool,)), ("integer", (int,)), ("number", (int, float))):
-        if present and all(isinstance(value, types) for value in present):
-            return kind
-    return "array" if present and all(isinstance(value, list | tuple) for value in present) else "string"
+    if not present:
+        return "string"
+    fitting = (kind for kind, types in _TYPES if all(isinstance(value, types) for value in present))
+    return next(fitting, "string")
 
 
 def _kind_of_texts(values: Sequence[Any]) -> str:

@@ -12,11 +12,13 @@ from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.evidence import jsonable
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
+from groundgraph.sources.check_options import fields_by_name
 from groundgraph.text.words import stems
 
 # The fields that a user declares for a SQL source, in any of the forms that a configuration may have.
 
 Fields = dict[str, dict[str, Any]]
+_SCHEMA_KEYS = {"fields", "required_fields", "description"}
 
 
 def declared_fields(
@@ -34,23 +36,22 @@ def declared_fields(
         return {}, []
     if isinstance(schema, SourceSchema):
         return dict(schema.fields), list(schema.required_fields)
-    required: list[str] = []
     given: Any = schema
-    if (
-        isinstance(schema, Mapping)
-        and "fields" in schema
-        and set(schema) <= {"fields", "required_fields", "description"}
-    ):
-        given, required = schema["fields"] or {}, list(schema.get("required_fields") or ())
-    if isinstance(given, Sequence) and all(isinstance(item, Mapping) and "name" in item for item in given):
-        given = {item["name"]: {key: value for key, value in item.items() if key != "name"} for item in given}
+    required: list[str] = []
+    if _is_schema(given):
+        given, required = given["fields"] or {}, list(given.get("required_fields") or ())
     if isinstance(given, Mapping):
-        given = {name: {"type": spec} if isinstance(spec, str) else spec for name, spec in given.items()}
-        if all(isinstance(spec, Mapping) for spec in given.values()):
-            return {str(name): dict(spec) for name, spec in given.items()}, required
-    raise ConfigurationError(
-        [Problem(f"{source}.schema", "must list fields, such as `fields: [{name: year, type: integer}]`")]
-    )
+        given = {name: {"type": item} if isinstance(item, str) else item for name, item in given.items()}
+    fields = fields_by_name(given)
+    if fields is None:
+        told = "must list fields, such as `fields: [{name: year, type: integer}]`"
+        raise ConfigurationError([Problem(f"{source}.schema", told)])
+    return fields, required
+
+
+def _is_schema(given: Any) -> bool:
+    """Whether it is a mapping with `fields`, and not the fields themselves."""
+    return isinstance(given, Mapping) and "fields" in given and set(given) <= _SCHEMA_KEYS
 
 
 def as_source_schema(source: str, fields: Fields, required: Sequence[str], description: str) -> SourceSchema:
@@ -150,6 +151,12 @@ class TableShape:
     def key_columns(self) -> tuple[str, ...]:
         """The columns that tell rows apart; all of them when nothing else does."""
         return self.primary_key or tuple(column.name for column in self.columns)
+
+    @property
+    def own_columns(self) -> list[Column]:
+        """The columns of the table itself, without those of partners."""
+        added = {label for join in self.joins for label, _ in join.columns}
+        return [column for column in self.columns if column.name not in added]
 
     def column(self, name: str) -> Column | None:
         """The column called `name`."""
@@ -293,9 +300,10 @@ def read_relations(given: Sequence[Any], source: str) -> list[Relation]:
 
 
 def _read(item: Any, key: str) -> Relation:
-    ends = [end.strip() for end in item.split("=", 1)] if isinstance(item, str) else []
-    parts: Mapping[str, Any] = {"from": ends[0], "to": ends[1]} if len(ends) > 1 and all(ends) else item
-    if not isinstance(parts, Mapping) or not set(parts) <= _KEYS or not {"from", "to"} <= set(parts):
+    parts = item
+    if isinstance(item, str):
+        parts = dict(zip(("from", "to"), filter(None, map(str.strip, item.split("=", 1))), strict=False))
+    if not isinstance(parts, Mapping) or not {"from", "to"} <= set(parts) <= _KEYS:
         raise ConfigurationError(
             [Problem(key, "write `table.column = other_table.key`, or a mapping with `from`, `to`, `fields` and `as`")]
         )
@@ -330,11 +338,8 @@ def _joined(shape: TableShape, relation: Relation, other: TableShape | None, sou
     where = f"{source}.relations"
     if other is None:
         raise ConfigurationError([Problem(where, f"there is no table '{relation.other}'")])
-    for table, name in ((shape, relation.column), (other, relation.key), *((other, name) for name in relation.fields)):
-        if table.column(name) is None:
-            known = [column.name for column in table.columns]
-            hint = f"{nearest(name, known)} Columns: {', '.join(known)}."
-            raise ConfigurationError([Problem(where, f"the table '{table.name}' has no column '{name}'.{hint}")])
+    _check_columns(shape, [relation.column], where)
+    _check_columns(other, [relation.key, *relation.fields], where)
     if (relation.key,) not in other.unique:
         problem = f"'{relation.other}.{relation.key}' is no key: several rows may share a value, and rows would repeat"
         raise ConfigurationError([Problem(where, problem)])
@@ -343,6 +348,14 @@ def _joined(shape: TableShape, relation: Relation, other: TableShape | None, sou
     columns = tuple(replace(column, name=f"{relation.prefix}.{column.name}") for column in taken)
     join = Join(other, relation.column, relation.key, added)
     return replace(shape, columns=(*shape.columns, *columns), joins=(*shape.joins, join))
+
+
+def _check_columns(table: TableShape, wanted: Sequence[str], where: str) -> None:
+    known = _names(table)
+    for name in wanted:
+        if name not in known:
+            hint = f"{nearest(name, known)} Columns: {', '.join(known)}."
+            raise ConfigurationError([Problem(where, f"the table '{table.name}' has no column '{name}'.{hint}")])
 
 
 def _names(shape: TableShape) -> list[str]:

@@ -16,7 +16,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.sources.contract import GroundedSource
+from groundgraph.sources.contract import NamedSource
 from groundgraph.sources.sql.location import ServerAddress, is_other, is_server, locate
 from groundgraph.sources.sql.postgres.connect import Running, current
 from groundgraph.sources.sql.postgres.options import PostgresOptions, question_vectors
@@ -34,7 +34,7 @@ MAX_TABLES = 3
 _LOOKS = 2
 
 
-class SqlSource(GroundedSource):
+class SqlSource(NamedSource):
     """Rows of the tables of a SQL database, found by the words of whole questions.
 
     The database is opened read-only. Where every table has a full-text index of PostgreSQL (GIN over a `tsvector`),
@@ -161,16 +161,6 @@ class SqlSource(GroundedSource):
             columns=[column for column in named if column],
         )
         return cls("sqlite://", name=name, table=table or name, schema=schema, records=filled, **options)
-
-    @property
-    def name(self) -> str:
-        """The name given at construction."""
-        return self._name
-
-    @property
-    def source_type(self) -> str:
-        """`sql` unless another was given."""
-        return self._source_type
 
     def get_schema(self) -> SourceSchema:
         """The declared fields, and the columns of the tables with the types they have.

@@ -30,8 +30,7 @@ def from_clause(shape: TableShape) -> Any:
     if not shape.joins:
         return base
     here = base.alias("groundgraph_row")
-    added = {label for join in shape.joins for label, _ in join.columns}
-    selected: list[Any] = [here.c[item.name] for item in shape.columns if item.name not in added]
+    selected: list[Any] = [here.c[item.name] for item in shape.own_columns]
     if shape.rowid:
         selected.append(literal_column(f"groundgraph_row.{shape.rowid}").label(shape.rowid))
     selected += [here.c[name] for name in shape.vector_fields]
@@ -46,8 +45,7 @@ def from_clause(shape: TableShape) -> Any:
 
 
 def _table(shape: TableShape) -> Any:
-    added = {label for join in shape.joins for label, _ in join.columns}
-    names = [item.name for item in shape.columns if item.name not in added]
+    names = [item.name for item in shape.own_columns]
     # Quoted where that is right: PostgreSQL would fold a name that needs no quotes elsewhere.
     quote = True if shape.quoted else None
     columns: list[Any] = [column(quoted_name(name, quote)) for name in (*names, *shape.vector_fields)]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.registry import nearest
 from groundgraph.search.topics import Outline, PassageVectors, Place, Reading, Row, outline_reading, unusable
+from groundgraph.sources.check_options import unknown_names
 from groundgraph.sources.sql.any_database import Version
 from groundgraph.sources.sql.postgres.options import PostgresOptions
 from groundgraph.sources.sql.shape import TableShape, row_key
@@ -67,17 +67,12 @@ def option_problems(given: Any, key: str) -> list[Problem]:
     """What is wrong with `given`, the value of the option at `key`."""
     if not isinstance(given, Mapping):
         return [Problem(key, f"maps {', '.join(NAMES)} to columns of the table")]
-    unknown = [
-        Problem(f"{key}.{name}", f"is not known.{nearest(str(name), list(NAMES))} Known: {', '.join(NAMES)}.")
-        for name in given
-        if name not in NAMES
-    ]
     missing = [
         Problem(f"{key}.{name}", "must be the name of a column")
         for name in NAMES
         if not (isinstance(given.get(name), str) and given[name])
     ]
-    return [*unknown, *missing]
+    return [*unknown_names(given, NAMES, key, "is not known"), *missing]
 
 
 def table_problems(tables: Sequence[str], server: PostgresOptions | None, key: str) -> list[Problem]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from groundgraph.core.errors import SourceUnavailable
@@ -32,7 +33,7 @@ def labels(
         min_word_length: shorter words, and numbers, are left out.
         stopwords: left out as well; those that groundgraph knows when None.
     """
-    skip = stop_words() if stopwords is None else {word for given in stopwords for word in words(fold(given))}
+    skip = stop_words() if stopwords is None else set(words(fold(" ".join(stopwords))))
 
     def forms(text: str) -> Counter[str]:
         return Counter(
@@ -41,7 +42,7 @@ def labels(
 
     counted = [[forms(text) for text in texts] for texts in groups]
     everything = [{stem(word) for word in text} for texts in counted for text in texts]
-    held = Counter(one for text in everything for one in text)
+    held = Counter(chain.from_iterable(everything))
     return [_label(texts, held, len(everything), top_terms) for texts in counted]
 
 

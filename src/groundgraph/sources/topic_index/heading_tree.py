@@ -233,9 +233,8 @@ class HeadingTreeIndex:
                 by_vector=options.entry_strategy == "vector",
             )
         least = max(options.seed_score_threshold, asked.score_threshold)
-        at = index.tree.at
-        good = {at[one.source_id]: one for one in results if one.relevance >= least and one.source_id in at}
-        good = {place: one for place, one in good.items() if kept is None or place in kept}
+        places = ((index.tree.at.get(one.source_id), one) for one in results if one.relevance >= least)
+        good = {place: one for place, one in places if place is not None and _is_kept(place, kept)}
         return _Start(matched, _seeds(good), good)
 
     async def _chosen(
@@ -260,6 +259,10 @@ class HeadingTreeIndex:
             degraded_by(self._name, "heading_choice", error)
             return []
         return _regions_of([offered[place] for place in places], tree, found)
+
+
+def _is_kept(place: int, kept: frozenset[int] | None) -> bool:
+    return kept is None or place in kept
 
 
 def _seeds(results: Mapping[int, SourceResult]) -> list[Seed]:
@@ -312,8 +315,8 @@ def _topics(
     taken: set[int] = set()
     for region in found:
         room = asked.options.max_expanded_results - len(taken)
-        allowed = [place for place in _places(tree, region, asked) if kept is None or place in kept]
-        shown = capped([place for place in allowed if place not in taken], room, region.seeds)
+        free = [place for place in _places(tree, region, asked) if place not in taken and _is_kept(place, kept)]
+        shown = capped(free, room, region.seeds)
         taken.update(shown)
         passages = [
             Found(tree.places[place].id, region.score, results[place].scores if place in results else {})

@@ -104,7 +104,8 @@ def address_of(
         port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
     except ValueError:
         port = 0
-    if not parts.hostname or not port or parts.path.strip("/") or parts.query or parts.username or parts.password:
+    beside = (parts.path.strip("/"), parts.query, parts.username, parts.password)
+    if not parts.hostname or not port or any(beside):
         raise ConfigurationError([Problem(key, "must be an address such as http://127.0.0.1:8080, without a path")])
     host = grpc_host or parts.hostname
     if (host, grpc_port) == (parts.hostname, port):

@@ -82,23 +82,27 @@ def _around(place: Place, reach: int) -> list[Place]:
 async def _texts(
     collection: CollectionAsync[Any, Any], wanted: set[Place], mapping: PropertyMapping, allowed: Allowed
 ) -> dict[Place, str]:
-    by = queries().Filter.by_property
-    orders: dict[str, list[int]] = {}
-    for document, order in sorted(wanted):
-        orders.setdefault(document, []).append(order)
-    near = [
-        queries().Filter.all_of([by(mapping.document).equal(document), by(mapping.order).contains_any(numbers)])
-        for document, numbers in orders.items()
-    ]
-    anywhere = near[0] if len(near) == 1 else queries().Filter.any_of(near)
     given: Any = await collection.query.fetch_objects(
         limit=len(wanted),
-        filters=anywhere if allowed.filter is None else queries().Filter.all_of([allowed.filter, anywhere]),
+        filters=_at(wanted, mapping) if allowed.filter is None else allowed.filter & _at(wanted, mapping),
         return_properties=list(dict.fromkeys([mapping.text, mapping.document, mapping.order, *allowed.properties])),
     )
     objects = (one for one in given.objects if allowed.holds(one))
     places = ((_place(one.properties, mapping), as_text(one.properties.get(mapping.text))) for one in objects)
     return {place: text for place, text in places if place and text.strip()}
+
+
+def _at(wanted: set[Place], mapping: PropertyMapping) -> Any:
+    """A filter that keeps what stands at one of the places."""
+    by = queries().Filter.by_property
+    orders: dict[str, list[int]] = {}
+    for document, order in sorted(wanted):
+        orders.setdefault(document, []).append(order)
+    near = [
+        by(mapping.document).equal(document) & by(mapping.order).contains_any(numbers)
+        for document, numbers in orders.items()
+    ]
+    return near[0] if len(near) == 1 else queries().Filter.any_of(near)
 
 
 def _run(texts: dict[Place, str], place: Place, step: int, reach: int, taken: set[Place]) -> str:
@@ -156,7 +160,9 @@ def _metadata(values: Mapping[str, Any], wanted: Wanted, tenant: str | None) -> 
         for field, name in wanted.properties.items()
     }
     mapped = {"title": mapping.title, "document": mapping.document, "url": mapping.url, "position": mapping.order}
-    found |= {ours: _plain(values.get(theirs)) for ours, theirs in mapped.items() if theirs and ours not in found}
+    for ours, theirs in mapped.items():
+        if theirs:
+            found.setdefault(ours, _plain(values.get(theirs)))
     if mapping.headings and values.get(mapping.headings):
         path = list(heading_path(values[mapping.headings]))
         found = {"headings": path, "section": HEADING_SEPARATOR.join(path), **found}

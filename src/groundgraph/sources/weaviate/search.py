@@ -202,7 +202,7 @@ class CollectionSearch:
         told = _COSINES[self.index.metric]
         known = {one.uuid.int: told(one.metadata.distance or 0.0) for one in near}
         others = [one for one in lexical if one.uuid.int not in known and one.vector.get(self.index.name)]
-        if query is not None and others:
+        if query is not None:
             values = cosines([one.vector[self.index.name] for one in others], query)
             known |= zip((one.uuid.int for one in others), values, strict=True)
         return known

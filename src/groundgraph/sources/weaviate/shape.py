@@ -8,6 +8,7 @@ from typing import Any
 
 from groundgraph.core.errors import ConfigurationError, Problem, SchemaChanged
 from groundgraph.core.registry import nearest
+from groundgraph.sources.check_options import unknown_names
 
 # Which properties of a collection are what.
 
@@ -55,22 +56,17 @@ def mapping_of(given: Mapping[str, str] | None, key: str) -> PropertyMapping:
     Raises:
         ConfigurationError: it names something that a property cannot be, or a name is no text.
     """
+    given = given or {}
     known = [one.name for one in fields(PropertyMapping)]
-    problems = [
-        Problem(
-            f"{key}.{name}", f"nothing of a result is called so.{nearest(str(name), known)} Known: {', '.join(known)}."
-        )
-        for name in given or {}
-        if name not in known
-    ]
+    problems = unknown_names(given, known, key, "nothing of a result is called so")
     problems += [
         Problem(f"{key}.{name}", "must be the name of a property")
-        for name, value in (given or {}).items()
+        for name, value in given.items()
         if name in known and (not isinstance(value, str) or not value)
     ]
     if problems:
         raise ConfigurationError(problems)
-    return PropertyMapping(**(given or {}))
+    return PropertyMapping(**given)
 
 
 # The distances from which a cosine can be had; those of a multi-vector are negative products.
@@ -239,18 +235,19 @@ def _exact_problems(key: str, name: str, found: PropertyShape) -> Iterator[Probl
 
 
 def _vector_problems(shape: CollectionShape, wanted: Wanted) -> Iterator[Problem]:
-    if not wanted.by_vector or not (shape.vectors or wanted.vector):
+    chosen = [wanted.vector] if wanted.vector else list(shape.vectors)
+    if not wanted.by_vector or not chosen:
         return
     known = ", ".join(shape.vectors) or "none"
-    if wanted.vector and wanted.vector not in shape.vectors:
+    if wanted.vector not in ("", *shape.vectors):
         raise SchemaChanged(
             f"The collection '{wanted.collection}' has no vector '{wanted.vector}'. It has: {known}.",
             field=wanted.vector,
         )
-    if not wanted.vector and len(shape.vectors) > 1:
+    if len(chosen) > 1:
         yield Problem(f"{wanted.name}.vector", f"the collection has several vectors; name one of: {known}")
         return
-    metric = shape.vectors[wanted.vector or next(iter(shape.vectors))]
+    metric = shape.vectors[chosen[0]]
     if metric not in (*METRICS, "multi"):
         message = f"its distance is {metric}, which gives no relevance; known: {', '.join(METRICS)}"
         yield Problem(f"{wanted.name}.vector", message)

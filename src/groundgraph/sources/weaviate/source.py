@@ -18,8 +18,8 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
 from groundgraph.search.rank import RankedPassage, rank, take_turns
 from groundgraph.search.scorer import query_vector, wants_vector
-from groundgraph.sources.contract import GroundedSource
-from groundgraph.sources.weaviate.address import Address, address_of, load_client_library
+from groundgraph.sources.contract import NamedSource
+from groundgraph.sources.weaviate.address import DEFAULT_URL, Address, address_of, load_client_library
 from groundgraph.sources.weaviate.client import WeaviateConnection
 from groundgraph.sources.weaviate.errors import Fault, Place, typed_error
 from groundgraph.sources.weaviate.filters import as_filter
@@ -50,7 +50,7 @@ class _Call:
     by_vector: bool
 
 
-class WeaviateSource(GroundedSource):
+class WeaviateSource(NamedSource):
     """A collection of a Weaviate server, whoever filled it; nothing is ever written to it.
 
     Words and vectors are asked at once and fused here: relevance is the cosine or the idf-weighted share of the
@@ -83,6 +83,8 @@ class WeaviateSource(GroundedSource):
         ConfigurationError: an argument cannot work.
     """
 
+    _source_type = SOURCE_TYPE
+
     def __init__(
         self,
         collection: str,
@@ -104,54 +106,29 @@ class WeaviateSource(GroundedSource):
         consistency: Consistency | None = None,
         request_timeout: float = 30.0,
     ) -> None:
+        fields = fields or {}
         own = mapping if isinstance(mapping, PropertyMapping) else mapping_of(mapping, f"{name}.mapping")
-        given = _Numbers(vector_weight, candidates, per_document, neighbours, request_timeout)
-        _check_arguments(name, own, given, (fields or {}).get(tenant_from, {}))
+        self._numbers = _Numbers(vector_weight, candidates, per_document, neighbours, request_timeout)
+        _check_arguments(name, own, self._numbers, fields.get(tenant_from, {}))
         self._name = name
-        self._schema = _schema(name, fields or {}, tenant_from, description)
-        properties = {
-            field: str(spec.get("property", field)) for field, spec in (fields or {}).items() if field != tenant_from
-        }
-        by_vector = vector_weight > 0 and (embedder is not None or vectorizer == "server")
-        self._wanted = Wanted(
-            name,
-            collection,
-            own,
-            self._schema.fields,
-            properties,
-            tuple(metadata),
-            tenant_from,
-            vector,
-            by_vector,
-            per_document > 0,
-        )
-        self._embedder = None if vectorizer == "server" else embedder
+        self._schema = _schema(name, fields, tenant_from, description)
+        of_fields = {field: str(spec.get("property", field)) for field, spec in fields.items() if field != tenant_from}
+        by_server = vectorizer == "server"
+        by_vector = vector_weight > 0 and (embedder is not None or by_server)
+        told = (self._schema.fields, of_fields, tuple(metadata))
+        self._wanted = Wanted(name, collection, own, *told, tenant_from, vector, by_vector, per_document > 0)
+        self._embedder = None if by_server else embedder
         self._reader = CollectionReader(
             self._wanted,
-            by_server=vectorizer == "server",
+            by_server=by_server,
             vector_weight=vector_weight,
             per_document=per_document,
             consistency=consistency,
         )
         self._without_vectors = _without_vectors(vectorizer, vector_weight)
         self._topics = WeaviateTopicStore(self)
-        self._candidates = candidates
-        self._per_document = per_document
-        self._neighbours = neighbours
-        self._connection = WeaviateConnection(
-            address if isinstance(address, Address) else address_of(*([address] if address else [])),
-            timeout=request_timeout,
-        )
-
-    @property
-    def name(self) -> str:
-        """The name given at construction."""
-        return self._name
-
-    @property
-    def source_type(self) -> str:
-        """`weaviate`."""
-        return SOURCE_TYPE
+        place = address if isinstance(address, Address) else address_of(address or DEFAULT_URL)
+        self._connection = WeaviateConnection(place, timeout=request_timeout)
 
     def get_schema(self) -> SourceSchema | None:
         """The fields given at construction, and the one that names the tenant, which is required."""
@@ -302,13 +279,14 @@ class WeaviateSource(GroundedSource):
     ) -> list[list[SourceResult]]:
         statistics = self._reader.statistics(checked, call.tenant)
         only = as_filter(call.conditions, checked.properties)
-        candidates = max(self._candidates, call.top_k)
-        searches = [Search(text, vector, only, candidates) for text, vector in asked]
+        candidates = max(self._numbers.candidates, call.top_k)
         search = replace(checked.search, vector_weight=1.0) if call.by_vector else checked.search
-        pools = await together(*(search.run(collection, statistics, one) for one in searches))
+        pools = await together(
+            *(search.run(collection, statistics, Search(text, vector, only, candidates)) for text, vector in asked)
+        )
         self.check_dimension(statistics.dimension, next((len(row) for _, row in asked if row is not None), 0))
         kept = [self._kept(rank([pool], threshold=call.score_threshold), call) for pool in pools]
-        if self._neighbours:
+        if self._numbers.neighbours:
             allowed = self._allowed(call.conditions, only)
             return list(await together(*(self._surrounded(collection, one, allowed) for one in kept)))
         return [[result for _, result in one] for one in kept]
@@ -340,11 +318,11 @@ class WeaviateSource(GroundedSource):
 
     def _has_room(self, found: RankedPassage, documents: Counter[str]) -> bool:
         """Whether its document has room for it: the server groups each of the two lists, and not both together."""
-        if not self._per_document:
+        if not self._numbers.per_document:
             return True
         document = str(found.payload.properties.get(self._wanted.mapping.document))
         documents[document] += 1
-        return documents[document] <= self._per_document
+        return documents[document] <= self._numbers.per_document
 
     def _allowed(self, conditions: Mapping[str, Any], only: Any) -> Allowed:
         def holds(one: Any) -> bool:
@@ -356,7 +334,7 @@ class WeaviateSource(GroundedSource):
         self, collection: Any, kept: Sequence[tuple[RankedPassage, SourceResult]], allowed: Allowed
     ) -> list[SourceResult]:
         around = await neighbours_of(
-            collection, [found for found, _ in kept], self._wanted.mapping, self._neighbours, allowed
+            collection, [found for found, _ in kept], self._wanted.mapping, self._numbers.neighbours, allowed
         )
         results = []
         for found, result in kept:

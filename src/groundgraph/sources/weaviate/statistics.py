@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from groundgraph.core.latest import Latest
@@ -25,10 +26,10 @@ class VectorRows:
     def __init__(self, vectors: Sequence[Any]) -> None:
         import numpy as np
 
-        self._counts = [len(vector) if isinstance(vector[0], list) else 1 for vector in vectors]
-        several = any(count > 1 for count in self._counts) or (bool(vectors) and isinstance(vectors[0][0], list))
-        rows = [row for vector in vectors for row in vector] if several else vectors
-        sizes = {len(row) for row in rows}
+        parts = [vector if isinstance(vector[0], list) else [vector] for vector in vectors]
+        self._counts = list(map(len, parts))
+        rows = list(chain.from_iterable(parts))
+        sizes = set(map(len, rows))
         self._rows = np.asarray(rows if len(sizes) == 1 else [], dtype=np.float32)
         if self._rows.size:
             lengths = np.linalg.norm(self._rows, axis=1, keepdims=True)

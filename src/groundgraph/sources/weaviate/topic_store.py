@@ -182,7 +182,7 @@ class WeaviateTopicStore(Topics[str]):
         index = (await self._source.read(self._tenant, _index)) if vectors else None
         mapping, after, limit = self._source.wanted.mapping, _FIRST, _VECTOR_PAGE if vectors else _PAGE
         named = (mapping.id,) if vectors else (mapping.id, mapping.document, mapping.order, mapping.headings)
-        names, vector = [name for name in named if name], index.name if index else ""
+        names, vector = list(filter(None, named)), index.name if index else ""
         state.settles_at = math.inf
         try:
             while True:

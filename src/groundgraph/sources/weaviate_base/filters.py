@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from groundgraph.core.errors import SchemaChanged
 from groundgraph.search.push_down import Pushed, Times, push_down
+from groundgraph.sources.check_options import is_number
 from groundgraph.sources.weaviate.address import queries
 from groundgraph.sources.weaviate.filters import FilterDialect, compared
 from groundgraph.sources.weaviate_base.collections import field_property
@@ -29,13 +30,11 @@ LARGEST = 1e300
 
 def stored_values(value: Any) -> dict[str, list[Any]]:
     """What is stored of `value`, a JSON value or a list of them, by what it is stored for."""
-    values = [one for one in (value if isinstance(value, list) else [value]) if _is_scalar(one)]
-    texts = [one for one in values if isinstance(one, str)]
-    numbers = [float(one) for one in values if _is_number(one) and abs(one) < LARGEST]
+    values = list(filter(_is_scalar, value if isinstance(value, list) else [value]))
     return {
         "equal": sorted({form for one in values for form in _equal_forms(one)}),
-        "number": numbers,
-        "text": [text[:_LONG] for text in texts],
+        "number": [float(one) for one in values if is_number(one) and abs(one) < LARGEST],
+        "text": [one[:_LONG] for one in values if isinstance(one, str)],
         "folded": [f"|{str(one).casefold()[:_LONGEST_FOLDED]}|" for one in values],
     }
 
@@ -45,7 +44,7 @@ def wanted_form(operand: Any) -> str:
     if isinstance(operand, bool):
         return f"?{operand}"
     # The marks around a text keep the white space at its ends, which Weaviate drops.
-    if _is_number(operand):
+    if is_number(operand):
         return f"#{_canonical(operand)}"
     if len(operand) > _LONG:
         return "^" + hashlib.sha256(operand.encode("utf-8", "surrogatepass")).hexdigest()
@@ -63,10 +62,6 @@ def _canonical(number: Any) -> str:
     if isinstance(number, float) and not (math.isfinite(number) and number.is_integer()):
         return repr(number)
     return str(int(number))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _is_scalar(value: Any) -> bool:

@@ -12,6 +12,7 @@ import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from groundgraph.core.characters import FORBIDDEN
@@ -115,8 +116,7 @@ def _chunk_objects(
         own = dict(zip(CHUNK_COLUMNS, chunk.values, strict=True))
         values = filter_values(prepared.document, one.chunk.metadata)
         found_by = [[*text.stems.split(), *text.heading_stems.split()] for text in chunk.texts]
-        distinct = sorted({stem for of_text in found_by for stem in of_text})
-        vectors = None if one.vectors is None else [[float(number) for number in vector] for vector in one.vectors]
+        distinct = sorted(set(chain.from_iterable(found_by)))
         yield (
             {
                 **own,
@@ -134,7 +134,7 @@ def _chunk_objects(
                 "distinct": len(distinct),
                 **field_properties(values, fields),
             },
-            None if vectors is None else {VECTOR: vectors},
+            None if one.vectors is None else {VECTOR: [list(map(float, vector)) for vector in one.vectors]},
         )
 
 

@@ -92,16 +92,17 @@ class WeaviateSearcher:
 
         async def fetched(client: WeaviateAsyncClient) -> list[str | None]:
             rows = await rows_by_id(self.server, client, state, map(document_id, sorted(names)))
-            wanted = [(rows.get(document_id(place[0])), place[1]) if place else (None, 0) for place in places]
+            ids: dict[tuple[str, int], str] = {}
+            by_tenant: dict[str, list[str]] = {}
+            for place in filter(None, places):
+                if row := rows.get(document_id(place[0])):
+                    ids[place] = chunk_id(row.version, place[1])
+                    by_tenant.setdefault(row.tenant, []).append(ids[place])
             gaps: dict[str, str] = {}
-            for tenant in sorted({row.tenant for row, _ in wanted if row}):
-                ids = [chunk_id(row.version, second) for row, second in wanted if row and row.tenant == tenant]
-                given = await self.server.chunks(client, state.number, tenant).query.fetch_objects_by_ids(
-                    ids, limit=len(ids), return_properties=["gap"]
-                )
-                gaps |= {str(one.uuid): one.properties["gap"] for one in given.objects if one.properties["gap"]}
-            found = [gaps.get(chunk_id(row.version, second)) if row else None for row, second in wanted]
-            return [None if gap is None else json.loads(gap) for gap in found]
+            for tenant, some in by_tenant.items():
+                for one in await self._objects(client, Part(state, tenant, {}), some, ["gap"]):
+                    gaps[str(one.uuid)] = json.loads(one.properties["gap"] or "null")
+            return [gaps.get(ids[place]) if place in ids else None for place in places]
 
         return await self.server.call(fetched)
 
@@ -153,32 +154,34 @@ class WeaviateSearcher:
     ) -> list[tuple[dict[str, Any], Match]]:
         parted = (one.rpartition("#") for one in ids)
         wanted = [(document_id(name), int(position)) for name, _, position in parted if position.isdecimal()]
-        rows = await rows_by_id(self.server, client, state, [document for document, _ in wanted])
+        rows = await rows_by_id(self.server, client, state, dict(wanted))
         own = {document: row for document, row in rows.items() if row.tenant == tenant}
         names = [chunk_id(own[document].version, position) for document, position in wanted if document in own]
-        query = self.server.chunks(client, state.number, tenant).query
+        return [
+            (one.filter_values, match_of(RankedPassage(one.key), _chunk(one, shown.properties), self._source_name))
+            for shown in await self._objects(client, Part(state, tenant, {}), names, _SHOWN)
+            if (one := candidate_of(shown, own)) is not None
+        ]
+
+    async def _objects(
+        self, client: WeaviateAsyncClient, part: Part, ids: Sequence[str], properties: Sequence[str]
+    ) -> list[Any]:
+        """The chunks with `ids` that are there, with `properties`."""
+        query = self.server.chunks(client, part.state.number, part.tenant).query
         pages = await together(
             *(
-                query.fetch_objects_by_ids(some, limit=len(some), return_properties=_SHOWN)
-                for some in slices(names, _FETCHED)
+                query.fetch_objects_by_ids(some, limit=len(some), return_properties=properties)
+                for some in slices(ids, _FETCHED)
             )
         )
-        found = [(candidate_of(one, own), one.properties) for page in pages for one in page.objects]
-        return [
-            (one.filter_values, match_of(RankedPassage(one.key), _chunk(one, values), self._source_name))
-            for one, values in found
-            if one is not None
-        ]
+        return [one for page in pages for one in page.objects]
 
     async def _one(self, client: WeaviateAsyncClient, part: Part, search: Search) -> list[Match]:
         found = await self._search.find(client, part, search)
         if not found:
             return []
-        ids = [one.payload.id for one in found]
-        given = await self.server.chunks(client, part.state.number, part.tenant).query.fetch_objects_by_ids(
-            ids, limit=len(ids), return_properties=_SHOWN
-        )
-        shown = {str(one.uuid): one.properties for one in given.objects}
+        given = await self._objects(client, part, [one.payload.id for one in found], _SHOWN)
+        shown = {str(one.uuid): one.properties for one in given}
         return [
             match_of(one, _chunk(one.payload, shown[one.payload.id]), self._source_name)
             for one in found

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from groundgraph.core.chain import IDENTITY, QueryChains
-from groundgraph.core.errors import ConfigurationError
 from groundgraph.sources.contract import SourceOptions
 from groundgraph.sources.knowledge_base.chained_source import ChainedSource
-from groundgraph.sources.knowledge_base.source import declared_fields, unknown_options, vector_weight
+from groundgraph.sources.knowledge_base.source import arguments_of
 from groundgraph.sources.weaviate.address import load_client_library
 from groundgraph.sources.weaviate_base.collections import BasePlace
 from groundgraph.sources.weaviate_base.searcher import WeaviateSearcher
@@ -81,15 +80,4 @@ def weaviate_base_from_options(entry: SourceOptions, place: BasePlace) -> Weavia
     Raises:
         ConfigurationError: an option is unknown or has a bad value.
     """
-    problems = unknown_options(entry, _OPTIONS)
-    if problems:
-        raise ConfigurationError(problems)
-    return WeaviateBaseSource(
-        place,
-        name=entry.name,
-        fields=declared_fields(entry),
-        description=str(entry.options.get("description") or ""),
-        embedder=entry.embedder,
-        query_chains=entry.query_chains,
-        vector_weight=vector_weight(entry),
-    )
+    return WeaviateBaseSource(place, **arguments_of(entry, _OPTIONS))

@@ -167,8 +167,7 @@ async def ready_for_writing(
         raise ConfigurationError([Problem("knowledge_base.weaviate.tenant_from", _tenant_message(server, state))])
     state = await _rebuilt(server, state, identity) if rebuild and held else _settled(server, state, identity)
     await server.call(lambda client: _make_collections(server, client, state), limit=REQUEST_LIMIT)
-    new = [name for name in fields if name not in state.fields]
-    state = await _with_fields(server, state, new)
+    state = await _with_fields(server, state, fields)
     state = await without_pending(server, state)
     repaired = Verified()
     if state.recent and state.number == (held or state).number:
@@ -208,8 +207,9 @@ async def _rebuilt(server: BaseServer, state: BaseState, wanted: BaseIdentity) -
     return _settled(server, rebuilt, wanted)
 
 
-async def _with_fields(server: BaseServer, state: BaseState, new: Sequence[str]) -> BaseState:
-    """The state with numbers for the fields `new`; chunks that are there get their values."""
+async def _with_fields(server: BaseServer, state: BaseState, wanted: Sequence[str]) -> BaseState:
+    """The state with numbers for all `wanted` fields; chunks that are there get the values of new ones."""
+    new = [name for name in wanted if name not in state.fields]
     if not new:
         return state
     first = max(state.fields.values(), default=0) + 1

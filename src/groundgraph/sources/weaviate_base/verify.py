@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -126,14 +126,20 @@ async def verify(server: BaseServer) -> Verified:
     return seen
 
 
-async def _verified(server: BaseServer, state: BaseState) -> Verified:
-    """One look at the whole base."""
-    rows = await server.call(lambda client: all_rows(server, client, state), limit=REQUEST_LIMIT)
-    seen = Verified(documents=len(rows))
+def _chunks_by_tenant(rows: Iterable[LedgerRow]) -> dict[str, dict[str, LedgerRow]]:
+    """By tenant, as the server calls it, the ids of its chunks and the row that names each."""
     wanted: dict[str, dict[str, LedgerRow]] = {}
     for row in rows:
         tenant = tenant_name(row.tenant) if row.tenant else ""
         wanted.setdefault(tenant, {}).update(dict.fromkeys(row.chunk_ids, row))
+    return wanted
+
+
+async def _verified(server: BaseServer, state: BaseState) -> Verified:
+    """One look at the whole base."""
+    rows = await server.call(lambda client: all_rows(server, client, state), limit=REQUEST_LIMIT)
+    seen = Verified(documents=len(rows))
+    wanted = _chunks_by_tenant(rows)
     missing: set[str] = set()
     for tenant in await tenants_of(server, state):
         missing |= await _verify_tenant(server, state, tenant, wanted.pop(tenant, {}), seen)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from groundgraph.core.errors import TenantUnknown
@@ -100,10 +101,10 @@ async def without_pending(server: BaseServer, state: BaseState) -> BaseState:
 
 async def clean_up(server: BaseServer, state: BaseState, names: Sequence[str], old: Collection[LedgerRow] = ()) -> None:
     """Remove all chunks of the documents called `names` that the ledger does not name."""
-    ids = [document_id(name) for name in names]
+    ids = list(map(document_id, names))
     rows = await server.call(lambda client: rows_by_id(server, client, state, ids), limit=REQUEST_LIMIT)
     tenants = {row.tenant for row in (*rows.values(), *old)} | {"", *state.pending_tenants}
-    there = {id_ for row in rows.values() for id_ in row.chunk_ids}
+    there = set(chain.from_iterable(row.chunk_ids for row in rows.values()))
     for tenant in sorted(tenants):
         # What is left in a tenant that is switched off is named by no row, so nobody ever finds it.
         with contextlib.suppress(TenantUnknown):
@@ -163,21 +164,27 @@ async def _write_chunks(server: BaseServer, state: BaseState, objects: Sequence[
     """By name, why the chunks of a document are not all there."""
     refused: dict[str, str] = {}
     for tenant in sorted({made.tenant for made in objects}):
-        collection_of = chunks_of(server, state, tenant)
         mine = [made for made in objects if made.tenant == tenant]
-        names = {id_: made.name for made in mine for id_ in made.chunk_ids}
-        new = [
-            NewObject(id_, properties, vector)
-            for made in mine
-            for id_, (properties, vector) in zip(made.chunk_ids, made.chunks, strict=True)
-        ]
-        for id_, reason in (await insert(server, collection_of, new)).items():
-            refused.setdefault(names[id_], f"Weaviate refused a chunk: {reason}")
-        lost = await not_searchable(server, collection_of, [one for one in new if names[one.id] not in refused])
-        for id_ in lost:
-            told = f"a chunk was written, but no search found it within {INDEXED_WITHIN:g} s"
-            refused.setdefault(names[id_], told)
+        refused |= await _write_some(server, chunks_of(server, state, tenant), mine)
     return refused
+
+
+async def _write_some(
+    server: BaseServer, collection_of: CollectionOf, objects: Sequence[DocumentObjects]
+) -> dict[str, str]:
+    refused: dict[str, str] = {}
+    new = list(chain.from_iterable(map(_new_chunks, objects)))
+    names = {id_: made.name for made in objects for id_ in made.chunk_ids}
+    for id_, reason in (await insert(server, collection_of, new)).items():
+        refused.setdefault(names[id_], f"Weaviate refused a chunk: {reason}")
+    told = f"a chunk was written, but no search found it within {INDEXED_WITHIN:g} s"
+    for id_ in await not_searchable(server, collection_of, [one for one in new if names[one.id] not in refused]):
+        refused.setdefault(names[id_], told)
+    return refused
+
+
+def _new_chunks(made: DocumentObjects) -> list[NewObject]:
+    return [NewObject(id_, *chunk) for id_, chunk in zip(made.chunk_ids, made.chunks, strict=True)]
 
 
 async def _switch(server: BaseServer, state: BaseState, objects: Sequence[DocumentObjects]) -> dict[str, str]:

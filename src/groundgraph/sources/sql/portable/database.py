@@ -58,6 +58,9 @@ _SLACK = 1e-5
 # More than two time zones are apart.
 _DAYS = timedelta(days=2)
 _UNDECIDED: Pushed[Condition] = Pushed(None, exact=False)
+# Kinds whose values a list of bound ones finds, and the types of those of a time.
+_ALIKE: dict[str, type[Any]] = {"string": str, "integer": int}
+_TIMES: dict[str, Any] = {"date": Date(), "datetime": DateTime()}
 
 
 def narrowed(shape: TableShape, filters: Mapping[str, Any]) -> Condition:
@@ -73,33 +76,44 @@ class PortableDialect(SqlDialect):
     def equal(self, field: Column, values: Sequence[Any]) -> Pushed[Condition]:
         if len(values) > LONGEST_LIST or field.kind != field.stored_as:
             return _UNDECIDED
-        if field.stored_as in ("string", "integer"):
-            kind = str if field.stored_as == "string" else int
-            usable = all(isinstance(value, kind) and not isinstance(value, bool) and _fits(value) for value in values)
+        if kind := _ALIKE.get(field.stored_as):
+            usable = all(_is_plain(value, kind) for value in values)
             return Pushed(column(field.name).in_(values), exact=False) if usable else _UNDECIDED
-        sides = [[self.compared(field, side, value).condition for side in ("gte", "lte")] for value in values]
-        ranges = [and_(lower, upper) for lower, upper in sides if lower is not None and upper is not None]
-        return Pushed(self.any_of(ranges), exact=False) if len(ranges) == len(sides) else _UNDECIDED
+        ranges = [one for value in values if (one := self._around(field, value)) is not None]
+        return Pushed(self.any_of(ranges), exact=False) if len(ranges) == len(values) else _UNDECIDED
+
+    def _around(self, field: Column, value: Any) -> Condition | None:
+        """What every value close to `value` satisfies."""
+        lower, upper = (self.compared(field, side, value).condition for side in ("gte", "lte"))
+        return None if lower is None or upper is None else and_(lower, upper)
 
     def compared(self, field: Column, operator: str, operand: Any) -> Pushed[Condition]:
         """See `Dialect.compared`; the limit is set a little further out."""
-        lower = operator in ("gte", "gt")
-        here: ColumnElement[Any] = column(field.name)
-        limit: Any = None
-        if field.kind != field.stored_as:
+        side, outwards = ("gte", -1) if operator in ("gte", "gt") else ("lte", 1)
+        limit = _limit(field.stored_as, operand, outwards)
+        if limit is None or field.kind != field.stored_as:
             return _UNDECIDED
-        if field.stored_as in ("integer", "number") and not isinstance(operand, bool | str) and _fits(operand):
-            slack = abs(operand) * _SLACK + _SLACK
-            limit = operand - slack if lower else operand + slack
-        elif field.stored_as in ("date", "datetime") and isinstance(operand, str) and (day := _day(operand)):
-            limit, here = day - _DAYS if lower else day + _DAYS, column(field.name, Date())
-            if field.stored_as == "datetime":
-                limit, here = datetime.combine(limit, time_of_day()), column(field.name, DateTime())
-        return _UNDECIDED if limit is None else Pushed(ordered(here, "gte" if lower else "lte", limit), exact=False)
+        here: ColumnElement[Any] = column(field.name, _TIMES.get(field.stored_as))
+        return Pushed(ordered(here, side, limit), exact=False)
 
     @override
     def contains(self, field: Column, operand: Any) -> Pushed[Condition]:
         return _UNDECIDED
+
+
+def _limit(kind: str, operand: Any, outwards: int) -> Any:
+    """`operand` moved in the direction of `outwards` by more than databases differ; None when that is not known."""
+    if kind in ("integer", "number"):
+        usable = not isinstance(operand, bool | str) and _fits(operand)
+        return operand + outwards * (abs(operand) * _SLACK + _SLACK) if usable else None
+    day = _day(operand) if kind in _TIMES and isinstance(operand, str) else None
+    if day is None:
+        return None
+    return datetime.combine(day + outwards * _DAYS, time_of_day()) if kind == "datetime" else day + outwards * _DAYS
+
+
+def _is_plain(value: Any, kind: type[Any]) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool) and _fits(value)
 
 
 def _fits(value: Any) -> bool:

@@ -44,6 +44,7 @@ from typing_extensions import override
 
 from groundgraph.core.filters import TimeOperand
 from groundgraph.search.push_down import Pushed, Times
+from groundgraph.sources.check_options import is_number
 from groundgraph.sources.sql.postgres.introspect import TEXTS
 from groundgraph.sources.sql.shape import Column, TableShape
 from groundgraph.sources.sql.sql_dialect import MOST_INTEGER, Condition, SqlDialect, exact_condition, ordered
@@ -161,16 +162,15 @@ class PostgresDialect(SqlDialect):
     @override
     def compared(self, field: Column, operator: str, operand: Any) -> Pushed[Condition]:
         here: ColumnElement[Any] = column(field.name)
-        is_text, reads_as_number = field.stored_as == "string", field.kind in _NUMBERS
         if isinstance(operand, datetime):
             return _exact(ordered(here, operator, _moment(field, operand)))
         if isinstance(operand, date):
             return _exact(ordered(here, operator, literal(operand, Date)))
         if isinstance(operand, str):
-            if not is_text or reads_as_number or _has_nul(operand):
+            if field.stored_as != "string" or field.kind in _NUMBERS or _has_nul(operand):
                 return _exact(false())
             return _exact(ordered(collate(_plain(field), "C"), operator, literal(operand, Text)))
-        if isinstance(operand, bool) or not (field.stored_as in _NUMBERS or (is_text and reads_as_number)):
+        if isinstance(operand, bool) or not _has_numbers(field):
             return _exact(false())
         number = as_number(field)
         bound = _bound(operand, field)
@@ -197,6 +197,11 @@ class PostgresDialect(SqlDialect):
     def decided(self, field: Column, operator: str, times: Sequence[TimeOperand]) -> Pushed[Condition]:
         spaced = field.kind == "datetime"
         return _exact(or_(*(time_holds(_plain(field), operator, time, spaced=spaced) for time in times)))
+
+
+def _has_numbers(field: Column) -> bool:
+    """Whether the values are numbers, or texts that are declared as such."""
+    return field.stored_as in _NUMBERS or (field.stored_as == "string" and field.kind in _NUMBERS)
 
 
 def as_number(field: Column) -> ColumnElement[Any]:
@@ -238,7 +243,7 @@ def _equal_texts(field: Column, values: Sequence[Any]) -> Condition:
         return _member(_text(field), _texts(names))
     if field.kind in _NUMBERS:
         return _member(as_number(field), map(_bound, values))
-    texts = [value for value in values if isinstance(value, str)]
+    texts = _only_texts(values)
     if field.type == "uuid":
         # As text no index would serve it; only the form that PostgreSQL itself writes is the same text.
         return _member(column(field.name), _named("uuid", filter(_is_uuid, texts)))
@@ -250,11 +255,8 @@ def _equal_texts(field: Column, values: Sequence[Any]) -> Condition:
 def _equal_numbers(field: Column, values: Sequence[Any]) -> Condition:
     if field.kind == "boolean":
         return _member(column(field.name), [_bound(int(value)) for value in values if field.stored_as == "integer"])
-    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
-    if field.type in _FLOATS:
-        numbers = [value for value in numbers if not _is_beyond_floats(value)]
-    texts = [value for value in values if isinstance(value, str)]
-    return or_(_member(as_number(field), map(_bound, numbers)), _member(_plain(field), _texts(texts)))
+    numbers = [value for value in values if is_number(value) and not _is_beyond(value, field)]
+    return or_(_member(as_number(field), map(_bound, numbers)), _member(_plain(field), _texts(_only_texts(values))))
 
 
 def _equal_booleans(field: Column, values: Sequence[Any]) -> Condition:
@@ -300,7 +302,7 @@ def _in_array(field: Column, value: Any) -> Condition:
         return texts.op("@>", is_comparison=True)(cast(literal([value], ARRAY(Text)), ARRAY(Text)))
     if field.type == "_float4":
         here = cast(cast(here, ARRAY(Text)), ARRAY(Float(53)))
-    if field.type not in _NUMBER_ARRAYS or (field.type in _FLOATS and _is_beyond_floats(value)):
+    if field.type not in _NUMBER_ARRAYS or _is_beyond(value, field):
         return false()
     return _bound(value) == any_(here)
 
@@ -347,16 +349,20 @@ def _named(name: str, values: Iterable[str]) -> list[ColumnElement[Any]]:
 
 def _bound(value: Any, field: Column | None = None) -> ColumnElement[Any]:
     """A number as a bound value of a type that holds it; beside floats, one that is beyond all of them is infinite."""
-    if field and field.type in _FLOATS and _is_beyond_floats(value):
+    if field and _is_beyond(value, field):
         value = inf if value > 0 else -inf
     if isinstance(value, int):
         return literal(value, BigInteger if abs(value) <= MOST_INTEGER else Numeric)
     return literal(value, Float(53))
 
 
-def _is_beyond_floats(value: float) -> bool:
-    """Whether it is a whole number that no float is near to, which PostgreSQL refuses to compare with one."""
-    return isinstance(value, int) and abs(value) > sys.float_info.max
+def _is_beyond(value: float, field: Column) -> bool:
+    """Whether the field has floats, and it is a whole number that none is near to: PostgreSQL refuses to compare it."""
+    return field.type in _FLOATS and isinstance(value, int) and abs(value) > sys.float_info.max
+
+
+def _only_texts(values: Sequence[Any]) -> list[str]:
+    return [value for value in values if isinstance(value, str)]
 
 
 def _has_nul(value: Any) -> bool:

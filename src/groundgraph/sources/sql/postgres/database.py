@@ -142,15 +142,16 @@ class PostgresDatabase:
             shapes = read_shapes(connection, self._wanted, source=self._source, where=self.where)
             if self.in_file:
                 refuse_a_file(connection, shapes, self._source)
-            read = _relations(connection, shapes) if self.follow_rows else []
-            rows = self._rows_digest(connection, read) if self.follow_rows else 0
-            if seen and [_lasting(shape) for shape in shapes] == [_lasting(shape) for shape in seen.shapes]:
-                shapes = seen.shapes
-            took = time.monotonic() - started
-        pause = (_SHARE * took if took > _QUICK else 0.0) if self.follow_rows else _CATALOGUE_SECONDS
-        age = 0 if self.follow_rows else int(started // _VALUES_SECONDS)
+            rows, age, foreign, pause = 0, int(started // _VALUES_SECONDS), False, _CATALOGUE_SECONDS
+            if self.follow_rows:
+                read = _relations(connection, shapes)
+                rows, age, foreign = self._rows_digest(connection, read), 0, any(one.foreign for one in read)
+                took = time.monotonic() - started
+                pause = _SHARE * took if took > _QUICK else 0.0
+        if seen and list(map(_lasting, shapes)) == list(map(_lasting, seen.shapes)):
+            shapes = seen.shapes
         version = Version((_digest_of(shapes), rows), age)
-        self._seen = _Seen(snapshot, started + pause, shapes, version, foreign=any(one.foreign for one in read))
+        self._seen = _Seen(snapshot, started + pause, shapes, version, foreign=foreign)
         return self._seen
 
     def _rows_digest(self, connection: Connection, relations: Sequence[_Relation]) -> int:

@@ -16,8 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Text, cast, column, func, lite
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.core.registry import nearest
-from groundgraph.sources.sql.introspect import Wanted, described
+from groundgraph.sources.sql.introspect import Wanted, described, missing_tables
 from groundgraph.sources.sql.postgres.options import create_index
 from groundgraph.sources.sql.shape import Column, TableShape, decode, with_relations
 
@@ -183,20 +182,11 @@ def read_shapes(connection: Connection, wanted: Wanted, *, source: str, where: s
     """
     found = _alone(connection)
     usual = [name for name, (shape, on_path) in found.items() if on_path and not shape.name.startswith("_")]
-    missing = [name for name in wanted.tables if name not in found]
-    if missing or not (usual or wanted.tables):
-        known = [*usual, *(name for name in found if name not in usual)]
-        listed = ", ".join(known[:20]) or "none"
-        names = ", ".join(map(repr, missing))
-        what = f"has no table {names} that this role may read.{nearest(missing[0], known)}" if missing else "has none."
-        raise ConfigurationError(f"The source '{source}': the database {where} {what} Tables: {listed}.")
+    if told := missing_tables(wanted, usual, found, list(found), suffix=" that this role may read"):
+        raise ConfigurationError(f"The source '{source}': the database {where} {told}")
     shapes = _with_keys(connection, {name: shape for name, (shape, _) in found.items()})
-
-    def shape_of(name: str) -> TableShape | None:
-        return shapes.get(name)
-
     chosen = [replace(shapes[name], name=name) for name in wanted.tables or usual]
-    return [described(with_relations(shape, wanted.relations, shape_of, source), wanted) for shape in chosen]
+    return [described(with_relations(shape, wanted.relations, shapes.get, source), wanted) for shape in chosen]
 
 
 def _alone(connection: Connection) -> dict[str, tuple[TableShape, bool]]:

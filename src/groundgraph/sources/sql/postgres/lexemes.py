@@ -6,7 +6,7 @@ import threading
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any
 
 from sqlalchemy import (
@@ -250,14 +250,17 @@ class Lexemes:
         What was counted is kept until `version` changes.
         """
         forms = dict(list(spellings(question).items())[:MAX_STEMS])
-        queries = self._looked_up(connection, [word for group in forms.values() for word in group])
+        queries = self._looked_up(connection, list(chain.from_iterable(forms.values())))
         with self._guard:
             if version != self._version:
                 self._version, self._common = version, None
                 self._counted.clear()
-        kept = {key: group for key, group in forms.items() if any(queries[form] != "" for form in group)}
-        asked = {key: list(dict.fromkeys(filter(None, map(queries.get, group)))) for key, group in kept.items()}
-        frequencies = self._frequencies(connection, shape, [one for group in asked.values() for one in group], rows)
+        asked = {
+            key: list(dict.fromkeys(filter(None, map(queries.get, group))))
+            for key, group in forms.items()
+            if any(queries[form] != "" for form in group)
+        }
+        frequencies = self._frequencies(connection, shape, list(chain.from_iterable(asked.values())), rows)
         return [
             Term(
                 key,
@@ -270,17 +273,14 @@ class Lexemes:
 
     def _looked_up(self, connection: Connection, forms: Sequence[str]) -> dict[str, str | None]:
         """By word its query, empty for one that the rules leave out; None for one that no row can hold."""
-        known: dict[str, str | None] = {form: None for form in forms if not _fits(form, connection)}
-        kept = {form: self._queries.get(form) for form in forms if form not in known}
-        known |= {form: query for form, query in kept.items() if query is not None}
-        unknown = [form for form in dict.fromkeys(forms) if form not in known]
+        fitting = [form for form in dict.fromkeys(forms) if _fits(form, connection)]
+        known = {**dict.fromkeys(forms), **{form: self._queries.get(form) for form in fitting}}
+        unknown = [form for form in fitting if known[form] is None]
         if unknown:
             config = self._config or connection.execute(text("SHOW default_text_search_config")).scalar_one()
             for word, query in connection.execute(_TO_LEXEMES, {"config": config, "words": unknown}):
                 known[word] = query
-        for form in unknown:
-            if (query := known.get(form)) is not None:
-                self._queries.put(form, query)
+                self._queries.put(word, query)
         return known
 
     def _frequencies(
@@ -292,13 +292,15 @@ class Lexemes:
             if query not in found and query.strip("'") in common:
                 found[query] = max(1, round(common[query.strip("'")] * rows))
         unknown = [query for query in dict.fromkeys(queries) if query not in found]
-        if unknown:
-            counts = connection.execute(_counts(shape, unknown)).one()
-            found |= dict(zip(unknown, counts, strict=True))
-        for query in unknown:
+        return found | (self._count(connection, shape, unknown) if unknown else {})
+
+    def _count(self, connection: Connection, shape: TableShape, queries: Sequence[str]) -> dict[str, int]:
+        counts = connection.execute(_counts(shape, queries)).one()
+        found = dict(zip(queries, counts, strict=True))
+        for query, count in found.items():
             # A word that no row has yet may come any time, and would never be searched for.
-            if found[query]:
-                self._counted.put(query, found[query])
+            if count:
+                self._counted.put(query, count)
         return found
 
     def _common_words(self, connection: Connection, shape: TableShape) -> Mapping[str, float]:

@@ -180,7 +180,7 @@ class NativeEngine(SqlEngine):
         terms = self._terms(connection, shape, asked.text, tables)
         question = self._question(connection, shape, tables, terms)
         scorer = Scorer(question, ROWS)
-        near = Near(self._options.vector_field, asked.vector) if asked.vector and self._options.vector_field else None
+        near = Near(self._options.vector_field, asked.vector) if asked.vector else None
         kept = self._kept(connection, shape, tables, asked.filters) if asked.filters else None
         if kept == 0:
             return Pool([])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.sources.sql.any_database import MOST_ROWS_HERE
 from groundgraph.sources.sql.engine import SqlEngine
@@ -10,6 +12,7 @@ from groundgraph.sources.sql.location import ServerAddress
 from groundgraph.sources.sql.postgres.database import PostgresDatabase
 from groundgraph.sources.sql.postgres.native_engine import NativeEngine, advice
 from groundgraph.sources.sql.postgres.options import PostgresOptions, create_index
+from groundgraph.sources.sql.shape import TableShape
 
 
 def open_postgres(options: EngineOptions) -> SqlEngine:
@@ -42,12 +45,16 @@ def open_postgres(options: EngineOptions) -> SqlEngine:
         raise
 
 
+def _check_vectors(source: str, shapes: Sequence[TableShape], field: str) -> None:
+    for shape in shapes:
+        if field and field not in shape.vector_fields:
+            told = f"'{shape.name}' has no column '{field}' of the type vector."
+            raise ConfigurationError(f"The source '{source}': {told}")
+
+
 def _is_indexed(options: EngineOptions, server: PostgresOptions, database: PostgresDatabase) -> bool:
     shapes = database.shapes(options.wanted)
-    for shape in shapes if server.vector_field else ():
-        if server.vector_field not in shape.vector_fields:
-            told = f"'{shape.name}' has no column '{server.vector_field}' of the type vector."
-            raise ConfigurationError(f"The source '{options.named[0]}': {told}")
+    _check_vectors(options.named[0], shapes, server.vector_field)
     without = [shape for shape in shapes if not shape.text_index]
     if not without:
         return True

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from groundgraph.sources.check_options import is_number, is_whole
 from groundgraph.sources.sql.shape import TableShape
 from groundgraph.text.words import detect_language, language_data
 
@@ -27,9 +28,9 @@ def create_index(shape: TableShape, sample: str = "") -> str:
     PostgreSQL's rules for Russian treat words in Latin letters as English, so they serve texts of both languages.
     """
     config = text_search_of(sample)
-    fields = [name for name in shape.search_fields if (found := shape.column(name)) and found.stored_as == "string"]
-    own = [name for name in fields if not any(name in dict(join.columns) for join in shape.joins)]
-    columns = " || ' ' || ".join(f"coalesce({quoted(name)}, '')" for name in own) or "''"
+    texts = {item.name for item in shape.own_columns if item.stored_as == "string"}
+    fields = [f"coalesce({quoted(name)}, '')" for name in shape.search_fields if name in texts]
+    columns = " || ' ' || ".join(fields) or "''"
     table = ".".join(quoted(part) for part in (shape.namespace, shape.relation) if part)
     return f"CREATE INDEX ON {table} USING gin (to_tsvector('{config}', {columns}));"
 
@@ -77,25 +78,17 @@ class PostgresOptions:
         found = []
         if self.text_index not in TEXT_INDEXES:
             found.append(("text_index", f"'{self.text_index}' is none of {', '.join(TEXT_INDEXES)}"))
-        if not _is_whole(self.pool_size) or self.pool_size < 2:
+        if not is_whole(self.pool_size) or self.pool_size < 2:
             found.append(("pool_size", "must be a number, 2 or more"))
         # PostgreSQL takes whole milliseconds in four bytes, and 0 for no limit at all.
-        if not _is_number(self.statement_timeout) or not 0.001 <= self.statement_timeout <= _LONGEST:
+        if not is_number(self.statement_timeout) or not 0.001 <= self.statement_timeout <= _LONGEST:
             found.append(("statement_timeout", f"must be a number of seconds above 0, 0.001 to {_LONGEST}"))
-        if not _is_number(self.vector_weight) or not 0 <= self.vector_weight <= 1:
+        if not is_number(self.vector_weight) or not 0 <= self.vector_weight <= 1:
             found.append(("vector_weight", "must be from 0 to 1"))
         return found
 
 
 OPTIONS = ("text_index", "text_config", "pool_size", "statement_timeout", "vector_field", "vector_weight")
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 # The vectors of questions to a table with a column of vectors.

@@ -1,0 +1,90 @@
+"""Checking what a configuration says of a source: names that are not known, and values of another kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from groundgraph.core.errors import Problem
+from groundgraph.core.registry import nearest
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of value.
+
+    Attributes:
+        holds: whether a value is of the kind.
+        told: what is said of one that is not.
+    """
+
+    holds: Callable[[Any], bool]
+    told: str
+
+
+def is_whole(value: Any) -> bool:
+    """Whether `value` is a whole number; true and false are none."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a number; true and false are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+TEXT = Kind(lambda value: isinstance(value, str), "must be a text")
+LIST = Kind(lambda value: isinstance(value, list | tuple), "must be a list")
+MAPPING = Kind(lambda value: isinstance(value, Mapping), "must be a mapping")
+WHOLE = Kind(lambda value: is_whole(value) and value >= 0, "must be a whole number, 0 or more")
+COUNT = Kind(lambda value: is_whole(value) and value >= 1, "must be a number, 1 or more")
+NUMBER = Kind(lambda value: is_number(value) and value >= 0, "must be a number, 0 or more")
+
+
+def one_of(*known: str) -> Kind:
+    """The kind whose values are `known`."""
+    return Kind(lambda value: value in known, f"must be one of: {', '.join(known)}")
+
+
+def unknown_names(given: Iterable[Any], known: Sequence[str], key: str, told: str) -> list[Problem]:
+    """A problem for each of `given` that is not among `known`.
+
+    Args:
+        given: the names.
+        known: those that there are.
+        key: where they stand in the configuration; may be empty.
+        told: what is said of one; `{name}` in it is its place.
+    """
+    prefix = f"{key}." if key else ""
+    return [
+        Problem(
+            f"{prefix}{name}",
+            f"{told.format(name=name)}.{nearest(str(name), list(known))} Known: {', '.join(known)}.",
+        )
+        for name in given
+        if name not in known
+    ]
+
+
+def wrong_values(options: Mapping[str, Any], kinds: Mapping[str, Kind], key: str) -> list[Problem]:
+    """A problem for each of `options` that is there and not of its kind; one without a kind may be anything."""
+    return [
+        Problem(f"{key}.{name}", kinds[name].told)
+        for name, value in options.items()
+        if name in kinds and value is not None and not kinds[name].holds(value)
+    ]
+
+
+def fields_by_name(given: Any) -> dict[str, dict[str, Any]] | None:
+    """The specifications of fields by name; None for what is neither a mapping of names to mappings nor a list of
+    mappings with `name`."""
+    if _are_named(given):
+        specifications = [dict(item) for item in given]
+        given = {item.pop("name"): item for item in specifications}
+    if not isinstance(given, Mapping) or not all(isinstance(item, Mapping) for item in given.values()):
+        return None
+    return {str(name): dict(item) for name, item in given.items()}
+
+
+def _are_named(given: Any) -> bool:
+    return isinstance(given, Sequence) and all(isinstance(item, Mapping) and "name" in item for item in given)
