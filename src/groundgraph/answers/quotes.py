@@ -127,7 +127,8 @@ def select_quotes(question: str, evidence: Sequence[SourceResult], limit: int = 
     sentence have only to be the best that are left, and those of other pieces must come close to it.
     """
     weights = question_weights(question, (result.content for result in evidence))
-    candidates = _candidates(weights, asked_for(question), evidence)
+    stems, total = frozenset(stem for stem, _ in weights), sum(weight for _, weight in weights)
+    candidates = _candidates(_Question(weights, stems, total, asked_for(question)), evidence)
     if not any(candidate.score >= LEAST_SHARE for candidate in candidates):
         return _in_other_words(evidence)
     best = max(candidates, key=lambda candidate: candidate.worth)
@@ -138,7 +139,6 @@ def select_quotes(question: str, evidence: Sequence[SourceResult], limit: int = 
     ]
     # Of equal ones the first in the evidence: the candidates stand in its order.
     chosen = sorted(close, key=lambda candidate: -candidate.worth)[:limit]
-    stems = frozenset(stem for stem, _ in weights)
     return [_quote(candidate, stems) for candidate in chosen]
 
 
@@ -167,19 +167,28 @@ def _quote(chosen: _Candidate, asked: frozenset[str]) -> Quote:
     return Quote(chosen.label, chosen.text, sentence.start, sentence.end, chosen.score, asked & sentence.stems)
 
 
-def _candidates(weights: Weights, asked: Asked | None, evidence: Sequence[SourceResult]) -> list[_Candidate]:
+@dataclass(frozen=True)
+class _Question:
+    """What sentences are held against: the stems with their weights and these added up, and what is asked for."""
+
+    weights: Weights
+    stems: frozenset[str]
+    total: float
+    asked: Asked | None
+
+
+def _candidates(question: _Question, evidence: Sequence[SourceResult]) -> list[_Candidate]:
     """The sentences that can be quoted and have to do with the question, of equal ones the first."""
     found: dict[str, _Candidate] = {}
-    if weights:
+    if question.weights:
         for label, result in enumerate(evidence, 1):
-            for candidate in _candidates_in(label, result, weights, asked):
+            for candidate in _candidates_in(label, result, question):
                 found.setdefault(candidate.text, candidate)
     return list(found.values())
 
 
-def _candidates_in(label: int, result: SourceResult, weights: Weights, asked: Asked | None) -> Iterator[_Candidate]:
-    content, named = result.content, _named(result).intersection(stem for stem, _ in weights)
-    total = sum(weight for _, weight in weights)
+def _candidates_in(label: int, result: SourceResult, question: _Question) -> Iterator[_Candidate]:
+    content, named, weights = result.content, _named(result) & question.stems, question.weights
     running, discount = running_lines(result), 1 / (1 + RANK_DISCOUNT * (label - 1))
     own_sentences = sentences_of(content, running)
     # A sentence that is all there is, however short, is no fragment.
@@ -189,8 +198,8 @@ def _candidates_in(label: int, result: SourceResult, weights: Weights, asked: As
         if (sentence.quotable or whole) and (weight or named):
             text, only_named = content[sentence.start : sentence.end], named - sentence.stems
             topic = _weight_of(only_named, weights) if only_named else 0.0
-            share = (weight + TOPIC * topic) / total
-            worth = (share + LEAD / place + CUE * holds(text, asked)) * discount
+            share = (weight + TOPIC * topic) / question.total
+            worth = (share + LEAD / place + CUE * holds(text, question.asked)) * discount
             yield _Candidate(label, sentence, text, min(1.0, share) * discount, worth, weight > 0)
 
 
