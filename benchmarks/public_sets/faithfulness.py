@@ -21,7 +21,7 @@ from groundgraph.answers.claims import CheckedAnswer, Claim, claims_of
 from groundgraph.answers.gated_model import AnswerGate
 from groundgraph.answers.sentence_index import sentences_of, stems_of
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.turn_values import Draft, Flag
+from groundgraph.core.turn_values import EMPTY_DRAFT, Draft, Flag
 from groundgraph.evals.measures import Interval, area_difference_interval, area_interval, area_under_curve
 from groundgraph.settings.settings import CitationCheckSettings
 from groundgraph.text.words import words
@@ -133,7 +133,7 @@ def flags_of(answer: MarkedAnswer) -> list[Flag]:
     text = gate.feed(answer.text) + gate.flush()
     places = dict.fromkeys([*gate.order, *range(1, len(answer.passages) + 1)])
     evidence = {label: answer.passages[place - 1] for label, place in enumerate(places, 1)}
-    draft: Draft = {"finish": "stop", "removed": gate.removed, "removed_links": gate.removed_links}
+    draft: Draft = {**EMPTY_DRAFT, "finish": "stop", "removed": gate.removed, "removed_links": gate.removed_links}
     checked = CheckedAnswer(text, answer.question, evidence)
     return check_answer(checked, draft, _EVERYTHING, require_citations=False)[0]
 

@@ -10,6 +10,7 @@ from groundgraph.answers.check_answer import CHECK_OF, MAX_FLAGS, check_answer, 
 from groundgraph.answers.claims import CheckedAnswer
 from groundgraph.answers.gated_model import AnswerGate
 from groundgraph.core.evidence import SourceResult
+from groundgraph.core.turn_values import EMPTY_DRAFT
 from groundgraph.settings.settings import CitationCheckSettings
 from groundgraph.text.quantities import quantities
 
@@ -133,7 +134,7 @@ def flags(text: str, settings: CitationCheckSettings | None = None, finish: str 
     written = gate.feed(text) + gate.flush()
     order = list(dict.fromkeys([*gate.order, 1, 2, 3]))
     answer = CheckedAnswer(written, QUESTION, {n: EVIDENCE[at - 1] for n, at in enumerate(order, 1)}, **options)
-    draft = {"finish": finish, "removed": gate.removed, "removed_links": gate.removed_links}
+    draft = {**EMPTY_DRAFT, "finish": finish, "removed": gate.removed, "removed_links": gate.removed_links}
     return check_answer(answer, draft, settings or CitationCheckSettings(), require_citations=True)
 
 
@@ -161,7 +162,7 @@ def test_a_check_that_is_off_finds_nothing(text, kind):
 @pytest.mark.covers("fault 28")
 def test_the_number_of_the_question_is_no_evidence():
     answer = CheckedAnswer("Yes, it is 500 dollars [1].", "Is it 500 dollars?", {1: PRICES})
-    found, _ = check_answer(answer, {"finish": "stop"}, CitationCheckSettings(), require_citations=True)
+    found, _ = check_answer(answer, {**EMPTY_DRAFT, "finish": "stop"}, CitationCheckSettings(), require_citations=True)
     assert "number_unsupported" in [flag["kind"] for flag in found]
 
 

@@ -9,12 +9,13 @@ from groundgraph.answers.answer_prompt import Assignment, answer_id
 from groundgraph.answers.structured_answer import AnswerTemplates
 from groundgraph.answers.write_answer import write_answer
 from groundgraph.core.evidence import SourceResult
+from groundgraph.core.turn_values import EMPTY_TURN
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import options_in_force
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import Reply, ScriptedChatModel
 
-TURN = {"id": "t1", "question": "When do tokens expire?", "message_id": "m1", "language": "en"}
+TURN = {**EMPTY_TURN, "id": "t1", "question": "When do tokens expire?", "message_id": "m1", "language": "en"}
 EVIDENCE = [
     SourceResult(f"Tokens of kind {n} expire after {n} hours.", str(n), "docs", "memory", 0.9) for n in range(1, 5)
 ]

@@ -8,6 +8,7 @@ import pytest
 
 from groundgraph.answers.provenance import absence_outcome
 from groundgraph.core.failure import collect_degradations, degraded
+from groundgraph.core.turn_values import EMPTY_RETRIEVAL
 
 TOLD = {"part": "vectors", "reason": "down"}
 
@@ -33,6 +34,6 @@ def test_what_nobody_collects_is_logged(caplog):
 
 @pytest.mark.covers("S8")
 def test_nothing_found_by_half_a_source_is_an_outage_and_not_ignorance():
-    searched = {"source": "kb", "status": "ok", "refs": []}
+    searched = {**EMPTY_RETRIEVAL, "source": "kb", "status": "ok", "refs": []}
     assert absence_outcome([searched]) == "insufficient"
     assert absence_outcome([{**searched, "degraded": [TOLD]}]) == "unavailable"

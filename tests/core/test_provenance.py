@@ -19,6 +19,8 @@ from groundgraph.answers.provenance import (
     with_texts,
 )
 from groundgraph.core.evidence import SourceResult, evidence_key, to_record
+from groundgraph.core.intent import EMPTY_INTENT
+from groundgraph.core.turn_values import EMPTY_CHECK, EMPTY_DRAFT, EMPTY_RANKING, EMPTY_RETRIEVAL, EMPTY_TURN
 from groundgraph.prompts import Prompts
 
 RECORD = to_record(SourceResult("Tokens expire.", "a", "docs", "memory", metadata={"title": "T"}))
@@ -29,13 +31,17 @@ UNREACHABLE = {"kind": "unreachable", "type": "SourceUnavailable", "part": "sour
 
 
 def retrieval(source="docs", status="ok", **values):
-    return {"source": source, "status": status, "query": "q", **values}
+    return {**EMPTY_RETRIEVAL, "source": source, "status": status, "query": "q", **values}
 
 
 def state(**values):
     return {
-        "turn": {"id": "t1", "question": "When? " * 40, "language": "en", "started_at": 5.0, "issues": ["Cut."]},
+        "turn": {
+            **{**EMPTY_TURN, "id": "t1", "question": "When? " * 40, "language": "en"},
+            **{"started_at": 5.0, "issues": ["Cut."]},
+        },
         "intent": {
+            **EMPTY_INTENT,
             **{"mode": "message", "text_queries": ["q"], "filters": {}, "scope": "focused", "raw_data": {}},
             **{"issues": ["Said."], "elapsed_ms": 1.5, "calls": []},
         },
@@ -46,19 +52,23 @@ def state(**values):
             ),
         },
         "ranking": {
+            **EMPTY_RANKING,
             "refs": [[KEY, 0.9, 3.0]],
             "by_source": {"docs": [[KEY, 0.9, 3.0]]},
             "total": 2,
             "found_again": {KEY: 2},
             "strategy": "round_robin",
-            "elapsed_ms": 0.1,
+            "works": [
+                {"step": "merge_results", "came_in": 2, "went_out": 1, "left_out": {}, "elapsed_ms": 0.1},
+            ],
         },
         "draft": {
+            **EMPTY_DRAFT,
             **{"text": "Soon [1].", "style": "structured", "asked_style": "hybrid", "outcome": "answered"},
             **{"finish": "stop", "removed": [9, 9], "notes": ["Note."], "written": 4, "elapsed_ms": 7.0},
             "calls": [{"role": "answer", "model": "m", "input_tokens": 3}],
         },
-        "check": {"labels": [1], "score": 0.5, "answerable": 1.0, "flags": []},
+        "check": {**EMPTY_CHECK, "labels": [1], "score": 0.5, "answerable": 1.0, "elapsed_ms": 2.0},
         **values,
     }
 
@@ -75,6 +85,8 @@ def test_the_record_holds_everything_about_a_turn():
         "text_queries": ["q"],
         "filters": {},
         "scope": "focused",
+        "output_style": None,
+        "categories": [],
         "raw_data": {},
         "issues": ["Said."],
     }
@@ -82,7 +94,7 @@ def test_the_record_holds_everything_about_a_turn():
     assert record["results_by_source"] == {"docs": [[KEY, 0.9, 3.0]]}
     assert (record["total_results"], record["deduplicated_to"], record["found_again"]) == (2, 1, {KEY: 2})
     assert (record["retrieval_time_ms"], record["intent_resolution_time_ms"]) == (9.0, 1.5)
-    assert record["timings_ms"] == {"resolve_intent": 1.5, "merge_results": 0.1, "answer": 7.0}
+    assert record["timings_ms"] == {"resolve_intent": 1.5, "merge_results": 0.1, "answer": 7.0, "check_citations": 2.0}
     assert record["strategies"] == {"merge": "round_robin"}
     assert record["models"][0]["input_tokens"] == 3
     assert record["citation_check"]["labels"] == [1]
@@ -94,7 +106,7 @@ def test_the_record_holds_everything_about_a_turn():
 
 @pytest.mark.covers("fault 1")
 def test_a_turn_without_retrieval_has_a_record_too():
-    record = stored(retrievals={}, ranking={})
+    record = stored(retrievals={}, ranking=EMPTY_RANKING)
     assert (record["results"], record["total_results"], record["retrieval_time_ms"]) == ([], 0, 0.0)
     assert record["sources"] == record["strategies"] == {}
 

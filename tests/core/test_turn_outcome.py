@@ -7,19 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.answers.provenance import absence_outcome, asked_style
+from groundgraph.core.intent import EMPTY_INTENT
+from groundgraph.core.turn_values import EMPTY_RETRIEVAL
 from groundgraph.settings.context import Context, options_in_force
 from groundgraph.settings.load_settings import load_settings
 
 STYLES = ["conversational", "structured", "hybrid"]
-REFUSED = {"status": "skipped", "error_type": "FilterInvalid"}
-UNFILTERED = {"status": "skipped", "error_type": "RequiredField"}
+REFUSED = {**EMPTY_RETRIEVAL, "status": "skipped", "error_type": "FilterInvalid"}
+UNFILTERED = {**EMPTY_RETRIEVAL, "status": "skipped", "error_type": "RequiredField"}
 RETRIEVALS = st.lists(
-    st.sampled_from([{"status": s} for s in ("ok", "failed", "timed_out", "skipped")] + [REFUSED, UNFILTERED])
+    st.sampled_from(
+        [{**EMPTY_RETRIEVAL, "status": s} for s in ("ok", "failed", "timed_out", "skipped")] + [REFUSED, UNFILTERED]
+    )
 )
 
 
 def in_words(*statuses: str):
-    return [{"status": status} for status in statuses]
+    return [{**EMPTY_RETRIEVAL, "status": status} for status in statuses]
 
 
 @pytest.mark.covers("S8")
@@ -28,14 +32,14 @@ def in_words(*statuses: str):
     [
         (in_words("ok"), "insufficient"),
         (in_words("ok", "ok"), "insufficient"),
-        ([{"status": "ok"}, UNFILTERED], "insufficient"),
+        ([EMPTY_RETRIEVAL, UNFILTERED], "insufficient"),
         ([UNFILTERED], "unavailable"),
         (in_words("ok", "skipped"), "unavailable"),
         (in_words("ok", "failed"), "unavailable"),
         (in_words("ok", "timed_out"), "unavailable"),
         (in_words("failed", "failed"), "unavailable"),
         (in_words("skipped"), "unavailable"),
-        ([{"status": "ok"}, REFUSED], "unavailable"),
+        ([EMPTY_RETRIEVAL, REFUSED], "unavailable"),
         ([], "unavailable"),
     ],
 )
@@ -80,4 +84,4 @@ def test_the_cascade_goes_from_the_turn_to_the_legacy_mode(extracted, session, r
 def test_a_style_that_does_not_exist_is_passed_over(unknown):
     options = options_in_force(load_settings({"synthesis": {"style": "hybrid"}}), {}, None)
     assert asked_style({"output_style": unknown}, {"synthesis_style": unknown}, options) == "hybrid"
-    assert asked_style({}, {}, options) == "hybrid"
+    assert asked_style(EMPTY_INTENT, {}, options) == "hybrid"

@@ -152,6 +152,48 @@ async def test_a_kept_write_of_another_kind_than_its_channel_is_damage_when_the_
     assert before["outcome"] == "answered"
 
 
+WRONG_INSIDE = [
+    *(("turn", {"id": 7}), ("intent", {"stages": [1]}), ("check", {"verdict": "nothing of the kind"})),
+    *(("retrievals", {"docs/0": 7}), ("retrievals", {"docs/0": {"a": 1}}), ("bodies", {"key": 7})),
+    *(("ranking", {"a": 1}), ("ranking", {"refs": "text"}), ("draft", {"a": 1}), ("draft", {"text": ["text"]})),
+]
+
+
+@pytest.mark.covers("F2", "fault 88")
+@pytest.mark.parametrize(("channel", "value"), WRONG_INSIDE, ids=str)
+async def test_a_mapping_that_is_wrong_inside_is_damage(tmp_path: Path, channel: str, value: Any) -> None:
+    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+        await graph.ainvoke(ask(), thread(), interrupt_before=["record_turn"])
+    put(tmp_path, channel, value)
+    await check_readers(tmp_path, rf"the value of '{channel}' \(", "ask")
+
+
+@pytest.mark.covers("F2")
+@pytest.mark.parametrize(("channel", "value"), WRONG_INSIDE, ids=str)
+async def test_an_edit_that_is_wrong_inside_is_refused(tmp_path: Path, channel: str, value: Any) -> None:
+    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+        await graph.ainvoke(ask(), thread(), interrupt_before=["record_turn"])
+        with pytest.raises(InputInvalid, match=f"'{channel}'"):
+            await graph.aupdate_state(thread(), {channel: value})
+        assert (await resume_turn(graph, "t"))["outcome"] == "answered"
+
+
+async def test_a_state_has_every_key_and_storage_only_those_that_say_something(tmp_path: Path) -> None:
+    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
+        await graph.ainvoke(ask(), thread(), interrupt_before=["record_turn"])
+        state = (await graph.aget_state(thread())).values
+    with closing(sqlite3.connect(tmp_path / ".groundgraph" / "threads.sqlite")) as db:
+        blob = db.execute("SELECT checkpoint FROM checkpoints ORDER BY checkpoint_id DESC").fetchone()[0]
+    stored = ormsgpack.unpackb(blob, ext_hook=ormsgpack.Ext)["channel_values"]
+    for name in ("turn", "intent", "ranking", "draft", "check"):
+        empty = lifetimes()[name].empty
+        assert list(state[name]) == list(empty)
+        assert stored[name] == {key: value for key, value in state[name].items() if value != empty[key]}
+    [one], [kept] = state["retrievals"].values(), stored["retrievals"].values()
+    assert list(one) == list(lifetimes()["retrievals"].empty)
+    assert "failure" not in kept
+
+
 @pytest.mark.covers("F2")
 @pytest.mark.parametrize("channel", OF_A_TURN)
 async def test_an_edit_that_a_channel_cannot_hold_is_refused_and_hurts_nothing(tmp_path: Path, channel: str) -> None:

@@ -7,6 +7,8 @@ from langgraph.runtime import Runtime
 
 from groundgraph import GroundedSource, InMemorySource, load_settings, turn_graph
 from groundgraph.answers.structured_answer import AnswerTemplates
+from groundgraph.core.intent import EMPTY_INTENT
+from groundgraph.core.turn_values import EMPTY_RETRIEVAL, EMPTY_TURN
 from groundgraph.nodes.report_absence import report_absence
 from groundgraph.prompts import Prompts
 
@@ -87,11 +89,11 @@ async def test_each_source_that_could_not_be_asked_is_named(status):
     settings, prompts = load_settings({}), Prompts()
     node = report_absence(settings, prompts, AnswerTemplates.compile(settings.synthesis, prompts))
     retrievals = {
-        "tickets/0": {"source": "tickets", "status": status, "refs": [], "error": "x"},
-        "pumps/0": {"source": "pumps", "status": "ok", "refs": []},
+        "tickets/0": {**EMPTY_RETRIEVAL, "source": "tickets", "status": status, "refs": [], "error": "x"},
+        "pumps/0": {**EMPTY_RETRIEVAL, "source": "pumps"},
     }
-    turn = {"question": ASKED, "language": "en", "options": {}}
-    update = await node({"turn": turn, "retrievals": retrievals, "intent": {}, "metadata": {}}, Runtime())
+    turn = {**EMPTY_TURN, "question": ASKED, "language": "en"}
+    update = await node({"turn": turn, "retrievals": retrievals, "intent": EMPTY_INTENT, "metadata": {}}, Runtime())
     assert update["draft"]["outcome"] == "unavailable"
     assert "tickets" in update["draft"]["text"]
     assert "pumps" not in update["draft"]["text"]

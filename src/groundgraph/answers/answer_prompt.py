@@ -58,7 +58,7 @@ class Assignment:
     @property
     def opening(self) -> str:
         """The reply to a message that is nothing but small talk, empty for every other."""
-        return self.turn.get("small_talk", {}).get("text", "")
+        return self.turn["small_talk"]["text"] if self.turn["small_talk"] else ""
 
     @cached_property
     def variables(self) -> dict[str, Any]:

@@ -54,8 +54,8 @@ def check_answer(
 
     An answer that was cut off, or declined, is not asked for citations.
     """
-    flags = check_labels(draft.get("removed", [])) if settings.labels != "off" else []
-    flags += check_links(draft.get("removed_links", [])) if settings.links != "off" else []
+    flags = check_labels(draft["removed"]) if settings.labels != "off" else []
+    flags += check_links(draft["removed_links"]) if settings.links != "off" else []
     quotes: list[FoundQuote] = []
     if answer.written and answer.evidence:
         # Loaded with the first answer that a model wrote: structured ones come sooner (L10).

@@ -20,7 +20,7 @@ from jinja2.runtime import Context as JinjaContext
 from jinja2.runtime import Undefined
 
 from groundgraph.core.errors import IntentInvalid, TemplateInvalid
-from groundgraph.core.intent import SCOPES, STYLES, IntentState
+from groundgraph.core.intent import EMPTY_INTENT, SCOPES, STYLES, IntentState
 from groundgraph.text.templates import Sandbox, compile_template, render
 
 _KEYS = ("text_queries", "filters", "scope", "output_style", "categories", "topic_index")
@@ -127,6 +127,7 @@ def _to_intent(parsed: dict[str, Any], text: str, default_scope: str) -> IntentS
     if problem:
         raise IntentInvalid(problem, rendered=text)
     return {
+        **EMPTY_INTENT,
         "mode": "template",
         "text_queries": [str(query) for query in given["text_queries"] if str(query).strip()],
         "filters": given["filters"],

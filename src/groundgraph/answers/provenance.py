@@ -11,8 +11,17 @@ from urllib.parse import quote
 from groundgraph.answers.citations import resolve_citations
 from groundgraph.core.evidence import EvidenceRecord, as_row, from_record
 from groundgraph.core.failure import NOTHING_LACKING
-from groundgraph.core.intent import STYLES, IntentState
-from groundgraph.core.turn_values import Citation, ModelCall, Outcome, Ref, Retrieval
+from groundgraph.core.intent import EMPTY_INTENT, STYLES, IntentState
+from groundgraph.core.turn_values import (
+    EMPTY_DRAFT,
+    EMPTY_RETRIEVAL,
+    EMPTY_TURN,
+    Citation,
+    ModelCall,
+    Outcome,
+    Ref,
+    Retrieval,
+)
 from groundgraph.settings.context import Options
 
 # What can be told from the state of a turn: its outcome, the style it asks for.
@@ -26,20 +35,19 @@ def absence_outcome(retrievals: Iterable[Retrieval]) -> Outcome:
     """
     found = list(retrievals)
     broken = any(
-        _lacks_a_part(entry) or (entry["status"] != "ok" and entry.get("error_type") != "RequiredField")
-        for entry in found
+        _lacks_a_part(entry) or (entry["status"] != "ok" and entry["error_type"] != "RequiredField") for entry in found
     )
     answered = any(entry["status"] == "ok" for entry in found)
     return "unavailable" if broken or not answered else "insufficient"
 
 
 def _lacks_a_part(entry: Retrieval) -> bool:
-    return any(told["part"] not in NOTHING_LACKING for told in entry.get("degraded", ()))
+    return any(told["part"] not in NOTHING_LACKING for told in entry["degraded"])
 
 
 def asked_style(intent: IntentState, metadata: Mapping[str, Any], options: Options) -> str:
     """This turn's extracted style, else the session's, else the configured one (S2)."""
-    for style in (intent.get("output_style"), metadata.get("synthesis_style")):
+    for style in (intent["output_style"], metadata.get("synthesis_style")):
         if style in STYLES:
             return str(style)
     return options.style
@@ -50,10 +58,8 @@ HISTORY_TURNS = 10
 KEPT_AT = "kept_at"
 # In the record of a fork, the id of its turn as the thread's state has it.
 BEGUN_AS = "begun_as"
-_INTENT = (
-    *("mode", "text_queries", "filters", "scope", "output_style", "categories", "raw_data", "issues", "dropped"),
-    *("rewritten", "complex", "sub_queries", "stages"),
-)
+_INTENT = ("mode", "text_queries", "filters", "scope", "output_style", "categories", "raw_data", "issues")
+_FOUND_BY_SOME = ("dropped", "rewritten", "complex", "sub_queries", "stages")
 _CHECK = ("labels", "order", "quotes", "score", "answerable", "flags")
 _QUESTION_CHARS = 120
 
@@ -84,40 +90,40 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: object 
     turn, ranking, draft, retrievals = state["turn"], state["ranking"], state["draft"], state["retrievals"]
     intent, check = state["intent"], state["check"]
     steps = _steps(state)
-    times = [entry.get("elapsed_ms", 0.0) for entry in retrievals.values()]
+    times = [entry["elapsed_ms"] for entry in retrievals.values()]
     return {
         "turn_id": turn["id"],
         "thread_id": None if thread_id is None else str(thread_id),
         "question": turn["question"],
         "language": turn["language"],
-        **_picked(turn, ("path", "state")),
+        **_said(turn, EMPTY_TURN, ("path", "state")),
         "outcome": draft["outcome"],
         "answer": draft["text"],
-        "style": {"asked": draft.get("asked_style"), "used": draft["style"]},
+        "style": {"asked": draft["asked_style"], "used": draft["style"]},
         "finish": draft["finish"],
-        "written": draft.get("written", 0),
-        "intent": _picked(intent, _INTENT),
+        "written": draft["written"],
+        "intent": {**_picked(intent, _INTENT), **_said(intent, EMPTY_INTENT, _FOUND_BY_SOME)} if intent["mode"] else {},
         "sources": {name: _recorded(report) for name, report in source_reports(retrievals).items()},
-        "results_by_source": ranking.get("by_source", {}),
-        "results": ranking.get("refs", []),
-        "total_results": ranking.get("total", 0),
-        "deduplicated_to": len(ranking.get("refs", [])),
-        "found_again": ranking.get("found_again", {}),
-        "strategies": {"merge": ranking["strategy"], **ranking.get("strategies", {})} if ranking else {},
-        "answerable": ranking.get("answerable", 0.0),
-        "clusters": ranking.get("clusters", []),
+        "results_by_source": ranking["by_source"],
+        "results": ranking["refs"],
+        "total_results": ranking["total"],
+        "deduplicated_to": len(ranking["refs"]),
+        "found_again": ranking["found_again"],
+        "strategies": {"merge": ranking["strategy"], **ranking["strategies"]} if ranking["strategy"] else {},
+        "answerable": ranking["answerable"],
+        "clusters": ranking["clusters"],
         "models": [
-            *intent.get("calls", []),
+            *intent["calls"],
             *retrieval_calls(retrievals),
-            *ranking.get("calls", []),
-            *draft.get("calls", []),
+            *ranking["calls"],
+            *draft["calls"],
         ],
-        "citation_check": _picked(check, _CHECK),
-        "repaired": draft.get("repaired", False),
-        **_picked(draft, ("review",)),
+        "citation_check": _picked(check, _CHECK) if check["elapsed_ms"] is not None else {},
+        "repaired": draft["repaired"],
+        **_said(draft, EMPTY_DRAFT, ("review",)),
         "notes": notes,
         "retrieval_time_ms": max(times, default=0.0),
-        "intent_resolution_time_ms": intent.get("elapsed_ms", 0.0),
+        "intent_resolution_time_ms": intent["elapsed_ms"] or 0.0,
         "steps": steps,
         "timings_ms": {step["step"]: step["elapsed_ms"] for step in steps},
         "started_at": turn["started_at"],
@@ -126,31 +132,24 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: object 
 
 def _picked(values: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     """Those of `values` under `names` that are there."""
-    return {name: values[name] for name in names if name in values}
+    return {name: values[name] for name in filter(values.__contains__, names)}
+
+
+def _said(values: Mapping[str, Any], empty: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Those of `values` under `names` that say something, as those of `empty` do not."""
+    return {name: values[name] for name in names if values[name] != empty[name]}
 
 
 def _steps(state: Mapping[str, Any]) -> list[dict[str, Any]]:
-    intent, ranking = state["intent"], state["ranking"]
-    stages = {name: {"elapsed_ms": ran["elapsed_ms"]} for name, ran in intent.get("stages", {}).items()}
-    first = {name: stages.pop(name) for name in ("rewrite_question",) if name in stages}
-    works = {work["step"]: work for work in _works(ranking)}
-    steps: dict[str, Mapping[str, Any]] = {
-        **first,
-        "resolve_intent": intent,
-        **stages,
-        **works,
-        "answer": state["draft"],
-        "check_citations": state["check"],
-    }
-    told = ("came_in", "went_out", "left_out", "elapsed_ms")
-    return [{"step": step, **_picked(ran, told)} for step, ran in steps.items() if "elapsed_ms" in ran]
+    intent, times = state["intent"], {name: ran["elapsed_ms"] for name, ran in state["intent"]["stages"].items()}
+    first = {name: times.pop(name) for name in ("rewrite_question",) if name in times}
+    before = {**first, "resolve_intent": intent["elapsed_ms"], **times}
+    behind = {"answer": state["draft"]["elapsed_ms"], "check_citations": state["check"]["elapsed_ms"]}
+    return [*_timed(before), *map(dict, state["ranking"]["works"]), *_timed(behind)]
 
 
-def _works(ranking: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What the works made of the results; of a turn that an earlier version began, their times."""
-    merged = {"merge_results": ranking["elapsed_ms"]} if "elapsed_ms" in ranking else {}
-    times = {**merged, **ranking.get("timings", {})}
-    return [*({"step": step, "elapsed_ms": time} for step, time in times.items()), *ranking.get("works", [])]
+def _timed(times: Mapping[str, float | None]) -> list[dict[str, Any]]:
+    return [{"step": step, "elapsed_ms": time} for step, time in times.items() if time is not None]
 
 
 def _recorded(report: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,7 +162,7 @@ def _recorded(report: Mapping[str, Any]) -> dict[str, Any]:
 
 def retrieval_calls(retrievals: Mapping[str, Retrieval]) -> list[ModelCall]:
     """The calls of models by the chains of the sources, task by task."""
-    return [call for _, entry in sorted(retrievals.items()) for call in entry.get("calls", [])]
+    return [call for _, entry in sorted(retrievals.items()) for call in entry["calls"]]
 
 
 def source_reports(retrievals: Mapping[str, Retrieval]) -> dict[str, dict[str, Any]]:
@@ -178,16 +177,18 @@ def source_reports(retrievals: Mapping[str, Retrieval]) -> dict[str, dict[str, A
         )
         if order.index(entry["status"]) >= order.index(report["status"]):
             report["status"] = entry["status"]
-            report |= {name: entry[name] for name in ("error", "error_type", "failure") if name in entry}
-        report["queries"] += [entry["query"]] if "query" in entry else []
-        report["found"] += entry.get("found", 0)
-        report["kept"] += len(entry.get("refs", []))
-        report["attempts"] += entry.get("attempts", 0)
-        report["elapsed_ms"] = max(report["elapsed_ms"], entry.get("elapsed_ms", 0.0))
-        for told in entry.get("degraded", []):
+            report |= (
+                _said(entry, EMPTY_RETRIEVAL, ("error", "error_type", "failure")) if entry["status"] != "ok" else {}
+            )
+        report["queries"] += [entry["query"]] if entry["query"] else []
+        report["found"] += entry["found"]
+        report["kept"] += len(entry["refs"])
+        report["attempts"] += entry["attempts"]
+        report["elapsed_ms"] = max(report["elapsed_ms"], entry["elapsed_ms"])
+        for told in entry["degraded"]:
             known = report.setdefault("degraded", [])
             known += [] if told in known else [told]
-        for reason, number in entry.get("dropped", {}).items():
+        for reason, number in entry["dropped"].items():
             report["dropped"][reason] = report["dropped"].get(reason, 0) + number
     return reports
 
@@ -256,18 +257,18 @@ def with_texts(record: Mapping[str, Any], records: Mapping[str, EvidenceRecord])
 def reader_notes(note: Callable[..., str], state: Mapping[str, Any]) -> list[str]:
     """What a reader of the answer must know: about the message, the sources that are missing, the answer itself."""
     language = state["turn"]["language"]
-    notes = [*state["turn"].get("issues", [])]
-    notes += state["intent"].get("issues", [])
+    notes = [*state["turn"]["issues"]]
+    notes += state["intent"]["issues"]
     for name, report in source_reports(state["retrievals"]).items():
         notes += _source_notes(note, language, name, report)
-    notes += state["ranking"].get("issues", [])
-    for needs in state["ranking"].get("needs", []):
+    notes += state["ranking"]["issues"]
+    for needs in state["ranking"]["needs"]:
         notes.append(note("needs_computation", language, **needs))
-    notes += state["draft"].get("notes", [])
-    removed = list(dict.fromkeys(state["draft"].get("removed", [])))
+    notes += state["draft"]["notes"]
+    removed = list(dict.fromkeys(state["draft"]["removed"]))
     if removed:
         notes.append(note("labels_removed", language, numbers=[f"[{number}]" for number in removed]))
-    if state["draft"].get("removed_links"):
+    if state["draft"]["removed_links"]:
         notes.append(note("links_removed", language, count=len(state["draft"]["removed_links"])))
     return list(dict.fromkeys(notes))
 
@@ -278,9 +279,7 @@ def _source_notes(note: Callable[..., str], language: str, name: str, report: Ma
     if report["status"] != "ok":
         if report["status"] == "skipped":
             return [note("source_skipped", language, name=name, reason=report["error"])]
-        # A turn that an earlier version began has no class of the failure, and its text is not the reader's.
-        unknown = {"kind": "other", "type": report.get("error_type", ""), "part": "source"}
-        return [note("source_failed", language, name=name, reason=report.get("failure", unknown))]
+        return [note("source_failed", language, name=name, reason=report["failure"])]
     notes = [
         note("source_degraded", language, name=name, part=told["part"], reason=told.get("failure", told["reason"]))
         for told in report.get("degraded", [])

@@ -15,7 +15,7 @@ from groundgraph.answers.sentence_index import question_weights, running_lines, 
 from groundgraph.core.characters import without_hidden
 from groundgraph.core.errors import Problem, TemplateInvalid
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.turn_values import ClusterValue, Divider, Draft, FoundQuote, Needs
+from groundgraph.core.turn_values import EMPTY_DRAFT, ClusterValue, Divider, Draft, FoundQuote, Needs
 from groundgraph.prompts import Prompts, fenced
 from groundgraph.settings.settings import SynthesisSettings
 from groundgraph.text.follow_up import standing_question
@@ -232,12 +232,11 @@ def structured_draft(
     doubtful = bool(notes or needs)
     own = _by_own_template(templates, variables, language, notes) if templates.has_own else None
     return {
+        **(own or _by_built_in_template(templates, variables, language, opening, doubtful=doubtful)),
         "style": "structured",
         "outcome": "insufficient" if needs or not (own or opening or variables["quotes"]) else "answered",
         "finish": "stop",
-        "written": 0,
         "notes": notes,
-        **(own or _by_built_in_template(templates, variables, language, opening, doubtful=doubtful)),
     }
 
 
@@ -252,7 +251,7 @@ def _by_own_template(
         problem = error.problems[0]
         notes.append(templates.prompts.note("template_failed", language, key=problem.key, reason=problem.message))
         return None
-    return {"text": text, "order": gate.used, "removed": list(dict.fromkeys(gate.removed)), "body": len(text)}
+    return {**EMPTY_DRAFT, "text": text, "order": gate.used, "removed": list(dict.fromkeys(gate.removed))}
 
 
 def _by_built_in_template(
@@ -263,7 +262,7 @@ def _by_built_in_template(
     told = _relabelled(shown, order)
     quotes = [_labelled(quote["found"], quote["label"]) for quote in told["quotes"]]
     text = without_hidden(templates.built_in().structured(told, language, opening, doubtful=doubtful))
-    return {"text": text, "order": order, "removed": [], "body": _listing_at(text), "quotes": quotes}
+    return {**EMPTY_DRAFT, "text": text, "order": order, "body": _listing_at(text), "quotes": quotes}
 
 
 def _doubt_notes(prompts: Prompts, doubt: Sequence[str] | None, language: str) -> list[str]:

@@ -12,7 +12,7 @@ from groundgraph.answers.gated_model import AnswerGate, GatedChatModel, Written,
 from groundgraph.answers.structured_answer import AnswerTemplates, structured_draft
 from groundgraph.core.errors import ModelBudgetSpent, ModelError
 from groundgraph.core.failure import Failure, failure_of
-from groundgraph.core.turn_values import Draft, ModelCall
+from groundgraph.core.turn_values import EMPTY_DRAFT, Draft, ModelCall
 from groundgraph.models.call_model import call_record, call_with_retries, tokens_left, tokens_of
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
@@ -151,6 +151,7 @@ def _draft(
         "length": lambda: note("answer_truncated", language),
     }
     return {
+        **EMPTY_DRAFT,
         "text": written.text if written.text.strip() else written.refusal,
         "outcome": "answered",
         "finish": finish,

@@ -25,7 +25,7 @@ from groundgraph.bot.sources import DOCSTORE, MEMORY, BotStore
 from groundgraph.core.characters import clean_text
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import described, tell_failure
-from groundgraph.core.turn_values import Turn
+from groundgraph.core.turn_values import EMPTY_TURN, Turn
 from groundgraph.graph.resources import Resources
 from groundgraph.resilience.deadline import within
 from groundgraph.settings.context import Context, options_in_force
@@ -79,7 +79,7 @@ def composed_messages(resources: Resources, record: Mapping[str, Any], context: 
     """What a model is shown in the turn or retrieval of `record`: system prompt, evidence of the document store,
     evidence of the memory, question."""
     settings = resources.settings
-    turn: Turn = {"id": turn_of_thread(record), "question": record["question"], "message_id": ""}
+    turn: Turn = {**EMPTY_TURN, "id": turn_of_thread(record), "question": record["question"]}
     options = options_in_force(settings, {}, context)
 
     def composed(evidence: Sequence[SourceResult], token_limit: int) -> list[BaseMessage] | None:

@@ -10,7 +10,7 @@ from typing import Any
 from groundgraph.answers.merge import STRATEGIES, Hit
 from groundgraph.core.chain import IDENTITY, Match
 from groundgraph.core.failure import collect_degradations
-from groundgraph.core.intent import IntentState, RetrievalIntent
+from groundgraph.core.intent import EMPTY_INTENT, IntentState, RetrievalIntent
 from groundgraph.core.secret_mask import mask
 from groundgraph.graph.resources import Resources
 from groundgraph.nodes.resolve_intent import enforce_filters
@@ -77,15 +77,7 @@ def _needed(settings: Settings, *, identity: bool) -> Settings:
 
 
 def _intent(query: str) -> IntentState:
-    return {
-        "mode": "message",
-        "text_queries": [query],
-        "filters": {},
-        "scope": "focused",
-        "output_style": None,
-        "categories": [],
-        "raw_data": {},
-    }
+    return {**EMPTY_INTENT, "mode": "message", "text_queries": [query], "scope": "focused"}
 
 
 async def _answer(

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from groundgraph.core.turn_values import ModelCall
+from groundgraph.core.turn_values import ModelCall, empty
 
 SCOPES = ("focused", "broad", "exact")
 STYLES = ("conversational", "structured", "hybrid")
@@ -66,16 +66,17 @@ class StageReport(TypedDict, total=False):
     elapsed_ms: float
 
 
-class IntentState(TypedDict, total=False):
+class IntentState(TypedDict):
     """A `RetrievalIntent` as the state of a turn holds it, with the mode that produced it.
 
     `mode` is `static`, `template`, `extract`, or `message` when the user's message is the only query.
     `sources` are the sources to ask. `issues` are sentences about what could not be done as asked, for a reader,
-    `dropped` what of a model's extraction was not believed, `calls` the model calls that it took; the time is in
-    milliseconds.
+    `dropped` what of a model's extraction was not believed (None: there was none), `calls` the model calls that it
+    took; the time is in milliseconds.
 
     Stages of autonomous retrieval add `rewritten`, the question as one that stands on its own; `complex`, whether it is
-    made of several; `sub_queries`, its parts; and what each stage did in `stages`, by the name of its step.
+    made of several (None: nothing judged it); `sub_queries`, its parts; and what each stage did in `stages`, by the
+    name of its step.
     """
 
     mode: str
@@ -87,10 +88,22 @@ class IntentState(TypedDict, total=False):
     raw_data: dict[str, Any]
     sources: list[str]
     issues: list[str]
-    dropped: list[Dropped]
+    dropped: list[Dropped] | None
     calls: list[ModelCall]
     rewritten: str
-    complex: bool
+    complex: bool | None
     sub_queries: list[str]
     stages: dict[str, StageReport]
-    elapsed_ms: float
+    elapsed_ms: float | None
+
+
+EMPTY_INTENT = empty(IntentState)
+
+
+class StageFindings(TypedDict, total=False):
+    """What a stage adds to the intent."""
+
+    rewritten: str
+    categories: list[str]
+    sub_queries: list[str]
+    issues: list[str]

@@ -1,8 +1,12 @@
-"""The values in a turn's state: plain JSON-like mappings, typed here, built and checked by the nodes that own them."""
+"""The values in a turn's state: plain JSON-like mappings, typed here, built and checked by the nodes that own them.
+
+Each channel's value has every key of its type. Whoever makes one begins with its `EMPTY_` one, in which no key says
+anything; what says nothing is not stored (`groundgraph.graph.kept_shapes`).
+"""
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired
+from typing import Any, Literal, NotRequired, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from typing_extensions import TypedDict
 
@@ -17,14 +21,15 @@ Ref = list[Any]
 """A piece of evidence by reference: [key, relevance, score]."""
 
 
-class Turn(TypedDict, total=False):
+class Turn(TypedDict):
     """What identifies a turn.
 
     `id` derives from the message and its place in the thread, so that a replay gives the same turn. `issues` are
     sentences for the reader about the message itself. `started_at` is in seconds since the epoch and enters no prompt.
 
-    Where retrieval has several paths, `path` is the one of this turn. `state` is that of the dialogue, when one is
-    named; `small_talk` the reply to a message that is nothing but small talk, when the facts of that state come first.
+    Where retrieval has several paths, `path` is the one of this turn, else None. `state` is that of the dialogue, None
+    when none is named; `small_talk` the reply to a message that is nothing but small talk, when the facts of that state
+    come first.
     """
 
     id: str
@@ -34,9 +39,9 @@ class Turn(TypedDict, total=False):
     options: dict[str, Any]
     issues: list[str]
     started_at: float
-    path: RetrievalPath
-    state: StateValue
-    small_talk: Draft
+    path: RetrievalPath | None
+    state: StateValue | None
+    small_talk: Draft | None
 
 
 class StateValue(TypedDict):
@@ -55,7 +60,8 @@ TaskKind = Literal["query", "sub_query", "state_facts"]
 
 class RetrievalTask(TypedDict):
     """One task of the fan-out: which source is asked what. `options` are those that the turn began with; without
-    `kind` and `top_k` it is a query with theirs."""
+    `kind` and `top_k` it is a query with theirs. They are left out because a task is stored as it is, for each query.
+    """
 
     name: str
     source: str
@@ -69,25 +75,24 @@ class RetrievalTask(TypedDict):
     top_k: NotRequired[int]
 
 
-class Retrieval(TypedDict, total=False):
+class Retrieval(TypedDict):
     """What one query to one source gave.
 
-    `error` is for log and record, `failure` for readers.
+    `error` is for log and record, `failure` for readers; `error_type` is empty when nothing failed.
 
     `found` counts results before the cap, `dropped` those left out by reason. `degraded` tells what the source had to
     do without, `calls` the models that its chains called. `previews` are the beginnings of at most two results, for
     whoever looks at the state. `cosines` are those of query and evidence by key, where the source has them. Times are
-    in milliseconds. `kind` is that of its task, when it is not a query of the turn.
+    in milliseconds. `kind` is that of its task; facts of a state and a source that was skipped have no `query`.
     """
 
     source: str
     kind: TaskKind
-    source_type: str
     query: str
     status: SourceStatus
     error: str
     error_type: str
-    failure: Failure
+    failure: Failure | None
     refs: list[Ref]
     found: int
     dropped: dict[str, int]
@@ -99,21 +104,18 @@ class Retrieval(TypedDict, total=False):
     elapsed_ms: float
 
 
-class Ranking(TypedDict, total=False):
+class Ranking(TypedDict):
     """The merged evidence: the n-th reference has the label n.
 
     `by_source` holds each source's results before the merge, `found_again` how often a key was found when more than
     once. `style` is the style that writes the answer, None when there is nothing to write it from. `answerable` is the
-    chance that the evidence answers the question; when it is too small, `refs` is empty. `doubt` is there when it is so
-    small that an answer which no model writes must say so: the words of the question that no piece holds. `needs` is
-    there when an answer would have to be computed, which is not done.
+    chance that the evidence answers the question; when it is too small, `refs` is empty. `doubt` is None unless it is
+    so small that an answer which no model writes must say so: the words of the question that no piece holds. `needs` is
+    what an answer would have to compute, which is not done.
 
     One work after the other changes `refs`: `works` says which ran and what each made of them, `strategies` how,
     `joined` of which pieces a joined one consists, `issues` what a reader must know, `calls` the models that a reranker
     called. `divider` stands between what was found and the facts of the dialogue's state.
-
-    In place of `works`, a turn that an earlier version began has `elapsed_ms` of the merging and `timings` of the steps
-    behind it.
     """
 
     refs: list[Ref]
@@ -122,18 +124,16 @@ class Ranking(TypedDict, total=False):
     found_again: dict[str, int]
     strategy: str
     answerable: float
-    doubt: list[str]
+    doubt: list[str] | None
     needs: list[Needs]
     strategies: dict[str, Any]
     joined: dict[str, list[str]]
     clusters: list[ClusterValue]
-    divider: Divider
+    divider: Divider | None
     issues: list[str]
     calls: list[ModelCall]
     style: str | None
     works: list[WorkReport]
-    elapsed_ms: float
-    timings: dict[str, float]
 
 
 class WorkReport(TypedDict):
@@ -183,21 +183,23 @@ class Review(TypedDict, total=False):
     asked: int
 
 
-class Draft(TypedDict, total=False):
-    """The answer before the citation check.
+class Draft(TypedDict):
+    """The answer before the citation check; its text is empty until there is one.
 
-    `style` is the one that wrote it, `asked_style` the one that was asked for. `finish` is `stop`, `length`, `error` or
-    `refusal`, or `withheld` when the citation check refused it. Labels are numbered by first use: the n-th entry of
-    `order` is the place in the ranking, from 1, of what the label n refers to. `removed` are the labels that referred
-    to nothing, `removed_links` where the links led that were defanged. `notes` are sentences for the reader. `written`
-    is how many characters of the text a model wrote, `calls` the calls that it took. `repaired` says whether it is the
-    second attempt, `review` what a person decided about it. `quotes` are the sentences that the built-in template of
-    the structured style quotes, best first: what is not among them is not cited.
+    `style` is the one that wrote it, `asked_style` the one that was asked for, if any was. `finish` is `stop`,
+    `length`, `error` or `refusal`, or `withheld` when the citation check refused it. Labels are numbered by first use:
+    the n-th entry of `order` is the place in the ranking, from 1, of what the label n refers to. `removed` are the
+    labels that referred to nothing, `removed_links` where the links led that were defanged. `notes` are sentences for
+    the reader. `written` is how many characters of the text a model wrote, `body` how many were said before a listing
+    of evidence (None: all of them), `calls` the calls that it took. `repaired` says whether it is the second attempt,
+    `review` what a person decided about it. `quotes` are the sentences that the built-in template of the structured
+    style quotes, best first: what is not among them is not cited. They are None where something else
+    wrote the text. `elapsed_ms` is None where no step of its own wrote it.
     """
 
     text: str
     style: str
-    asked_style: str
+    asked_style: str | None
     outcome: Outcome
     finish: str
     order: list[int]
@@ -205,12 +207,12 @@ class Draft(TypedDict, total=False):
     removed_links: list[str]
     notes: list[str]
     written: int
-    body: int
+    body: int | None
     repaired: bool
-    review: Review
+    review: Review | None
     calls: list[ModelCall]
-    quotes: list[FoundQuote]
-    elapsed_ms: float
+    quotes: list[FoundQuote] | None
+    elapsed_ms: float | None
 
 
 class Flag(TypedDict):
@@ -287,10 +289,11 @@ class FoundQuote(TypedDict):
 Verdict = Literal["pass", "repair", "refuse", "review"]
 
 
-class Check(TypedDict, total=False):
+class Check(TypedDict):
     """The result of the citation check, as the state holds it: citations are found again from labels and order.
 
     `labels` are those of the answer, `order` as in the draft. `verdict` is what the policies make of the flags.
+    `elapsed_ms` is None before anything was checked.
     """
 
     labels: list[int]
@@ -300,7 +303,7 @@ class Check(TypedDict, total=False):
     score: float
     answerable: float
     flags: list[Flag]
-    elapsed_ms: float
+    elapsed_ms: float | None
 
 
 class ModelCall(TypedDict, total=False):
@@ -315,3 +318,48 @@ class ModelCall(TypedDict, total=False):
     attempts: int
     elapsed_ms: float
     error: str
+
+
+# A value of each channel in which no key says anything; nobody changes what is in them.
+
+T = TypeVar("T")
+
+
+def empty(kind: type[T]) -> T:
+    """A value of the TypedDict `kind`: None where a key may be that, the first of the words that it may be, else what
+    its type makes of nothing."""
+    return cast("T", {name: _nothing(hint) for name, hint in get_type_hints(kind).items()})
+
+
+def _nothing(hint: Any) -> Any:
+    allowed = get_args(hint)
+    if type(None) in allowed:
+        return None
+    return allowed[0] if get_origin(hint) is Literal else (get_origin(hint) or hint)()
+
+
+EMPTY_TURN = empty(Turn)
+EMPTY_RETRIEVAL = empty(Retrieval)
+EMPTY_RANKING = empty(Ranking)
+EMPTY_DRAFT = empty(Draft)
+EMPTY_CHECK = empty(Check)
+
+
+def withheld(draft: Draft, text: str = "") -> Draft:
+    """What stands in place of a draft that is not given out: `text`, and nothing that refers to evidence."""
+    return {
+        **draft,
+        "text": text,
+        "outcome": "insufficient",
+        "finish": "withheld",
+        "order": [],
+        "removed": [],
+        "removed_links": [],
+        "written": 0,
+        "body": None,
+    }
+
+
+def unread(check: Check) -> Check:
+    """The check of such a draft: what was found stays, without anything that refers to evidence."""
+    return {**check, "labels": [], "order": [], "quotes": []}

@@ -107,9 +107,9 @@ def start_of(*, rewrites: bool) -> Callable[[BeginTurnUpdate], Awaitable[str]]:
     """What follows `begin_turn`, as it decided: the reply, rewriting, or the intent."""
 
     async def start(state: BeginTurnUpdate) -> str:
-        if state["draft"]:
+        if state["draft"]["text"]:
             return "reply"
-        return "rewrite" if rewrites and state["turn"].get("path") == "enhanced" else "retrieve"
+        return "rewrite" if rewrites and state["turn"]["path"] == "enhanced" else "retrieve"
 
     return start
 
@@ -124,11 +124,11 @@ def onward(following: str | None, search: FanOut) -> FanOut:
 
 
 def _applies(step: str, state: FanOutInput) -> bool:
-    path = state["turn"].get("path")
+    path = state["turn"]["path"]
     if step == "route_categories":
         return path != "state_facts"
     # Without the stage of complexity every question is divided.
-    return path == "enhanced" and state["intent"].get("complex", True)
+    return path == "enhanced" and state["intent"]["complex"] is not False
 
 
 @dataclass(frozen=True)
@@ -148,12 +148,12 @@ class Parts:
             _send(retrieval_task(state, name, number, part), kind="sub_query", top_k=top_k)
             for name in intent["sources"]
             if name not in self.whole_topics
-            for number, part in enumerate(intent.get("sub_queries", []), first)
+            for number, part in enumerate(intent["sub_queries"], first)
         ]
 
     def state_facts(self, state: FanOutInput) -> list[Send]:
         """One task for each source that has categories, when the dialogue's state names some."""
-        named = state["turn"].get("state")
+        named = state["turn"]["state"]
         if "backfill" not in self.settings.stages or named is None or not named["categories"]:
             return []
         return [
@@ -179,7 +179,7 @@ def with_parts(fan_out: FanOut, resources: Resources) -> FanOut:
     parts = Parts(resources.settings, whole, sources_with_categories(resources))
 
     async def search(state: FanOutInput) -> list[Send] | str:
-        path = state["turn"].get("path")
+        path = state["turn"]["path"]
         plain = await fan_out(state) if path != "state_facts" else []
         sends = [] if isinstance(plain, str) else plain
         if path != "cascade":

@@ -51,7 +51,7 @@ def topic_question(state: FanOutInput) -> str:
     configuration with fixed queries may leave the message out.
     """
     intent = state["intent"]
-    question = intent.get("rewritten") or state["turn"]["question"]
+    question = intent["rewritten"] or state["turn"]["question"]
     made = {
         "message": True,
         "static": question not in intent["text_queries"],
@@ -69,8 +69,8 @@ def retrieval_task(state: FanOutInput, source: str, number: int, query: str) -> 
         "query": query,
         "filters": intent["filters"].get(source, {}),
         "scope": intent["scope"],
-        "categories": intent.get("categories", []),
-        "raw_data": intent.get("raw_data", {}),
+        "categories": intent["categories"],
+        "raw_data": intent["raw_data"],
         "options": state["turn"]["options"],
     }
     return {"task": task}

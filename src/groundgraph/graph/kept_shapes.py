@@ -5,7 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Annotated, Any, Self, get_args, get_origin
+from functools import cache
+from itertools import compress
+from operator import ne
+from typing import TYPE_CHECKING, Annotated, Any, Self, get_args, get_origin, get_type_hints
 
 from langgraph._internal._constants import CONFIG_KEY_CHECKPOINTER, TASKS
 from langgraph._internal._typing import MISSING
@@ -18,10 +21,11 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import InvalidUpdateError
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, Overwrite, Send
+from pydantic import TypeAdapter, ValidationError
 from typing_extensions import is_typeddict
 
 from groundgraph.core.errors import InputInvalid, NothingToResume, StorageDamaged
-from groundgraph.graph.state import lifetimes
+from groundgraph.graph.state import Lifetime, TurnState, lifetimes
 
 # A turn that stopped at a step which its graph lacks: it goes on elsewhere, or its caller is told.
 
@@ -87,6 +91,50 @@ def _goes_on(given: Any) -> bool:
     return given is None or (isinstance(given, Command) and given.resume is not None)
 
 
+# What storage holds of a turn's values: what says something, in the shape of the version that wrote it.
+
+
+def saying(value: Mapping[str, Any], empty: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a value says something: what differs from `empty`, its like in which nothing does."""
+    return dict(compress(value.items(), map(ne, value.values(), map(empty.get, value))))
+
+
+def upgrade(stored: Any, empty: Mapping[str, Any]) -> dict[str, Any]:
+    """A value with every key of `empty`, from what this version or an earlier one stored of it.
+
+    What earlier versions held otherwise: version 0.1 did not tell the class of a source's failure, whose text is not
+    the reader's; and the times of its ranking have no place any more.
+
+    Raises:
+        InputInvalid: nothing of it is known.
+    """
+    if not isinstance(stored, dict):
+        raise InputInvalid(f"{type(stored).__name__} in place of dict")
+    if not stored:
+        return {**empty}
+    if not stored.keys() & empty.keys():
+        raise InputInvalid(f"{', '.join(map(str, stored))} in place of what it holds")
+    value = {name: stored.get(name, nothing) for name, nothing in empty.items()}
+    if value.get("status") in ("failed", "schema_changed") and value["failure"] is None:
+        value["failure"] = {"kind": "other", "type": value["error_type"], "part": "source"}
+    return value
+
+
+def fault_inside(channel: str, value: Any) -> str:
+    """What is wrong inside a value of a turn's channel that has all its keys; empty when nothing is."""
+    try:
+        _shape(channel).validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return ""
+
+
+@cache
+def _shape(channel: str) -> TypeAdapter[Any]:
+    return TypeAdapter(get_type_hints(TurnState)[channel])
+
+
 if TYPE_CHECKING:
     _Base = BaseChannel[Any, Any, Any]
 else:
@@ -115,7 +163,7 @@ class _ChecksKind(_Base):
             StorageDamaged: the value is of another kind; the thread is not known here.
         """
         channel: Self = super().from_checkpoint(checkpoint)  # type: ignore[safe-super]
-        if not (fault := channel._fault()):
+        if not (fault := channel._fault(stored=True)):
             return channel
         if not self._of_turn or not begins_turn.get():
             raise _damaged(f"the value of '{self.key}' ({fault})")
@@ -156,10 +204,61 @@ class _ChecksKind(_Base):
             raise _damaged(f"{row} '{self.key}' ({fault})")
         return result
 
-    def _fault(self) -> str:
-        if self._kind is object or not self.is_available() or isinstance(value := self.get(), self._kind):
+    def _fault(self, *, stored: bool = False) -> str:
+        if self._kind is object or not self.is_available():
             return ""
-        return f"{type(value).__name__} in place of {self._kind.__name__}"
+        if not isinstance(value := self.get(), self._kind):
+            return f"{type(value).__name__} in place of {self._kind.__name__}"
+        return fault_inside(self.key, value) if stored and self._of_turn and value else ""
+
+
+class _HoldsWhole(_ChecksKind):
+    """As `_ChecksKind`, for a value of a turn. The channel holds every key, so that no reader has to know what an
+    absent one means; storage does without those that say nothing."""
+
+    __slots__ = ()
+    _empty: Mapping[str, Any] = {}
+    _size = 0
+    value: Any
+
+    def checkpoint(self) -> Any:
+        """What is stored of the value."""
+        return self.value if self.value is MISSING else saying(self.value, self._empty)
+
+    def _fault(self, *, stored: bool = False) -> str:
+        # Steps write whole values: what is not is empty, from storage, or an edit.
+        value = self.value
+        if value is MISSING or (not stored and type(value) is dict and len(value) == self._size):
+            return ""
+        if fault := super()._fault():
+            return fault
+        try:
+            self.value = self._upgraded()
+        except InputInvalid as error:
+            return str(error)
+        return fault_inside(self.key, self.value) if value else ""
+
+    def _upgraded(self) -> Any:
+        return upgrade(self.value, self._empty)
+
+
+class _HoldsMany(_HoldsWhole):
+    """As `_HoldsWhole`, for such values by name."""
+
+    __slots__ = ()
+
+    def checkpoint(self) -> Any:
+        """What is stored of the values."""
+        return {name: saying(one, self._empty) for name, one in self.value.items()}
+
+    def _fault(self, *, stored: bool = False) -> str:
+        size, value = self._size, self.value
+        if not stored and type(value) is dict and all(type(one) is dict and len(one) == size for one in value.values()):
+            return ""
+        return super()._fault(stored=True)
+
+    def _upgraded(self) -> Any:
+        return {name: upgrade(one, self._empty) for name, one in self.value.items()}
 
 
 class _ChecksTasks(_ChecksKind):
@@ -168,7 +267,7 @@ class _ChecksTasks(_ChecksKind):
     __slots__ = ()
     values: Any
 
-    def _fault(self) -> str:
+    def _fault(self, *, stored: bool = False) -> str:  # noqa: ARG002 - all are looked at
         tasks = self.values if isinstance(self.values, list) else [self.values]
         wrong = [type(one).__name__ for one in tasks if not isinstance(one, Send)]
         return f"{wrong[0]} in place of a task" if wrong else ""
@@ -180,17 +279,20 @@ def with_kept_shapes(channels: Mapping[str, Any], declared: Mapping[str, Any]) -
 
     Raises while a state is loaded: see `_ChecksKind`.
     """
-    of_turn = {name for name, life in lifetimes().items() if life.kind == "turn"}
+    lives = lifetimes()
     checked = {
-        name: _checking(name, one, _ChecksTasks if name == TASKS else _ChecksKind, of_turn=name in of_turn)
+        name: _checking(name, one, lives.get(name))
         for name, one in channels.items()
         if name in declared or name == TASKS
     }
     return {**channels, **checked}
 
 
-def _checking(name: str, channel: BaseChannel[Any, Any, Any], check: type[Any], *, of_turn: bool) -> Any:
-    kind = type(channel)
+def _checking(name: str, channel: BaseChannel[Any, Any, Any], life: Lifetime | None) -> Any:
+    kind, of_turn = type(channel), life is not None and life.kind == "turn"
+    check: type[Any] = _ChecksTasks if name == TASKS else _ChecksKind
+    if life and life.empty:
+        check = _HoldsMany if issubclass(kind, BinaryOperatorAggregate) else _HoldsWhole
     checked = channel.copy()
     # LangGraph names only those of the state.
     checked.key = name
@@ -199,6 +301,8 @@ def _checking(name: str, channel: BaseChannel[Any, Any, Any], check: type[Any], 
         "__doc__": kind.__doc__,
         "_kind": _kind(channel.ValueType),
         "_of_turn": of_turn,
+        "_empty": life.empty if life else {},
+        "_size": len(life.empty) if life else 0,
         "_stays": issubclass(kind, LastValue | BinaryOperatorAggregate | DeltaChannel),
     }
     checked.__class__ = type(kind.__name__, (check, kind), parts)
@@ -212,8 +316,14 @@ def check_update(channels: Mapping[str, Any], update: Any) -> None:
         InputInvalid: it does not.
     """
     for name, value in update.items() if isinstance(update, dict) else ():
-        if getattr(channels.get(name), "_of_turn", False) and not isinstance(value, dict | Overwrite):
+        if not getattr(channels.get(name), "_of_turn", False) or isinstance(value, Overwrite):
+            continue
+        if not isinstance(value, dict):
             raise InputInvalid(f"'{name}' of a turn's state is a mapping, and {type(value).__name__} was given for it.")
+        try:
+            channels[name].from_checkpoint(value)
+        except StorageDamaged as damage:
+            raise InputInvalid(f"A turn's state cannot hold what was given for it: {damage.row}.") from damage
 
 
 def _kind(annotation: Any) -> type:

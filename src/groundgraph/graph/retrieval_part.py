@@ -54,4 +54,4 @@ async def needs_retrieval(state: BeginTurnUpdate) -> str:
     Asynchronous, as all branches are: LangGraph would give a plain function a thread, at a quarter of a millisecond
     each.
     """
-    return "reply" if state["draft"] else "retrieve"
+    return "reply" if state["draft"]["text"] else "retrieve"

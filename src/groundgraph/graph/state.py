@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NotRequired, Self, get_type_hints
 
 from langchain_core.messages import AnyMessage
@@ -14,8 +14,13 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from groundgraph.core.evidence import EvidenceRecord
-from groundgraph.core.intent import IntentState
+from groundgraph.core.intent import EMPTY_INTENT, IntentState
 from groundgraph.core.turn_values import (
+    EMPTY_CHECK,
+    EMPTY_DRAFT,
+    EMPTY_RANKING,
+    EMPTY_RETRIEVAL,
+    EMPTY_TURN,
     Check,
     Citation,
     Draft,
@@ -102,9 +107,12 @@ class Lifetime:
     checkpoints, so that a turn resumes and forks with it. `run`: never in a checkpoint; only what the last step
     writes for the caller, because such a channel is empty after a resume. `task`
     is never written at all: it is what each task of the fan-out is sent.
+
+    `empty` is the value, or the entry of a channel of many, in which no key says anything.
     """
 
     kind: Literal["thread", "turn", "run"]
+    empty: Mapping[str, Any] = field(default_factory=dict)
 
 
 class TurnInput(TypedDict):
@@ -147,13 +155,13 @@ class TurnState(TypedDict, total=False):
     question: Annotated[str, Lifetime("run"), EphemeralValue]
     task: Annotated[RetrievalTask, Lifetime("run"), EphemeralValue]
 
-    turn: Annotated[Turn, Lifetime("turn")]
-    intent: Annotated[IntentState, Lifetime("turn")]
-    retrievals: Annotated[dict[str, Retrieval], Lifetime("turn"), merged]
+    turn: Annotated[Turn, Lifetime("turn", EMPTY_TURN)]
+    intent: Annotated[IntentState, Lifetime("turn", EMPTY_INTENT)]
+    retrievals: Annotated[dict[str, Retrieval], Lifetime("turn", EMPTY_RETRIEVAL), merged]
     bodies: Annotated[dict[str, EvidenceRecord], Lifetime("turn"), merged]
-    ranking: Annotated[Ranking, Lifetime("turn")]
-    draft: Annotated[Draft, Lifetime("turn")]
-    check: Annotated[Check, Lifetime("turn")]
+    ranking: Annotated[Ranking, Lifetime("turn", EMPTY_RANKING)]
+    draft: Annotated[Draft, Lifetime("turn", EMPTY_DRAFT)]
+    check: Annotated[Check, Lifetime("turn", EMPTY_CHECK)]
 
     answer: Annotated[str, Lifetime("run"), UntrackedValue]
     outcome: Annotated[Outcome, Lifetime("run"), UntrackedValue]

@@ -148,12 +148,13 @@ def _add_policies(builder: StateGraph[Any, Any, Any, Any], resources: Resources)
 
 async def verdict(state: RefuseAnswerInput) -> str:
     """What the policies made of the findings; see `check_citations`."""
-    return state["check"].get("verdict", "pass")
+    return state["check"]["verdict"]
 
 
 async def decision(state: RefuseAnswerInput) -> str:
     """What a person decided; see `review_answer`."""
-    return state["draft"]["review"]["decision"]
+    review = state["draft"]["review"]
+    return review["decision"] if review else "refuse"
 
 
 async def choose_answer(state: AnswerInput) -> str:

@@ -54,7 +54,7 @@ async def assignment(
     conversation = recent_conversation(state["messages"], turn, settings.intent.max_context_turns)
     intent = state["intent"]
     ranking = state["ranking"]
-    calls = [*intent.get("calls", []), *retrieval_calls(state.get("retrievals", {})), *ranking.get("calls", [])]
+    calls = [*intent["calls"], *retrieval_calls(state["retrievals"]), *ranking["calls"]]
     return Assignment(
         turn,
         options,
@@ -63,10 +63,10 @@ async def assignment(
         state.get("metadata", {}),
         intent,
         calls,
-        clusters=ranking.get("clusters", []),
-        divider=ranking.get("divider"),
-        doubt=ranking.get("doubt"),
-        needs=ranking.get("needs", []),
+        clusters=ranking["clusters"],
+        divider=ranking["divider"],
+        doubt=ranking["doubt"],
+        needs=ranking["needs"],
     )
 
 
@@ -83,7 +83,7 @@ def writing(
         started = time.perf_counter()
         draft, told = await write(state, await assignment(state, runtime, settings, evidence))
         runtime.stream_writer({"stage": step, **told})
-        draft["elapsed_ms"] = round(draft.get("elapsed_ms", 0) + (time.perf_counter() - started) * 1000, 3)
+        draft["elapsed_ms"] = round((draft["elapsed_ms"] or 0) + (time.perf_counter() - started) * 1000, 3)
         return {"draft": draft}
 
     return answer
@@ -96,7 +96,7 @@ def answering(
 
     async def styled(state: AnswerInput, task: Assignment) -> Written:
         draft = await write(task)
-        draft.setdefault("style", style)
+        draft["style"] = draft["style"] or style
         draft["asked_style"] = style_asked_for(state, task.options)
         return draft, {"finish": draft["finish"], "characters": len(draft["text"])}
 

@@ -18,7 +18,7 @@ from groundgraph.core.errors import Problem, TemplateInvalid
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.intent import STYLES, IntentState
-from groundgraph.core.turn_values import Check, Draft, Ranking, Retrieval, Turn
+from groundgraph.core.turn_values import EMPTY_DRAFT, EMPTY_TURN, Check, Draft, Ranking, Retrieval, Turn
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context, chosen_fields, refuse_without_effect
@@ -72,7 +72,7 @@ class ImmediateReplies:
             rejected: how long the message was, when it was too long to be read.
         """
         text = self._text(question, language, metadata, rejected)
-        return {"text": text.strip(), "outcome": "chat", "finish": "stop", "style": "fixed"} if text else {}
+        return {**EMPTY_DRAFT, "text": text.strip(), "outcome": "chat", "finish": "stop", "style": "fixed"}
 
     def _text(self, question: str | None, language: str, metadata: Mapping[str, Any], rejected: int | None) -> str:
         if rejected:
@@ -117,7 +117,8 @@ class BeginTurnInput(TypedDict, total=False):
 
 
 class BeginTurnUpdate(TypedDict):
-    """What the step writes: the turn, a reply when nothing needs to be looked up, and everything else empty."""
+    """What the step writes: the turn, a reply when nothing needs to be looked up, and everything else empty, which
+    takes no room."""
 
     messages: NotRequired[list[AnyMessage]]
     turn: Turn
@@ -125,7 +126,7 @@ class BeginTurnUpdate(TypedDict):
     retrievals: Overwrite
     bodies: Overwrite
     ranking: dict[str, Any]
-    draft: Draft
+    draft: Draft | dict[str, Any]
     check: dict[str, Any]
 
 
@@ -147,7 +148,7 @@ def begin_turn(
     choose_path = _path_choice(settings, prompts, evidence)
 
     async def _ended_review(state: BeginTurnInput, language: str, runtime: Runtime[Context]) -> list[str]:
-        if (state.get("check") or {}).get("verdict") != "review":
+        if "check" not in state or state["check"]["verdict"] != "review":
             return []
         from groundgraph.nodes.turn_lineage import end_review, waits_for_review
 
@@ -175,7 +176,7 @@ def begin_turn(
             "retrievals": Overwrite({}),
             "bodies": Overwrite(bodies),
             "ranking": {},
-            "draft": draft,
+            "draft": draft if draft["text"] else {},
             "check": {},
         }
         if again:
@@ -216,12 +217,12 @@ def _turn(message: HumanMessage | None, position: int, options: dict[str, Any], 
     question = str(message.text) if message else ""
     message_id = (message.id or "") if message else ""
     return {
+        **EMPTY_TURN,
         "id": _turn_id(message_id, position, question, place),
         "question": question,
         "message_id": message_id,
         "language": options.get("language") or detect_language(question),
         "options": options,
-        "issues": [],
         "started_at": round(time.time(), 3),
     }
 

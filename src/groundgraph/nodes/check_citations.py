@@ -14,7 +14,7 @@ from groundgraph.answers.check_answer import check_answer, verdict_of
 from groundgraph.answers.claims import CheckedAnswer
 from groundgraph.core.evidence import EvidenceRecord, SourceResult
 from groundgraph.core.evidence_store import EvidenceStore
-from groundgraph.core.turn_values import Check, Draft, Flag, Ranking, Turn, Verdict
+from groundgraph.core.turn_values import EMPTY_CHECK, Check, Draft, Flag, Ranking, Turn, Verdict
 from groundgraph.nodes.node import Node, evidence_scope
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.settings.context import Context, Options, options_in_force
@@ -66,12 +66,12 @@ def check_citations(settings: Settings, evidence: EvidenceStore) -> Node[CheckCi
     async def check_citations(state: CheckCitationsInput, runtime: Runtime[Context]) -> CheckCitationsUpdate:
         started = time.perf_counter()
         draft, turn = state["draft"], state["turn"]
-        written, refs = draft["text"][: draft.get("written", 0)], state["ranking"]["refs"]
+        written, refs = draft["text"][: draft["written"]], state["ranking"]["refs"]
         scope = evidence_scope(settings, runtime, turn["options"])
         # What no model wrote is not compared with the evidence.
         results = await evidence.results(runtime.store, refs, state.get("bodies"), scope=scope) if written else []
         options = options_in_force(settings, turn["options"], runtime.context)
-        order = [place for place in draft.get("order", []) if place <= len(refs)]
+        order = [place for place in draft["order"] if place <= len(refs)]
         answer = CheckedAnswer(
             written=written,
             question=turn["question"],
@@ -83,7 +83,7 @@ def check_citations(settings: Settings, evidence: EvidenceStore) -> Node[CheckCi
         check |= {
             "labels": _cited(draft, order),
             "order": order,
-            "answerable": state["ranking"].get("answerable", 0.0),
+            "answerable": state["ranking"]["answerable"],
             "elapsed_ms": round((time.perf_counter() - started) * 1000, 3),
         }
         runtime.stream_writer({"stage": "check_citations", **check})
@@ -96,7 +96,7 @@ def check_citations(settings: Settings, evidence: EvidenceStore) -> Node[CheckCi
 
 def _cited(draft: Draft, order: Sequence[int]) -> list[int]:
     """The labels that have citations: without a model only those of what is quoted."""
-    if "quotes" in draft:
+    if draft["quotes"] is not None:
         return list(dict.fromkeys(quote["label"] for quote in draft["quotes"]))
     return list(range(1, len(order) + 1))
 
@@ -116,11 +116,12 @@ async def _checked(answer: CheckedAnswer, draft: Draft, settings: Settings, opti
 def _check(answer: CheckedAnswer, draft: Draft, settings: Settings, options: Options) -> Check:
     policies = settings.citation_check
     flags, quotes = check_answer(answer, draft, policies, require_citations=options.require_citations)
-    quotes += draft.get("quotes", [])
+    quotes += draft["quotes"] or []
     # What no model wrote stands in the evidence word for word.
     score = round(_support(answer) if answer.written else float(answer.cited > 0), 4)
-    verdict = verdict_of(flags, policies, repaired=draft.get("repaired", not answer.written))
+    verdict = verdict_of(flags, policies, repaired=draft["repaired"] or not answer.written)
     return {
+        **EMPTY_CHECK,
         "score": score,
         "flags": flags + _finish_flags(draft) + _repetition(answer.written),
         "quotes": quotes,
@@ -130,7 +131,7 @@ def _check(answer: CheckedAnswer, draft: Draft, settings: Settings, options: Opt
 
 def _reviewed(verdict: Verdict, score: float, draft: Draft, settings: Settings) -> Verdict:
     """The verdict where a person may decide: what they decided stands, and an answer with little support waits."""
-    if "review" in draft:
+    if draft["review"]:
         return "pass"
     least = settings.human_review.support_below
     waits = least is not None and score < least and draft["outcome"] == "answered"

@@ -16,7 +16,7 @@ from groundgraph.answers.ground_dates import DateGround
 from groundgraph.answers.ground_fields import UserWords, is_meant
 from groundgraph.answers.read_extraction import Extraction
 from groundgraph.core.characters import clean_text
-from groundgraph.core.intent import SCOPES, STYLES, IntentState
+from groundgraph.core.intent import EMPTY_INTENT, SCOPES, STYLES, IntentState
 from groundgraph.core.schema import ExtractionAnnotation, SourceSchema
 from groundgraph.core.turn_values import Turn
 from groundgraph.settings.settings import IntentSettings, Settings
@@ -65,12 +65,12 @@ def extracted_intent(
     for name, value in extraction.extra.items():
         found.drop(name, value, "undeclared", "an intent has no such key")
     return {
+        **EMPTY_INTENT,
         "mode": "extract",
         "text_queries": extraction.text_queries,
         "filters": found.filters,
         "scope": scope or settings.scope,
         "output_style": style,
-        "categories": [],
         "raw_data": recorded(extraction.raw),
         "dropped": found.dropped[:MAX_DROPPED],
     }

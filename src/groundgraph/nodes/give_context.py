@@ -12,7 +12,7 @@ from groundgraph.answers.structured_answer import context_text
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.intent import IntentState
-from groundgraph.core.turn_values import Draft, Outcome, Ranking, Retrieval, Turn
+from groundgraph.core.turn_values import EMPTY_CHECK, EMPTY_DRAFT, Draft, Outcome, Ranking, Retrieval, Turn
 from groundgraph.nodes.node import Node, evidence_scope
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context, options_in_force
@@ -48,12 +48,13 @@ def give_context(
     async def give_context(state: GiveContextInput, runtime: Runtime[Context]) -> GiveContextUpdate:
         options = options_in_force(settings, state["turn"]["options"], runtime.context)
         ranking = state["ranking"]
-        found = ranking.get("refs") and not ranking.get("needs")
+        found = ranking["refs"] and not ranking["needs"]
         outcome: Outcome = "answered" if found else absence_outcome(state["retrievals"].values())
-        if ready := state["draft"] or state["turn"].get("small_talk"):
+        ready = state["draft"] if state["draft"]["text"] else state["turn"]["small_talk"]
+        if ready:
             outcome = ready["outcome"]
-        draft: Draft = {"text": "", "style": "context", "outcome": outcome, "finish": "stop"}
-        complete = {**state, "draft": draft, "check": {}}
+        draft: Draft = {**EMPTY_DRAFT, "style": "context", "outcome": outcome, "finish": "stop"}
+        complete = {**state, "draft": draft, "check": EMPTY_CHECK}
         notes = reader_notes(prompts.note, complete)
         thread = runtime.execution_info.thread_id if runtime.execution_info else None
         record = stored_record(complete, notes, thread)
@@ -62,9 +63,7 @@ def give_context(
         provenance = full_record(record, bodies)
         results = await evidence.results(runtime.store, record["results"], state.get("bodies"), scope=scope)
         return {
-            "context": context_text(
-                results, options.citation_format, record["clusters"], state["ranking"].get("divider")
-            ),
+            "context": context_text(results, options.citation_format, record["clusters"], ranking["divider"]),
             "evidence": provenance["results"],
             "outcome": outcome,
             "notes": notes,

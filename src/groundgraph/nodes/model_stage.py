@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 
 from groundgraph.core.errors import ModelError
 from groundgraph.core.failure import failure_of
-from groundgraph.core.intent import IntentState, StageReport
+from groundgraph.core.intent import IntentState, StageFindings, StageReport
 from groundgraph.core.turn_values import Turn
 from groundgraph.models.chain_model import collect_chain_calls
 from groundgraph.nodes.node import Node
@@ -46,7 +46,7 @@ class Stage:
     """
 
     report: StageReport
-    found: IntentState = field(default_factory=IntentState)
+    found: StageFindings = field(default_factory=StageFindings)
 
 
 def skipped(reason: str) -> Stage:
@@ -59,7 +59,7 @@ def model_stage(
     work: Callable[[StageInput, Runtime[Context]], Awaitable[Stage]],
     prompts: Prompts,
     *,
-    without: IntentState,
+    without: StageFindings,
     note: str,
 ) -> Node[StageInput, StageUpdate]:
     """The step `name`: what `work` does; its time, its event, its model calls and its place in the record are written
@@ -75,19 +75,19 @@ def model_stage(
 
     async def stage(state: StageInput, runtime: Runtime[Context]) -> StageUpdate:
         started = time.perf_counter()
-        earlier = state.get("intent", {})
+        earlier = state["intent"]
         with collect_chain_calls() as calls:
             try:
                 done = await work(state, runtime)
             except ModelError as error:
                 told = prompts.note(note, state["turn"]["language"], reason=failure_of(error, "model"))
-                found: IntentState = {**without, "issues": [*earlier.get("issues", []), told]}
+                found: StageFindings = {**without, "issues": [*earlier["issues"], told]}
                 done = Stage({"status": "failed", "reason": str(error)}, found)
         elapsed = round((time.perf_counter() - started) * 1000, 3)
         report: StageReport = {"status": "ran", **done.report, "elapsed_ms": elapsed}
         intent: IntentState = {**earlier, **done.found}
-        intent["stages"] = {**earlier.get("stages", {}), name: report}
-        intent["calls"] = [*earlier.get("calls", []), *calls]
+        intent["stages"] = {**earlier["stages"], name: report}
+        intent["calls"] = [*earlier["calls"], *calls]
         runtime.stream_writer({"stage": name, **report})
         return {"intent": intent}
 
@@ -96,4 +96,4 @@ def model_stage(
 
 def asked(state: StageInput) -> str:
     """The question of the turn as one that stands on its own, where it was rewritten; else as the user put it."""
-    return state.get("intent", {}).get("rewritten") or state["turn"]["question"]
+    return state["intent"]["rewritten"] or state["turn"]["question"]

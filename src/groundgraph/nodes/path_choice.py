@@ -12,7 +12,7 @@ from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import InputInvalid
 from groundgraph.core.evidence import EvidenceRecord, SourceResult, evidence_key, to_record
 from groundgraph.core.evidence_store import EvidenceStore
-from groundgraph.core.turn_values import Draft, StateValue, Turn
+from groundgraph.core.turn_values import EMPTY_DRAFT, Draft, StateValue, Turn
 from groundgraph.nodes.node import evidence_scope
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import DIALOGUE_STATE, SOURCE_TYPE, Context, DialogueState, StateFact, dialogue_state
@@ -111,12 +111,12 @@ class PathChoice:
         if found.value is None:
             return draft, {}
         turn["state"] = found.value
-        if draft and self._answers_small_talk(turn):
+        if draft["text"] and self._answers_small_talk(turn, found.value):
             turn["path"], turn["small_talk"] = "state_facts", draft
-            draft = {}
+            draft = EMPTY_DRAFT
         return draft, await self.evidence.save(runtime.store, found.records)
 
-    def _answers_small_talk(self, turn: Turn) -> bool:
-        named = turn["state"]["facts"] or turn["state"]["categories"]
+    def _answers_small_talk(self, turn: Turn, state: StateValue) -> bool:
+        named = state["facts"] or state["categories"]
         wanted = turn["path"] != "cascade" and "state_facts" in self.settings.paths
         return bool(named and wanted and small_talk(turn["question"], self.settings.fast_path.languages))

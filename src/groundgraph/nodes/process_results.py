@@ -46,7 +46,7 @@ def process_results(
             change = await work(view)
             report = _report(name, view, change, started)
             view = view.after(change)
-            view.ranking["works"] = [*view.ranking.get("works", []), report]
+            view.ranking["works"] = [*view.ranking["works"], report]
             made.update(change.records)
             runtime.stream_writer({"stage": name, "results": len(change.refs), **change.told})
         update: ProcessResultsUpdate = {"ranking": view.ranking}
@@ -60,7 +60,7 @@ def process_results(
 def _of_path(works: Mapping[RetrievalPath, Mapping[str, Work]], turn: Turn) -> Mapping[str, Work]:
     """The works for the path of `turn`; those of the plain one for a turn that began before there were paths, or under
     a configuration that had others."""
-    return works.get(turn.get("path", "cascade"), works["cascade"])
+    return works.get(turn["path"] or "cascade", works["cascade"])
 
 
 def _report(name: str, view: View, change: Change, started: float) -> WorkReport:

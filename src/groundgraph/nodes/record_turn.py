@@ -30,7 +30,6 @@ from groundgraph.core.turn_values import (
     Citation,
     Draft,
     Outcome,
-    Ranking,
     Support,
     Turn,
 )
@@ -38,6 +37,7 @@ from groundgraph.nodes.answer_state import AnswerInput
 from groundgraph.nodes.node import Node, evidence_scope
 from groundgraph.nodes.turn_lineage import Lineage, lineage_of
 from groundgraph.nodes.works.rotate_results import RECENTLY_USED, with_turn
+from groundgraph.nodes.works.work import parts_of
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.settings.context import Context
@@ -62,8 +62,8 @@ class RecordTurnUpdate(TypedDict, total=False):
     citations: list[Citation]
     support: Support
     provenance: dict[str, Any]
-    draft: Draft
-    ranking: Ranking
+    draft: dict[str, Any]
+    ranking: dict[str, Any]
     retrievals: Overwrite
     bodies: Overwrite
 
@@ -96,7 +96,7 @@ def record_turn(settings: Settings, prompts: Prompts, evidence: EvidenceStore) -
             "retrievals": Overwrite({}),
             "bodies": Overwrite({}),
         }
-        if "rotation" in state["ranking"].get("strategies", {}):
+        if "rotation" in state["ranking"]["strategies"]:
             update["metadata"] = {RECENTLY_USED: _shown_lately(state, settings.result_processing.rotation_turns)}
         if settings.store_provenance:
             update["metadata"] = {**update.get("metadata", {}), **_metadata(state, record)}
@@ -113,23 +113,19 @@ def record_turn(settings: Settings, prompts: Prompts, evidence: EvidenceStore) -
 def _small_talk_is_chat(state: AnswerInput) -> AnswerInput:
     """No question was answered where facts of the dialogue's state go with the reply to a greeting (S8, T6); what was
     withheld stays withheld."""
-    if "small_talk" not in state["turn"] or state["draft"]["outcome"] != "answered":
+    if state["turn"]["small_talk"] is None or state["draft"]["outcome"] != "answered":
         return state
     return {**state, "draft": {**state["draft"], "outcome": "chat"}}
 
 
 def _message(draft: Draft, turn: Turn, record: Mapping[str, Any]) -> AIMessage:
-    body = draft.get("body", len(draft["text"]))
+    body = len(draft["text"]) if draft["body"] is None else draft["body"]
     metadata = {"outcome": draft["outcome"], "turn_id": record["turn_id"], BODY_CHARS: body}
     return AIMessage(draft["text"], id=answer_id(turn), response_metadata=metadata)
 
 
 def _support(check: Check) -> Support:
-    return {
-        "score": check.get("score", 0.0),
-        "answerable": check.get("answerable", 0.0),
-        "flags": check.get("flags", []),
-    }
+    return {"score": check["score"], "answerable": check["answerable"], "flags": check["flags"]}
 
 
 def _metadata(state: AnswerInput, record: dict[str, Any]) -> dict[str, Any]:
@@ -143,11 +139,11 @@ def _metadata(state: AnswerInput, record: dict[str, Any]) -> dict[str, Any]:
 
 def _shown_lately(state: AnswerInput, turns: int) -> list[list[str]]:
     ranking = state["ranking"]
-    refs = ranking.get("refs", [])
-    if "divider" in ranking:
+    refs = ranking["refs"]
+    if ranking["divider"]:
         # The facts of a state stand there in every turn of it, and say nothing about what was asked.
         refs = refs[: ranking["divider"]["at"]]
-    keys = [part for ref in refs for part in ranking.get("joined", {}).get(ref[0], [ref[0]])]
+    keys = [part for ref in refs for part in parts_of(ranking, ref[0])]
     return with_turn(state.get("metadata", {}), keys, turns)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.core.turn_values import Check, Draft, Turn
+from groundgraph.core.turn_values import Check, Draft, Turn, unread, withheld
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context
@@ -31,19 +31,7 @@ def refuse_answer(prompts: Prompts) -> Node[RefuseAnswerInput, RefuseAnswerUpdat
 
     async def refuse_answer(state: RefuseAnswerInput, runtime: Runtime[Context]) -> RefuseAnswerUpdate:
         text = prompts.render("answer_refused", language=state["turn"]["language"]).strip()
-        draft: Draft = {
-            **state["draft"],
-            "text": text,
-            "outcome": "insufficient",
-            "finish": "withheld",
-            "order": [],
-            "removed": [],
-            "removed_links": [],
-            "written": 0,
-            "body": len(text),
-        }
-        check: Check = {**state["check"], "labels": [], "order": [], "quotes": []}
         runtime.stream_writer({"stage": "refuse_answer"})
-        return {"draft": draft, "check": check}
+        return {"draft": withheld(state["draft"], text), "check": unread(state["check"])}
 
     return refuse_answer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from groundgraph.answers.answer_prompt import Assignment, Correction
 from groundgraph.answers.label_gate import at_their_places
@@ -42,18 +42,20 @@ def _again(task: Assignment, first: Draft, check: Check, templates: AnswerTempla
         task,
         prefix="" if task.evidence else templates.prompts.render("general_knowledge", language=language) + "\n\n",
         suffix=at_their_places(text[written:], first["order"]),
-        calls=[*task.calls, *first.get("calls", [])],
+        calls=[*task.calls, *first["calls"]],
         correction=Correction(at_their_places(text[:written], first["order"]), check["flags"]),
     )
 
 
 def _merged(first: Draft, second: Draft) -> Draft:
-    calls = [*first.get("calls", []), *second.get("calls", [])]
+    calls = [*first["calls"], *second["calls"]]
     notes = list(dict.fromkeys([*first["notes"], *second["notes"]]))
-    return {**first, **second, "outcome": first["outcome"], "calls": calls, "notes": notes, "repaired": True}
+    said = ("text", "finish", "order", "removed", "removed_links", "written", "body")
+    again: Any = {name: value for name, value in second.items() if name in said}
+    return {**first, **again, "calls": calls, "notes": notes, "repaired": True}
 
 
 def _kept(first: Draft, second: Draft, task: Assignment, templates: AnswerTemplates) -> Draft:
-    calls = [*first.get("calls", []), *second.get("calls", [])]
+    calls = [*first["calls"], *second["calls"]]
     note = templates.prompts.note("repair_failed", task.turn["language"])
     return {**first, "calls": calls, "notes": [*first["notes"], note], "repaired": True}

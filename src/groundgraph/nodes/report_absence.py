@@ -11,6 +11,7 @@ from groundgraph.answers.label_gate import LabelGate
 from groundgraph.answers.provenance import absence_outcome
 from groundgraph.answers.structured_answer import AnswerTemplates, template_variables
 from groundgraph.core.errors import TemplateInvalid
+from groundgraph.core.turn_values import EMPTY_DRAFT
 from groundgraph.nodes.answer_state import AnswerInput, AnswerUpdate, style_asked_for
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
@@ -46,7 +47,7 @@ def report_absence(settings: Settings, prompts: Prompts, templates: AnswerTempla
     own_words = says_absence(settings.synthesis)
 
     async def report_absence(state: AnswerInput, runtime: Runtime[Context]) -> AnswerUpdate:
-        if small_talk := state["turn"].get("small_talk"):
+        if small_talk := state["turn"]["small_talk"]:
             # Nothing came of the facts of the dialogue's state, so the reply that was ready stands.
             runtime.stream_writer({"stage": "report_absence", "outcome": small_talk["outcome"]})
             return {"draft": small_talk}
@@ -64,15 +65,13 @@ def report_absence(settings: Settings, prompts: Prompts, templates: AnswerTempla
         runtime.stream_writer({"stage": "report_absence", "outcome": outcome})
         return {
             "draft": {
+                **EMPTY_DRAFT,
                 "text": text.strip(),
                 "style": "fixed",
                 "asked_style": style,
                 "outcome": outcome,
                 "finish": "stop",
-                "removed": [],
                 "notes": notes,
-                "order": [],
-                "written": 0,
             },
         }
 

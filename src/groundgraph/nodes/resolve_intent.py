@@ -16,10 +16,10 @@ from groundgraph.answers.answer_prompt import recent_conversation
 from groundgraph.core.errors import FilterInvalid, ModelError, Problem, UnknownName
 from groundgraph.core.failure import failure_of
 from groundgraph.core.filters import check_filters
-from groundgraph.core.intent import IntentState, StageReport
+from groundgraph.core.intent import EMPTY_INTENT, IntentState, StageReport
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
-from groundgraph.core.turn_values import ModelCall, Retrieval, Turn
+from groundgraph.core.turn_values import EMPTY_RETRIEVAL, ModelCall, Retrieval, Turn
 from groundgraph.nodes.model_stage import StageInput
 from groundgraph.nodes.node import Node, enforced_filters, signed_in
 from groundgraph.prompts import Prompts
@@ -101,11 +101,11 @@ def resolve_intent(
 
     async def resolve_intent(state: StageInput, runtime: Runtime[Context]) -> ResolveIntentUpdate:
         started = time.perf_counter()
-        earlier = state.get("intent", {})
-        calls: list[ModelCall] = list(earlier.get("calls", []))
+        earlier = state["intent"]
+        calls = list(earlier["calls"])
         options = options_in_force(settings, state["turn"]["options"], runtime.context)
         asked = _asked_sources(schemas, options.sources)
-        if state["turn"].get("path") == "state_facts":
+        if state["turn"]["path"] == "state_facts":
             intent = _intent("state_facts", [], settings, {})
         elif settings.intent.mode != "extract" or (extract is None and query_model is None):
             intent = _without_model(state, settings, template)
@@ -115,9 +115,9 @@ def resolve_intent(
             intent = await _with_queries(state, settings, query_model, prompts, calls)  # type: ignore[arg-type]
         enforced = enforced_filters(settings, options.scope, signed_in(runtime))
         checked, skipped = enforce_filters(_after(earlier, intent), asked, enforced)
-        if state["turn"].get("path") == "state_facts":
+        if state["turn"]["path"] == "state_facts":
             skipped[DIALOGUE_STATE] = _state_entry(state["turn"])
-        if judge is not None and state["turn"].get("path") == "enhanced":
+        if judge is not None and state["turn"]["path"] == "enhanced":
             checked = judge(checked, _question(state))
             runtime.stream_writer({"stage": "judge_complexity", **checked["stages"]["judge_complexity"]})
         elapsed = (time.perf_counter() - started) * 1000
@@ -139,14 +139,13 @@ def _judging(settings: Settings) -> JudgeComplexity | None:
 
 def _after(earlier: IntentState, intent: IntentState) -> IntentState:
     """`intent` with what stages before this step found."""
-    if not earlier:
-        return intent
-    return {**earlier, **intent, "issues": [*earlier.get("issues", []), *intent.get("issues", [])]}
+    issues = [*earlier["issues"], *intent["issues"]]
+    return {**intent, "rewritten": earlier["rewritten"], "stages": earlier["stages"], "issues": issues}
 
 
 def _question(state: StageInput) -> str:
     """The question of the turn, as one that stands on its own where it was rewritten."""
-    return state.get("intent", {}).get("rewritten") or state["turn"]["question"]
+    return state["intent"]["rewritten"] or state["turn"]["question"]
 
 
 def _asked_sources(
@@ -194,7 +193,7 @@ def _message_queries(state: StageInput, settings: Settings) -> list[str]:
 
 def _parts(state: StageInput, settings: Settings) -> tuple[str, ...]:
     """What asks in the question, by rule; nothing where a model divides it."""
-    path = state["turn"].get("path") or next(iter(settings.paths))
+    path = state["turn"]["path"] or next(iter(settings.paths))
     if not settings.intent.parts:
         return ()
     return () if path == "enhanced" and "decomposition" in settings.stages else asked_parts(_question(state))
@@ -276,7 +275,7 @@ async def _extracted(
     intent = extracted_intent(extraction, settings.intent, schemas, held, turn, messages)
     issues = [
         prompts.note("filter_refused", turn["language"], field=one["field"], reason=one["reason"])
-        for one in intent["dropped"]
+        for one in intent["dropped"] or ()
         # What the user asked for and cannot have is told; what the model made up is only recorded.
         if one["kind"] == "value" and UserWords(turn["question"]).holds(one["value"])
     ]
@@ -291,13 +290,11 @@ def _by_message(state: StageInput, settings: Settings, prompts: Prompts, error: 
 
 def _intent(mode: str, queries: list[str], settings: Settings, filters: Mapping[str, Any]) -> IntentState:
     return {
+        **EMPTY_INTENT,
         "mode": mode,
         "text_queries": queries,
         "filters": {name: dict(fields) for name, fields in filters.items()},
         "scope": settings.intent.scope,
-        "output_style": None,
-        "categories": [],
-        "raw_data": {},
     }
 
 
@@ -312,7 +309,7 @@ def enforce_filters(
     searched: searching it without the filter would give more than was asked for. Nor is one whose required field has
     no condition.
     """
-    issues = list(intent.get("issues", []))
+    issues = list(intent["issues"])
     filters: dict[str, dict[str, Any]] = {}
     skipped: dict[str, Retrieval] = {}
     for name in intent["filters"]:
@@ -346,13 +343,12 @@ def _checked(
 
 def _state_entry(turn: Turn) -> Retrieval:
     """The dialogue's state as a source that has answered: it is all that such a turn is answered from."""
-    state = turn.get("state")
-    found = len(state["facts"]) if state else 0
-    return {"source": DIALOGUE_STATE, "kind": "state_facts", "status": "ok", "refs": [], "found": found}
+    found = len(turn["state"]["facts"]) if turn["state"] else 0
+    return {**EMPTY_RETRIEVAL, "source": DIALOGUE_STATE, "kind": "state_facts", "found": found}
 
 
 def _skipped(name: str, reason: str, kind: str) -> Retrieval:
-    return {"source": name, "status": "skipped", "error": reason, "error_type": kind, "refs": [], "found": 0}
+    return {**EMPTY_RETRIEVAL, "source": name, "status": "skipped", "error": reason, "error_type": kind}
 
 
 # Whether a question is made of several, by rule (C5): what the edge to `decompose_question` goes by.
@@ -369,7 +365,7 @@ def judge_complexity(settings: Settings) -> JudgeComplexity:
         signs = complexity_signs(question, least)
         report: StageReport = {"status": "ran", "complex": bool(signs), "signs": list(signs)}
         report["elapsed_ms"] = round((time.perf_counter() - started) * 1000, 3)
-        stages = {**intent.get("stages", {}), "judge_complexity": report}
+        stages = {**intent["stages"], "judge_complexity": report}
         return {**intent, "complex": bool(signs), "stages": stages}
 
     return judged

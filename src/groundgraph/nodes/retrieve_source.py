@@ -33,7 +33,7 @@ from groundgraph.core.filters import matches, with_times
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.model_reply import is_transient
 from groundgraph.core.schema import SourceSchema
-from groundgraph.core.turn_values import Ref, Retrieval, RetrievalTask, SourceStatus
+from groundgraph.core.turn_values import EMPTY_RETRIEVAL, Ref, Retrieval, RetrievalTask, SourceStatus
 from groundgraph.models.chain_model import collect_chain_calls
 from groundgraph.nodes.node import Node, enforced_filters, evidence_scope, signed_in
 from groundgraph.resilience.deadline import DeadlinePassed, within, within_turn
@@ -80,7 +80,7 @@ def retrieve_source(
         options = options_in_force(settings, task["options"], runtime.context)
         limit = settings.timeout_of(source.name)
         started = time.perf_counter()
-        retrieval: Retrieval = {"source": source.name, **_what(task), "refs": [], "found": 0}
+        retrieval = _of(task)
         records: dict[str, EvidenceRecord] = {}
         enforced = enforced_filters(settings, options.scope, signed_in(runtime)).get(source.name, {})
         breaker = breakers[source.name].of({"scope": options.scope, "filters": enforced})
@@ -89,13 +89,10 @@ def retrieve_source(
             question = _question(task, source, schemas.get(source.name), intent, options)
             with collect_degradations() as degradations, collect_chain_calls() as calls, bugs_logged_once(bugs):
                 scope = evidence_scope(settings, runtime, task["options"])
-                report, records = await _retrieved(question, limit, settings.limits.attempts, evidence, scope)
-            retrieval |= report
-            if degradations:
-                retrieval["degraded"] = list(degradations)
-            if calls:
-                retrieval["calls"] = list(calls)
-            _count(breaker, report)
+                attempts = settings.limits.attempts
+                retrieval, records = await _retrieved(question, retrieval, limit, attempts, evidence, scope)
+            retrieval |= {"degraded": list(degradations), "calls": list(calls)}
+            _count(breaker, retrieval)
         else:
             error = f"it failed repeatedly and is asked again in {breaker.seconds_left():.0f} seconds"
             retrieval |= {"status": "skipped", "error": error, "error_type": "CircuitOpen"}
@@ -110,7 +107,7 @@ def retrieve_source(
 def _count(breaker: BreakerOfScope, report: Retrieval) -> None:
     """A failure of the service opens the breaker for everybody, one over what this run asked for opens it for nobody,
     and any other for the runs of its scope."""
-    kind = report["failure"]["kind"] if "failure" in report else "timeout"
+    kind = report["failure"]["kind"] if report["failure"] else "timeout"
     if report["status"] == "ok":
         breaker.succeeded()
     elif kind not in OF_THE_QUESTION:
@@ -133,11 +130,9 @@ def _intent(task: RetrievalTask, enforced: Mapping[str, Any]) -> RetrievalIntent
     return RetrievalIntent(queries, filters, task["scope"], None, task["categories"], task["raw_data"])
 
 
-def _what(task: RetrievalTask) -> Retrieval:
-    kind = task.get("kind")
-    if kind is None:
-        return {"query": task["query"]}
-    return {"kind": kind} if kind == "state_facts" else {"query": task["query"], "kind": kind}
+def _of(task: RetrievalTask) -> Retrieval:
+    """What the task gave before it was asked: nothing."""
+    return {**EMPTY_RETRIEVAL, "source": task["source"], "query": task["query"], "kind": task.get("kind", "query")}
 
 
 def _question(
@@ -167,9 +162,9 @@ class Question:
 
 
 async def _retrieved(
-    question: Question, limit: float, attempts: int, evidence: EvidenceStore, scope: str
+    question: Question, so_far: Retrieval, limit: float, attempts: int, evidence: EvidenceStore, scope: str
 ) -> tuple[Retrieval, dict[str, EvidenceRecord]]:
-    """What came of the question, and the records of the evidence that it gave."""
+    """`so_far` with what came of the question, and the records of the evidence that it gave."""
     started = time.perf_counter()
     try:
         answer, tries = await _asked(question, limit, attempts)
@@ -177,20 +172,20 @@ async def _retrieved(
         records, refs = _references(kept, evidence, scope)
     except DeadlinePassed:
         waited = f"{time.perf_counter() - started:.2g}"
-        return {"status": "timed_out", "error": waited, "error_type": "SourceTimeout"}, {}
+        return {**so_far, "status": "timed_out", "error": waited, "error_type": "SourceTimeout"}, {}
     except Exception as error:
         status: SourceStatus = "schema_changed" if isinstance(error, SchemaChanged) else "failed"
         told = tell_failure(error, "source", question.source.name)
-        kind = type(error).__name__
-        return {"status": status, "error": told.text, "error_type": kind, "failure": told.failure}, {}
+        kind, failure = type(error).__name__, told.failure
+        return {**so_far, "status": status, "error": told.text, "error_type": kind, "failure": failure}, {}
     return {
-        "status": "ok",
+        **so_far,
         "refs": refs,
         "found": len(answer),
         "dropped": dropped,
         "attempts": tries,
         "previews": [preview(result.content, PREVIEW_CHARS) for result in kept[:PREVIEWS]],
-        **_cosines(kept, refs),
+        "cosines": _cosines(kept, refs),
     }, records
 
 
@@ -297,14 +292,13 @@ def _references(results: Sequence[SourceResult], evidence: EvidenceStore, scope:
     return records, refs
 
 
-def _cosines(results: Sequence[SourceResult], refs: Sequence[Ref]) -> Retrieval:
-    """The cosines that the source gave, by evidence key; without one the state needs no entry."""
+def _cosines(results: Sequence[SourceResult], refs: Sequence[Ref]) -> dict[str, float]:
+    """The cosines that the source gave, by evidence key."""
     given = zip(results, refs, strict=True)
-    known = {ref[0]: round(result.scores["vector"], 4) for result, ref in given if "vector" in result.scores}
-    return {"cosines": known} if known else {}
+    return {ref[0]: round(result.scores["vector"], 4) for result, ref in given if "vector" in result.scores}
 
 
 def _event(retrieval: Retrieval) -> dict[str, Any]:
     shown = ("source", "query", "status", "error", "previews", "elapsed_ms")
-    event = {name: retrieval[name] for name in shown if name in retrieval}  # type: ignore[literal-required]
+    event = {name: retrieval[name] for name in shown if retrieval[name]}  # type: ignore[literal-required]
     return {"stage": "retrieve_source", **event, "kept": len(retrieval["refs"])}

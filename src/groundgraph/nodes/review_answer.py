@@ -96,10 +96,10 @@ def review_answer(
         draft, check = state["draft"], state["check"]
         scope = evidence_scope(settings, runtime, state["turn"]["options"])
         results = await evidence.results(runtime.store, state["ranking"]["refs"], state.get("bodies"), scope=scope)
-        order = list(dict.fromkeys([*draft.get("order", []), *range(1, len(results) + 1)]))
+        order = list(dict.fromkeys([*draft["order"], *range(1, len(results) + 1)]))
         question = _question(state, settings, [results[place - 1] for place in order])
         decision, asked = _decided(question)
-        review: Review = {"decision": decision.decision, "score": check.get("score", 0.0), "asked": asked}
+        review: Review = {"decision": decision.decision, "score": check["score"], "asked": asked}
         if decision.comment:
             review["comment"] = decision.comment
         if user := signed_in(runtime):
@@ -128,9 +128,9 @@ def _question(state: ReviewAnswerInput, settings: Settings, results: Sequence[So
         "turn_id": state["turn"]["id"],
         "question": state["turn"]["question"],
         "answer": draft["text"],
-        "support": check.get("score", 0.0),
+        "support": check["score"],
         "support_below": settings.human_review.support_below,
-        "flags": check.get("flags", []),
+        "flags": check["flags"],
         "evidence": [
             {
                 "label": label,
@@ -172,8 +172,8 @@ def _replaced(draft: Draft, text: str, results: Sequence[SourceResult], order: S
     """
     gate = AnswerGate(results, len(results))
     body = gate.feed(at_their_places(text.strip(), order)) + gate.flush()
-    listing = draft["text"][draft.get("written", 0) :] if draft.get("written") else ""
-    whole = body + (gate.below(at_their_places(listing, draft.get("order", []))) if listing else "")
+    listing = draft["text"][draft["written"] :] if draft["written"] else ""
+    whole = body + (gate.below(at_their_places(listing, draft["order"])) if listing else "")
     return {
         **draft,
         "text": whole,

@@ -17,7 +17,7 @@ from langgraph.store.base import BaseStore, Item, PutOp
 from groundgraph.answers.provenance import BEGUN_AS, KEPT_AT, provenance_namespace, reader_notes, stored_record
 from groundgraph.core.evidence import jsonable, preview
 from groundgraph.core.evidence_store import EvidenceStore
-from groundgraph.core.turn_values import Draft, Review
+from groundgraph.core.turn_values import Draft, Review, unread, withheld
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context
 from groundgraph.settings.settings import Settings
@@ -218,11 +218,11 @@ def _changed(channel: str, before: Mapping[str, Any], after: Mapping[str, Any]) 
 
 def waits_for_review(state: Any) -> bool:
     """Whether the turn in `state` waits for a person's decision, and can be recorded."""
-    draft = state.get("draft") or {}
-    if not state.keys() >= {"turn", "intent", "ranking"}:
+    if not state.keys() >= {"turn", "intent", "ranking", "retrievals", "draft", "check"}:
         # What of a turn was damaged in storage is not there for the next one.
         return False
-    return bool(draft) and "review" not in draft and (state.get("check") or {}).get("verdict") == "review"
+    draft = state["draft"]
+    return bool(draft["text"]) and draft["review"] is None and state["check"]["verdict"] == "review"
 
 
 async def end_review(
@@ -233,15 +233,10 @@ async def end_review(
     To decide after all, somebody goes on from the state in which the turn waited, as with any other fork.
     """
     turn, check = state["turn"], state["check"]
-    review: Review = {"decision": "none", "score": check.get("score", 0.0)}
-    note = prompts.note("review_ended", turn["language"])
-    draft: Draft = {
-        **state["draft"],
-        **{"text": "", "outcome": "insufficient", "finish": "withheld", "order": [], "written": 0, "review": review},
-        "notes": [*state["draft"].get("notes", []), note],
-    }
-    unread = {**check, "labels": [], "order": [], "quotes": []}
-    left = {**state, "draft": draft, "check": unread}
+    review: Review = {"decision": "none", "score": check["score"]}
+    notes = [*state["draft"]["notes"], prompts.note("review_ended", turn["language"])]
+    draft: Draft = {**withheld(state["draft"]), "review": review, "notes": notes}
+    left = {**state, "draft": draft, "check": unread(check)}
     info = runtime.execution_info
     store = evidence.store_of(runtime.store) if settings.store_provenance else None
     if store is not None and info is not None and info.thread_id is not None:

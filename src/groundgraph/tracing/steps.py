@@ -71,7 +71,7 @@ def resolve_intent(span: Span, done: Done) -> None:
             intent__mode=intent["mode"],
             intent__scope=intent["scope"],
             intent__queries=len(intent["text_queries"]),
-            intent__dropped=len(intent.get("dropped", [])),
+            intent__dropped=len(intent["dropped"] or ()),
             sources=list(intent["sources"]),
         )
     )
@@ -90,10 +90,10 @@ def retrieve_source(span: Span, done: Done) -> None:
             status=retrieval["status"],
             results=len(retrieval["refs"]),
             found=retrieval["found"],
-            attempts=retrieval.get("attempts"),
+            attempts=retrieval["attempts"] or None,
         )
     )
-    span.set({f"{OWN}.dropped.{reason}": count for reason, count in retrieval.get("dropped", {}).items()})
+    span.set({f"{OWN}.dropped.{reason}": count for reason, count in retrieval["dropped"].items()})
     if retrieval["status"] != "ok":
         span.failed(retrieval["error_type"])
         span.content(own(error=retrieval["error"]))
@@ -108,7 +108,7 @@ def ranked(span: Span, done: Done) -> None:
 def rerank_results(span: Span, done: Done) -> None:
     """Which reranker judged what."""
     before, ranking = done.state["ranking"]["refs"], done.update["ranking"]
-    entry = ranking.get("strategies", {}).get("reranker", {})
+    entry = ranking["strategies"].get("reranker", {})
     # Twice as many documents as in another span, so the first list is the shorter one.
     asked: list[ToldDocument] = [{"id": one["id"], "score": one["score"]} for one in done.documents(before)]
     set_documents(span, RerankerAttributes.RERANKER_INPUT_DOCUMENTS, asked)
@@ -124,9 +124,7 @@ def rerank_results(span: Span, done: Done) -> None:
 def answer(span: Span, done: Done) -> None:
     """In which style the answer was written, and how the writing ended."""
     draft = done.update["draft"]
-    span.set(
-        own(style=draft["style"], outcome=draft["outcome"], finish=draft["finish"], cited=len(draft.get("order", [])))
-    )
+    span.set(own(style=draft["style"], outcome=draft["outcome"], finish=draft["finish"], cited=len(draft["order"])))
     span.content({SpanAttributes.OUTPUT_VALUE: draft["text"]})
 
 
@@ -196,7 +194,7 @@ def _set_counts(done: Done, provenance: Mapping[str, Any]) -> None:
         own(
             retrievals=len(retrievals),
             retrievals_failed=sum(retrieval["status"] != "ok" for retrieval in retrievals),
-            retrieved=sum(len(retrieval.get("refs", [])) for retrieval in retrievals),
+            retrieved=sum(len(retrieval["refs"]) for retrieval in retrievals),
             results=len(results),
             model_calls=len(calls),
         )

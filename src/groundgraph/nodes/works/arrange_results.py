@@ -43,7 +43,7 @@ def arrange_results(parts: WorkParts) -> Work:
         if found:
             ordered = [results[place] for place in order]
             kept = await counted(counter, partial(fitting, ordered, found, view.options.citation_format, budgets))
-        change.values, change.told = {"clusters": kept}, {"clusters": len(kept)}
+        change.ranking, change.told = {**view.ranking, "clusters": kept}, {"clusters": len(kept)}
         return change
 
     return arrange_results

@@ -22,7 +22,7 @@ def backfill_facts(parts: WorkParts) -> Work:
     judge = judge_evidence(parts)
 
     async def backfill_facts(view: View) -> Change:
-        named, refs = view.turn.get("state"), view.refs
+        named, refs = view.turn["state"], view.refs
         facts = _facts(view, named) if named else []
         if named is None or not facts:
             return Change(refs)
@@ -31,16 +31,16 @@ def backfill_facts(parts: WorkParts) -> Work:
         ran = {"state": named["name"], "facts": len(kept), "left_out": len(facts) - len(kept)}
         change = Change([*refs, *kept], {"backfill": ran}, told=ran)
         if kept:
-            change.values["divider"] = {"at": len(refs), "text": separator}
+            change.ranking = {**view.ranking, "divider": {"at": len(refs), "text": separator}}
         judged = await judge(view.after(change))
-        return replace(change, refs=judged.refs, values={**change.values, **judged.values})
+        return replace(change, refs=judged.refs, ranking=judged.ranking)
 
     return backfill_facts
 
 
 async def _fitting(parts: WorkParts, view: View, facts: list[Ref], separator: str) -> list[Ref]:
     """The facts that fit behind what was found."""
-    refs, form, clusters = view.refs, view.options.citation_format, view.ranking.get("clusters", [])
+    refs, form, clusters = view.refs, view.options.citation_format, view.ranking["clusters"]
     results = await view.results([*refs, *facts])
     context = context_text(results[: len(refs)], form, clusters)
     pieces = [context_piece(label, result, form) for label, result in enumerate(results, 1)]
@@ -58,7 +58,7 @@ def _facts(view: View, named: StateValue) -> list[Ref]:
     listed = [
         ref
         for _, entry in sorted(view.state["retrievals"].items())
-        if entry.get("kind") == "state_facts"
+        if entry["kind"] == "state_facts"
         for ref in entry["refs"]
     ]
     unique: dict[str, Ref] = {}

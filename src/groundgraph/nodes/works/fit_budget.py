@@ -33,7 +33,8 @@ def fit_budget(parts: WorkParts) -> Work:
         if lost := left_out + len(chosen.cut):
             change.notes = [view.note("budget_cut", count=lost)]
         for key in chosen.cut:
-            change.values["joined"] = {**view.ranking.get("joined", {}), key: parts_of(view.ranking, refs[0][0])}
+            joined = {**view.ranking["joined"], key: parts_of(view.ranking, refs[0][0])}
+            change.ranking = {**view.ranking, "joined": joined}
         return change
 
     return fit_budget

@@ -186,7 +186,7 @@ def join_neighbours(parts: WorkParts) -> Work:
         return Change(
             [ref_of(hit) for hit in joined.hits],
             {"merge_adjacent": ran},
-            values={"joined": joined.parts},
+            ranking={**view.ranking, "joined": joined.parts},
             records=joined.records,
             told=ran,
             why="joined",

@@ -15,7 +15,7 @@ from groundgraph.answers.quotes import named_stems
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Needs, Ranking, Ref
-from groundgraph.nodes.works.work import Change, RankingInput, View, Work, WorkParts
+from groundgraph.nodes.works.work import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.settings.settings import Settings
 from groundgraph.text.follow_up import own_words
 from groundgraph.text.words import WORD, bm25, idf, query_stems, stems
@@ -181,18 +181,19 @@ class Judge:
         held = _judgement(view, await view.results())
         stay = held.refs if not held.decides or self._good_enough(held.chance) else []
         why = {**{ref[0]: "answerable" for ref in held.refs}, **dict.fromkeys(held.needs, "needs_computation")}
-        return Change(stay, values=self._values(view, held, found=bool(stay)), why=why)
+        return Change(stay, ranking=self._ranking(view, held, found=bool(stay)), why=why)
 
-    def _values(self, view: View, held: _Judgement, *, found: bool) -> Ranking:
-        values: Ranking = {"answerable": round(held.chance, 4), "style": self._style(view, found=found)}
+    def _ranking(self, view: View, held: _Judgement, *, found: bool) -> Ranking:
+        style = self._style(view, found=found)
+        ranking: Ranking = {**view.ranking, "answerable": round(held.chance, 4), "style": style}
         if held.needs and held.chance < STATED:
             # A model could only make the number up.
-            values |= {"needs": list(held.needs.values()), "style": "structured" if found else None}
+            ranking |= {"needs": list(held.needs.values()), "style": "structured" if found else None}
         if not found:
-            values["clusters"] = []
+            ranking["clusters"] = []
         elif held.decides and held.chance < self.settings.retrieval.doubt_threshold:
-            values["doubt"] = missing_words(held.asked, held.results)
-        return values
+            ranking["doubt"] = missing_words(held.asked, held.results)
+        return ranking
 
     def _good_enough(self, chance: float) -> bool:
         least = self.settings.retrieval.answerable_threshold
@@ -206,7 +207,7 @@ class Judge:
         """
         if found:
             return asked_style(view.state["intent"], view.state.get("metadata", {}), view.options)
-        if "small_talk" in view.turn:
+        if view.turn["small_talk"]:
             return None
         may_invent = self.has_model and view.options.allow_parametric is True
         uncovered = absence_outcome(view.state["retrievals"].values()) == "insufficient"
@@ -255,10 +256,10 @@ def _judged_questions(state: RankingInput) -> tuple[list[str], bool]:
     """
     intent = state["intent"]
     question = state["turn"]["question"]
-    queries = intent.get("text_queries", [])
-    asked = intent.get("rewritten") or question
+    queries = intent["text_queries"]
+    asked = intent["rewritten"] or question
     own = [query for query in queries if query in asked]
-    if intent.get("mode") == "message" and len(own) < len(queries) and own_words(asked):
+    if intent["mode"] == "message" and len(own) < len(queries) and own_words(asked):
         return list(dict.fromkeys([asked, *own])), True
     return list(dict.fromkeys([question, *queries])), False
 
@@ -279,7 +280,7 @@ def _with_cosines(results: Sequence[SourceResult], ranking: Ranking, state: Rank
     """The evidence with the cosine of question and text where a source gave one; a joined piece has its best."""
     cosines: dict[str, float] = {}
     for retrieval in state["retrievals"].values():
-        for key, cosine in retrieval.get("cosines", {}).items():
+        for key, cosine in retrieval["cosines"].items():
             cosines[key] = max(cosine, cosines.get(key, cosine))
     if not cosines:
         return list(results)
@@ -290,6 +291,5 @@ def _with_cosines(results: Sequence[SourceResult], ranking: Ranking, state: Rank
 
 
 def _best(ref: Ref, ranking: Ranking, cosines: Mapping[str, float]) -> dict[str, float]:
-    parts = ranking.get("joined", {}).get(ref[0], [ref[0]])
-    known = [cosines[part] for part in parts if part in cosines]
+    known = [cosines[part] for part in parts_of(ranking, ref[0]) if part in cosines]
     return {"vector": max(known)} if known else {}

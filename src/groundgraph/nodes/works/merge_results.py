@@ -27,12 +27,12 @@ def merge_results(parts: WorkParts) -> Work:
         merged = [ref_of(hit) for hit in merge(by_source, weights)]
         return Change(
             merged,
-            values={
+            ranking={
+                **view.ranking,
                 "by_source": {name: [ref_of(hit) for hit in found] for name, found in by_source.items()},
                 "total": len(refs),
                 "found_again": times_found(hits.values()),
                 "strategy": strategy,
-                "style": None,
             },
             came_in=len(refs),
         )
@@ -46,7 +46,7 @@ def _lists_by_source(retrievals: Mapping[str, Retrieval], source_names: Sequence
     for task in sorted(retrievals, key=_query_number):
         retrieval = retrievals[task]
         # The facts of a state answer no query: they stand behind the ranking, see `backfill_facts`.
-        if retrieval.get("refs") and retrieval.get("kind") != "state_facts":
+        if retrieval["refs"] and retrieval["kind"] != "state_facts":
             lists[retrieval["source"]].append(retrieval["refs"])
     return {name: found for name, found in lists.items() if found}
 

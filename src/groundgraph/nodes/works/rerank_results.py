@@ -35,14 +35,14 @@ def rerank_results(parts: WorkParts) -> Work:
         ]
         judge = partial(_judgement, chain)
         ran = await (paid_call("rerank_results", view.refs, judge) if pays else judge())
-        entry, calls = ran["entry"], Ranking(calls=ran["calls"])
+        entry, ranking = ran["entry"], Ranking({**view.ranking, "calls": ran["calls"]})
         if ran["judged"] is None:
             note = view.note("rerank_failed", reason=ran["failures"])
-            return Change(view.refs, {"reranker": entry}, [note], calls, told=entry)
+            return Change(view.refs, {"reranker": entry}, [note], ranking, told=entry)
         kept = reranked(hits, [Judged(*one) for one in ran["judged"]], wanted.threshold)
         entry = {**entry, "judged": len(hits), "dropped": len(view.refs) - len(kept)}
         refs = [ref_of(hit) for hit in kept]
-        return Change(refs, {"reranker": entry}, values=calls, told=entry, why="reranker")
+        return Change(refs, {"reranker": entry}, ranking=ranking, told=entry, why="reranker")
 
     return rerank_results
 
@@ -65,7 +65,7 @@ def _call(rerank: Callable[[], Awaitable[list[Judged]]], limit: float) -> Callab
 def _question(state: RankingInput) -> str:
     """The message; for a follow-up that a model or a rule put together with what it leans on, that."""
     intent = state["intent"]
-    if rewritten := intent.get("rewritten"):
+    if rewritten := intent["rewritten"]:
         return rewritten
-    leaning = intent.get("mode") == "message" and intent["text_queries"]
+    leaning = intent["mode"] == "message" and intent["text_queries"]
     return intent["text_queries"][0] if leaning else state["turn"]["question"]

@@ -19,7 +19,7 @@ from groundgraph.answers.merge import Hit
 from groundgraph.core.evidence import EvidenceRecord, SourceResult, from_record
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.intent import IntentState
-from groundgraph.core.turn_values import Ranking, Ref, Retrieval, RetrievalPath, Turn
+from groundgraph.core.turn_values import EMPTY_RANKING, Ranking, Ref, Retrieval, RetrievalPath, Turn
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.resilience.deadline import DeadlinePassed, within
@@ -149,13 +149,13 @@ class View:
     runtime: Runtime[Context]
     options: Options
     scope: str
-    ranking: Ranking = field(default_factory=Ranking)
+    ranking: Ranking = field(default_factory=lambda: EMPTY_RANKING)
     known: dict[str, EvidenceRecord] = field(default_factory=dict)
 
     @property
     def refs(self) -> list[Ref]:
         """The references of the ranking."""
-        return self.ranking.get("refs", [])
+        return self.ranking["refs"]
 
     @property
     def turn(self) -> Turn:
@@ -187,13 +187,12 @@ class View:
     def after(self, change: Change) -> View:
         """The view of the next work."""
         ranking: Ranking = {
-            **self.ranking,
-            **change.values,
+            **(change.ranking or self.ranking),
             "refs": list(change.refs),
-            "strategies": {**self.ranking.get("strategies", {}), **change.ran},
+            "strategies": {**self.ranking["strategies"], **change.ran},
         }
         if change.notes:
-            ranking["issues"] = [*self.ranking.get("issues", []), *change.notes]
+            ranking["issues"] = [*self.ranking["issues"], *change.notes]
         self.known.update(change.records)
         return replace(self, ranking=ranking)
 
@@ -206,7 +205,7 @@ class Change:
         refs: the references that are left, in order.
         ran: what ran, by strategy; for the record.
         notes: sentences for the reader.
-        values: what else of the ranking changes.
+        ranking: the ranking where more of it changes.
         records: the evidence that the work made, by key.
         told: what its event says beside the number of results.
         why: why it left out what it left out: for all, or by key.
@@ -216,7 +215,7 @@ class Change:
     refs: Sequence[Ref]
     ran: dict[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = ()
-    values: Ranking = field(default_factory=Ranking)
+    ranking: Ranking | None = None
     records: Mapping[str, EvidenceRecord] = field(default_factory=dict)
     told: Mapping[str, Any] = field(default_factory=dict)
     why: str | Mapping[str, str] = ""
@@ -242,4 +241,4 @@ def ref_of(hit: Hit) -> Ref:
 
 def parts_of(ranking: Ranking, key: str) -> list[str]:
     """The keys of the chunks that a piece of evidence consists of."""
-    return ranking.get("joined", {}).get(key, [key])
+    return ranking["joined"].get(key, [key])
