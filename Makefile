@@ -6,7 +6,7 @@ export LANGSMITH_TRACING := false
 # Compiled modules are kept whatever the environment says: the tests start the command line many hundred times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-live test-slow test-all test-long lint format docs bench studio setup clean
+.PHONY: demo test test-live test-slow test-live-slow test-long lint format docs bench studio setup clean
 
 demo: .venv/ready
 	$(BIN)/groundgraph demo
@@ -28,9 +28,9 @@ test-live: .venv/ready
 test-slow: .venv/ready
 	$(PYTEST) $(MANY) -m "slow or (guard and not live)" --explore-seconds=60 $(EXPLORE)
 
-# Every tier in one run: collected once, and no process idles while another ends a tier.
-test-all: .venv/ready
-	$(PYTEST) $(MANY) -m "" --explore-seconds=60 $(EXPLORE)
+# The tiers behind `make test` in one run: collected once, and no process idles while another ends a tier.
+test-live-slow: .venv/ready
+	$(PYTEST) $(MANY) -m "live or slow or guard" --explore-seconds=60 $(EXPLORE)
 
 # By hand: ten minutes of new examples.
 test-long: .venv/ready
