@@ -76,7 +76,9 @@ def _within(value: Any, place: str, depth: int) -> Iterator[tuple[str, re.Patter
         return
     elif isinstance(value, Mapping):
         for key, one in list(value.items()):
-            yield from _within(one, f"{place}[{key!r}]", depth + 1)
+            # What a test put there may have no name that can be told.
+            named = repr(key) if isinstance(key, str | int | tuple) else type(key).__name__
+            yield from _within(one, f"{place}[{named}]", depth + 1)
     elif isinstance(value, list | tuple | set | frozenset):
         for number, one in enumerate(value):
             yield from _within(one, f"{place}[{number}]", depth + 1)
