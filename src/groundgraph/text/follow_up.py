@@ -29,15 +29,17 @@ def asked_parts(message: str) -> tuple[str, ...]:
     """The sentences and clauses of `message` that ask, as they stand there; none when it is one question and no more.
 
     A clause asks when it ends with a question mark or, in a message without one, begins with a word that asks. Two
-    questions that are joined by a word such as "and" are two parts. A short message is asked as it is.
+    questions that are joined by a word such as "and" are two parts. One question in a short message is asked with all
+    of it.
     """
-    if len(query_stems(message)) < LONG_MESSAGE:
-        return ()
     spans = [message[start:end] for start, end in sentences(message)]
     parts = [part for text in _asking(spans) for clause in _asking_clauses(text) for part in _joined(clause)]
     telling = [part for part in dict.fromkeys(parts) if len(query_stems(part)) >= LEAST_WORDS][:MAX_PARTS]
-    around = len(query_stems(message)) - len(query_stems(" ".join(telling)))
-    return tuple(telling) if len(telling) > 1 or around >= LEAST_AROUND else ()
+    if len(telling) > 1:
+        return tuple(telling)
+    content = len(query_stems(message))
+    around = content - len(query_stems(" ".join(telling)))
+    return tuple(telling) if content >= LONG_MESSAGE and around >= LEAST_AROUND else ()
 
 
 def question_of(message: str) -> str:
