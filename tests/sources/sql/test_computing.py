@@ -265,3 +265,18 @@ async def test_only_a_value_that_was_said_becomes_a_condition(rows, question, va
     found = await source.query(RetrievalIntent([question]))
     assert [r.metadata["value"] for r in found if r.metadata.get("computed")] == ([] if value is None else [value])
     await source.close()
+
+
+@pytest.mark.covers("R15", "A7")
+async def test_a_count_of_what_no_table_holds_is_left_to_documents(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = fill(
+        tmp_path / "m.db",
+        "CREATE TABLE machines (name TEXT, service_interval_days INT)",
+        machines=[("Press P1", 90), ("Mill F2", 60)],
+    )
+    source = SqlSource(path, name="plant")
+    of_documents = await source.query(RetrievalIntent(["How many days of holiday do I get?"]))
+    assert not any("needs_computation" in result.metadata for result in of_documents)
+    assert (await by_rule(source, "How many days pass between two services of the press?")).metadata["needs"] == "count"
+    await source.close()

@@ -186,7 +186,7 @@ class Judge:
     def _ranking(self, view: View, held: _Judgement, *, found: bool) -> Ranking:
         style = self._style(view, found=found)
         ranking: Ranking = {**view.ranking, "answerable": round(held.chance, 4), "style": style}
-        if held.needs and held.chance < STATED:
+        if held.needs and held.stated < STATED:
             # A model could only make the number up.
             ranking |= {"needs": list(held.needs.values()), "style": "structured" if found else None}
         if not found:
@@ -225,6 +225,7 @@ class _Judgement:
         chance: how likely it does.
         decides: whether the chance decides if it stays.
         needs: by key, what else was found: what says only that a number would have to be computed.
+        stated: how likely evidence of a source that says no such thing answers the question.
     """
 
     refs: list[Ref]
@@ -233,6 +234,7 @@ class _Judgement:
     chance: float
     decides: bool
     needs: dict[str, Needs]
+    stated: float
 
 
 def _judgement(view: View, found: Sequence[SourceResult]) -> _Judgement:
@@ -245,7 +247,11 @@ def _judgement(view: View, found: Sequence[SourceResult]) -> _Judgement:
     chances = {question: answerable(question, results) for question in questions}
     asked = max(chances, key=lambda question: chances[question])
     refs = [ref for ref, _ in evidence]
-    return _Judgement(refs, results, asked, chances[asked], _decides(results, leans=leans), needs)
+    # Rows are no answer where their own source says that something would have to be computed over them.
+    computing = {result.source_name for _, result in known if result.metadata.get(NEEDS)}
+    others = [result for result in results if result.source_name not in computing]
+    stated = answerable(asked, others) if computing else chances[asked]
+    return _Judgement(refs, results, asked, chances[asked], _decides(results, leans=leans), needs, stated)
 
 
 def _judged_questions(state: RankingInput) -> tuple[list[str], bool]:

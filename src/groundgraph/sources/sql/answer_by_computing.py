@@ -15,7 +15,7 @@ from groundgraph.core.latest import Latest
 from groundgraph.core.registry import nearest
 from groundgraph.sources.sql.any_database import ComputingDatabase, Version
 from groundgraph.sources.sql.compute import FUNCTIONS, Computation, Computed, check_field, compute
-from groundgraph.sources.sql.shape import Column, TableShape, header_stems
+from groundgraph.sources.sql.shape import Column, TableShape
 from groundgraph.sources.sql.sql_dialect import may_match
 from groundgraph.text.words import detect_language, fold, language_data, stem, stems, words
 
@@ -163,13 +163,21 @@ def is_lookup(cue: Cue, shape: TableShape, vocabulary: Vocabulary) -> bool:
     return bool(left) and any(left <= name for name in others)
 
 
-def is_about(question: str, shapes: Sequence[TableShape], *, found: bool) -> bool:
-    """Whether a question that sounds like a computation is about rows: it names a table, or rows were found for it.
+def is_about(question: str, cue: Cue, shapes: Sequence[TableShape], best: str) -> bool:
+    """Whether a question that sounds like a computation is about rows: it names a table or a column, or a value of the
+    row `best`, which was found for it.
 
-    Of documents, a sentence is more likely to state the number: "How many days do I have to return it?"
+    A part of a column's name is not enough: of "How many days do I have to return it?" a document states the number,
+    though some table has a column "service_interval_days".
     """
-    names = set(chain.from_iterable(map(header_stems, shapes)))
-    return bool(names & set(stems(question))) or (found and any(shape.content_field is None for shape in shapes))
+    asked = set(stems(question))
+    names = list(
+        chain.from_iterable((set(stems(_spaced(shape.name))), *map(_stems, shape.columns)) for shape in shapes)
+    )
+    if any(name and name <= asked for name in names):
+        return True
+    own = asked.difference(cue.asking, *names)
+    return any(shape.content_field is None for shape in shapes) and not own.isdisjoint(stems(best))
 
 
 def _date_condition(asked: Sequence[str], shape: TableShape, months: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
@@ -340,7 +348,7 @@ class Computer:
             stated = self._counted(self._database, cue, known, filters)
             if stated or any(is_lookup(cue, *table) for table in known):
                 return stated
-        if not is_about(question, shapes, found=bool(best)):
+        if not is_about(question, cue, shapes, best):
             return None
         return self._unstated(cue.needs, shapes, offered=cue.offered)
 
