@@ -28,9 +28,17 @@ _TAKEN_OUT = re.compile(f"[{_HIDDEN}\u2060]|(?<![^\x00-\x7f])[\u200c\u200d]+")
 # What may have to go; almost no text holds any, and without looking behind it is found much sooner.
 _SUSPECT = re.compile(f"[{_HIDDEN}\u2060\u200c\u200d]")
 
+_SHOWN_ASCII = bytes([*b"\t\n\r", *range(0x20, 0x7F)])
+
 
 def _instead(found: re.Match[str]) -> str:
     return "\n" if found.group() in ("\u2028", "\u2029") else ""
+
+
+def _is_suspect(text: str) -> bool:
+    """Whether something may have to go. Most of a text is ASCII that is shown, and left out sooner than looked at."""
+    rest = text.encode("utf-8", "surrogatepass").translate(None, _SHOWN_ASCII)
+    return bool(rest) and _SUSPECT.search(rest.decode("utf-8", "surrogatepass")) is not None
 
 
 @dataclass
@@ -41,7 +49,7 @@ class HiddenGate:
 
     def feed(self, text: str) -> str:
         """`text`, the next piece, without them; separators of lines become line ends."""
-        if not _SUSPECT.search(text):
+        if not _is_suspect(text):
             self._last = text[-1:] or self._last
             return text
         shown = _TAKEN_OUT.sub(_instead, self._last + text)[len(self._last) :]

@@ -37,9 +37,15 @@ class Latest(Generic[K, V]):
 
     def get_all(self, keys: Iterable[K]) -> dict[K, V]:
         """The values of those of `keys` that are kept."""
+        found: dict[K, V] = {}
         with self._lock:
             held = self._values
-            return {key: held[key] for key in keys if key in held}
+            for key in keys:
+                try:
+                    found[key] = held[key]
+                except KeyError:
+                    continue
+        return found
 
     def put(self, key: K, value: V) -> None:
         """Keep `value`, in place of another of that key."""
