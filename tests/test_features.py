@@ -43,3 +43,13 @@ def test_what_is_listed_is_proven_by_a_test(marked: frozenset[str], listed: str)
 
 def test_what_a_test_says_it_proves_is_listed(marked: frozenset[str]) -> None:
     assert {one for one in marked if not FINDING.fullmatch(one)} <= LISTED
+
+
+def test_the_package_itself_names_no_id_of_the_list() -> None:
+    """Who reads the code need not have the list at hand."""
+    named = re.compile(rf"\((?:features? )?(?:{'|'.join(sorted(LISTED, key=len, reverse=True))})(?:,| to|\))")
+    package = TESTS.parent / "src" / "groundgraph"
+    paths = [path for path in package.rglob("*") if path.suffix in (".py", ".yaml", ".jinja2", ".md")]
+    assert paths
+    found = [f"{path.relative_to(package)}: {told[0]}" for path in paths for told in named.finditer(path.read_text())]
+    assert found == []

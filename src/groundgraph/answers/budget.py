@@ -1,4 +1,4 @@
-"""How much evidence a turn may show (P9): the budgets of a configuration, and how many tokens a text is."""
+"""How much evidence a turn may show: the budgets of a configuration, and how many tokens a text is."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def facts_that_fit(
     return [place - 1 for place in kept[1:]] if kept[:1] == [0] else []
 
 
-# The budgets of a configuration (P9).
+# The budgets of a configuration.
 
 
 def budgets_of(

@@ -58,7 +58,7 @@ def check_answer(
     flags += check_links(draft["removed_links"]) if settings.links != "off" else []
     quotes: list[FoundQuote] = []
     if answer.written and answer.evidence:
-        # Loaded with the first answer that a model wrote: structured ones come sooner (L10).
+        # Loaded with the first answer that a model wrote: structured ones come sooner.
         from groundgraph.answers.check_prose import check_prose
 
         asked = require_citations and draft["finish"] == "stop"

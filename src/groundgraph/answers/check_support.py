@@ -78,7 +78,7 @@ def check_uncited(answer: CheckedAnswer) -> list[Flag]:
 
 
 # Below this a sentence is flagged. Sentences of other answers lie below it in 97 of 100 cases, those of faithful
-# answers in 4 (benchmarks, L15).
+# answers in 4 (`benchmarks/l15_citation_check.py`).
 LEAST_SUPPORT = 0.45
 
 

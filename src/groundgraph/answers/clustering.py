@@ -201,7 +201,7 @@ def _dot(one: Vector, other: Vector) -> float:
     return min(1.0, math.fsum(value * large[stem] for stem, value in small.items() if stem in large))
 
 
-# The best results at both ends, where a model reads most carefully (P8).
+# The best results at both ends, where a model reads most carefully.
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""Words of the conversation for a message that leans on it, without a model (I5)."""
+"""Words of the conversation for a message that leans on it, without a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An intent filled in by a model: one request, one repair (I2)."""
+"""An intent filled in by a model: one request, one repair."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from groundgraph.models.call_model import recorded_call, tokens_left, tokens_of,
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
 
-# The JSON schema of an intent that a model fills in, with a filter for every field that a source declares (I2, R2).
+# The JSON schema of an intent that a model fills in, with a filter for every field that a source declares.
 
 TITLE = "retrieval_intent"
 # Beyond so many fields a model no longer reads the list; a filter on the others is still understood.

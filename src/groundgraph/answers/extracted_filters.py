@@ -1,4 +1,4 @@
-"""From the filters that a model proposes to those that are applied: declared, typed and in the user's words (I2, R2).
+"""From the filters that a model proposes to those that are applied: declared, typed and in the user's words.
 
 A model proposes values and never a query. What is not declared, does not fit or was not said is left out, one value at
 a time, and told.

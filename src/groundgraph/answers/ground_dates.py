@@ -1,4 +1,4 @@
-"""Which days a model's condition on a date means, when the user's words support them (I3)."""
+"""Which days a model's condition on a date means, when the user's words support them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the user's own words support what a model says that they ask for (I3)."""
+"""Whether the user's own words support what a model says that they ask for."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from groundgraph.settings.context import Options
 
 
 def absence_outcome(retrievals: Iterable[Retrieval]) -> Outcome:
-    """Why there is no evidence: `insufficient` when the sources answered, `unavailable` when one could not (S8).
+    """Why there is no evidence: `insufficient` when the sources answered, `unavailable` when one could not.
 
     A source that was skipped counts as one that could not answer, unless only a required filter was missing and
     another source did answer. So does one that had to search without a part of itself.
@@ -46,7 +46,7 @@ def _lacks_a_part(entry: Retrieval) -> bool:
 
 
 def asked_style(intent: IntentState, metadata: Mapping[str, Any], options: Options) -> str:
-    """This turn's extracted style, else the session's, else the configured one (S2)."""
+    """This turn's extracted style, else the session's, else the configured one."""
     for style in (intent["output_style"], metadata.get("synthesis_style")):
         if style in STYLES:
             return str(style)
@@ -80,7 +80,7 @@ def _label(thread_id: object) -> str:
 
 
 def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: object | None) -> dict[str, Any]:
-    """The complete record of a turn (feature V1), evidence as [key, relevance, score].
+    """The complete record of a turn, evidence as [key, relevance, score].
 
     `results` are in the order of the ranking, in which a model was shown them: `citation_check.order` tells the place
     that a label of the answer refers to. `total_results` counts before deduplication, `deduplicated_to` after it.
@@ -223,7 +223,7 @@ def compact_record(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def history_entry(record: Mapping[str, Any]) -> dict[str, Any]:
-    """One turn in the thread's history (feature V2)."""
+    """One turn in the thread's history."""
     return {
         "turn_id": record["turn_id"],
         "question": record["question"][:_QUESTION_CHARS],

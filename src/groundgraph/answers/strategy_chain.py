@@ -1,4 +1,4 @@
-"""Strategies that stand in for each other (P6), and reranking once, after the merge (P4)."""
+"""Strategies that stand in for each other, and reranking once, after the merge."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import Failure, described, tell_failure
 from groundgraph.resilience.blocking import call_chain
 
-# Reranking once, after the merge (P4): what a reranker gives, and what becomes of the ranking.
+# Reranking once, after the merge: what a reranker gives, and what becomes of the ranking.
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def template_variables(
     clusters: Sequence[ClusterValue] = (),
     divider: Divider | None = None,
 ) -> dict[str, Any]:
-    """The variables of `synthesis.template` and `synthesis.provenance_template` (features S4 and S7).
+    """The variables of `synthesis.template` and `synthesis.provenance_template`.
 
     Numbers in brackets that stand in the evidence or the message themselves are escaped, so that they do not read as
     labels. With clusters, each row's `cluster` is the label of its cluster, or None.
@@ -167,7 +167,7 @@ class AnswerTemplates:
         self, variables: Mapping[str, Any], language: str, opening: str = "", *, doubtful: bool = False
     ) -> str:
         """The whole answer: `template`, else `provenance_template`, else `opening` or the quotes first and then the
-        results that none is from (S4, S7), which says so when it is `doubtful` whether they answer the question.
+        results that none is from, which says so when it is `doubtful` whether they answer the question.
 
         Raises:
             TemplateInvalid: a template of the user's fails on these variables.

@@ -29,7 +29,7 @@ async def write_answer(
 ) -> Draft:
     """The draft.
 
-    Without a model the structured answer stands in with one notice (S6). A model that fails, may not be called any
+    Without a model the structured answer stands in with one notice. A model that fails, may not be called any
     more, or writes nothing gives way to the structured answer with a note. One that fails in the middle leaves what
     it wrote, marked as incomplete: it was streamed already.
     """

@@ -1,4 +1,4 @@
-"""The log of a query bot: one row of a SQLite file per turn (Q4)."""
+"""The log of a query bot: one row of a SQLite file per turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a query bot searches: the kinds of document stores that it takes, as sources with spans (Q1, Q3)."""
+"""What a query bot searches: the kinds of document stores that it takes, as sources with spans."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def bot_source(inner: GroundedSource, part: Part, *, name: str | None = None) ->
     return (JoiningBotSource if joins(inner) else BotSource)(inner, part, name=name)
 
 
-# The kinds of document stores that a query bot takes: how each is searched, and how it is added to (Q1).
+# The kinds of document stores that a query bot takes: how each is searched, and how it is added to.
 
 Append = Callable[[str], Awaitable[Any]]
 

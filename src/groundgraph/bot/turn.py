@@ -31,7 +31,7 @@ from groundgraph.resilience.deadline import within
 from groundgraph.settings.context import Context, options_in_force
 from groundgraph.text.words import detect_language
 
-# The messages of a bot's turn: as the model was shown them, or as it would be (Q2).
+# The messages of a bot's turn: as the model was shown them, or as it would be.
 
 # The steps in which a model writes an answer.
 _WRITERS = ("answer_conversational", "answer_hybrid", "repair_answer")

@@ -43,7 +43,7 @@ async def find_matches(settings: Settings, query: str, top_k: int, *, identity: 
     """At most `top_k` matches of each source, merged as a turn merges them.
 
     The default filters are in force, since they are a security boundary; score_threshold is not, and what the filter
-    of a knowledge base would drop is marked. With `identity` its query chains are left out (K7).
+    of a knowledge base would drop is marked. With `identity` its query chains are left out.
 
     Raises:
         ConfigurationError: the settings cannot work.
@@ -98,7 +98,7 @@ async def _answer(
 
 
 def _with_rerank_score(match: Match) -> Match:
-    """`match` with the score of the identity reranker (K4), which takes the place of none."""
+    """`match` with the score of the identity reranker, which takes the place of none."""
     return match if match.rerank_score is not None else replace(match, rerank_score=1.0)
 
 

@@ -1,4 +1,4 @@
-"""The six replaceable chains of a knowledge base (K3).
+"""The six replaceable chains of a knowledge base.
 
 Each may be a plain function, a coroutine function, an object with `__call__`, or a LangChain Runnable; whoever
 calls one goes through `groundgraph.resilience.blocking`. The ingest chains have a `signature`: what their output
@@ -51,7 +51,7 @@ class MatchingTexts(Protocol):
 
     @property
     def generated(self) -> bool:
-        """Whether the texts are of another form than the chunk, so that the filter of match scores makes sense (K6)."""
+        """Whether the texts are of another form than the chunk, so that the filter of match scores makes sense."""
 
     def __call__(self, chunk: Chunk, qualifying_text: str, /) -> MaybeAwaitable[Sequence[str]]:
         """At least one text."""
@@ -112,7 +112,7 @@ class IngestChains:
 
 @dataclass(frozen=True)
 class QueryChains:
-    """What a query to a knowledge base goes through (K6).
+    """What a query to a knowledge base goes through.
 
     Attributes:
         transformer: None leaves the query as it is.

@@ -17,7 +17,7 @@ PDF = "application/pdf"
 RECORDS = "text/x-records"
 
 
-# The kinds of data that have ingest chains of their own; every custom schema is one more (K7, K8).
+# The kinds of data that have ingest chains of their own; every custom schema is one more.
 DOCUMENTS = "documents"
 WEB_PAGES = "web_pages"
 

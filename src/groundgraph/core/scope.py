@@ -1,4 +1,4 @@
-"""Scope filters: conditions whose values come from the run, never from a message, a template or a model (R13)."""
+"""Scope filters: conditions whose values come from the run, never from a message, a template or a model."""
 
 from __future__ import annotations
 

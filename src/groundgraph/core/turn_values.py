@@ -246,7 +246,7 @@ class Citation(TypedDict):
     original holds no such text (Word, Excel, CSV, JSONL, web pages). `encoding` is None when it is no file of text.
 
     `derived` is there, and true, when a model wrote the text of the evidence: the quote then stands nowhere in the
-    original, and the offsets span what it was made from (K5).
+    original, and the offsets span what it was made from.
     """
 
     label: int

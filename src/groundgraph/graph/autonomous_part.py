@@ -1,4 +1,4 @@
-"""The stages of autonomous retrieval before the search: rewriting, routing, complexity, decomposition (C3 to C8)."""
+"""The stages of autonomous retrieval before the search: rewriting, routing, complexity, decomposition."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _NO_CATEGORIES = "no source has categories; one of type cascade has"
 def stage_problems(resources: Resources) -> list[Problem]:
     """What keeps a configured stage from working.
 
-    Only a stage that is named needs its model: the flag alone turns on what can work, and leaves out the others (S6).
+    Only a stage that is named needs its model: the flag alone turns on what can work, and leaves out the others.
     """
     settings, without_model = resources.settings, resources.query_model is None
     named = set(settings.stages).intersection(settings.enhanced_retrieval.stages or ())

@@ -1,4 +1,4 @@
-"""The cascade from Python: document 004's four methods, each plain and asynchronous, and a source as well (C2)."""
+"""The cascade from Python: document 004's four methods, each plain and asynchronous, and a source as well."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from groundgraph.core.embedder import Embedder
 
 
-# Reranking what a cascade found when it is used alone; in a turn the work `rerank_results` does it (P4).
+# Reranking what a cascade found when it is used alone; in a turn the work `rerank_results` does it.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The ways of clustering that the settings name (P5, P6)."""
+"""The ways of clustering that the settings name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What extracts intents: the model that the settings name, or what Python passes in (I2)."""
+"""What extracts intents: the model that the settings name, or what Python passes in."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def configured_extractor(
     chosen = passed or configured_model(settings.intent.extraction_config, EXTRACTION)
     if chosen is None:
         return None
-    # Loaded by those who extract only, as chat models are (L10).
+    # Loaded by those who extract only, as chat models are.
     from groundgraph.answers.ask_extractor import AskExtractor
 
     return AskExtractor(chosen)

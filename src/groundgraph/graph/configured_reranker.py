@@ -1,4 +1,4 @@
-"""The rerankers that the settings name, or the one that Python passes in (P4)."""
+"""The rerankers that the settings name, or the one that Python passes in."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 
-# A model chooses the sections of documents that a question is about (X3).
+# A model chooses the sections of documents that a question is about.
 
 PROMPT = "choose_headings"
 # A letter before the number: headings have numbers of their own, and a bare one could be either.

@@ -29,7 +29,7 @@ class FanOutInput(TypedDict, total=False):
 def fan_out_to(whole_topics: frozenset[str]) -> Callable[[FanOutInput], Awaitable[list[Send] | str]]:
     """One task per source and query that the intent names; `skip` when every source is skipped.
 
-    The sources `whole_topics` get one task with the question in place of the queries (X6).
+    The sources `whole_topics` get one task with the question in place of the queries.
     """
 
     async def fan_out(state: FanOutInput) -> list[Send] | str:

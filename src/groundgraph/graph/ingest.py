@@ -1,4 +1,4 @@
-"""The ingest graph: documents in, batch by batch; what did not change is left as it is (K1)."""
+"""The ingest graph: documents in, batch by batch; what did not change is left as it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A knowledge base from Python: records in, documents listed and removed, from within a running graph too (K8, K12)."""
+"""A knowledge base from Python: records in, documents listed and removed, from within a running graph too."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from groundgraph.ingest.ingest_report import IngestReport
 from groundgraph.resilience.blocking import plain, run_blocking
 from groundgraph.settings.settings import CustomSchemaSettings, Settings
 
-# A record of a custom schema as a document (K8).
+# A record of a custom schema as a document.
 
 
 def record_document(kind: str, schema: CustomSchemaSettings, record: Any, number: int) -> Document:

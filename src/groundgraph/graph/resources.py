@@ -106,7 +106,7 @@ class Resources:
             await source.close()
 
 
-# What follows is loaded by those who configure it only: a process is to give its first answer soon (L10).
+# What follows is loaded by those who configure it only: a process is to give its first answer soon.
 
 
 def _embedder(settings: Settings, passed: Embeddings | Embedder | None) -> Embedder | None:

@@ -19,7 +19,7 @@ from groundgraph.storage.records import stored_provenance
 
 
 async def load_provenance(graph: TurnRunner, thread_id: str, turn_id: str | None = None) -> dict[str, Any]:
-    """The record of features V1 and V2, evidence spelled out.
+    """The whole record of a turn, evidence spelled out.
 
     Args:
         graph: the graph with its checkpointer and store.

@@ -1,4 +1,4 @@
-"""The retrieval graph: intent, retrieval and merging alone, for an agent that writes its answers itself (T8)."""
+"""The retrieval graph: intent, retrieval and merging alone, for an agent that writes its answers itself."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def add_retrieval(builder: StateGraph[Any, Any, Any, Any], resources: Resources,
     whole_topics = frozenset(name for name, source in resources.sources.items() if source.whole_topics)
     fan_out = fan_out_to(whole_topics)
     if settings.stages or settings.category_router.routes:
-        # Not loaded by those who configure none of the stages (L10).
+        # Not loaded by those who configure none of the stages.
         from groundgraph.graph.autonomous_part import add_stages
 
         add_stages(builder, resources, fan_out, reply=reply)

@@ -1,8 +1,7 @@
-"""What LangGraph Studio reads of a graph from the server: what its steps do, and which values hold by default (U3)."""
+"""What LangGraph Studio reads of a graph from the server: what its steps do, and which values hold by default."""
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Collection
 from typing import Any
@@ -12,8 +11,6 @@ from langchain_core.runnables.graph import Graph
 from groundgraph.settings.settings import Settings
 
 _HOMES = ("groundgraph.nodes", "groundgraph.nodes.ingest")
-# Ids of features mean something to who reads the code, not to who looks at a picture.
-_FEATURE_IDS = re.compile(r"\s?\((?:[A-Z]\d+(?:, | to )?)+\)")
 
 
 def with_descriptions(graph: Graph) -> Graph:
@@ -28,7 +25,7 @@ def description_of(step: str) -> str:
     """What the step called `step` does, in a sentence; empty for what is no step of ours."""
     modules = (sys.modules.get(f"{home}.{step}") for home in _HOMES)
     text = next((module.__doc__ for module in modules if module is not None and module.__doc__), "")
-    return _FEATURE_IDS.sub("", text.strip().partition("\n\n")[0].replace("\n", " "))
+    return text.strip().partition("\n\n")[0].replace("\n", " ")
 
 
 def with_defaults(schema: dict[str, Any], settings: Settings, steps: Collection[str]) -> dict[str, Any]:

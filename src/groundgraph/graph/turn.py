@@ -165,7 +165,7 @@ async def choose_answer(state: AnswerInput) -> str:
     return state["ranking"]["style"] or "no evidence"
 
 
-# A whole turn as a tool of an agent (U4).
+# A whole turn as a tool of an agent.
 
 
 def turn_tool(

@@ -1,4 +1,4 @@
-"""The works of `process_results`: which there are, in which order, and when a configuration turns them on (T5)."""
+"""The works of `process_results`: which there are, in which order, and when a configuration turns them on."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WORKS: dict[str, Callable[[WorkParts], bool]] = {
     "judge_evidence": lambda _: True,
     "backfill_facts": lambda parts: "backfill" in parts.settings.stages and parts.path != "cascade",
 }
-"""The file of a work holds a function of its name; one that no path needs is not loaded (L10)."""
+"""The file of a work holds a function of its name; one that no path needs is not loaded."""
 
 
 def works_of(resources: Resources) -> tuple[WorkParts, dict[RetrievalPath, dict[str, Work]]]:

@@ -1,4 +1,4 @@
-"""The chains that the settings ask for: per kind of data for an ingest, one set for all queries (K7)."""
+"""The chains that the settings ask for: per kind of data for an ingest, one set for all queries."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def query_chains(settings: Settings, prompts: Prompts | None = None, model: Base
     """The query chains; what does nothing is None, so that it costs nothing.
 
     The filter `basic` filters only when a reranker or matching texts of another form than the chunk are configured:
-    only then do scores mean the same for every query (K6).
+    only then do scores mean the same for every query.
 
     Raises:
         ConfigurationError: as for `ingest_chains`; the chains of every kind are looked at.

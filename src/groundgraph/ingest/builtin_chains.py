@@ -1,4 +1,4 @@
-"""The chains that groundgraph brings, under names that nobody can register again (K4).
+"""The chains that groundgraph brings, under names that nobody can register again.
 
 What needs a model stands down without one: the registry holds, for each such name, what takes its place.
 """
@@ -29,7 +29,7 @@ from groundgraph.ingest.matching_texts import (
 from groundgraph.models.chain_model import ChainModel
 from groundgraph.settings.settings import ChunkerSettings, Section
 
-# The chains that do nothing (K4). Other parts rely on that, so their name cannot be registered again.
+# The chains that do nothing. Other parts rely on that, so their name cannot be registered again.
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class KeepEverything:
         return [True] * len(matches)
 
 
-# The filter of match and rerank scores (K6).
+# The filter of match and rerank scores.
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class CutoffFilter:
         return match.match_score >= self.match_cutoff and judged_well
 
 
-# Bringing a query into the form of the matching texts (K6).
+# Bringing a query into the form of the matching texts.
 
 # A query may be a whole page that is to be matched, as in a search for advice on a slide.
 _QUERY_CHARS = 8000

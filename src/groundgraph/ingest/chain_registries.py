@@ -1,4 +1,4 @@
-"""The six kinds of chains by name, open to functions, Runnables and third parties (K3, K4)."""
+"""The six kinds of chains by name, open to functions, Runnables and third parties."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ChainOptions:
         prompts: the prompt files.
         chat_model: the model of the chains; None without one.
         judged: for filters: a reranker, or matching texts of another form than the chunk, are configured, so that
-            scores have a meaning of their own (K6).
+            scores have a meaning of their own.
     """
 
     name: str

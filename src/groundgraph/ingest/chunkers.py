@@ -15,7 +15,7 @@ from groundgraph.models.chain_model import ChainModel, Passage
 from groundgraph.resilience.blocking import call_chain
 from groundgraph.text.words import sentences
 
-# A chunker that does not cut a document but digests it: short pieces that a model writes (K5, K9).
+# A chunker that does not cut a document but digests it: short pieces that a model writes.
 
 _BULLET = re.compile(r"\A\s*(?:[-*•]|\(?\d{1,3}[.)](?!\d))\s+")
 _BETWEEN = re.compile(r"\n\s*\n")

@@ -1,4 +1,4 @@
-"""A chat model as the judge of evidence, calibrated so that 0.5 means even odds (K6, P4)."""
+"""A chat model as the judge of evidence, calibrated so that 0.5 means even odds."""
 
 from __future__ import annotations
 

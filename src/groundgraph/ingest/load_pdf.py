@@ -261,7 +261,7 @@ def _page(pdfium: Any, pdf: Any, number: int, *, tagged: bool) -> tuple[str | No
 
 
 _BETWEEN_PAGES = "\n\n"
-# A page with fewer letters has no text layer (K2).
+# A page with fewer letters has no text layer.
 _MIN_LETTERS = 20
 _END_MARK = b"%%EOF"
 # Readers look for the mark in so many bytes at the end.

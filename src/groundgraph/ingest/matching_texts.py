@@ -73,7 +73,7 @@ class WrittenMatchingTexts:
         return list(dict.fromkeys([*written, *own]))
 
 
-# What a document is about, so that a chunk keeps its meaning when it stands alone (K5).
+# What a document is about, so that a chunk keeps its meaning when it stands alone.
 
 LEAD_CHARS = 300
 # Where the first sentences are looked for: splitting a whole book for them would cost more than its chunks.

@@ -1,4 +1,4 @@
-"""The metadata fields of a document: front matter over sidecar over path rules, with declared types (K11)."""
+"""The metadata fields of a document: front matter over sidecar over path rules, with declared types."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from groundgraph.ingest.load_text import front_matter
 from groundgraph.settings.settings import KnowledgeBaseSettings, PathRule
 from groundgraph.settings.yaml_file import place_of, read_yaml
 
-# Metadata of documents in a file beside them (K11).
+# Metadata of documents in a file beside them.
 #
 # A sidecar maps names and globs of files below its folder to fields::
 #

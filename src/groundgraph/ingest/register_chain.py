@@ -1,4 +1,4 @@
-"""Making a chain of one's own known to the configuration (K3)."""
+"""Making a chain of one's own known to the configuration."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _code(function: Any) -> str:
         return f"{named} {code.co_code.hex()} {code.co_consts!r}" if code else named
 
 
-# Functions, coroutine functions and LangChain Runnables in the place of a chain (K3).
+# Functions, coroutine functions and LangChain Runnables in the place of a chain.
 #
 # A function is called as the protocol in `groundgraph.core.chain` says. A Runnable gets one mapping:
 #

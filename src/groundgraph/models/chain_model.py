@@ -23,7 +23,7 @@ from groundgraph.models.replies import strip_thoughts
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import LimitSettings, Settings
 
-# The model calls that chains make inside a turn: recorded for the provenance, and bounded with the others (T9).
+# The model calls that chains make inside a turn: recorded for the provenance, and bounded with the others.
 #
 # A chain knows nothing of the turn that it works for, so both go through context variables.
 

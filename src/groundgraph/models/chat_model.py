@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 
-# A chat model that does not think at length before it writes three short lines (I9).
+# A chat model that does not think at length before it writes three short lines.
 
 
 def without_thinking(model: BaseChatModel | None) -> BaseChatModel | None:

@@ -24,7 +24,7 @@ def answer_conversational(
     so."""
 
     async def write(task: Assignment) -> Draft:
-        # What writes with a model is loaded with the first answer of this style: structured ones come sooner (L10).
+        # What writes with a model is loaded with the first answer of this style: structured ones come sooner.
         from groundgraph.answers.write_answer import write_answer
 
         language, prompts = task.turn["language"], templates.prompts

@@ -189,7 +189,7 @@ def begin_turn(
 
 def _path_choice(settings: Settings, prompts: Prompts, evidence: EvidenceStore | None) -> PathChoice | None:
     if len(settings.paths) == 1 and not settings.category_router.routes:
-        # There is nothing to choose, and nothing of it is loaded (L10).
+        # There is nothing to choose, and nothing of it is loaded.
         return None
     from groundgraph.nodes.path_choice import PathChoice
 

@@ -159,7 +159,7 @@ def _repetition(written: str) -> list[Flag]:
 
 
 def _support(answer: CheckedAnswer) -> float:
-    # Loaded with the first answer that a model wrote (L10).
+    # Loaded with the first answer that a model wrote.
     from groundgraph.answers.check_support import lexical_support
 
     return lexical_support(answer)

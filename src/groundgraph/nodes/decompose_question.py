@@ -1,4 +1,4 @@
-"""A question that is made of several is divided into those, which are searched for beside it (C6)."""
+"""A question that is made of several is divided into those, which are searched for beside it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from groundgraph.settings.context import Context
 from groundgraph.settings.settings import Settings
 from groundgraph.text.words import query_stems, words
 
-# A question that is made of several, divided by a model into those (C6).
+# A question that is made of several, divided by a model into those.
 
 PROMPT = "decompose_question"
 _QUESTION_CHARS = 8_000

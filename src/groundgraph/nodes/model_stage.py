@@ -1,4 +1,4 @@
-"""A stage before the retrieval that may fail: the turn goes on with what it had, and the record says so (C8)."""
+"""A stage before the retrieval that may fail: the turn goes on with what it had, and the record says so."""
 
 from __future__ import annotations
 

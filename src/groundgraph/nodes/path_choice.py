@@ -19,7 +19,7 @@ from groundgraph.settings.context import DIALOGUE_STATE, SOURCE_TYPE, Context, D
 from groundgraph.settings.settings import Settings
 from groundgraph.text.cues import small_talk
 
-# The state of the dialogue as a turn keeps it: the names, and the facts by reference (C7).
+# The state of the dialogue as a turn keeps it: the names, and the facts by reference.
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ class PathChoice:
     ) -> tuple[Draft, dict[str, EvidenceRecord]]:
         """Completes `turn`; gives the reply that is ready, and the facts that no store could take.
 
-        A message that is nothing but small talk is answered from the facts of the dialogue's state, where it has any
-        (T6); the ready reply then stands in when nothing comes of them.
+         A message that is nothing but small talk is answered from the facts of the dialogue's state, where it has any
+        ; the ready reply then stands in when nothing comes of them.
         """
         scope = evidence_scope(self.settings, runtime, turn["options"])
         found = state_of_turn(metadata, turn["options"], self.prompts, turn["language"], scope)

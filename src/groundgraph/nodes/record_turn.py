@@ -111,7 +111,7 @@ def record_turn(settings: Settings, prompts: Prompts, evidence: EvidenceStore) -
 
 
 def _small_talk_is_chat(state: AnswerInput) -> AnswerInput:
-    """No question was answered where facts of the dialogue's state go with the reply to a greeting (S8, T6); what was
+    """No question was answered where facts of the dialogue's state go with the reply to a greeting; what was
     withheld stays withheld."""
     if state["turn"]["small_talk"] is None or state["draft"]["outcome"] != "answered":
         return state

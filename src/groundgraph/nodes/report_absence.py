@@ -39,7 +39,7 @@ def absence_answer(templates: AnswerTemplates, variables: Mapping[str, Any], lan
 
 
 def report_absence(settings: Settings, prompts: Prompts, templates: AnswerTemplates) -> Node[AnswerInput, AnswerUpdate]:
-    """The node. No model is called: it could only invent something (S5).
+    """The node. No model is called: it could only invent something.
 
     A template of the structured style that has words for no results says them in place of ours; that a source was down
     is always said in ours, which no template can tell apart.

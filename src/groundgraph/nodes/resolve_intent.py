@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from groundgraph.answers.extract_intent import ExtractIntent
 
 
-# Telling by rule whether a question is made of several, without a model (C5).
+# Telling by rule whether a question is made of several, without a model.
 #
 # The phrases stand in the data files of the languages, under `complexity`.
 
@@ -182,7 +182,7 @@ def _without_model(state: StageInput, settings: Settings, template: Template | N
 
 
 def _message_queries(state: StageInput, settings: Settings) -> list[str]:
-    """The message, and for one that leans on the conversation also the message with what it leans on (I5, I11).
+    """The message, and for one that leans on the conversation also the message with what it leans on.
 
     It stands behind keywords when that is configured, else behind the question before it.
     What asks in a long message is asked beside it.
@@ -219,7 +219,7 @@ def _in_context(message: str, state: StageInput, settings: Settings) -> list[str
 
 
 def _enriched(state: StageInput, settings: Settings) -> str:
-    """The message, behind keywords of the conversation when it leans on that and the settings ask for that (I5)."""
+    """The message, behind keywords of the conversation when it leans on that and the settings ask for that."""
     message, intent = _question(state), settings.intent
     if not intent.expand_ambiguous_queries or message != state["turn"]["question"]:
         return message
@@ -250,7 +250,7 @@ async def _with_queries(
 
 
 def _extracting(settings: Settings, prompts: Prompts, extractor: AskExtractor) -> ExtractIntent:
-    # Not loaded by those who configure none (L10).
+    # Not loaded by those who configure none.
     from groundgraph.answers.extract_intent import ExtractIntent
 
     return ExtractIntent(settings, prompts, extractor)
@@ -351,7 +351,7 @@ def _skipped(name: str, reason: str, kind: str) -> Retrieval:
     return {**EMPTY_RETRIEVAL, "source": name, "status": "skipped", "error": reason, "error_type": kind}
 
 
-# Whether a question is made of several, by rule (C5): what the edge to `decompose_question` goes by.
+# Whether a question is made of several, by rule: what the edge to `decompose_question` goes by.
 
 JudgeComplexity = Callable[[IntentState, str], IntentState]
 

@@ -1,4 +1,4 @@
-"""A question that leans on the conversation becomes one that stands on its own (C4)."""
+"""A question that leans on the conversation becomes one that stands on its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from groundgraph.settings.context import Context
 from groundgraph.settings.settings import Settings
 from groundgraph.text.words import stems, words
 
-# A question that leans on the conversation, rewritten by a model so that it stands on its own (C4).
+# A question that leans on the conversation, rewritten by a model so that it stands on its own.
 
 PROMPT = "rewrite_question"
 # One message before the question: as it is, or its role ("user", "assistant") and text.

@@ -1,4 +1,4 @@
-"""The categories that a question is searched in: by the dialogue's intent, or by a model (C3)."""
+"""The categories that a question is searched in: by the dialogue's intent, or by a model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.text.words import fold
 
-# The categories of a knowledge base in which a question is searched: by a model, or by the intent's name (C3).
+# The categories of a knowledge base in which a question is searched: by a model, or by the intent's name.
 
 PROMPT = "route_categories"
 _QUESTION_CHARS = 8_000

@@ -28,7 +28,7 @@ _PAGE, _STYLE, _SCRIPT = "page.html.jinja2", "page.css.jinja2", "page.js.jinja2"
 
 
 def turn_page(record: Mapping[str, Any], *, settings: Settings | None = None, language: str | None = None) -> str:
-    """The page of a turn: question, answer with its citations, evidence, and how it was found (feature V3).
+    """The page of a turn: question, answer with its citations, evidence, and how it was found.
 
     It is one file of at most 300 kB, for a browser with or without scripts, on a screen or on paper. Everything that
     stands in the record is shown as text, whatever it holds, and the page's own policy allows no request and no script

@@ -1,4 +1,4 @@
-"""From results to an answer: what happens to results (P1 to P10), how it is written, checked and reviewed."""
+"""From results to an answer: what happens to results, how it is written, checked and reviewed."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, Self, TypeVar, get_args
@@ -21,7 +21,7 @@ Style = Literal["conversational", "structured", "hybrid"]
 
 
 class SynthesisSettings(Section):
-    """How the answer is written (S1 to S6)."""
+    """How the answer is written."""
 
     mode: Literal["llm", "template"] | None = None
     style: Style | None = None
@@ -68,7 +68,7 @@ class CitationCheckSettings(Section):
         return any(policy in ("repair", "refuse") for _, policy in self)
 
 
-# When a person decides about an answer before anybody reads it (U3).
+# When a person decides about an answer before anybody reads it.
 
 
 class HumanReviewSettings(Section):
@@ -215,7 +215,7 @@ class RerankStep(Section):
 
 
 class RerankerSettings(Section):
-    """Reranking once, after the merge (P4)."""
+    """Reranking once, after the merge."""
 
     enabled: bool = False
     type: str | RerankStep | list[str | RerankStep] | None = Field(

@@ -21,7 +21,7 @@ from groundgraph.core.turn_values import RetrievalPath
 from groundgraph.settings.section import LanguageCode
 from groundgraph.settings.settings import Settings, Style
 
-# The state of a dialogue, as a larger graph that leads the dialogue names it (C7).
+# The state of a dialogue, as a larger graph that leads the dialogue names it.
 #
 # It stands in the session metadata under `dialogue_state`, or in the context of a run, which wins.
 

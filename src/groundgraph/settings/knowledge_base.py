@@ -51,7 +51,7 @@ class WebSettings(Section):
 
 
 class ChunkerSettings(Section):
-    """How documents are cut into chunks (K5)."""
+    """How documents are cut into chunks."""
 
     strategy: Literal["markdown"] = "markdown"
     max_chunk_size: int = Field(800, ge=100, le=20_000, description="characters")
@@ -65,14 +65,14 @@ class ReaderSettings(Section):
 
 
 class PathRule(Section):
-    """Metadata for the documents whose name matches a pattern (K11)."""
+    """Metadata for the documents whose name matches a pattern."""
 
     path: str = Field(description="a glob over document names: * within a folder, ** across folders")
     set: dict[str, Any]
 
 
 class MetadataSettings(Section):
-    """Where the fields of documents come from beside their front matter, which wins over both (K11)."""
+    """Where the fields of documents come from beside their front matter, which wins over both."""
 
     rules: list[PathRule] = Field([])
     sidecar: str | None = Field(
@@ -81,7 +81,7 @@ class MetadataSettings(Section):
 
 
 class CustomSchemaSettings(Section):
-    """A kind of data of one's own: records that Python or a larger graph writes (K8)."""
+    """A kind of data of one's own: records that Python or a larger graph writes."""
 
     fields: dict[str, dict[str, Any]]
     content: list[str] = Field([], description="the fields that make the text, in order; all of them when empty")
@@ -96,7 +96,7 @@ ChainChoice = str | dict[str, Any]
 
 
 class KindChains(Section):
-    """The ingest chains of one kind of data (K5, K7)."""
+    """The ingest chains of one kind of data."""
 
     chunker: ChainChoice = "document"
     matching_text: ChainChoice = "content"
@@ -104,7 +104,7 @@ class KindChains(Section):
 
 
 class QueryChainSettings(Section):
-    """The query chains, which the whole base shares (K6, K7)."""
+    """The query chains, which the whole base shares."""
 
     transformer: ChainChoice = "identity"
     reranker: ChainChoice = "identity"
@@ -140,7 +140,7 @@ class ChainSettings(BaseModel):
 
 
 class KnowledgeBaseSettings(Section):
-    """The knowledge base (R5), embedded or in Weaviate. Paths start at the folder of the configuration file."""
+    """The knowledge base, embedded or in Weaviate. Paths start at the folder of the configuration file."""
 
     path: Path | None = Field(None, description="the documents that `groundgraph ingest` takes in by default")
     follow_links: bool = Field(False, description="links that lead out of a given folder, to files and folders alike")

@@ -73,7 +73,7 @@ def read_environment() -> Environment:
     variables = _at_the_top({**_secret_files(), **_own_variables()})
     if not variables:
         return Environment({})
-    # Loaded only where a variable is set (L10).
+    # Loaded only where a variable is set.
     from pydantic_settings import EnvSettingsSource, SettingsError
 
     source = EnvSettingsSource(Settings, env_prefix=PREFIX, env_nested_delimiter="__")  # type: ignore[arg-type]
@@ -324,7 +324,7 @@ def _written(location: Location, wanted: Mapping[str, Any], *, missing: bool) ->
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    # The reader that remembers lines is loaded for a file only: a process is to give its first answer soon (L10).
+    # The reader that remembers lines is loaded for a file only: a process is to give its first answer soon.
     from groundgraph.settings.yaml_file import read_yaml
 
     return read_yaml(path)

@@ -27,7 +27,7 @@ Filters = dict[str, dict[str, Any]]
 
 
 class IntentSettings(Section):
-    """How the intent of a turn is found (features I1 to I8)."""
+    """How the intent of a turn is found."""
 
     mode: Literal["extract", "static", "template"] = "extract"
     num_queries: int = Field(3, ge=1, le=10)
@@ -59,7 +59,7 @@ class IntentSettings(Section):
     )
 
 
-# Retrieval that adapts to the question: its stages, bounds and the choice of categories (C3 to C8, document 004).
+# Retrieval that adapts to the question: its stages, bounds and the choice of categories (document 004).
 
 Stage = Literal["rewrite", "complexity", "decomposition", "fusion", "budget", "rotation", "reorder", "backfill"]
 # In the order in which they run. Routing to categories is a section of its own, and has its own switch.
@@ -105,7 +105,7 @@ class EnhancedRetrievalSettings(Section):
 
 
 class CategoryRouterSettings(Section):
-    """Which categories of a knowledge base a question is searched in (C3)."""
+    """Which categories of a knowledge base a question is searched in."""
 
     enabled: bool = Field(False, description="a model chooses, where the dialogue's intent does not decide")
     top_k: PositiveInt = Field(3, le=100, description="categories that a model may choose")
@@ -172,7 +172,7 @@ class StageThresholds(_Part):
 
 
 class RetrieverSettings(_Part):
-    """The stages of a cascade, and what becomes of their hits (C1). An entry of `sources:` may set each for itself."""
+    """The stages of a cascade, and what becomes of their hits. An entry of `sources:` may set each for itself."""
 
     use_embeddings: bool = Field(False, description="run the semantic stage; needs an embedding model")
     embedder_model: str | dict[str, Any] | None = Field(
@@ -220,7 +220,7 @@ def without_embeddings(stages: Any) -> dict[str, Any]:
 
 
 class RetrievalSettings(Section):
-    """How much is retrieved and how the sources' results are merged (R7, R8, R10)."""
+    """How much is retrieved and how the sources' results are merged."""
 
     top_k: PositiveInt = Field(5, le=1000)
     score_threshold: float = Field(0.3, ge=0, le=1)

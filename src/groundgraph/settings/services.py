@@ -94,7 +94,7 @@ class DeadlineSettings(Section):
 
 
 class LimitSettings(Section):
-    """Bounds of one turn (T9)."""
+    """Bounds of one turn."""
 
     message_chars: PositiveInt = 32_000
     long_message: Literal["reject", "truncate"] = "reject"

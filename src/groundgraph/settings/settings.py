@@ -113,7 +113,7 @@ INTERNAL = frozenset({"base_dir", "origin"})
 
 
 class FastPathSettings(Section):
-    """Messages that are nothing but small talk are answered without retrieval (T6)."""
+    """Messages that are nothing but small talk are answered without retrieval."""
 
     enabled: bool = True
     languages: list[LanguageCode] = Field(list(LANGUAGES))
@@ -259,6 +259,6 @@ class Settings(Shown):
 
     @property
     def configured_style(self) -> str:
-        """The style for turns that ask for none: `style`, else the legacy `mode`, else conversational (S2)."""
+        """The style for turns that ask for none: `style`, else the legacy `mode`, else conversational."""
         legacy = {"template": "structured", "llm": "conversational", None: "conversational"}
         return self.synthesis.style or legacy[self.synthesis.mode]

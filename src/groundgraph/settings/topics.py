@@ -1,4 +1,4 @@
-"""How a source is searched by the topics of its documents (X1 to X5).
+"""How a source is searched by the topics of its documents.
 
 One class holds the options of both kinds of index, so that a profile, and an intent, may name just some of them.
 """
@@ -99,7 +99,7 @@ class TopicIndexSettings(TopicIndexOptions):
         return self.type == CLUSTER or self.entry_strategy == "vector"
 
     def in_force(self, scope: str, override: Any) -> tuple[TopicIndexOptions, list[str]]:
-        """The options of one turn: `override` over the profile of `scope` over the configuration (X5).
+        """The options of one turn: `override` over the profile of `scope` over the configuration.
 
         Args:
             scope: of the intent.

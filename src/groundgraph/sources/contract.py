@@ -44,7 +44,7 @@ class GroundedSource(ABC):
 
     @property
     def whole_topics(self) -> bool:
-        """Whether a query gives whole topics (X5, X6).
+        """Whether a query gives whole topics.
 
         Such a source is asked once in a turn, with the question in place of the text queries. How much it gives is its
         own affair: neither `top_k` nor `score_threshold` cuts the results.
@@ -76,7 +76,7 @@ class GroundedSource(ABC):
         `filters` are those that hold for this source, checked: what they leave nothing of is not listed, so that
         nobody, a model that chooses categories included, reads of what is outside a run's scope.
         A source that has some searches in `intent.categories` alone, and gives an intent without text queries what
-        belongs to them, the most important first (C3, C7).
+        belongs to them, the most important first.
         """
         return {}
 

@@ -16,7 +16,7 @@ from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.nodes.turn_lineage import records_of_turn
 from groundgraph.storage.damaged_rows import damaged
 
-# What still refers to a piece of evidence: the records and checkpoints of conversations (K12).
+# What still refers to a piece of evidence: the records and checkpoints of conversations.
 
 _PAGE = 500
 # What `evidence_key` makes.

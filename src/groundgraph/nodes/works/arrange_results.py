@@ -1,4 +1,4 @@
-"""Results that say similar things stand together, and the best ones at both ends (P5, P8)."""
+"""Results that say similar things stand together, and the best ones at both ends."""
 
 from __future__ import annotations
 

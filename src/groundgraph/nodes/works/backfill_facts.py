@@ -1,4 +1,4 @@
-"""Facts of the dialogue's state fill what the evidence leaves of the budget, behind a separator (C7)."""
+"""Facts of the dialogue's state fill what the evidence leaves of the budget, behind a separator."""
 
 from __future__ import annotations
 

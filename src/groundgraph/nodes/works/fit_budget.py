@@ -1,4 +1,4 @@
-"""What a turn shows has to fit its budget (P9)."""
+"""What a turn shows has to fit its budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Neighbouring chunks of one document become one piece of evidence (R9)."""
+"""Neighbouring chunks of one document become one piece of evidence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from groundgraph.resilience.deadline import within
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.text.original import FILE_LINE
 
-# Neighbouring chunks under one heading as one piece of evidence, in the order of the document (R9).
+# Neighbouring chunks under one heading as one piece of evidence, in the order of the document.
 
 Pair = tuple[str, str]
 # What a joined piece has of its own. Everything else is the same in all of its chunks, so that it stays true of the

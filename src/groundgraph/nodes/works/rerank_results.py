@@ -1,4 +1,4 @@
-"""A reranker judges the best results, once, after the merge (P4)."""
+"""A reranker judges the best results, once, after the merge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evidence that recent turns showed yields to fresh evidence, before the budget is filled (P10)."""
+"""Evidence that recent turns showed yields to fresh evidence, before the budget is filled."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from groundgraph.nodes.works.work import Change, View, Work, WorkParts, parts_of
 
-# Evidence that was shown in recent turns yields to fresh evidence (P10).
+# Evidence that was shown in recent turns yields to fresh evidence.
 
 T = TypeVar("T")
 

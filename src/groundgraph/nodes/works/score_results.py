@@ -1,4 +1,4 @@
-"""Relevances on one scale, the user's own words in them, and the weak results dropped (P1 to P3)."""
+"""Relevances on one scale, the user's own words in them, and the weak results dropped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.nodes.works.work import Change, View, Work, WorkParts, hits_of, ref_of
 from groundgraph.text.words import query_stems
 
-# Relevances of different sources on one scale (P1).
+# Relevances of different sources on one scale.
 
 
 def min_max(scores: Sequence[float]) -> list[float]:
@@ -78,7 +78,7 @@ def normalize(hits: Sequence[Hit], method: str, weights: Mapping[str, int]) -> l
     return sorted(rated, key=lambda hit: -hit.relevance)
 
 
-# Dropping what is far below the best result (P2).
+# Dropping what is far below the best result.
 
 
 def relative_threshold(hits: Sequence[Hit], share: float, min_results: int = 3) -> list[Hit]:
@@ -95,7 +95,7 @@ def relative_threshold(hits: Sequence[Hit], share: float, min_results: int = 3) 
     return [hit for place, hit in enumerate(hits) if place in kept]
 
 
-# The user's own words in the relevance of a result (P3).
+# The user's own words in the relevance of a result.
 
 
 def query_overlap(asked: Collection[str], record: EvidenceRecord) -> float:

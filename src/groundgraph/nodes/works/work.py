@@ -51,7 +51,7 @@ async def paid_call(work: str, refs: Sequence[Ref], call: Callable[[], Awaitable
             example because a source answers again.
         call: gives a mapping of plain values, since it stands in a checkpoint.
     """
-    # Not loaded by those who pay for nothing (L10).
+    # Not loaded by those who pay for nothing.
     from langgraph.func import task
 
     about = [ref[0] for ref in refs]
@@ -65,7 +65,7 @@ async def paid_call(work: str, refs: Sequence[Ref], call: Callable[[], Awaitable
     return kept
 
 
-# Work that counts tokens, which a model's own counter may block in (P9).
+# Work that counts tokens, which a model's own counter may block in.
 
 T = TypeVar("T")
 

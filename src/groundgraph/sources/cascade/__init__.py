@@ -1,4 +1,4 @@
-"""Knowledge that people keep by hand: YAML files by category, found by keyword, by word and by meaning (C1)."""
+"""Knowledge that people keep by hand: YAML files by category, found by keyword, by word and by meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source over a knowledge base, whatever that is stored in: the query chains run inside (K6)."""
+"""A source over a knowledge base, whatever that is stored in: the query chains run inside."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from groundgraph.core.embedder import Embedder
 
 
-# The query chains around a search (K6): a chain that fails is left out and told, so that the others still serve.
+# The query chains around a search: a chain that fails is left out and told, so that the others still serve.
 
 
 async def transformed(transformer: QueryTransformer | None, query: str, source: str) -> str:
@@ -110,7 +110,7 @@ class _Call:
 
 class ChainedSource(NamedSource):
     """The chunks that an ingest wrote, found by their matching texts: by the stems of text, headings and title, and
-    with an embedding model by their vectors too. The query chains run inside (K6).
+    with an embedding model by their vectors too. The query chains run inside.
 
     By words alone, BM25 orders, and the relevance is the idf-weighted share of the question's stems that a chunk, its
     heading path or its document's title holds, so a threshold means the same for every question. With vectors, both
@@ -184,7 +184,7 @@ class ChainedSource(NamedSource):
     ) -> list[SourceResult]:
         """See `GroundedSource.query`; several text queries take turns, and what two of them find comes once.
 
-        With `intent.raw_data["chains"] == "identity"` the query chains are left out (K7). A chain or an embedding
+        With `intent.raw_data["chains"] == "identity"` the query chains are left out. A chain or an embedding
         model that fails is left out too and told through `groundgraph.core.failure`.
 
         Raises:

@@ -39,7 +39,7 @@ from groundgraph.text.words import query_stems
 
 # Search in a knowledge base: the candidates by words and by vectors, with both scores, in one order.
 #
-# A chunk is found once, by the best of its matching texts (K10).
+# A chunk is found once, by the best of its matching texts.
 
 # The best matching texts by the index's BM25 that are scored: enough for any usual top_k.
 MIN_CANDIDATES = 128
@@ -187,7 +187,7 @@ def _chunk(
 
 
 def metadata_fields(connection: sqlite3.Connection) -> set[str]:
-    """The names that results carry (R12)."""
+    """The names that results carry."""
     names = {*OWN_METADATA}
     names |= {key for (key,) in connection.execute("SELECT DISTINCT key FROM documents, json_each(documents.metadata)")}
     names |= {

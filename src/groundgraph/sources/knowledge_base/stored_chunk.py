@@ -65,7 +65,7 @@ class BaseSearcher(Protocol):
         """
 
     async def metadata_fields(self) -> set[str]:
-        """The names that results carry (R12)."""
+        """The names that results carry."""
 
     async def counts(self) -> dict[str, int]:
         """How many `documents` and `chunks` there are."""
@@ -103,7 +103,7 @@ def reading(connection: sqlite3.Connection, path: Path) -> Iterator[Revision]:
         connection.rollback()
 
 
-# What stands between neighbouring chunks of a document, so that they can be joined (R9).
+# What stands between neighbouring chunks of a document, so that they can be joined.
 
 # Only white space is worth knowing, so a gap longer than this is none.
 MAX_GAP = 64

@@ -17,7 +17,7 @@ from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.filters import matches
 from groundgraph.sources.knowledge_base.stored_chunk import Revision
 
-# The chunks that a filter keeps (K11).
+# The chunks that a filter keeps.
 #
 # A condition is checked against the metadata of a chunk over that of its document. Documents none of whose chunks has a
 # filtered field of its own are kept or left out as a whole.
@@ -184,7 +184,7 @@ class Vectors:
 
 @dataclass(frozen=True)
 class Nearness:
-    """How near chunks are to a query (K10).
+    """How near chunks are to a query.
 
     Attributes:
         chunks: their rows, ascending.

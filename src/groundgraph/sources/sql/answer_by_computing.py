@@ -1,4 +1,4 @@
-"""The results that state a computation, or that a question needs one that is not offered (R15)."""
+"""The results that state a computation, or that a question needs one that is not offered."""
 
 from __future__ import annotations
 

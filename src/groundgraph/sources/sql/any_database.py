@@ -109,7 +109,7 @@ class AnyDatabase(Protocol):
         they share no index. It holds no password, and may have to ask the database once."""
 
     def computing(self) -> ComputingDatabase | None:
-        """The same database where it can be trusted to compute over the rows that a filter keeps (R15)."""
+        """The same database where it can be trusted to compute over the rows that a filter keeps."""
 
     def version(self) -> Version:
         """The state of the data."""

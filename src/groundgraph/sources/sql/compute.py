@@ -1,4 +1,4 @@
-"""Count, sum, minimum, maximum and average over the rows that checked filters keep (R15)."""
+"""Count, sum, minimum, maximum and average over the rows that checked filters keep."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Finding rows for a question in the index: one search of the text index, whatever the filters.
 
 The index's BM25 picks the candidates, and BM25 with a bonus for neighbouring words orders them, as in a knowledge base.
-The relevance of R3 says how much of the question a row holds; it knows nothing of how rare a word is, so as an order it
+The relevance says how much of the question a row holds; it knows nothing of how rare a word is, so as an order it
 finds less: nDCG@10 .932 against .951 on clapnq.
 """
 
@@ -19,7 +19,7 @@ from groundgraph.search.scorer import Question, Rule, Scorer, by_seeds, seeds_of
 from groundgraph.sources.sql.introspect import ROWID_BITS
 from groundgraph.text.words import bm25, idf, query_stems
 
-# Choosing the tables of a question by their names, headers and cells (R14).
+# Choosing the tables of a question by their names, headers and cells.
 
 HEADER_WEIGHT = 4
 
@@ -71,9 +71,9 @@ def routed_slots(index: sqlite3.Connection, question: Question) -> list[int]:
 # The best rows by the index's BM25 that are looked at. A row further down is not found, however well it covers the
 # question. On the public sets 24 and 128 rows find the same to .001 nDCG@10.
 CANDIDATES = 64
-# R3: the mean over the stems of the best field that holds each. In the order a word in another field counts as one in
-# the content: what the other fields are is not known, and with half of that nDCG@10 on clapnq is .008 lower, with twice
-# as much the same.
+# The relevance of a row is the mean over the stems of the best field that holds each. In the order a word in another
+# field counts as one in the content: what the other fields are is not known, and with half of that nDCG@10 on clapnq is
+# .008 lower, with twice as much the same.
 ROWS = Rule(above_weight=1, by_rarity=False, above_share=0.5, floor=0.05)
 
 

@@ -163,7 +163,7 @@ class TableShape:
         return next((column for column in self.columns if column.name == name), None)
 
     def holds_in_content(self, field: str) -> bool:
-        """Whether a word in `field` counts in full for the relevance of a row (R3)."""
+        """Whether a word in `field` counts in full for the relevance of a row."""
         return self.content_field is None or field == self.content_field
 
 

@@ -50,7 +50,7 @@ class SqlSource(NamedSource):
     Any other database that SQLAlchemy has a dialect for is read by plain selects in transactions that are rolled back;
     give it a role that may only read. Rows that are new or gone are seen within a second, rows that changed in place
     within a minute. A filter of texts by `not` or `contains` reads the column of each row, when the data changed.
-    Nothing is computed there (R15), since what it takes for equal is not known; a question for a count is told so.
+    Nothing is computed there, since what it takes for equal is not known; a question for a count is told so.
 
     The relevance of a row is the mean, over the content words of the question by stem, of the best field that holds
     the word: 1.0 for the content field (or any field, when rows are shown as a whole), 0.5 for another, at least 0.05.
@@ -219,7 +219,7 @@ class SqlSource(NamedSource):
         return await self._cancellable(lambda: self._on_present_tables(work))
 
     async def route(self, question: str, *, limit: int | None = None) -> list[str]:
-        """The names of the tables that `question` would be searched in, the best first (R14)."""
+        """The names of the tables that `question` would be searched in, the best first."""
         return await run_blocking(
             lambda: self._on_present_tables(lambda engine: engine.route(question, limit or self._max_tables))
         )

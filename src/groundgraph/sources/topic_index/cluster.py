@@ -1,4 +1,4 @@
-"""The index over clusters of similar passages (X4)."""
+"""The index over clusters of similar passages."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _label(texts: Sequence[Counter[str]], held: Counter[str], total: int, top_te
     return ", ".join(shown)
 
 
-# Clusters of vectors, the same ones whatever order the vectors come in (X4).
+# Clusters of vectors, the same ones whatever order the vectors come in.
 #
 # Leaders as in Hartigan, "Clustering Algorithms" (1975), chapter 3: in the order of their ids, each vector that is not
 # near enough to a leader becomes one; then every vector goes to the leader that it is nearest to. Two passes, and no

@@ -1,4 +1,4 @@
-"""The index over the headings of documents (X1 to X3)."""
+"""The index over the headings of documents."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _without_number(title: str) -> str:
     return rest if rest.strip() and numbers.isdigit() else title
 
 
-# What belongs to a heading (X2).
+# What belongs to a heading.
 
 Mode = Literal["subtree", "children", "leaves"]
 

@@ -128,7 +128,7 @@ class _Growing:
                 heading.depth = self.headings[heading.parent].depth + 1
 
 
-# From what a question matches to the parts of documents that answer it (X1).
+# From what a question matches to the parts of documents that answer it.
 #
 # A region is a heading with what stands below it, or a passage that stands below none. Headings that match by their
 # words are regions themselves. A passage that was found stands for the text of its deepest heading, and for everything

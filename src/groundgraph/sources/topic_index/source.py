@@ -1,4 +1,4 @@
-"""A source that is searched by the topics of its documents (X1 to X6)."""
+"""A source that is searched by the topics of its documents."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def heading_path(value: Any) -> tuple[str, ...]:
 
 
 def metadata_names(wanted: Wanted) -> set[str]:
-    """The names that results carry (R12)."""
+    """The names that results carry."""
     mapped = {name for name in ("title", "document", "url") if getattr(wanted.mapping, name)}
     mapped |= {"section", "headings"} if wanted.mapping.headings else set()
     mapped |= {"position"} if wanted.mapping.order else set()

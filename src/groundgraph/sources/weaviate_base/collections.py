@@ -1,7 +1,7 @@
 """The collections of a knowledge base.
 
 A chunk is one object, so that it is written and removed as a whole, and all its matching texts are one multi-vector:
-a query of one vector then scores exactly the best of them (K10). Weaviate has no stemmer, so the stems that an
+a query of one vector then scores exactly the best of them. Weaviate has no stemmer, so the stems that an
 embedded base searches are stored and searched here too, divided at spaces only. `terms` holds each distinct stem of a
 chunk once, `distinct` of them: the document frequency of a stem, for which there is no query, is computed from that.
 What shows and cites a chunk is stored beside it without an index.
