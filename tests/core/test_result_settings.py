@@ -88,7 +88,7 @@ def test_an_empty_chain_is_off():
         ("cluster_min_size", 0, "greater than 0"),
         ("max_kb_chars", 0, "greater than 0"),
         ("reorder", "zagzig", "'zigzag'"),
-        ("rotation", "drop", "'demote' or 'suppress'"),
+        ("rotation", "drop", "'demote', 'suppress' or 'shown'"),
         ("rrf_k", 0, "greater than 0"),
     ],
 )

@@ -22,7 +22,7 @@ RATE = "What is the monthly rate?"
 
 
 def rates() -> RankedSource:
-    return RankedSource([(1.0 - place / 10, text) for place, text in enumerate(TEXTS)])
+    return RankedSource([(1.0 - place / 100, text) for place, text in enumerate(TEXTS)])
 
 
 def shown(result) -> list[str]:
@@ -32,7 +32,7 @@ def shown(result) -> list[str]:
 @pytest.mark.covers("P10")
 @pytest.mark.parametrize(
     ("processing", "second"),
-    [({}, [*TEXTS[2:], *TEXTS[:2]]), ({"rotation": "suppress", "min_results": 1}, TEXTS[2:])],
+    [({"rotation": "shown"}, [*TEXTS[2:], *TEXTS[:2]]), ({"rotation": "suppress", "min_results": 1}, TEXTS[2:])],
 )
 async def test_rotation_keys_survive_a_restart(tmp_path: Path, processing, second):
     """Two processes in effect: every object is made anew over the same files."""
@@ -81,6 +81,7 @@ async def test_a_budget_is_filled_with_what_is_fresh():
         checkpointer=InMemorySaver(),
         store=InMemoryStore(),
         enhanced_retrieval=bounds,
+        result_processing={"rotation": "shown"},
     )
     first = await graph.ainvoke(asking(RATE), THREAD)
     second = await graph.ainvoke(asking(RATE), THREAD)

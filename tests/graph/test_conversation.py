@@ -98,6 +98,7 @@ async def test_a_follow_up_is_asked_alone_and_with_the_question_before_it() -> N
     assert result["provenance"]["intent"]["text_queries"] == [
         "How often is pump 17 serviced? And why is it?",
         "And why is it?",
+        "Pump 17 is serviced every 90 days. And why is it?",
     ]
     assert [row["source_id"] for row in result["provenance"]["results"]] == ["pump"]
     whole = await graph.ainvoke(ask("Which grant types does OAuth have?"), thread())

@@ -135,7 +135,7 @@ async def test_a_joined_piece_is_remembered_by_its_chunks(tmp_path):
             "intent": {"mode": "static"},
             "retrieval": {"score_threshold": 0},
             "synthesis": {"style": "structured"},
-            "result_processing": {"rotation": "demote"},
+            "result_processing": {"rotation": "shown"},
         }
     )
     graph = turn_graph(given, sources=[source], checkpointer=InMemorySaver(), store=InMemoryStore())

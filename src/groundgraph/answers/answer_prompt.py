@@ -13,7 +13,7 @@ from groundgraph.answers.citations import reference
 from groundgraph.answers.label_gate import LabelGate
 from groundgraph.answers.structured_answer import template_variables
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.turn_values import ClusterValue, Divider, Flag, ModelCall, Needs, Turn
+from groundgraph.core.turn_values import Citation, ClusterValue, Divider, Flag, ModelCall, Needs, Turn
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Options
 
@@ -76,6 +76,15 @@ class Assignment:
 
 # In an answer's `response_metadata`: how many characters of it were said, before a listing of evidence begins.
 BODY_CHARS = "body_chars"
+# There too: what the answer quotes or cites first, by which a follow-up finds what stands near it.
+QUOTED = "quoted"
+QUOTED_CHARS = 400
+
+
+def quoted_passage(citation: Citation) -> str:
+    """The quote of `citation` behind the title and the section that it stands in, at most `QUOTED_CHARS` characters."""
+    said = (citation["title"], citation["section"], citation["quote"])
+    return " ".join(dict.fromkeys(filter(None, said)))[:QUOTED_CHARS]
 
 
 def recent_conversation(messages: Sequence[BaseMessage], turn: Turn, turns: int) -> list[BaseMessage]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage
@@ -11,7 +11,7 @@ from langgraph.store.base import BaseStore, PutOp
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
-from groundgraph.answers.answer_prompt import BODY_CHARS, answer_id
+from groundgraph.answers.answer_prompt import BODY_CHARS, QUOTED, answer_id, quoted_passage
 from groundgraph.answers.provenance import (
     HISTORY_TURNS,
     KEPT_AT,
@@ -36,7 +36,7 @@ from groundgraph.core.turn_values import (
 from groundgraph.nodes.answer_state import AnswerInput
 from groundgraph.nodes.node import Node, evidence_scope
 from groundgraph.nodes.turn_lineage import Lineage, lineage_of
-from groundgraph.nodes.works.rotate_results import RECENTLY_USED, with_turn
+from groundgraph.nodes.works.rotate_results import RECENTLY_USED, SHOWN, with_turn
 from groundgraph.nodes.works.work import parts_of
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.blocking import run_blocking
@@ -84,7 +84,7 @@ def record_turn(settings: Settings, prompts: Prompts, evidence: EvidenceStore) -
         long = len(draft["text"]) > LONG_ANSWER
         provenance = await run_blocking(full_record, record, bodies) if long else full_record(record, bodies)
         update: RecordTurnUpdate = {
-            "messages": [_message(draft, turn, record)],
+            "messages": [_message(draft, turn, record, provenance["citations"])],
             "answer": draft["text"],
             "outcome": draft["outcome"],
             "notes": notes,
@@ -97,7 +97,7 @@ def record_turn(settings: Settings, prompts: Prompts, evidence: EvidenceStore) -
             "bodies": Overwrite({}),
         }
         if "rotation" in state["ranking"]["strategies"]:
-            update["metadata"] = {RECENTLY_USED: _shown_lately(state, settings.result_processing.rotation_turns)}
+            update["metadata"] = {RECENTLY_USED: _used_lately(state, settings.result_processing.rotation_turns)}
         if settings.store_provenance:
             update["metadata"] = {**update.get("metadata", {}), **_metadata(state, record)}
         if store and lineage:
@@ -118,9 +118,11 @@ def _small_talk_is_chat(state: AnswerInput) -> AnswerInput:
     return {**state, "draft": {**state["draft"], "outcome": "chat"}}
 
 
-def _message(draft: Draft, turn: Turn, record: Mapping[str, Any]) -> AIMessage:
+def _message(draft: Draft, turn: Turn, record: Mapping[str, Any], citations: Sequence[Citation]) -> AIMessage:
     body = len(draft["text"]) if draft["body"] is None else draft["body"]
     metadata = {"outcome": draft["outcome"], "turn_id": record["turn_id"], BODY_CHARS: body}
+    if citations:
+        metadata[QUOTED] = quoted_passage(citations[0])
     return AIMessage(draft["text"], id=answer_id(turn), response_metadata=metadata)
 
 
@@ -137,12 +139,16 @@ def _metadata(state: AnswerInput, record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _shown_lately(state: AnswerInput, turns: int) -> list[list[str]]:
-    ranking = state["ranking"]
+def _used_lately(state: AnswerInput, turns: int) -> list[list[str]]:
+    """The keys of what was quoted or cited, with those of recent turns; of all that was shown where that counts."""
+    ranking, check = state["ranking"], state["check"]
     refs = ranking["refs"]
     if ranking["divider"]:
         # The facts of a state stand there in every turn of it, and say nothing about what was asked.
         refs = refs[: ranking["divider"]["at"]]
+    if ranking["strategies"]["rotation"]["method"] != SHOWN:
+        places = sorted(check["order"][label - 1] for label in check["labels"])
+        refs = [refs[place - 1] for place in places if place <= len(refs)]
     keys = [part for ref in refs for part in parts_of(ranking, ref[0])]
     return with_turn(state.get("metadata", {}), keys, turns)
 

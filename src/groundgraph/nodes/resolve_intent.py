@@ -12,7 +12,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.answers.answer_prompt import recent_conversation
+from groundgraph.answers.answer_prompt import QUOTED, recent_conversation
 from groundgraph.core.errors import FilterInvalid, ModelError, Problem, UnknownName
 from groundgraph.core.failure import failure_of
 from groundgraph.core.filters import check_filters
@@ -184,7 +184,8 @@ def _without_model(state: StageInput, settings: Settings, template: Template | N
 def _message_queries(state: StageInput, settings: Settings) -> list[str]:
     """The message, and for one that leans on the conversation also the message with what it leans on.
 
-    It stands behind keywords when that is configured, else behind the question before it.
+    It stands behind keywords when that is configured, else behind the question before it and, asked beside that, behind
+    what was quoted or cited last.
     What asks in a long message is asked beside it.
     """
     message = _question(state)
@@ -210,12 +211,11 @@ def _in_context(message: str, state: StageInput, settings: Settings) -> list[str
     asked = question_of(message)
     if not follow_ups or not is_follow_up(asked):
         return [message]
-    earlier = [
-        str(other.text)
-        for other in recent_conversation(state.get("messages", []), state["turn"], settings.intent.max_context_turns)
-        if isinstance(other, HumanMessage)
-    ]
-    return [contextualised(asked, earlier[-1]), message] if earlier else [message]
+    earlier = recent_conversation(state.get("messages", []), state["turn"], settings.intent.max_context_turns)
+    questions = [str(other.text) for other in earlier if isinstance(other, HumanMessage)]
+    quoted = earlier[-1].response_metadata.get(QUOTED) if earlier else None
+    behind = [f"{quoted} {asked}"] if isinstance(quoted, str) else []
+    return [contextualised(asked, questions[-1]), message, *behind] if questions else [message]
 
 
 def _enriched(state: StageInput, settings: Settings) -> str:

@@ -150,8 +150,10 @@ class ResultProcessingSettings(Section):
     cluster_threshold: float = Field(0.7, ge=0, le=1, description="the least mean similarity within a cluster")
     cluster_min_size: PositiveInt = Field(2, description="results that make a cluster")
     rrf_k: PositiveInt = Field(60, description="constant of the rank fusion of several queries' results")
-    rotation: Literal["demote", "suppress"] | None = Field(
-        None, description="what becomes of evidence that earlier turns showed: moved back, or left out"
+    rotation: Literal["demote", "suppress", "shown"] | None = Field(
+        None,
+        description="what becomes of evidence that earlier turns quoted or cited, where fresh evidence is as relevant: "
+        "moved back, or left out; shown: all that they showed is moved back, whatever it says",
     )
     rotation_turns: int = Field(3, ge=1, le=20, description="how many turns count as recent")
     max_kb_chars: PositiveInt | None = Field(None, description="characters of evidence in one turn")

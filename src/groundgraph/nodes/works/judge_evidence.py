@@ -265,8 +265,9 @@ def _judged_questions(state: RankingInput) -> tuple[list[str], bool]:
     queries = intent["text_queries"]
     asked = intent["rewritten"] or question
     own = [query for query in queries if query in asked]
-    if intent["mode"] == "message" and len(own) < len(queries) and own_words(asked):
-        return list(dict.fromkeys([asked, *own])), True
+    if intent["mode"] == "message" and len(own) < len(queries):
+        # What was quoted last holds its own words, so nothing is judged by them.
+        return (list(dict.fromkeys([asked, *own])), True) if own_words(asked) else ([queries[0]], False)
     return list(dict.fromkeys([question, *queries])), False
 
 
