@@ -76,11 +76,38 @@ async def test_the_model_is_told_the_instruction_and_shown_the_headings_as_data(
     assert [one["role"] for one in calls] == ["choose_headings"]
 
 
+NUMBERED = [
+    ("RFC", "1. Introduction"),
+    ("RFC", "10. Security"),
+    ("RFC", "10.3. Access Tokens"),
+    ("RFC", "10.4 Refresh"),
+]
+
+
+@pytest.mark.covers("A23")
+@pytest.mark.parametrize(
+    ("reply", "places"), [("10.3, 10.4", [2, 3]), ("10.4.", [3]), ("[10]", [1]), ("1", [0]), ("S10, S3", [2])]
+)
+def test_sections_may_be_named_by_the_numbers_of_their_headings(reply, places):
+    assert read_choice(reply, NUMBERED) == places
+
+
+@pytest.mark.covers("A23")
+@pytest.mark.parametrize("reply", ["10.9", "1", "10.3, 1"])
+def test_a_number_that_may_mean_two_sections_or_none_chooses_nothing(reply):
+    with pytest.raises(ModelError):
+        read_choice(reply, NUMBERED[1:2] + NUMBERED[:1])
+
+
 @pytest.mark.covers("X3")
-@given(st.text(max_size=80), st.integers(1, 50))
-def test_any_reply_gives_places_of_the_list_or_a_failure(reply, offered):
+@given(
+    st.text("S0123456789.,[] \nabé", max_size=80),
+    st.lists(st.text("01.9 Ab", min_size=1, max_size=9), min_size=1),
+)
+def test_any_reply_gives_places_of_the_list_or_a_failure(reply, titles):
+    offered = len(titles)
     try:
-        places = read_choice(reply, offered)
+        places = read_choice(reply, [("Guide", title) for title in titles])
     except ModelError:
         return
     assert places

@@ -35,6 +35,11 @@ ENUM = {"enum": ["critical", "minor", "in_progress", "критический", "
         ("критические инциденты", "критический", True),
         ("критика плана", "критический", False),
         ("incidents", "critical", False),
+        ("not critical", "critical", False),
+        ("incidents other than critical ones", "critical", False),
+        ("не критические инциденты", "критический", False),
+        ("not minor but critical incidents", "critical", True),
+        ("the critical ones, not the minor ones", "critical", True),
     ],
 )
 def test_an_enum_value_stands_at_word_boundaries(message, value, supported):

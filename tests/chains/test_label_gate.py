@@ -14,6 +14,7 @@ from groundgraph.answers.prose_gate import CODE
 
 FRAGMENTS = [
     *("[1]", "[2, 3]", "[1-4]", "[9]", "【2】", "［9］", "[1", "[", "]", "[12", ", ", "–", "3]", "[1; 9]", "[0]"),
+    *("[Source 1]", "[^2]", "[1, p. 3]", "【9†L3-L5】", "[doc", "9]", "[passage: ", "†", "^", "[Источник 2]"),
     *("`", "``", "```", "``` a [9]\n```", "`x[9]`", "\\", "\\[1]", "\\\\", "\\`"),
     *("<think>", "</think>", "<THINK>", "<thinking>", "</thinking>", "<reasoning>", "</reasoning>", "<th", "<", ">"),
     *("word", " ", "\t", "\n", "\n\n", ".", "é", "Ж", "漢字", "👩\u200d💻", "\u0301", "\u202e", "שלום", "[link](u)"),
@@ -145,7 +146,26 @@ def test_a_label_that_the_end_cuts_off_is_dropped(dangling):
 def test_only_what_may_become_a_label_is_held_back():
     gate = LabelGate([1])
     assert gate.feed("word [") == "word"
-    assert gate.feed("x") == " [x"
+    assert gate.feed("x") == ""
+    assert gate.feed("y] and") == " [xy] and"
+    assert gate.feed(" [" + "x" * 81) == " [" + "x" * 81
+
+
+@pytest.mark.covers("A21")
+@pytest.mark.parametrize(
+    "label",
+    ["[Source 1]", "[source: 1]", "[passage 1]", "[Passage #1]", "[^1]", "[doc1]", "[1, p. 3]", "[1, pages 3-5]",
+     "[1 p.3]", "【1†source】", "【1†L3-L5】", "[Источник 1]", "[1, стр. 3]"],
+)  # fmt: skip
+def test_a_label_as_models_write_it_is_that_label(label):
+    assert gated(f"Every 90 days {label}.") == "Every 90 days [1]."
+    assert gated(f"Every 90 days {label}.", allowed=[2]) == "Every 90 days."
+
+
+@pytest.mark.covers("A21")
+@pytest.mark.parametrize("text", ["arr[0] is the first", "in [0, 1]", "[Figure 1]", "[see 1]", "[sources]", "[1 of 3]"])
+def test_what_cannot_name_evidence_is_text(text):
+    assert gated(text) == text
 
 
 def test_ranges_keep_the_part_that_resolves():
@@ -202,7 +222,7 @@ def test_escape_labels_leaves_other_brackets_and_code_alone():
 
 
 @pytest.mark.guard
-@given(st.sampled_from(["[9]", "see [1, 2] and 【3】", "x[9]y"]), ALLOWED)
+@given(st.sampled_from(["[9]", "see [1, 2] and 【3】", "x[9]y", "[^1]", "[Source 1] [doc2]"]), ALLOWED)
 def test_what_was_escaped_passes_the_gate_unchanged(text, allowed):
     gate = LabelGate(allowed)
     escaped = escape_labels(text)

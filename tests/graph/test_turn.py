@@ -191,6 +191,17 @@ async def test_a_source_whose_required_field_is_not_set_is_skipped() -> None:
     assert any("tenant" in note for note in result["notes"])
 
 
+@pytest.mark.covers("S8", "A24")
+async def test_a_source_that_is_left_out_for_lack_of_a_filter_is_no_outage_and_no_ignorance() -> None:
+    schema = SourceSchema("cases", {"tenant": {"type": "string"}}, ["tenant"])
+    cases = InMemorySource([{"content": "OAuth grant types case", "tenant": "a"}], name="cases", schema=schema)
+    graph, model = build(reply="Paris.", sources=[cases], settings={"synthesis": {"allow_parametric": True}})
+    result = await graph.ainvoke(ask())
+    assert result["outcome"] == "insufficient"
+    assert result["answer"] == "This question was not looked up: a filter that cases needs is not set."
+    assert model.calls == [], "nobody knows that the sources do not cover it"
+
+
 # Sources and merge
 
 

@@ -161,6 +161,7 @@ def test_the_fixed_replies_render(language):
         "nothing_found": {},
         "general_knowledge": {},
         "unavailable": {"failed": ["docs", "cases"]},
+        "left_out": {"needing": ["docs", "cases"], "searched": False},
     }.items():
         assert prompts.render(name, language=language, **variables).strip()
 

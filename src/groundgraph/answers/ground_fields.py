@@ -47,12 +47,20 @@ class UserWords:
         return frozenset(value for number in (*found.numbers, *found.words) for value in number.values).union(digits)
 
     def holds(self, value: str) -> bool:
-        """Whether `value` stands in it at word boundaries, in the same form or that of a plural or of a case."""
+        """Whether `value` stands in it at word boundaries, in the same form or that of a plural or of a case, and is
+        not what the message excludes: "not critical" asks for no critical one."""
         wanted = list(words(value))
         starts = range(len(self.spoken) - len(wanted) + 1)
         return bool(wanted) and any(
-            all(_same_word(self.spoken[start + place], word) for place, word in enumerate(wanted)) for start in starts
+            all(_same_word(self.spoken[start + place], word) for place, word in enumerate(wanted))
+            and not self._excludes(start)
+            for start in starts
         )
+
+    def _excludes(self, place: int) -> bool:
+        """Whether a negation stands right before the word at `place`, or before the one before it."""
+        before = " ".join(self.spoken[max(0, place - 2) : place])
+        return says(spoken_stems(before), cue_phrases("negation"))
 
 
 def _same_word(one: str, other: str) -> bool:

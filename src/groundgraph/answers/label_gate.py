@@ -1,9 +1,10 @@
 """The only place where a label is taken out of an answer.
 
 A label is a number in brackets that refers to a piece of evidence: `[1]`, `[1, 3]`, `[1-3]`, or with full-width
-brackets. The gate lets labels through that resolve, numbered by first use, drops those that do not, and drops the
-model's thinking. A bracket behind a backslash is no label, which is how evidence that holds numbers in brackets of its
-own is shown (`escape_labels`).
+brackets. Models also write `[Source 1]`, `[^1]`, `[1, p. 3]` and `【1†L3】`, which leave the gate as `[1]`. No evidence
+has the number 0, so that `[0]` and `[0, 1]` are text. The gate lets labels through that resolve, numbered by first use,
+drops those that do not, and drops the model's thinking. A bracket behind a backslash is no label, which is how evidence
+that holds numbers in brackets of its own is shown (`escape_labels`).
 """
 
 from __future__ import annotations
@@ -11,19 +12,17 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import ClassVar
 
 from groundgraph.answers.prose_gate import APART, CODE, MAX_HELD, ProseGate
+from groundgraph.text.words import LANGUAGES, language_data
 
 _OPENERS = "[［【"
 # No longer than MAX_HELD, which is how much of one is held back until it closes.
-LABEL = re.compile(r"(?<!\\)[\[［【]\s{0,2}(\d{1,3}(?:\s{0,2}[-‐‑‒–—−,;，、]\s{0,2}\d{1,3}){0,30})\s{0,2}[\]］】]")
+_NUMBERS = r"(?!0+\D)\d{1,3}(?:\s{0,2}[-‐‑‒–—−,;，、]\s{0,2}\d{1,3}){0,30}"
+LABEL = re.compile(rf"(?<!\\)[\[［【]\s{{0,2}}({_NUMBERS})\s{{0,2}}[\]］】]")
 LABEL_OR_CODE = re.compile(f"{CODE.pattern}|{LABEL.pattern}", re.DOTALL)
-_ESCAPED = re.compile(
-    rf"(?P<code>{CODE.pattern})|{LABEL.pattern}|(?P<image>!(?=\[))|"
-    r"(?<!\\)<(?=(?:img|image|iframe|video|audio|svg|script|object|embed)\b)",
-    re.DOTALL | re.IGNORECASE,
-)
 # What is code in the evidence need not be any in the answer, where a backtick of a title may come before it. `vec![1]`
 # of a program is no image.
 _IMAGE_IN_CODE = re.compile(r"(?<!\w)!(?=\[)|!(?=\[[^\n]{0,300}\][(\[])")
@@ -33,6 +32,32 @@ _THINK_OPEN = re.compile(r"<(think|thinking|reasoning)>", re.IGNORECASE)
 _THINK_TAGS = tuple(f"<{name}>" for name in ("think", "thinking", "reasoning"))
 # What would join to a label or to code when something behind it is taken out.
 _OPEN_END = re.compile(r"(?:[\[［【][\s\d,;，、‐‑‒–—−-]*|`)\Z")
+
+# A bracket this long at most is held back until it closes.
+_MAX_WRITTEN = 80
+_UNCLOSED = re.compile(rf"[ \t]*[\[［【][^\[\]［］【】\n]{{0,{_MAX_WRITTEN}}}\Z")
+
+
+@cache
+def _written() -> re.Pattern[str]:
+    """A label as models write it: a name of evidence or `^` before the numbers, a page or a dagger behind them."""
+    names = "|".join(re.escape(name) for one in LANGUAGES for name in language_data(one, "label_words", "names"))
+    pages = "|".join(re.escape(name) for one in LANGUAGES for name in language_data(one, "label_words", "pages"))
+    place = rf"[,:;]?\s{{0,2}}(?:{pages})[.]?\s{{0,2}}\d{{1,5}}(?:[-–]\d{{1,5}})?|†[^\[\]［］【】\n]{{0,40}}"
+    return re.compile(
+        rf"[\[［【]\s{{0,2}}(?:\^|(?:{names})[\s:#№.]{{0,3}})?({_NUMBERS})\s{{0,2}}(?:{place})?\s{{0,2}}[\]］】]",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _doing_something() -> re.Pattern[str]:
+    """What in evidence would be read as a label of the answer, or load an image."""
+    return re.compile(
+        rf"(?P<code>{CODE.pattern})|(?<!\\){_written().pattern}|(?P<image>!(?=\[))|"
+        r"(?<!\\)<(?=(?:img|image|iframe|video|audio|svg|script|object|embed)\b)",
+        re.DOTALL | re.IGNORECASE,
+    )
 
 
 def label_numbers(inside: str) -> list[int]:
@@ -53,7 +78,7 @@ def escape_labels(text: str) -> str:
     """
     # All text of evidence passes here; one character is found several times faster without a pattern.
     if "[" in text or "<" in text or "［" in text or "【" in text:
-        return _ESCAPED.sub(_escaped, text)
+        return _doing_something().sub(_escaped, text)
     return text
 
 
@@ -141,7 +166,7 @@ class LabelGate(ProseGate):
 
     def _bracket(self, *, final: bool) -> tuple[str, bool]:
         space = len(self._held) - len(self._held.lstrip(" \t"))
-        found = LABEL.match(self._held, space)
+        found = LABEL.match(self._held, space) or _written().match(self._held, space)
         if found:
             label = self._resolved(found.group(1))
             before = self._held[:space] or self._left
@@ -152,6 +177,8 @@ class LabelGate(ProseGate):
             return self._apart(), False
         if _LABEL_PREFIX.fullmatch(self._held) and len(self._held) - space < MAX_HELD:
             self._held = "" if final else self._held
+            return "", True
+        if not final and _UNCLOSED.match(self._held):
             return "", True
         return self._take(space + 1), False
 

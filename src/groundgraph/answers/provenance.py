@@ -30,15 +30,17 @@ from groundgraph.settings.context import Options
 def absence_outcome(retrievals: Iterable[Retrieval]) -> Outcome:
     """Why there is no evidence: `insufficient` when the sources answered, `unavailable` when one could not.
 
-    A source that was skipped counts as one that could not answer, unless only a required filter was missing and
-    another source did answer. So does one that had to search without a part of itself.
+    A source that was skipped counts as one that could not answer, unless only a required filter was missing: that is no
+    outage. So does one that had to search without a part of itself.
     """
     found = list(retrievals)
-    broken = any(
-        _lacks_a_part(entry) or (entry["status"] != "ok" and entry["error_type"] != "RequiredField") for entry in found
-    )
-    answered = any(entry["status"] == "ok" for entry in found)
-    return "unavailable" if broken or not answered else "insufficient"
+    broken = any(_lacks_a_part(entry) or (entry["status"] != "ok" and not lacks_filter(entry)) for entry in found)
+    return "unavailable" if broken or not found else "insufficient"
+
+
+def lacks_filter(entry: Retrieval) -> bool:
+    """Whether a source was left out because a filter that it requires is not set."""
+    return entry["error_type"] == "RequiredField"
 
 
 def _lacks_a_part(entry: Retrieval) -> bool:

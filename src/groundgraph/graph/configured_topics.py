@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 PROMPT = "choose_headings"
 # A letter before the number: headings have numbers of their own, and a bare one could be either.
 _NUMBER = re.compile(r"\bS(\d{1,6})\b", re.IGNORECASE)
-_BARE = re.compile(r"[\d\s,;.\[\]]+")
+_BARE = re.compile(r"[\d\s,;.\[\]]{1,2000}")
+_OWN_NUMBER = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,8})\.?\s")
 _QUESTION_CHARS = 8000
 _TITLE_CHARS = 300
 
@@ -55,28 +56,45 @@ class ChooseHeadings:
             question[:_QUESTION_CHARS],
             variables={"instruction": instruction.strip()},
         )
-        return read_choice(
-            without_thoughts(reply.text), len(headings), [title for titles in headings for title in titles]
-        )
+        return read_choice(without_thoughts(reply.text), headings)
 
 
-def read_choice(reply: str, offered: int, titles: Sequence[str] = ()) -> list[int]:
-    """The places, from 0, that a reply names; numbers beyond `offered` are passed over.
+def read_choice(reply: str, headings: Sequence[tuple[str, ...]]) -> list[int]:
+    """The places, from 0, of those of `headings` that a reply names; numbers that none has are passed over.
 
-    `titles` may stand beside the numbers, whatever words they hold.
+    Titles may stand beside the numbers, whatever words they hold.
 
     Raises:
-        ModelError: none is left, or the reply rules something out: "not S2" would choose it.
+        ModelError: none is left, a number may mean either of two sections, or the reply rules something out: "not S2"
+            would choose it.
     """
-    found = _NUMBER.findall(reply)
-    if not found and _BARE.fullmatch(reply):
-        found = re.findall(r"\d{1,6}", reply)
-    places = dict.fromkeys(int(number) - 1 for number in found if 1 <= int(number) <= offered)
+    found: Iterable[int] = (int(number) - 1 for number in _NUMBER.findall(reply))
+    if not _NUMBER.search(reply) and _BARE.fullmatch(reply):
+        found = (place for word in re.split(r"[\s,;\[\]]+", reply) for place in _bare(word.rstrip("."), headings))
+    places = dict.fromkeys(place for place in found if 0 <= place < len(headings))
     if not places:
         raise ModelError("its reply names no section of the list")
-    if negates(reply, titles):
+    if negates(reply, [title for titles in headings for title in titles]):
         raise ModelError("its reply rules something out, where it was to list sections only")
     return list(places)
+
+
+def _bare(number: str, headings: Sequence[tuple[str, ...]]) -> list[int]:
+    """The places that a number alone stands for: in the list, or of the headings that begin with it.
+
+    Raises:
+        ModelError: it may be either.
+    """
+    own = [place for place, titles in enumerate(headings) if _own_number(titles[-1]) == number] if number else []
+    listed = [int(number) - 1] if number.isdecimal() and 0 < int(number) <= len(headings) else []
+    if own and listed and own != listed:
+        raise ModelError(f"its reply says '{number}', which is the number of one section and the place of another")
+    return own or listed
+
+
+def _own_number(title: str) -> str:
+    found = _OWN_NUMBER.match(title)
+    return found.group(1) if found else ""
 
 
 def _shown(titles: Sequence[str]) -> str:

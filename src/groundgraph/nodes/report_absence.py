@@ -8,7 +8,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from groundgraph.answers.label_gate import LabelGate
-from groundgraph.answers.provenance import absence_outcome
+from groundgraph.answers.provenance import absence_outcome, lacks_filter
 from groundgraph.answers.structured_answer import AnswerTemplates, template_variables
 from groundgraph.core.errors import TemplateInvalid
 from groundgraph.core.turn_values import EMPTY_DRAFT
@@ -58,8 +58,12 @@ def report_absence(settings: Settings, prompts: Prompts, templates: AnswerTempla
         options = options_in_force(settings, state["turn"]["options"], runtime.context)
         style = style_asked_for(state, options)
         notes: list[str] = []
+        needing = sorted({entry["source"] for entry in retrievals if lacks_filter(entry)})
         if outcome == "unavailable":
             text = prompts.render("unavailable", language=language, failed=failed)
+        elif needing:
+            searched = any(entry["status"] == "ok" for entry in retrievals)
+            text = prompts.render("left_out", language=language, needing=needing, searched=searched)
         elif not (own_words and style == "structured" and (text := _own_text(state, templates, options, notes))):
             text = prompts.render("nothing_found", language=language)
         runtime.stream_writer({"stage": "report_absence", "outcome": outcome})

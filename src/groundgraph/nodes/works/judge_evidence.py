@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from groundgraph.answers.provenance import absence_outcome, asked_style
+from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter
 from groundgraph.answers.quotes import named_stems
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult
@@ -210,7 +210,8 @@ class Judge:
         if view.turn["small_talk"]:
             return None
         may_invent = self.has_model and view.options.allow_parametric is True
-        uncovered = absence_outcome(view.state["retrievals"].values()) == "insufficient"
+        retrievals = view.state["retrievals"].values()
+        uncovered = absence_outcome(retrievals) == "insufficient" and not all(map(lacks_filter, retrievals))
         return "conversational" if may_invent and uncovered else None
 
 
