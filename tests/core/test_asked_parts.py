@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.text.follow_up import asked_parts, question_of
+from groundgraph.text.follow_up import asked_parts, is_follow_up, question_of
 
 PRINTER = "how much does the receipt printer cost?"
 CHATTER = "Hello, I am opening a small coffee shop next month and my accountant says that I need to buy a few things"
@@ -32,3 +32,32 @@ def test_what_stands_before_a_question_and_explains_it_is_asked_with_it(message:
 def test_two_questions_in_a_long_sentence_are_two_parts() -> None:
     asked = asked_parts("When was the north pumping station built and who pays for the repair of its old valves?")
     assert asked == ("When was the north pumping station built", "and who pays for the repair of its old valves?")
+
+
+@pytest.mark.parametrize(
+    ("message", "parts"),
+    [
+        ("Where do bicycles stand? How long must a password be?", 2),
+        ("Does the pump start by itself, and can the valve close alone?", 2),
+        ("Где выдают пропуск и сколько длится обед?", 2),
+        ("Where do bicycles stand?", 0),
+        ("Which pump stands in hall 3 and is serviced every 30 days?", 0),
+    ],
+)
+def test_several_questions_are_parts_however_short(message: str, parts: int) -> None:
+    assert len(asked_parts(message)) == parts
+
+
+@pytest.mark.parametrize(
+    ("message", "leans"),
+    [
+        ("How do I switch it off?", True),
+        ("Thanks! How long does it take?", True),
+        ("In this case, who repairs it?", True),
+        ("What is the default of the seconds field and how do I switch it off?", True),
+        ("Where are the spare keys kept, and who may take them home?", False),
+        ("When the espresso machine leaks, who repairs it?", False),
+    ],
+)
+def test_a_pronoun_points_back_unless_the_message_explains_it(message: str, leans: bool) -> None:
+    assert is_follow_up(message) is leans

@@ -209,7 +209,7 @@ def _in_context(message: str, state: StageInput, settings: Settings) -> list[str
     if enriched != message:
         return [enriched, message] if follow_ups else [enriched]
     asked = question_of(message)
-    if not follow_ups or not is_follow_up(asked):
+    if not follow_ups or not is_follow_up(message):
         return [message]
     earlier = recent_conversation(state.get("messages", []), state["turn"], settings.intent.max_context_turns)
     questions = [str(other.text) for other in earlier if isinstance(other, HumanMessage)]
@@ -223,7 +223,7 @@ def _enriched(state: StageInput, settings: Settings) -> str:
     message, intent = _question(state), settings.intent
     if not intent.expand_ambiguous_queries or message != state["turn"]["question"]:
         return message
-    if not is_follow_up(question_of(message)):
+    if not is_follow_up(message):
         return message
     from groundgraph.answers.expand_ambiguous import expanded
 

@@ -126,18 +126,30 @@ def _joints() -> frozenset[str]:
 
 
 def is_follow_up(message: str) -> bool:
-    """Whether `message` points back: it holds a pronoun, begins with a connective, or has no content word of its own.
+    """Whether `message` points back: its first question holds a pronoun that nothing before it explains, or begins with
+    a connective, or has no content word of its own.
 
     Shortness alone is no sign: "Who is Putin?" is a whole question.
     """
-    spoken = list(words(message))
+    asked = next(iter(asked_parts(message)), message)
+    spoken = list(words(asked))
     if not spoken:
         return False
     pronouns, connectives = _cues()
-
     # What is part of a compound, as in "one-time password", points at nothing.
-    alone = words(" ".join(part for part in message.split() if "-" not in part.strip("-")))
-    return _begins(spoken, connectives) or not pronouns.isdisjoint(alone) or not own_words(message)
+    alone = words(" ".join(part for part in _unexplained(asked).split() if "-" not in part.strip("-")))
+    return _begins(spoken, connectives) or not pronouns.isdisjoint(alone) or not own_words(asked)
+
+
+def _unexplained(question: str) -> str:
+    """`question` up to its first clause that names something to which pronouns behind it can point."""
+    start, named = 0, set[str]()
+    for found in _BETWEEN_CLAUSES.finditer(question):
+        named.update(own_words(question[start : found.start()]))
+        if len(named) >= LEAST_WORDS:
+            return question[: found.start()]
+        start = found.end()
+    return question
 
 
 def own_words(message: str) -> list[str]:
