@@ -14,8 +14,7 @@ from groundgraph.cli.check_config import check_config
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.graph.resources import Resources
 from groundgraph.settings.idle_settings import OWNED, idle_settings
-from groundgraph.settings.load_settings import load_settings
-from groundgraph.settings.problems import Location, _models
+from groundgraph.settings.load_settings import Location, _models, load_settings
 from groundgraph.settings.settings import INTERNAL, Settings
 from groundgraph.settings.topics import TopicIndexOptions
 from groundgraph.testing import ScriptedChatModel

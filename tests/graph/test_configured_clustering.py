@@ -7,7 +7,7 @@ from ranked_source import RankedSource
 
 from groundgraph import load_settings, retrieval_graph, retrieve_context
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.graph.configured_clustering import configured_clustering
+from groundgraph.graph.configured_reranker import configured_clustering
 from groundgraph.testing import NgramEmbeddings, openai_stub
 
 TEXTS = [(0.9, "Access tokens expire."), (0.8, "An access token expires."), (0.7, "Pumps are serviced.")]

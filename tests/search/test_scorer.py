@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.search.scorer import K1, Question, Rule, Scorer
+from groundgraph.search.rank import K1, Question, Rule, Scorer
 from groundgraph.sources.sql.search_rows import ROWS
 from groundgraph.text.words import bm25, coverage, idf
 

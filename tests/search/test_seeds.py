@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from groundgraph.search.scorer import MIN_SEEDS, Question, Rule, Scorer, by_seeds, frequency_of, seeds_of
+from groundgraph.search.rank import MIN_SEEDS, Question, Rule, Scorer, by_seeds, frequency_of, seeds_of
 from groundgraph.text.words import idf
 
 STEMS = ["apple", "pear", "fig", "plum", "quince"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from groundgraph.cli.options import AsJson, ConfigFile, find_settings, keep_out_of_git, problems_placed, thread_id
+from groundgraph.cli.options import AsJson, ConfigFile, find_settings, keep_out_of_git, thread_id
 from groundgraph.cli.output import DONE, UNAVAILABLE, note, on_terminal, write_json
 from groundgraph.core.errors import ReviewImpossible
 
@@ -87,8 +87,7 @@ def ask(
     """
     settings = find_settings(config)
     chosen = thread or _new_thread()
-    with problems_placed(settings):
-        turn = asyncio.run(_turn(settings, question, chosen, style, stream=not as_json))
+    turn = asyncio.run(_turn(settings, question, chosen, style, stream=not as_json))
     _show(turn, chosen, as_json=as_json)
     if thread is None:
         note(f"Thread: {chosen} (go on with --thread {chosen})")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from groundgraph.cli.ask import prepare_folders, run_turn
-from groundgraph.cli.options import AsJson, ConfigFile, find_settings, problems_placed, thread_id
+from groundgraph.cli.options import AsJson, ConfigFile, find_settings, thread_id
 from groundgraph.cli.output import note, on_terminal, write_json
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ def chat(
     The conversation is kept. A turn that was interrupted, even by `kill -9`, is completed at the next start.
     """
     settings = find_settings(config)
-    with problems_placed(settings):
-        turns = asyncio.run(_converse(settings, thread, as_json=as_json))
+    turns = asyncio.run(_converse(settings, thread, as_json=as_json))
     if as_json:
         write_json({"thread_id": thread, "turns": turns})
 

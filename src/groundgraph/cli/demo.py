@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from groundgraph.cli.options import AsJson, problems_placed
+from groundgraph.cli.options import AsJson
 from groundgraph.cli.output import DONE, counted, expected_failures, say, write_json
 from groundgraph.cli.progress import shown_progress
 
@@ -61,7 +61,7 @@ def demo(
 
     chosen = find_settings(config) if config else None
     settings = demo_settings(chosen)
-    with problems_placed(chosen or settings), expected_failures():
+    with expected_failures():
         turns = asyncio.run(_run(settings, as_json=as_json))
     if as_json:
         write_json({"turns": [_json(turn) for turn in turns]})

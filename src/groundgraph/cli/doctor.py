@@ -1,4 +1,4 @@
-"""`groundgraph doctor`: can this machine run this configuration."""
+"""`groundgraph doctor`: can this machine run this configuration; `groundgraph sources`: what can be searched."""
 
 from __future__ import annotations
 
@@ -7,11 +7,21 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from groundgraph.cli.options import AsJson, ConfigFile, find_settings, problems_placed
-from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, counted, say, write_json
+from groundgraph.cli.options import AsJson, ConfigFile, find_settings
+from groundgraph.cli.output import (
+    DONE,
+    DONE_WITH_FAILURES,
+    UNAVAILABLE,
+    counted,
+    note,
+    on_terminal,
+    printable,
+    say,
+    write_json,
+)
 
 if TYPE_CHECKING:
-    from groundgraph.cli.doctor_checks import Finding
+    from groundgraph.cli.doctor_checks import Finding, ProbedSource
 
 
 def doctor(config: ConfigFile = None, as_json: AsJson = False) -> None:
@@ -23,8 +33,7 @@ def doctor(config: ConfigFile = None, as_json: AsJson = False) -> None:
     from groundgraph.cli.doctor_checks import examine
 
     settings = find_settings(config)
-    with problems_placed(settings):
-        findings = asyncio.run(examine(settings))
+    findings = asyncio.run(examine(settings))
     failed = sum(finding.state == "fail" for finding in findings)
     if as_json:
         write_json({"ok": not failed, "checks": [vars(finding) for finding in findings]})
@@ -38,3 +47,55 @@ def doctor(config: ConfigFile = None, as_json: AsJson = False) -> None:
 def _line(finding: Finding) -> str:
     todo = f"\n      {finding.todo}" if finding.todo else ""
     return f"{finding.state:<4}  {finding.check}: {finding.message}{todo}"
+
+
+# `groundgraph sources`: what can be searched.
+
+_COLUMNS = ("name", "type", "weight", "fields", "documents", "chunks", "answers")
+
+
+def sources(config: ConfigFile = None, as_json: AsJson = False) -> None:
+    """List the sources of the configuration and whether each of them answers a query within 2 seconds.
+
+    Ends with 1 when some do not answer, with 3 when none does.
+    """
+    settings = find_settings(config)
+    from groundgraph.cli.doctor_checks import probe_sources
+
+    probed = asyncio.run(probe_sources(settings))
+    if as_json:
+        write_json({"sources": [source.to_dict() for source in probed]})
+    else:
+        _show([_row(source) for source in probed])
+        for source in probed:
+            if source.reason:
+                note(f"{source.name}: {source.reason}")
+    raise typer.Exit(_code(probed))
+
+
+def _code(probed: list[ProbedSource]) -> int:
+    silent = sum(not source.answers for source in probed)
+    if not silent:
+        return DONE
+    return DONE_WITH_FAILURES if silent < len(probed) else UNAVAILABLE
+
+
+def _row(source: ProbedSource) -> tuple[str, ...]:
+    fields = ", ".join(f"{name} ({kind})" if kind else name for name, kind in source.fields.items())
+    answers = f"in {source.milliseconds:.0f} ms" if source.answers else "no"
+    counts = ("?" if number is None else str(number) for number in (source.documents, source.chunks))
+    return (source.name, source.type, str(source.weight), fields or "-", *counts, answers)
+
+
+def _show(rows: list[tuple[str, ...]]) -> None:
+    if not on_terminal():
+        for row in (_COLUMNS, *rows):
+            say("\t".join(row))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*_COLUMNS)
+    for row in rows:
+        table.add_row(*map(printable, row))
+    Console().print(table, markup=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from groundgraph.cli.options import AsJson, BaseName, ConfigFile, find_settings, problems_placed
+from groundgraph.cli.options import AsJson, BaseName, ConfigFile, find_settings
 from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, EPILOG, counted, note, say, shortened, write_json
 
 if TYPE_CHECKING:
@@ -93,9 +93,8 @@ def _base(config: Path | None, source: str | None) -> tuple[KnowledgeBase, str]:
     from groundgraph.graph.knowledge_base import KnowledgeBase
     from groundgraph.graph.knowledge_base_files import knowledge_base_file
 
-    with problems_placed(settings):
-        file = knowledge_base_file(settings, source)
-        return KnowledgeBase.open(settings, source=source), file.told
+    file = knowledge_base_file(settings, source)
+    return KnowledgeBase.open(settings, source=source), file.told
 
 
 async def _found(base: KnowledgeBase, id: str) -> tuple[Document | None, list[PreparedChunk]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from groundgraph.cli.options import STATE_FOLDER, AsJson, ConfigFile, find_settings, keep_out_of_git, problems_placed
+from groundgraph.cli.options import STATE_FOLDER, AsJson, ConfigFile, find_settings, keep_out_of_git
 from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, counted, note, say, write_json
 from groundgraph.cli.progress import shown_progress
 
@@ -122,13 +122,12 @@ def evaluate(
     from groundgraph.evals.report import save as save_evaluation
 
     earlier = load(compare) if compare else None
-    with problems_placed(settings):
-        if measure == "outcomes":
-            evaluation = _outcomes(settings, folder, queries, with_models=model, quiet=as_json)
-        else:
-            judgements = qrels if measure == "retrieval" else None
-            files = DatasetFiles(folder, corpus or ("corpus.jsonl",), queries or "queries.jsonl", judgements, turns)
-            evaluation = _of_dataset(settings, files, measure, vectors, as_configured, as_json, sql)
+    if measure == "outcomes":
+        evaluation = _outcomes(settings, folder, queries, with_models=model, quiet=as_json)
+    else:
+        judgements = qrels if measure == "retrieval" else None
+        files = DatasetFiles(folder, corpus or ("corpus.jsonl",), queries or "queries.jsonl", judgements, turns)
+        evaluation = _of_dataset(settings, files, measure, vectors, as_configured, as_json, sql)
     if save:
         save_evaluation(evaluation, save)
     _show(evaluation, earlier, compare, as_json=as_json, wrong=wrong)

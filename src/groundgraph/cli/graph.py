@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from groundgraph.cli.options import AsJson, ConfigFile, find_settings, problems_placed
+from groundgraph.cli.options import AsJson, ConfigFile, find_settings
 from groundgraph.cli.output import DONE, say, write_json
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ def graph(
     Nothing is opened and no model is needed.
     """
     settings = find_settings(config)
-    with problems_placed(settings):
-        mermaid = _compiled(settings, which).get_graph().draw_mermaid().strip()
+    mermaid = _compiled(settings, which).get_graph().draw_mermaid().strip()
     if as_json:
         write_json({"graph": which, "mermaid": mermaid})
     else:

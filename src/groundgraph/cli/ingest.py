@@ -1,4 +1,4 @@
-"""`groundgraph ingest`: documents into the knowledge base."""
+"""`groundgraph ingest`: documents into the knowledge base; `groundgraph move`: an embedded one into Weaviate."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from groundgraph.cli.options import AsJson, BaseName, ConfigFile, find_settings, keep_out_of_git, problems_placed
+from groundgraph.cli.options import AsJson, BaseName, ConfigFile, find_settings, keep_out_of_git
 from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, counted, note, say, write_json
-from groundgraph.cli.progress import shown_ingest
+from groundgraph.cli.progress import shown_ingest, shown_progress
 
 if TYPE_CHECKING:
     from groundgraph.core.knowledge_store import Verified
+    from groundgraph.graph.move_base import Moved
     from groundgraph.ingest.ingest_report import IngestReport
     from groundgraph.settings.settings import Settings
     from groundgraph.sources.knowledge_base.store import EmbeddedStore
@@ -36,18 +37,17 @@ def verify_base(config: Path | None, source: str | None, *, as_json: bool) -> in
     settings = find_settings(config).without_models()
     from groundgraph.graph.knowledge_base_files import knowledge_base_file
 
-    with problems_placed(settings):
-        base = knowledge_base_file(settings, source)
-        store: EmbeddedStore | WeaviateStore
-        if base.place is None:
-            from groundgraph.sources.knowledge_base.store import EmbeddedStore
+    base = knowledge_base_file(settings, source)
+    store: EmbeddedStore | WeaviateStore
+    if base.place is None:
+        from groundgraph.sources.knowledge_base.store import EmbeddedStore
 
-            store = EmbeddedStore(base.path)
-        else:
-            from groundgraph.graph.knowledge_base_files import weaviate_store
+        store = EmbeddedStore(base.path)
+    else:
+        from groundgraph.graph.knowledge_base_files import weaviate_store
 
-            store = weaviate_store(settings, base)
-        found = asyncio.run(_verified(store))
+        store = weaviate_store(settings, base)
+    found = asyncio.run(_verified(store))
     if as_json:
         write_json(asdict(found))
     else:
@@ -129,8 +129,7 @@ def ingest(
             "name files or folders, or set knowledge_base.path in the configuration", param_hint="PATH_OR_URL"
         )
     given = {"paths": _paths(paths or ()), "dry_run": dry_run, "rebuild": rebuild, "follow_links": follow_links}
-    with problems_placed(settings):
-        report, file = _run(settings, source, given, quiet=as_json)
+    report, file = _run(settings, source, given, quiet=as_json)
     _show(report, file, as_json=as_json, dry_run=dry_run)
     raise typer.Exit(DONE_WITH_FAILURES if report.failed else DONE)
 
@@ -192,3 +191,52 @@ def _summary(report: IngestReport, file: str, *, dry_run: bool) -> str:
         f"Knowledge base: {file}",
     ]
     return "\n".join(lines)
+
+
+# `groundgraph move`: an embedded knowledge base into Weaviate.
+
+
+def move(
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", metavar="FILE", help="The embedded base. Default: knowledge_base.file.", show_default=False
+        ),
+    ] = None,
+    source: BaseName = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Copy an embedded knowledge base into the one in Weaviate that the configuration names.
+
+    Documents, chunks, matching texts and vectors are taken over as they are, so nothing is embedded again and the next
+    ingest finds nothing changed. The file stays. A move that was interrupted goes on where it stopped.
+    """
+    settings = find_settings(config).without_models()
+    from groundgraph.graph.knowledge_base_files import knowledge_base_file, weaviate_store
+
+    base = knowledge_base_file(settings, source)
+    moved = asyncio.run(_moved(file or base.path, weaviate_store(settings, base), quiet=as_json))
+    if as_json:
+        write_json(asdict(moved))
+    else:
+        say(
+            f"{counted(moved.documents, 'document')} with {counted(moved.chunks, 'chunk')}: {moved.written} written, "
+            f"{moved.unchanged} there already, {len(moved.failed)} failed.\nKnowledge base: {base.told}"
+        )
+        for name, reason in moved.failed.items():
+            say(f"Failed: {name}: {reason}")
+    raise typer.Exit(DONE_WITH_FAILURES if moved.failed else DONE)
+
+
+async def _moved(file: Path, store: WeaviateStore, *, quiet: bool) -> Moved:
+    from groundgraph.graph.move_base import move_base
+    from groundgraph.sources.knowledge_base import EmbeddedStore
+
+    embedded = EmbeddedStore(file)
+    try:
+        with shown_progress("Moving", quiet=quiet) as on_progress:
+            return await move_base(embedded, store, on_progress)
+    finally:
+        await embedded.close()
+        await store.close()

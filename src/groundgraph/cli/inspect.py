@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from groundgraph.cli.options import AsJson, ConfigFile, find_settings, problems_placed
+from groundgraph.cli.options import AsJson, ConfigFile, find_settings
 from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, UNAVAILABLE, note, say, shortened, write_json
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ def inspect(
     from groundgraph.cli.matches import find_matches
 
     shown = top_k or max(_MIN_SHOWN, 2 * settings.retrieval.top_k)
-    with problems_placed(settings):
-        matches = asyncio.run(find_matches(settings, query, shown, identity=chains == "identity"))
+    matches = asyncio.run(find_matches(settings, query, shown, identity=chains == "identity"))
     _show(matches, as_json=as_json)
     raise typer.Exit(_code(matches))
 

@@ -12,15 +12,15 @@ import typer
 from groundgraph.cli.ask import ask
 from groundgraph.cli.chat import chat
 from groundgraph.cli.config import config_app
+from groundgraph.cli.conversations import forget, prune, report
 from groundgraph.cli.demo import demo
-from groundgraph.cli.doctor import doctor
+from groundgraph.cli.doctor import doctor, sources
 from groundgraph.cli.documents import documents_app
 from groundgraph.cli.evaluate import evaluate
-from groundgraph.cli.forget import forget
 from groundgraph.cli.graph import graph
-from groundgraph.cli.ingest import ingest
+from groundgraph.cli.ingest import ingest, move
 from groundgraph.cli.inspect import inspect
-from groundgraph.cli.move import move
+from groundgraph.cli.options import origin, placed
 from groundgraph.cli.output import (
     DONE,
     EPILOG,
@@ -34,10 +34,7 @@ from groundgraph.cli.output import (
     report_error,
     say,
 )
-from groundgraph.cli.prune import prune
-from groundgraph.cli.report import report
-from groundgraph.cli.sources import sources
-from groundgraph.core.errors import GroundGraphError
+from groundgraph.core.errors import ConfigurationError, GroundGraphError
 
 app = typer.Typer(
     name="groundgraph",
@@ -83,12 +80,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(arguments: list[str]) -> int:
     as_json = "--json" in _options(arguments)
+    origin.set("")
     try:
         code = app(args=arguments, prog_name="groundgraph", standalone_mode=False)
         return code if isinstance(code, int) else DONE
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except (GroundGraphError, OSError) as error:
+        if isinstance(error, ConfigurationError):
+            error.problems = [placed(problem, origin.get()) for problem in error.problems]
         report_error(error, as_json=as_json)
         return code_of(error)
     except sqlite3.Error as error:

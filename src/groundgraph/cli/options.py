@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +19,9 @@ if TYPE_CHECKING:
 
 # The settings that a command runs with.
 
+origin: ContextVar[str] = ContextVar("origin", default="")
+"""Their file; empty without one, and before they were read."""
+
 
 def find_settings(config: Path | None) -> Settings:
     """The settings in `config`, else those in the nearest `groundgraph.yaml`, else the defaults of the command line.
@@ -30,7 +32,9 @@ def find_settings(config: Path | None) -> Settings:
     from groundgraph.settings.load_settings import find_settings_file, load_settings
 
     path = config or find_settings_file()
-    return load_settings(path) if path else _without_file(load_settings())
+    settings = load_settings(path) if path else _without_file(load_settings())
+    origin.set(settings.origin)
+    return settings
 
 
 def _without_file(settings: Settings) -> Settings:
@@ -61,18 +65,6 @@ def placed(problem: Problem, origin: str) -> Problem:
     parts: list[str | int] = [int(number) if number else name for number, name in _PART.findall(problem.key)]
     found = place_of(read_yaml(Path(origin)), parts)
     return replace(problem, file=origin, line=found[0], column=found[1]) if found else problem
-
-
-@contextmanager
-def problems_placed(settings: Settings) -> Iterator[None]:
-    """Gives the problems of a `ConfigurationError` raised inside their places in the file of `settings`."""
-    from groundgraph.core.errors import ConfigurationError
-
-    try:
-        yield
-    except ConfigurationError as error:
-        error.problems = [placed(problem, settings.origin) for problem in error.problems]
-        raise
 
 
 # Where the command line keeps its files, and how to keep them out of version control.

@@ -20,8 +20,8 @@ from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.scope import scope_values
-from groundgraph.graph.configured_cascade import with_retriever_defaults
 from groundgraph.graph.configured_embedder import configured_embedder
+from groundgraph.graph.configured_sources import with_retriever_defaults
 from groundgraph.graph.parts import Models, takes
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.blocking import plain

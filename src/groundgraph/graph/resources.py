@@ -151,7 +151,7 @@ def _rerankers(
 def _clustering(settings: Settings, embedder: Embedder | None) -> list[ClusterMethod]:
     if not settings.result_processing.cluster_steps:
         return []
-    from groundgraph.graph.configured_clustering import configured_clustering
+    from groundgraph.graph.configured_reranker import configured_clustering
 
     return configured_clustering(settings, embedder)
 

@@ -12,7 +12,7 @@ from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import Registry, nearest
 from groundgraph.models.chain_model import ChainModel
 from groundgraph.prompts import Prompts
-from groundgraph.settings.problems import message_of
+from groundgraph.settings.load_settings import message_of
 from groundgraph.settings.settings import Section, Settings
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 
 from groundgraph.core.registry import nearest
 from groundgraph.core.secret_mask import is_secret_key
-from groundgraph.settings.problems import Location
 from groundgraph.settings.search import MODEL_STAGES, Stage
+from groundgraph.settings.section import Location
 from groundgraph.settings.settings import ChainChoice, ChainSettings, Settings
 
 # What about the chains of the settings contradicts the rest of them.

@@ -19,6 +19,9 @@ from pydantic import (
 from groundgraph.core.secret_mask import know_secrets, shown
 from groundgraph.text.words import LANGUAGES
 
+# Where a key stands in a configuration: names of sections and numbers of entries, from the outermost on.
+Location = tuple[str | int, ...]
+
 
 class Shown(BaseModel):
     """Settings that can be printed, dumped and logged: a secret among them is `***` there.

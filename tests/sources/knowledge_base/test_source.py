@@ -344,8 +344,8 @@ async def test_rare_seeds_keep_the_best_chunks_and_common_ones_fill_up(tmp_path,
     documents = [Document(f"d{n}", f"common words here {'rare' if n < 3 else ''}") for n in range(300)]
     async with base(tmp_path, *documents) as source:
         everything = [result.source_id for result in await ask(source, "rare common words", top_k=200)]
-        monkeypatch.setattr("groundgraph.search.scorer.RANKED_TEXTS", 10)
-        monkeypatch.setattr("groundgraph.search.scorer.MIN_SEEDS", 1)
+        monkeypatch.setattr("groundgraph.search.rank.RANKED_TEXTS", 10)
+        monkeypatch.setattr("groundgraph.search.rank.MIN_SEEDS", 1)
         assert [result.source_id for result in await ask(source, "rare common words", top_k=3)] == everything[:3]
         assert [result.source_id for result in await ask(source, "rare common words", top_k=200)] == everything
         only_rare = await ask(source, "rare common words", top_k=200, score_threshold=0.9)

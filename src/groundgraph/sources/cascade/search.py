@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from groundgraph.core.filters import matches
-from groundgraph.search.scorer import CHUNKS, K1, Question, Scorer
+from groundgraph.search.rank import CHUNKS, K1, Question, Scorer
 from groundgraph.settings.search import RetrieverSettings, StageName
 from groundgraph.sources.cascade.knowledge import Knowledge
 from groundgraph.sources.cascade.section import Section

@@ -17,9 +17,8 @@ from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.search.rank import take_turns
-from groundgraph.search.scorer import query_vector, wants_vector
-from groundgraph.settings.problems import message_of
+from groundgraph.search.rank import query_vector, take_turns, wants_vector
+from groundgraph.settings.load_settings import message_of
 from groundgraph.settings.search import RetrieverSettings, StageName
 from groundgraph.sources.cascade.knowledge import Knowledge, KnowledgeFiles, told_to_readers
 from groundgraph.sources.cascade.order import (

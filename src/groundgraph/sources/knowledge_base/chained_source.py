@@ -18,8 +18,7 @@ from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
 from groundgraph.resilience.blocking import call_chain
-from groundgraph.search.rank import take_turns
-from groundgraph.search.scorer import query_vector, wants_vector
+from groundgraph.search.rank import query_vector, take_turns, wants_vector
 from groundgraph.sources.contract import NamedSource
 from groundgraph.sources.knowledge_base.ledger import check_model
 from groundgraph.sources.knowledge_base.stored_chunk import OWN_METADATA, SOMETIMES, SOURCE_TYPE, BaseSearcher, Search

@@ -14,11 +14,20 @@ from groundgraph.core.document import DOCUMENTS
 from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.core.latest import Latest
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.search.full_text import best_rows
-from groundgraph.search.rank import Passage, Pool, RankedPassage, rank
-from groundgraph.search.scorer import CHUNKS, Question, Scorer, by_seeds, seeds_of
-from groundgraph.sources.knowledge_base.connections import ReadConnections
+from groundgraph.search.rank import (
+    CHUNKS,
+    Passage,
+    Pool,
+    Question,
+    RankedPassage,
+    Scorer,
+    best_rows,
+    by_seeds,
+    rank,
+    seeds_of,
+)
 from groundgraph.sources.knowledge_base.ledger import check_model, has_vectors, identity_of
+from groundgraph.sources.knowledge_base.schema import ReadConnections
 from groundgraph.sources.knowledge_base.stored_chunk import (
     OWN_METADATA,
     Revision,

@@ -13,9 +13,8 @@ from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument, StoredDocument, Verified
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.sources.knowledge_base import ledger
-from groundgraph.sources.knowledge_base.connections import ReadConnections
 from groundgraph.sources.knowledge_base.ledger import identity_of
-from groundgraph.sources.knowledge_base.schema import LOCK_TIMEOUT
+from groundgraph.sources.knowledge_base.schema import LOCK_TIMEOUT, ReadConnections
 from groundgraph.sources.knowledge_base.stored_chunk import reading
 from groundgraph.sources.knowledge_base.writer import DocumentRows, KnowledgeBaseWriter, document_rows
 

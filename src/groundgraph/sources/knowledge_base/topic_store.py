@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from groundgraph.core.chain import Match
 from groundgraph.core.evidence import SourceResult
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.search.rank import RankedPassage
-from groundgraph.search.scorer import query_vector, wants_vector
+from groundgraph.search.rank import RankedPassage, query_vector, wants_vector
 from groundgraph.search.topics import Outline, PassageVectors, Place
 from groundgraph.sources.knowledge_base.searcher import Searcher, matches_of
 from groundgraph.sources.knowledge_base.stored_chunk import Revision

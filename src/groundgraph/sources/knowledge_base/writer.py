@@ -15,7 +15,7 @@ from typing import Any
 from groundgraph.core.document import Chunk, Document
 from groundgraph.core.evidence import jsonable
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument
-from groundgraph.search.full_text import add_frequencies
+from groundgraph.search.rank import add_frequencies
 from groundgraph.sources.knowledge_base.ledger import check_dimension, forget_vectors, settle_identity
 from groundgraph.sources.knowledge_base.schema import (
     LOCK_TIMEOUT,

@@ -15,8 +15,7 @@ from sqlalchemy import table as table_clause
 from groundgraph.core.errors import ConfigurationError, SourceUnavailable
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.latest import Latest
-from groundgraph.search.rank import Passage, Pool, RankedPassage, rank
-from groundgraph.search.scorer import Question, Scorer
+from groundgraph.search.rank import Passage, Pool, Question, RankedPassage, Scorer, rank
 from groundgraph.sources.sql.any_database import AnyDatabase, Version
 from groundgraph.sources.sql.database import SqliteDatabase
 from groundgraph.sources.sql.engine import Asked, Filters, SqlEngine, Tables

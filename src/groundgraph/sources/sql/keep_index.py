@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from groundgraph.core.errors import SourceUnavailable
-from groundgraph.search.full_text import add_frequencies
+from groundgraph.search.rank import add_frequencies
 from groundgraph.sources.sql.any_database import AnyDatabase, Version
 from groundgraph.sources.sql.index_file import LAYOUT, IndexFile, MemoryIndex
 from groundgraph.sources.sql.introspect import ROWID_BITS

@@ -13,9 +13,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from groundgraph.search.full_text import best_rows
-from groundgraph.search.rank import Passage, Pool, RankedPassage, rank
-from groundgraph.search.scorer import Question, Rule, Scorer, by_seeds, seeds_of
+from groundgraph.search.rank import (
+    Passage,
+    Pool,
+    Question,
+    RankedPassage,
+    Rule,
+    Scorer,
+    best_rows,
+    by_seeds,
+    rank,
+    seeds_of,
+)
 from groundgraph.sources.sql.introspect import ROWID_BITS
 from groundgraph.text.words import bm25, idf, query_stems
 

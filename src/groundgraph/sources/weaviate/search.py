@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from groundgraph.search.rank import Pool
-from groundgraph.search.scorer import CHUNKS, Question, Scorer
+from groundgraph.search.rank import CHUNKS, Pool, Question, Scorer
 from groundgraph.sources.weaviate.address import queries
 from groundgraph.sources.weaviate.shape import PropertyMapping
 from groundgraph.sources.weaviate.statistics import Statistics, cosines

@@ -16,8 +16,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.core.filters import check_filters, matches
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
-from groundgraph.search.rank import RankedPassage, rank, take_turns
-from groundgraph.search.scorer import query_vector, wants_vector
+from groundgraph.search.rank import RankedPassage, query_vector, rank, take_turns, wants_vector
 from groundgraph.sources.contract import NamedSource
 from groundgraph.sources.weaviate.address import DEFAULT_URL, Address, address_of, load_client_library
 from groundgraph.sources.weaviate.client import WeaviateConnection

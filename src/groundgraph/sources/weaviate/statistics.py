@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from groundgraph.core.latest import Latest
-from groundgraph.search.scorer import frequency_of
+from groundgraph.search.rank import frequency_of
 from groundgraph.sources.weaviate.address import queries
 from groundgraph.text.words import WORD
 

@@ -16,8 +16,7 @@ from typing import Any, Self
 
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.filters import matches
-from groundgraph.search.rank import RankedPassage
-from groundgraph.search.scorer import query_vector, wants_vector
+from groundgraph.search.rank import RankedPassage, query_vector, wants_vector
 from groundgraph.search.topics import Place, Row, SharedReadings, Topics
 from groundgraph.sources.topic_index.cluster import MAX_VECTORS
 from groundgraph.sources.weaviate.address import queries

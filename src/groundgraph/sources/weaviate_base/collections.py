@@ -20,7 +20,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from groundgraph.core.errors import ConfigurationError, Problem
-from groundgraph.search.scorer import K1
+from groundgraph.search.rank import K1
 from groundgraph.settings.settings import WeaviateSettings
 from groundgraph.sources.weaviate.address import Address, address_of
 

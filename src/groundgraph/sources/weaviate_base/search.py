@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from groundgraph.core.filters import matches
 from groundgraph.core.latest import Latest
-from groundgraph.search.rank import Pool, RankedPassage, rank
-from groundgraph.search.scorer import CHUNKS, K1, MAX_STEMS, Question, Scorer, frequency_of
+from groundgraph.search.rank import CHUNKS, K1, MAX_STEMS, Pool, Question, RankedPassage, Scorer, frequency_of, rank
 from groundgraph.sources.knowledge_base.searcher import MIN_CANDIDATES, NEAREST
 from groundgraph.sources.knowledge_base.stored_chunk import Search
 from groundgraph.sources.weaviate.address import queries

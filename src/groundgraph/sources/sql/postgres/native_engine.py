@@ -13,8 +13,7 @@ from sqlalchemy import Connection, func, literal_column, select, text
 
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.latest import Latest
-from groundgraph.search.rank import Passage, Pool, rank
-from groundgraph.search.scorer import Question, Scorer, by_seeds, seeds_of
+from groundgraph.search.rank import Passage, Pool, Question, Scorer, by_seeds, rank, seeds_of
 from groundgraph.sources.sql.any_database import Version
 from groundgraph.sources.sql.engine import Asked, EngineUnfit, SqlEngine, Tables
 from groundgraph.sources.sql.introspect import Wanted

@@ -1,0 +1,210 @@
+"""Conversations that were kept: `groundgraph forget`, `groundgraph prune` and `groundgraph report`."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from contextlib import AbstractAsyncContextManager
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from groundgraph.cli.options import AsJson, ConfigFile, Thread, find_settings
+from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, counted, note, say, write_json
+from groundgraph.core.errors import InputInvalid
+
+if TYPE_CHECKING:
+    from groundgraph.graph.forget_thread import Forgotten
+    from groundgraph.graph.prune_checkpoints import Pruned
+    from groundgraph.graph.turn_runner import TurnRunner
+    from groundgraph.settings.settings import SaverSettings, Settings
+
+
+def forget(
+    thread: Thread,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Remove a conversation: its checkpoints, its messages and the records of how each turn was answered.
+
+    The texts of evidence that no other conversation refers to go too; documents stay. Do it while no other process
+    answers. Ends with 1 when there is no such conversation.
+    """
+    settings = find_settings(config)
+    forgotten = asyncio.run(_forget(settings, thread))
+    if as_json:
+        write_json({"thread_id": thread, **asdict(forgotten)})
+    elif forgotten:
+        say(
+            f"Removed of '{thread}': {counted(forgotten.checkpoints, 'checkpoint')}, "
+            f"{counted(forgotten.records, 'provenance record')}, {counted(forgotten.messages, 'older message')}, "
+            f"{counted(forgotten.bodies, 'text')} of evidence that nothing else refers to."
+        )
+    if not forgotten:
+        kept = settings.checkpointer
+        place = settings.at(kept.path) if kept.type == "sqlite" else f"the {kept.type} checkpointer"
+        note(f"There is no conversation '{thread}' in {place}.")
+    raise typer.Exit(DONE if forgotten else DONE_WITH_FAILURES)
+
+
+async def _forget(settings: Settings, thread: str) -> Forgotten:
+    from groundgraph.graph.forget_thread import Forgotten, forget_thread
+
+    if _is_missing(settings, settings.checkpointer) and _is_missing(settings, settings.store):
+        return Forgotten()
+    async with _kept(settings) as graph:
+        return await forget_thread(graph, thread)
+
+
+def _is_missing(settings: Settings, saver: SaverSettings) -> bool:
+    """Whether nothing was ever kept there."""
+    return saver.type == "sqlite" and not settings.at(saver.path).is_file()
+
+
+def _kept(settings: Settings) -> AbstractAsyncContextManager[TurnRunner]:
+    """What keeps the conversations; nothing here needs a model, so none has to be installed."""
+    from groundgraph.graph.open_graph import open_graph
+
+    return open_graph(settings.without_models())
+
+
+# `groundgraph prune`: a small file of conversations.
+
+_AGE = re.compile(r"(\d+)\s*([hdw])")
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+def prune(
+    keep_turns: Annotated[
+        int | None,
+        typer.Option(
+            "--keep-turns",
+            metavar="N",
+            help="Keep the steps and records of the last N turns of each conversation; its messages all stay.",
+        ),
+    ] = None,
+    older_than: Annotated[
+        str | None,
+        typer.Option(
+            "--older-than", metavar="AGE", help="Forget conversations without a turn for so long: 12h, 30d, 8w."
+        ),
+    ] = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the files of the conversations small: old steps, old conversations, and evidence that nothing refers to.
+
+    What stays can be read, and goes on. Do it while no other process answers. Needs one of the two options. Ends with 1
+    when a conversation cannot be read; it is listed, and the others are pruned.
+    """
+    age = _age(older_than) if older_than is not None else None
+    settings = find_settings(config)
+    pruned = asyncio.run(_prune(settings, keep_turns, age))
+    if as_json:
+        write_json(asdict(pruned))
+    else:
+        say(
+            f"Looked at {counted(pruned.threads, 'conversation')} and forgot {pruned.forgotten}. Removed: "
+            f"{counted(pruned.checkpoints, 'checkpoint')}, {counted(pruned.records, 'provenance record')}, "
+            f"{counted(pruned.bodies, 'text')} of evidence that nothing else refers to."
+        )
+        for told in pruned.damaged.values():
+            say(told)
+        if pruned.damaged:
+            say("Until then all texts of evidence stay: it may be such a conversation that refers to them.")
+    raise typer.Exit(DONE_WITH_FAILURES if pruned.damaged else DONE)
+
+
+def _age(text: str) -> timedelta:
+    found = _AGE.fullmatch(text.strip())
+    if found is None:
+        raise InputInvalid(f"'{text}' is no age: write a number of hours, days or weeks, for example 12h, 30d or 8w.")
+    try:
+        return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    except OverflowError:
+        raise InputInvalid(f"'{text}' is longer than anything was kept.") from None
+
+
+async def _prune(settings: Settings, keep_turns: int | None, age: timedelta | None) -> Pruned:
+    from groundgraph.graph.prune_checkpoints import Pruned, check_limits, prune_checkpoints
+
+    check_limits(keep_turns, age)
+    if _is_missing(settings, settings.checkpointer):
+        note(f"There are no conversations in {settings.at(settings.checkpointer.path)}.")
+        return Pruned()
+    async with _kept(settings) as graph:
+        return await prune_checkpoints(graph, keep_turns=keep_turns, older_than=age)
+
+
+# `groundgraph report`: a turn that was recorded, as text, as JSON, or as one HTML page.
+
+
+def report(
+    thread: Thread,
+    turn: Annotated[
+        str | None, typer.Option(metavar="ID", help="The turn. Default: the latest one of the conversation.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="FILE", help="Write the turn as one HTML page into FILE."),
+    ] = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how a turn was answered: question, path, queries, evidence, answer and citations.
+
+    Without -o as text, with --json as the full provenance record. The page is one file of at most 300 kB that loads
+    nothing, for screen and paper; what it leaves out of long evidence, it says.
+    """
+    settings = find_settings(config)
+    record = asyncio.run(_record(settings, thread, turn))
+    if out:
+        size = _write(out, record, settings)
+        note(f"The turn {record['turn_id']} stands in {out} ({size / 1000:.0f} kB).")
+    if as_json:
+        write_json(record)
+    elif not out:
+        from groundgraph.report.turn_page import turn_text
+
+        say(turn_text(record, settings=settings).rstrip())
+    raise typer.Exit(DONE)
+
+
+async def _record(settings: Settings, thread: str, turn: str | None) -> dict[str, Any]:
+    from groundgraph.core.errors import EvidenceMissing
+    from groundgraph.graph.resume import load_provenance
+
+    if _is_missing(settings, settings.checkpointer) or _is_missing(settings, settings.store):
+        raise InputInvalid(f"There is no conversation '{thread}': nothing was asked with this configuration yet.")
+    async with _kept(settings) as graph:
+        try:
+            return await load_provenance(graph, thread, turn)
+        except EvidenceMissing as error:
+            raise InputInvalid(f"{error}{await _what_there_is(graph.store, thread)}") from error
+
+
+async def _what_there_is(store: Any, thread: str) -> str:
+    """What else could have been meant: the latest turns of the conversation, or the latest conversations."""
+    from groundgraph.storage.records import latest_threads, latest_turns
+
+    if turns := await latest_turns(store, thread):
+        return f" Its latest turns, for --turn: {_listed(turns)}."
+    if threads := await latest_threads(store):
+        return f" Latest threads: {_listed(threads)}."
+    return " No thread has one: ask something first, for example with groundgraph ask QUESTION --thread ID."
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(map(repr, names))
+
+
+def _write(file: Path, record: dict[str, Any], settings: Settings) -> int:
+    from groundgraph.report.turn_page import turn_page
+
+    page = turn_page(record, settings=settings).encode()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(page)
+    return len(page)
