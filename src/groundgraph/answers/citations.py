@@ -175,13 +175,16 @@ def _citation(label: int, result: SourceResult, start: int, end: int, language: 
     return citation
 
 
+_NAMES = ("section", "title", "document", "url")
+
+
 def reference(result: SourceResult, citation_format: str) -> str:
     """What a label resolves to in a prompt or a list: the heading path, or the document."""
-    told = Original(result).text
-    section, title = told("section"), told("title")
+    told = {name: str(value) for name in _NAMES if (value := result.metadata.get(name)) not in (None, "")}
+    section, title = told.get("section"), told.get("title")
     if citation_format == "source" or not section:
         names = ("document", "url", "title") if citation_format == "source" else ("title", "document", "url")
-        return next(filter(None, map(told, names)), result.source_id)
+        return next(filter(None, map(told.get, names)), result.source_id)
     # The title is the document's, above the headings of the section, or that of the section itself, the last of them.
-    own = not told("document") and section.endswith(f" > {title}")
+    own = "document" not in told and section.endswith(f" > {title}")
     return section if not title or section.startswith(title) or own else f"{title} > {section}"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
+from typing import NamedTuple
 
 RRF_K = 60
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(NamedTuple):
     """One result of one query to one source, by reference.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from groundgraph.answers.merge import Hit
@@ -66,7 +66,7 @@ def reranked(hits: Sequence[Hit], judged: Sequence[Judged], threshold: float) ->
     return [
         hits[one.place]
         if one.score is None
-        else replace(hits[one.place], relevance=round(one.score, 6), score=round(one.score, 6))
+        else hits[one.place]._replace(relevance=round(one.score, 6), score=round(one.score, 6))
         for one in judged
         if one.score is None or one.score >= threshold
     ]

@@ -134,8 +134,19 @@ def to_record(result: SourceResult, scope: str = "") -> EvidenceRecord:
 
 def from_record(record: EvidenceRecord, relevance: float, score: float | None = None) -> SourceResult:
     """The result that `to_record` was given, with the numbers that the state kept beside the reference."""
-    name, kind = record["source_name"], record["source_type"]
-    return SourceResult(record["content"], record["source_id"], name, kind, relevance, record["metadata"], score)
+    result = object.__new__(SourceResult)
+    # A frozen dataclass sets one attribute after the other, in more than twice the time, and a turn reads sixty.
+    result.__dict__.update(
+        content=record["content"],
+        source_id=record["source_id"],
+        source_name=record["source_name"],
+        source_type=record["source_type"],
+        relevance=relevance,
+        metadata=record["metadata"],
+        score=score,
+        scores={},
+    )
+    return result
 
 
 def as_row(record: EvidenceRecord, relevance: float, label: int | None = None) -> dict[str, Any]:

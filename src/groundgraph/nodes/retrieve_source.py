@@ -253,7 +253,7 @@ def _judged(
     if relevance < score_threshold:
         return "below_threshold"
     metadata = dict(result.metadata or {})
-    if not matches({name: filters[name] for name in filters if name in metadata}, metadata):
+    if filters and not matches({name: filters[name] for name in filters if name in metadata}, metadata):
         return "outside_filter"
     relevance = min(1.0, max(0.0, relevance))
     score = _number(result.score)
@@ -265,12 +265,8 @@ def _judged(
         relevance,
         metadata,
         relevance if score is None else score,
-        _numbers(result.scores),
+        {name: value for name, one in result.scores.items() if (value := _number(one)) is not None},
     )
-
-
-def _numbers(given: Mapping[str, Any]) -> dict[str, float]:
-    return {name: value for name, one in given.items() if (value := _number(one)) is not None}
 
 
 def _number(value: Any) -> float | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from groundgraph.answers.merge import Hit
 from groundgraph.answers.sentence_index import stems_of
@@ -74,7 +73,7 @@ def normalize(hits: Sequence[Hit], method: str, weights: Mapping[str, int]) -> l
         share = weights.get(name, 1) / most
         for place, value in zip(places, scale([hits[place].score for place in places]), strict=True):
             relevance[place] = round(value * share, 6)
-    rated = [replace(hit, relevance=relevance[place], score=relevance[place]) for place, hit in enumerate(hits)]
+    rated = [hit._replace(relevance=relevance[place], score=relevance[place]) for place, hit in enumerate(hits)]
     return sorted(rated, key=lambda hit: -hit.relevance)
 
 
@@ -121,7 +120,7 @@ def blend_query_overlap(
         round((1 - weight) * value + weight * query_overlap(asked, records[hit.key]), 6)
         for hit, value in zip(hits, values, strict=True)
     ]
-    rated = [replace(hit, relevance=value, score=value) for hit, value in zip(hits, blended, strict=True)]
+    rated = [hit._replace(relevance=value, score=value) for hit, value in zip(hits, blended, strict=True)]
     return sorted(rated, key=lambda hit: -hit.relevance)
 
 
