@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -91,11 +93,16 @@ def test_what_is_listed_is_what_there_is() -> None:
 
 @pytest.mark.covers("U1")
 def test_a_type_checker_sees_the_names_that_a_program_gets() -> None:
-    source = Path(groundgraph.__file__).read_text("utf-8")
-    for name, home in groundgraph._HOMES.items():
-        [line] = [line for line in source.splitlines() if line.startswith(f"    from groundgraph.{home} import ")
-                  and name in line.split(" import ")[1].split(", ")]  # fmt: skip
-        assert line
+    tree = ast.parse(Path(groundgraph.__file__).read_text("utf-8"))
+    told = {
+        alias.asname: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname
+    }
+    assert sorted(told) == groundgraph.__all__
+    assert all(getattr(import_module(home), name) is getattr(groundgraph, name) for name, home in told.items())
     assert printed("from groundgraph import *; print(turn_graph.__name__, 'gc' in dir())") == "turn_graph False"
 
 

@@ -23,7 +23,7 @@ from groundgraph.answers.sentence_index import sentences_of, stems_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import EMPTY_DRAFT, Draft, Flag
 from groundgraph.evals.measures import Interval, area_difference_interval, area_interval, area_under_curve
-from groundgraph.settings.settings import CitationCheckSettings
+from groundgraph.settings.answers import CitationCheckSettings
 from groundgraph.text.words import words
 
 FAITHFUL, UNFAITHFUL = 3.6, 3.0

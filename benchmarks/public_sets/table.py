@@ -23,7 +23,7 @@ from groundgraph.evals.measures import (
 )
 from groundgraph.evals.report import Difference
 from groundgraph.evals.run_queries import Answered
-from groundgraph.settings.settings import RetrievalSettings
+from groundgraph.settings.search import RetrievalSettings
 
 DEFAULTS = RetrievalSettings()
 FIRST = 10

@@ -26,7 +26,7 @@ from groundgraph.models.call_model import (
 )
 from groundgraph.resilience.deadline import left_behind, turn_ends_at
 from groundgraph.resilience.retry import RetryBudget, budget_of
-from groundgraph.settings.settings import LimitSettings
+from groundgraph.settings.services import LimitSettings
 from groundgraph.testing import Reply, ScriptedChatModel, ScriptedStatusError
 
 

@@ -11,7 +11,7 @@ from groundgraph.answers.claims import CheckedAnswer
 from groundgraph.answers.gated_model import AnswerGate
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import EMPTY_DRAFT
-from groundgraph.settings.settings import CitationCheckSettings
+from groundgraph.settings.answers import CitationCheckSettings
 from groundgraph.text.quantities import quantities
 
 TOKENS = SourceResult(

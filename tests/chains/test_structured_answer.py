@@ -8,7 +8,7 @@ from groundgraph.answers.structured_answer import AnswerTemplates, structured_dr
 from groundgraph.core.errors import TemplateInvalid
 from groundgraph.core.evidence import SourceResult
 from groundgraph.prompts import Prompts
-from groundgraph.settings.settings import SynthesisSettings
+from groundgraph.settings.answers import SynthesisSettings
 
 PROMPTS = Prompts()
 EVIDENCE = [

@@ -6,7 +6,7 @@ import pytest
 
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.graph.knowledge_base_files import base_fields
-from groundgraph.settings.settings import KnowledgeBaseSettings
+from groundgraph.settings.knowledge_base import KnowledgeBaseSettings
 
 
 def base(fields=None, **schemas) -> KnowledgeBaseSettings:

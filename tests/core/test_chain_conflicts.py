@@ -6,8 +6,8 @@ import pytest
 
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.settings.idle_settings import two_rerankers
+from groundgraph.settings.knowledge_base import ChainSettings
 from groundgraph.settings.load_settings import load_settings
-from groundgraph.settings.settings import ChainSettings
 
 SCHEMAS = "knowledge_base:\n  schemas:\n    facts: {fields: {text: {type: string}}}\n"
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.graph.knowledge_base import record_document
-from groundgraph.settings.settings import CustomSchemaSettings
+from groundgraph.settings.knowledge_base import CustomSchemaSettings
 
 SCHEMA = CustomSchemaSettings(
     fields={"a": {"type": "text"}, "b": {"type": "integer"}, "c": {"type": "array"}, "d": {"type": "boolean"}}

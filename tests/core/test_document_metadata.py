@@ -6,7 +6,7 @@ import pytest
 
 from groundgraph.core.document import MARKDOWN, PDF, Document, Part
 from groundgraph.ingest.metadata import MetadataRules, SetField, with_metadata
-from groundgraph.settings.settings import KnowledgeBaseSettings
+from groundgraph.settings.knowledge_base import KnowledgeBaseSettings
 
 RULES = MetadataRules.of(
     KnowledgeBaseSettings(

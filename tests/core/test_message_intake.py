@@ -11,7 +11,7 @@ from langgraph.types import Command
 
 from groundgraph.answers.message_intake import MARK, RESERVED_METADATA, clean_message, take_in
 from groundgraph.core.errors import InputInvalid
-from groundgraph.settings.settings import LimitSettings
+from groundgraph.settings.services import LimitSettings
 
 LIMITS = LimitSettings(message_chars=1000)
 ANY = st.text(st.one_of(st.characters(), st.sampled_from("\x00\ud800\udfff")), max_size=50)

@@ -8,9 +8,9 @@ import pytest
 
 from groundgraph.cli.check_config import check_config
 from groundgraph.graph.resources import Resources
+from groundgraph.settings.knowledge_base import ChainSettings
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.settings.search import CategoryRouterSettings, EnhancedRetrievalSettings
-from groundgraph.settings.settings import ChainSettings
 from groundgraph.settings.topics import TopicIndexSettings
 from groundgraph.settings.yaml_file import read_yaml
 from groundgraph.testing import NgramEmbeddings, ScriptedChatModel

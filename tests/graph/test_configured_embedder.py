@@ -14,7 +14,7 @@ from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.graph import configured_embedder as module
 from groundgraph.graph.configured_embedder import configured_embedder, embedding_problem
-from groundgraph.settings.settings import EmbeddingSettings
+from groundgraph.settings.services import EmbeddingSettings
 from groundgraph.testing import NgramEmbeddings, openai_stub
 
 OPENAI = {"provider": "openai", "model": "small", "api_key": "test", "check_embedding_ctx_length": False}

@@ -27,7 +27,7 @@ from groundgraph.core.errors import (
     ThreadConflict,
 )
 from groundgraph.graph.forget_thread import forget_thread
-from groundgraph.settings.settings import CheckpointerSettings
+from groundgraph.settings.services import CheckpointerSettings
 from groundgraph.storage import postgres_storage
 
 SUPPORT = Path(__file__).parent.parent / "support"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from groundgraph.answers.read_extraction import Extraction
 from groundgraph.nodes.extracted_intent import MAX_DROPPED, RAW_CHARS, day_of, extracted_intent, recorded
-from groundgraph.settings.settings import IntentSettings
+from groundgraph.settings.search import IntentSettings
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=8) | st.just("\ud800"),

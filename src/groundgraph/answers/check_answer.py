@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from groundgraph.answers.claims import CheckedAnswer
 from groundgraph.core.turn_values import Draft, Flag, FoundQuote, Verdict
-from groundgraph.settings.settings import CitationCheckSettings
+from groundgraph.settings.answers import CitationCheckSettings
 
 # Labels that refer to nothing.
 

@@ -10,7 +10,7 @@ from groundgraph.answers.check_quotes import check_quotes
 from groundgraph.answers.check_support import check_support, check_uncited
 from groundgraph.answers.claims import CheckedAnswer
 from groundgraph.core.turn_values import Flag, FoundQuote
-from groundgraph.settings.settings import CitationCheckSettings
+from groundgraph.settings.answers import CitationCheckSettings
 
 _ON_EVIDENCE: Mapping[str, Callable[[CheckedAnswer], list[Flag]]] = {
     "numbers": check_numbers,

@@ -18,7 +18,8 @@ from groundgraph.core.turn_values import ModelCall, Turn
 from groundgraph.models.call_model import recorded_call, tokens_left, used_tokens
 from groundgraph.models.replies import FENCE, is_json, json_texts, strip_thoughts
 from groundgraph.prompts import Prompts
-from groundgraph.settings.settings import IntentSettings, Settings
+from groundgraph.settings.search import IntentSettings
+from groundgraph.settings.settings import Settings
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -14,7 +14,7 @@ from groundgraph.core.characters import FORBIDDEN, clean_text
 from groundgraph.core.errors import InputInvalid
 from groundgraph.core.evidence import jsonable
 from groundgraph.core.registry import nearest
-from groundgraph.settings.settings import LimitSettings
+from groundgraph.settings.services import LimitSettings
 
 MARK = "groundgraph"
 _HISTORY = "retrieval_provenance_history"

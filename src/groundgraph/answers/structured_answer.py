@@ -17,7 +17,7 @@ from groundgraph.core.errors import Problem, TemplateInvalid
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import EMPTY_DRAFT, ClusterValue, Divider, Draft, FoundQuote, Needs
 from groundgraph.prompts import Prompts, fenced
-from groundgraph.settings.settings import SynthesisSettings
+from groundgraph.settings.answers import SynthesisSettings
 from groundgraph.text.follow_up import standing_question
 from groundgraph.text.templates import compile_template, render, unknown_variables
 

@@ -23,7 +23,8 @@ from groundgraph.graph.parts import Models
 from groundgraph.graph.resources import Resources
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.search.topics import TopicStore
-from groundgraph.settings.settings import IntentSettings, RetrievalSettings, Settings
+from groundgraph.settings.search import IntentSettings, RetrievalSettings
+from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource, NamedSource, ask
 from groundgraph.tracing.tracing import on_run, span
 

@@ -24,9 +24,11 @@ from groundgraph.models.chat_model import ModelProblem, model_problem
 from groundgraph.prompts import Prompts
 from groundgraph.settings.answers import RerankerSettings, ResultProcessingSettings
 from groundgraph.settings.idle_settings import Passed, idle_settings
+from groundgraph.settings.knowledge_base import ChainSettings
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.settings.search import MODEL_STAGES
-from groundgraph.settings.settings import INTERNAL, ChainSettings, EmbeddingSettings, PromptSettings, Settings
+from groundgraph.settings.services import EmbeddingSettings
+from groundgraph.settings.settings import INTERNAL, PromptSettings, Settings
 
 # The JSON schema of a configuration file, for editors that complete keys and mark mistakes while one types.
 

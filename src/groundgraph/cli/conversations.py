@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from groundgraph.graph.forget_thread import Forgotten
     from groundgraph.graph.prune_checkpoints import Pruned
     from groundgraph.graph.turn_runner import TurnRunner
-    from groundgraph.settings.settings import SaverSettings, Settings
+    from groundgraph.settings.services import SaverSettings
+    from groundgraph.settings.settings import Settings
 
 
 def forget(

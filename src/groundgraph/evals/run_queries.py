@@ -16,7 +16,8 @@ from groundgraph.evals.corpus_base import PASSAGE, weaviate_prefix
 from groundgraph.evals.dataset import Corpus, Query
 from groundgraph.evals.sql_corpus import SqlCorpus
 from groundgraph.graph.retrieval import retrieval_graph
-from groundgraph.settings.settings import Settings, SourceEntry
+from groundgraph.settings.search import SourceEntry
+from groundgraph.settings.settings import Settings
 
 TOP_K = 50
 GIVE_UP_AFTER = 20

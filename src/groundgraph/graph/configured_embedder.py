@@ -15,7 +15,8 @@ from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
 from groundgraph.models.chat_model import ModelProblem, explained
-from groundgraph.settings.settings import EmbeddingSettings, Settings
+from groundgraph.settings.services import EmbeddingSettings
+from groundgraph.settings.settings import Settings
 from groundgraph.tracing.tracing import traced_embedder
 
 # Providers whose models run in this process: building one reads it from disk, or even from the network.

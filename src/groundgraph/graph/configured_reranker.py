@@ -25,7 +25,8 @@ from groundgraph.models.call_model import call_with_retries
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.settings.answers import ClusterStep, RerankStep
-from groundgraph.settings.settings import EmbeddingSettings, Settings
+from groundgraph.settings.services import EmbeddingSettings
+from groundgraph.settings.settings import Settings
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

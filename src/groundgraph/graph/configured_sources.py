@@ -15,7 +15,9 @@ from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.graph.configured_embedder import configured_embedder, embedding_problem
 from groundgraph.graph.knowledge_base_files import KNOWLEDGE_BASES, base_fields, weaviate_place, with_base_fields
 from groundgraph.models.chat_model import ModelProblem
-from groundgraph.settings.settings import EmbeddingSettings, KnowledgeBaseSettings, Settings
+from groundgraph.settings.knowledge_base import KnowledgeBaseSettings
+from groundgraph.settings.services import EmbeddingSettings
+from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource, SourceFactory, SourceOptions, source_types
 
 # A source from its entry in a configuration, whatever a third party registered for its type.

@@ -30,7 +30,8 @@ from groundgraph.ingest.metadata import MetadataRules
 from groundgraph.nodes.ingest.load_documents import BatchSize
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.settings.settings import KindChains, KnowledgeBaseSettings, Settings
+from groundgraph.settings.knowledge_base import KindChains, KnowledgeBaseSettings
+from groundgraph.settings.settings import Settings
 from groundgraph.sources.knowledge_base.store import EmbeddedStore
 
 # The store of a knowledge base, shared by the runs of one graph: open while one of them needs it.

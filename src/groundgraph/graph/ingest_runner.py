@@ -14,7 +14,7 @@ from groundgraph.graph.ingest_resources import SharedStore
 from groundgraph.ingest.readers import READERS, Readers
 from groundgraph.nodes.ingest.find_documents import PASSED_IN
 from groundgraph.resilience.blocking import iterate_in_background, run_blocking, run_in_background
-from groundgraph.settings.settings import ReaderSettings
+from groundgraph.settings.knowledge_base import ReaderSettings
 
 # A batch takes seven steps, and there may be any number of batches: the plan ends an ingest, not the count of its
 # steps. The limit of a parent graph, or of a server, does not hold here for the same reason.

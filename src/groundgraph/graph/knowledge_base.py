@@ -22,7 +22,8 @@ from groundgraph.graph.ingest_resources import IngestResources
 from groundgraph.graph.parts import Models, takes
 from groundgraph.ingest.ingest_report import IngestReport
 from groundgraph.resilience.blocking import plain, run_blocking
-from groundgraph.settings.settings import CustomSchemaSettings, Settings
+from groundgraph.settings.knowledge_base import CustomSchemaSettings
+from groundgraph.settings.settings import Settings
 
 # A record of a custom schema as a document.
 

@@ -11,8 +11,9 @@ from groundgraph.core.document import DOCUMENTS, WEB_PAGES
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import FIELD_TYPES
+from groundgraph.settings.knowledge_base import CustomSchemaSettings, KnowledgeBaseSettings
 from groundgraph.settings.search import SourceEntry
-from groundgraph.settings.settings import CustomSchemaSettings, KnowledgeBaseSettings, Settings
+from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import SourceOptions
 from groundgraph.sources.weaviate_base import WeaviateStore
 

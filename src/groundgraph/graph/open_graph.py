@@ -18,7 +18,8 @@ from groundgraph.graph.turn import turn_graph
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.resilience.retry import with_retries
-from groundgraph.settings.settings import SaverSettings, Settings
+from groundgraph.settings.services import SaverSettings
+from groundgraph.settings.settings import Settings
 from groundgraph.storage.checkpoint_serializer import CheckpointSerializer
 from groundgraph.storage.storage_errors import sqlite_error
 

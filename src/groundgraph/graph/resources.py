@@ -23,8 +23,9 @@ from groundgraph.graph.parts import GraphParts, Models
 from groundgraph.models.chat_model import configured_model, without_thinking
 from groundgraph.prompts import Prompts
 from groundgraph.settings.idle_settings import Passed, idle_settings, two_rerankers
+from groundgraph.settings.knowledge_base import ChainSettings
 from groundgraph.settings.search import IntentSettings
-from groundgraph.settings.settings import ChainSettings, Settings
+from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.tracing.tracing import traced_chains
 

@@ -11,7 +11,8 @@ from groundgraph.ingest.builtin_chains import WITHOUT_MODEL, IdentityReranker, K
 from groundgraph.ingest.chain_registries import REGISTRIES, ChainOptions
 from groundgraph.prompts import Prompts
 from groundgraph.settings.idle_settings import chain_name
-from groundgraph.settings.settings import ChainChoice, Settings
+from groundgraph.settings.knowledge_base import ChainChoice
+from groundgraph.settings.settings import Settings
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

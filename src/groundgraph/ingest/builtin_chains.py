@@ -27,7 +27,8 @@ from groundgraph.ingest.matching_texts import (
     WrittenMatchingTexts,
 )
 from groundgraph.models.chain_model import ChainModel
-from groundgraph.settings.settings import ChunkerSettings, Section
+from groundgraph.settings.knowledge_base import ChunkerSettings
+from groundgraph.settings.section import Section
 
 # The chains that do nothing. Other parts rely on that, so their name cannot be registered again.
 

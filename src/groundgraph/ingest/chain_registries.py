@@ -13,7 +13,8 @@ from groundgraph.core.registry import Registry, nearest
 from groundgraph.models.chain_model import ChainModel
 from groundgraph.prompts import Prompts
 from groundgraph.settings.load_settings import message_of
-from groundgraph.settings.settings import Section, Settings
+from groundgraph.settings.section import Section
+from groundgraph.settings.settings import Settings
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

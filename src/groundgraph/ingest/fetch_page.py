@@ -14,7 +14,7 @@ import httpx
 from groundgraph.core.errors import PageFault, PageNotLoaded
 from groundgraph.ingest.guarded_network import GuardedNetwork, Resolve, resolve_host
 from groundgraph.ingest.robots import MAX_ROBOTS_BYTES, HostTurns, PageTime, Robots
-from groundgraph.settings.settings import WebSettings
+from groundgraph.settings.knowledge_base import WebSettings
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -16,7 +16,7 @@ from groundgraph.ingest.load_html import load_html
 from groundgraph.ingest.load_pdf import load_pdf
 from groundgraph.ingest.load_text import first_heading, load_text
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.settings.settings import WebSettings
+from groundgraph.settings.knowledge_base import WebSettings
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -16,7 +16,7 @@ from groundgraph.core.evidence import jsonable
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import typed_value
 from groundgraph.ingest.load_text import front_matter
-from groundgraph.settings.settings import KnowledgeBaseSettings, PathRule
+from groundgraph.settings.knowledge_base import KnowledgeBaseSettings, PathRule
 from groundgraph.settings.yaml_file import place_of, read_yaml
 
 # Metadata of documents in a file beside them.

@@ -20,7 +20,7 @@ from groundgraph.core.model_reply import is_transient, retry_after
 from groundgraph.core.turn_values import ModelCall
 from groundgraph.resilience.deadline import DeadlinePassed, remaining, turn_ends_at, within_turn
 from groundgraph.resilience.retry import RetryBudget, budget_of, with_retries
-from groundgraph.settings.settings import LimitSettings
+from groundgraph.settings.services import LimitSettings
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -21,7 +21,8 @@ from groundgraph.core.turn_values import ModelCall
 from groundgraph.models.call_model import model_name, recorded_call, used_tokens
 from groundgraph.models.replies import strip_thoughts
 from groundgraph.prompts import Prompts
-from groundgraph.settings.settings import LimitSettings, Settings
+from groundgraph.settings.services import LimitSettings
+from groundgraph.settings.settings import Settings
 
 # The model calls that chains make inside a turn: recorded for the provenance, and bounded with the others.
 #

@@ -15,7 +15,7 @@ from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
 from groundgraph.core.secret_mask import mask
 from groundgraph.settings.load_settings import variable_of
-from groundgraph.settings.settings import ModelSettings
+from groundgraph.settings.services import ModelSettings
 from groundgraph.text.words import read_data
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from groundgraph.core.characters import clean_text
 from groundgraph.core.intent import EMPTY_INTENT, SCOPES, STYLES, IntentState
 from groundgraph.core.schema import ExtractionAnnotation, SourceSchema
 from groundgraph.core.turn_values import Turn
-from groundgraph.settings.settings import IntentSettings, Settings
+from groundgraph.settings.search import IntentSettings
+from groundgraph.settings.settings import Settings
 
 # Bounds of what a checkpoint holds of one extraction.
 RAW_CHARS = 4_000

@@ -15,8 +15,9 @@ from groundgraph.core.turn_values import EMPTY_DRAFT
 from groundgraph.nodes.answer_state import AnswerInput, AnswerUpdate, style_asked_for
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
+from groundgraph.settings.answers import SynthesisSettings
 from groundgraph.settings.context import Context, Options, options_in_force
-from groundgraph.settings.settings import Settings, SynthesisSettings
+from groundgraph.settings.settings import Settings
 from groundgraph.text.templates import has_branch_without
 
 # What a template of the user's says when there are no results.

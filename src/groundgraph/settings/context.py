@@ -18,8 +18,9 @@ from pydantic import (
 
 from groundgraph.core.errors import InputInvalid, Problem, ScopeMissing, UnknownName
 from groundgraph.core.turn_values import RetrievalPath
+from groundgraph.settings.answers import Style
 from groundgraph.settings.section import LanguageCode
-from groundgraph.settings.settings import Settings, Style
+from groundgraph.settings.settings import Settings
 
 # The state of a dialogue, as a larger graph that leads the dialogue names it.
 #

@@ -9,9 +9,10 @@ from typing import Any
 
 from groundgraph.core.registry import nearest
 from groundgraph.core.secret_mask import is_secret_key
+from groundgraph.settings.knowledge_base import ChainChoice, ChainSettings
 from groundgraph.settings.search import MODEL_STAGES, Stage
 from groundgraph.settings.section import Location
-from groundgraph.settings.settings import ChainChoice, ChainSettings, Settings
+from groundgraph.settings.settings import Settings
 
 # What about the chains of the settings contradicts the rest of them.
 

@@ -16,8 +16,9 @@ from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
 from groundgraph.core.secret_mask import masked, written_secrets
 from groundgraph.settings.idle_settings import chain_conflicts, idle_settings
+from groundgraph.settings.search import SourceEntry
 from groundgraph.settings.section import Location
-from groundgraph.settings.settings import INTERNAL, Settings, SourceEntry
+from groundgraph.settings.settings import INTERNAL, Settings
 
 # Settings from the environment: `GROUNDGRAPH_SECTION__KEY`, and files of such names in a secrets folder.
 #

@@ -1,7 +1,6 @@
 """What is fixed when a graph is built. `load_settings` reads it from a file, the environment and Python.
 
-Settings decide the topology; what may change from run to run is a `Context`. Each section stands in a file of its own
-and can be imported from here.
+Settings decide the topology; what may change from run to run is a `Context`. The sections stand in files of their own.
 """
 
 from pathlib import Path
@@ -13,35 +12,21 @@ from groundgraph.core.turn_values import RetrievalPath
 from groundgraph.settings.answers import (
     CitationCheckSettings,
     HumanReviewSettings,
-    Policy,
     RerankerSettings,
     ResultProcessingSettings,
-    Style,
     SynthesisSettings,
 )
 from groundgraph.settings.knowledge_base import (
-    ChainChoice,
     ChainSettings,
-    ChunkerSettings,
-    CustomSchemaSettings,
-    KindChains,
     KnowledgeBaseSettings,
-    MetadataSettings,
-    PathRule,
-    QueryChainSettings,
-    ReaderSettings,
-    WeaviateSettings,
-    WebSettings,
 )
 from groundgraph.settings.search import (
     MODEL_STAGES,
     CategoryRouterSettings,
     EnhancedRetrievalSettings,
-    Filters,
     IntentSettings,
     RetrievalSettings,
     RetrieverSettings,
-    Scope,
     SourceEntry,
     Stage,
     enhanced_processing,
@@ -54,59 +39,11 @@ from groundgraph.settings.services import (
     EmbeddingSettings,
     LimitSettings,
     ModelSettings,
-    SaverSettings,
     ServerSettings,
     StoreSettings,
     TracingSettings,
 )
-from groundgraph.settings.topics import TopicIndexSettings
 from groundgraph.text.words import LANGUAGES
-
-__all__ = [
-    "INTERNAL",
-    "CategoryRouterSettings",
-    "ChainChoice",
-    "ChainSettings",
-    "CheckpointerSettings",
-    "ChunkerSettings",
-    "CitationCheckSettings",
-    "CustomSchemaSettings",
-    "DeadlineSettings",
-    "EmbeddingSettings",
-    "EnhancedRetrievalSettings",
-    "FastPathSettings",
-    "Filters",
-    "HistorySettings",
-    "HumanReviewSettings",
-    "IntentSettings",
-    "KindChains",
-    "KnowledgeBaseSettings",
-    "LimitSettings",
-    "MetadataSettings",
-    "ModelSettings",
-    "PathRule",
-    "Policy",
-    "PromptSettings",
-    "QueryChainSettings",
-    "ReaderSettings",
-    "RerankerSettings",
-    "ResultProcessingSettings",
-    "RetrievalSettings",
-    "RetrieverSettings",
-    "SaverSettings",
-    "Scope",
-    "Section",
-    "ServerSettings",
-    "Settings",
-    "SourceEntry",
-    "StoreSettings",
-    "Style",
-    "SynthesisSettings",
-    "TopicIndexSettings",
-    "TracingSettings",
-    "WeaviateSettings",
-    "WebSettings",
-]
 
 # Fields of `Settings` that nobody sets: `load_settings` fills them in.
 INTERNAL = frozenset({"base_dir", "origin"})

@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from groundgraph.core.evidence import SourceResult
-from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.schema import SourceSchema
-from groundgraph.sources.contract import GroundedSource
+from groundgraph.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from groundgraph.sources.in_memory import InMemorySource
-    from groundgraph.sources.langchain_adapter import LangChainSource
-    from groundgraph.sources.sql import SqlSource
-    from groundgraph.sources.weaviate import WeaviateSource
+    from groundgraph.core.evidence import SourceResult as SourceResult
+    from groundgraph.core.intent import RetrievalIntent as RetrievalIntent
+    from groundgraph.core.schema import SourceSchema as SourceSchema
+    from groundgraph.sources.contract import GroundedSource as GroundedSource
+    from groundgraph.sources.in_memory import InMemorySource as InMemorySource
+    from groundgraph.sources.langchain_adapter import LangChainSource as LangChainSource
+    from groundgraph.sources.sql import SqlSource as SqlSource
+    from groundgraph.sources.weaviate import WeaviateSource as WeaviateSource
 
-_HOMES = {
-    "InMemorySource": "in_memory",
-    "LangChainSource": "langchain_adapter",
-    "SqlSource": "sql",
-    "WeaviateSource": "weaviate",
-}
-
-__all__ = [
-    "GroundedSource",
-    "InMemorySource",
-    "LangChainSource",
-    "RetrievalIntent",
-    "SourceResult",
-    "SourceSchema",
-    "SqlSource",
-    "WeaviateSource",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'groundgraph.sources' has no attribute '{name}'")
-    return getattr(import_module(f"groundgraph.sources.{_HOMES[name]}"), name)
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "core.evidence": ["SourceResult"],
+        "core.intent": ["RetrievalIntent"],
+        "core.schema": ["SourceSchema"],
+        "sources.contract": ["GroundedSource"],
+        "sources.in_memory": ["InMemorySource"],
+        "sources.langchain_adapter": ["LangChainSource"],
+        "sources.sql": ["SqlSource"],
+        "sources.weaviate": ["WeaviateSource"],
+    },
+)

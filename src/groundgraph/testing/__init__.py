@@ -5,92 +5,62 @@ Names are loaded on first use, so that importing one stand-in does not load the 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from groundgraph.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from groundgraph.sources.conformance import CheckOutcome, ConformanceReport, check_source
-    from groundgraph.sources.in_memory import InMemorySource
-    from groundgraph.testing.base_kit import check_base
-    from groundgraph.testing.config_builder import GroundedConfigBuilder
-    from groundgraph.testing.faulty_source import FaultySource
-    from groundgraph.testing.filter_kit import check_filters
-    from groundgraph.testing.models import NgramEmbeddings, ScriptedCall, ScriptedChatModel
-    from groundgraph.testing.script import (
-        Prompt,
-        PromptMessage,
-        Reply,
-        Rule,
-        ScriptedStatusError,
-        UnscriptedPrompt,
-        text_response,
+    from groundgraph.sources.conformance import (
+        CheckOutcome as CheckOutcome,
+        ConformanceReport as ConformanceReport,
+        check_source as check_source,
     )
-    from groundgraph.testing.store_kit import check_store
-    from groundgraph.testing.topic_kit import check_topics
-    from groundgraph.testing.turn_harness import TurnHarness, TurnResult
-    from groundgraph.testing.wire_stub import OpenAIStub, openai_stub
+    from groundgraph.sources.in_memory import InMemorySource as InMemorySource
+    from groundgraph.testing.base_kit import check_base as check_base
+    from groundgraph.testing.config_builder import GroundedConfigBuilder as GroundedConfigBuilder
+    from groundgraph.testing.faulty_source import FaultySource as FaultySource
+    from groundgraph.testing.filter_kit import check_filters as check_filters
+    from groundgraph.testing.models import (
+        NgramEmbeddings as NgramEmbeddings,
+        ScriptedCall as ScriptedCall,
+        ScriptedChatModel as ScriptedChatModel,
+    )
+    from groundgraph.testing.script import (
+        Prompt as Prompt,
+        PromptMessage as PromptMessage,
+        Reply as Reply,
+        Rule as Rule,
+        ScriptedStatusError as ScriptedStatusError,
+        UnscriptedPrompt as UnscriptedPrompt,
+        text_response as text_response,
+    )
+    from groundgraph.testing.store_kit import check_store as check_store
+    from groundgraph.testing.topic_kit import check_topics as check_topics
+    from groundgraph.testing.turn_harness import TurnHarness as TurnHarness, TurnResult as TurnResult
+    from groundgraph.testing.wire_stub import OpenAIStub as OpenAIStub, openai_stub as openai_stub
 
-_HOMES = {
-    "CheckOutcome": "groundgraph.sources.conformance",
-    "ConformanceReport": "groundgraph.sources.conformance",
-    "FaultySource": "groundgraph.testing.faulty_source",
-    "GroundedConfigBuilder": "groundgraph.testing.config_builder",
-    "InMemorySource": "groundgraph.sources.in_memory",
-    "NgramEmbeddings": "groundgraph.testing.models",
-    "OpenAIStub": "groundgraph.testing.wire_stub",
-    "Prompt": "groundgraph.testing.script",
-    "PromptMessage": "groundgraph.testing.script",
-    "Reply": "groundgraph.testing.script",
-    "Rule": "groundgraph.testing.script",
-    "ScriptedCall": "groundgraph.testing.models",
-    "ScriptedChatModel": "groundgraph.testing.models",
-    "ScriptedStatusError": "groundgraph.testing.script",
-    "TurnHarness": "groundgraph.testing.turn_harness",
-    "TurnResult": "groundgraph.testing.turn_harness",
-    "UnscriptedPrompt": "groundgraph.testing.script",
-    "check_base": "groundgraph.testing.base_kit",
-    "check_filters": "groundgraph.testing.filter_kit",
-    "check_source": "groundgraph.sources.conformance",
-    "check_store": "groundgraph.testing.store_kit",
-    "check_topics": "groundgraph.testing.topic_kit",
-    "openai_stub": "groundgraph.testing.wire_stub",
-    "text_response": "groundgraph.testing.script",
-}
-
-__all__ = [
-    "CheckOutcome",
-    "ConformanceReport",
-    "FaultySource",
-    "GroundedConfigBuilder",
-    "InMemorySource",
-    "NgramEmbeddings",
-    "OpenAIStub",
-    "Prompt",
-    "PromptMessage",
-    "Reply",
-    "Rule",
-    "ScriptedCall",
-    "ScriptedChatModel",
-    "ScriptedStatusError",
-    "TurnHarness",
-    "TurnResult",
-    "UnscriptedPrompt",
-    "check_base",
-    "check_filters",
-    "check_source",
-    "check_store",
-    "check_topics",
-    "openai_stub",
-    "text_response",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = getattr(import_module(_HOMES[name]), name)
-    return globals()[name]
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "sources.conformance": ["CheckOutcome", "ConformanceReport", "check_source"],
+        "sources.in_memory": ["InMemorySource"],
+        "testing.base_kit": ["check_base"],
+        "testing.config_builder": ["GroundedConfigBuilder"],
+        "testing.faulty_source": ["FaultySource"],
+        "testing.filter_kit": ["check_filters"],
+        "testing.models": ["NgramEmbeddings", "ScriptedCall", "ScriptedChatModel"],
+        "testing.script": [
+            "Prompt",
+            "PromptMessage",
+            "Reply",
+            "Rule",
+            "ScriptedStatusError",
+            "UnscriptedPrompt",
+            "text_response",
+        ],
+        "testing.store_kit": ["check_store"],
+        "testing.topic_kit": ["check_topics"],
+        "testing.turn_harness": ["TurnHarness", "TurnResult"],
+        "testing.wire_stub": ["OpenAIStub", "openai_stub"],
+    },
+)

@@ -11,7 +11,7 @@ from web_site import PUBLIC, START, PublicNetwork, Site, fetching, html, redirec
 
 from groundgraph.ingest.fetch_page import MAX_RATIO, PageFetcher, page_url
 from groundgraph.ingest.guarded_network import resolve_host
-from groundgraph.settings.settings import WebSettings
+from groundgraph.settings.knowledge_base import WebSettings
 
 
 @pytest.fixture

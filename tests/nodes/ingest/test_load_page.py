@@ -11,7 +11,7 @@ from web_site import START, PublicNetwork, Site, html, redirect
 from groundgraph.core.document import MARKDOWN, PDF, PLAIN_TEXT, WEB_PAGES
 from groundgraph.core.errors import IngestError, PageNotLoaded
 from groundgraph.ingest.load_page import PageLoader, load_page
-from groundgraph.settings.settings import WebSettings
+from groundgraph.settings.knowledge_base import WebSettings
 
 ARTICLE = """<html><head><title>Refunds</title></head><body>
 <nav><a href="/a">Home</a><a href="/b">Shop</a><a href="/c">Contact</a></nav>

@@ -264,6 +264,6 @@ def test_the_cache_gives_back_what_it_was_given(tmp_path):
 
 
 def test_the_patience_is_below_the_deadline_of_a_source():
-    from groundgraph.settings.settings import DeadlineSettings
+    from groundgraph.settings.services import DeadlineSettings
 
     assert DeadlineSettings().source > section_vectors_module.PATIENCE

@@ -22,7 +22,8 @@ from groundgraph.ingest.ingest_report import ReportValues, reasons
 from groundgraph.ingest.metadata import Sidecars
 from groundgraph.nodes.ingest.work import Given, IngestEvent, Plan, iterator_over
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.settings.settings import KnowledgeBaseSettings, Settings
+from groundgraph.settings.knowledge_base import KnowledgeBaseSettings
+from groundgraph.settings.settings import Settings
 
 # Where in the configuration of a run the documents stand that were passed in. LangGraph would write an input into the
 # first checkpoint, with every text; entries whose names begin so it leaves alone.

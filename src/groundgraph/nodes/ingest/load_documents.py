@@ -27,7 +27,7 @@ from groundgraph.ingest.metadata import MetadataRules, glob_matches, with_metada
 from groundgraph.ingest.readers import READERS, Readers
 from groundgraph.nodes.ingest.work import NO_TEXT, ChainsOf, IngestEvent, Job, Plan, reason_of
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.settings.settings import KnowledgeBaseSettings
+from groundgraph.settings.knowledge_base import KnowledgeBaseSettings
 
 # What tells whether a document changed, or the way in which it is processed.
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.search.rank import K1
-from groundgraph.settings.settings import WeaviateSettings
+from groundgraph.settings.knowledge_base import WeaviateSettings
 from groundgraph.sources.weaviate.address import Address, address_of
 
 if TYPE_CHECKING:
