@@ -14,7 +14,8 @@ PIECES = [
     "1.1. Roles\n", "Abstract\n", "\n", "\n\n", "A sentence here. ", "Another one! ", "word ",
     "   indented text\n", "```\ncode\n\n", "```\n", "| a | b |\n|---|---|\n", "| 1 | 2 |\n", "- item\n",
     "> quote\n", "漢字。", "[ref]: http://a.b\n", "предложение. ", "\u00a0", "\t", "\r", "\r\n", "\x0c",
-    "\u2028", "---\n", "<div>\n", "x" * 60, "\ufeff", "\x00",
+    "\u2028", "---\n", "<div>\n", "x" * 60, "\ufeff", "\x00", "Over::\n\n", ".. note:: A\n", "..\n", "= =\n",
+    "====\n", "+-+-+\n", ":f: x\n", ">>> x\n", "__ x\n", "1. a\n", "term\n  is\n", "| line\n", "-f  file\n",
 ]  # fmt: skip
 TEXTS = st.one_of(st.lists(st.sampled_from(PIECES), max_size=40).map("".join), st.text(max_size=300))
 

@@ -137,6 +137,7 @@ MEDIA_TYPES = {
     ".txt": PLAIN_TEXT,
     ".text": PLAIN_TEXT,
     ".rst": RESTRUCTURED_TEXT,
+    ".rest": RESTRUCTURED_TEXT,
     ".html": HTML,
     ".htm": HTML,
     ".xhtml": HTML,

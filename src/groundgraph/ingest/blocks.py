@@ -1,4 +1,4 @@
-"""The blocks of a text, which a chunker packs together and cuts apart: of Markdown, plain text and pages."""
+"""The blocks of a text, which a chunker packs together and cuts apart: of marked up and plain text and of pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import pairwise
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from groundgraph.core.document import MARKDOWN, PDF, RECORDS, Document, Heading, Part
+from groundgraph.core.document import MARKDOWN, PDF, RECORDS, RESTRUCTURED_TEXT, Document, Heading, Part
 from groundgraph.text.words import sentences
 
 # The line ends that markdown-it knows; a text from a loader has only the first.
@@ -293,7 +293,28 @@ def _plain(markup: str) -> str:
     return " ".join("".join(words).split())
 
 
+# The blocks of a reStructuredText, by the lines that docutils tells.
+
+
+def rst_blocks(text: str, start: int = 0) -> list[Block]:
+    """The outermost blocks of `text` from `start` on, without a gap; headings have their level."""
+    # Not loaded where there is no such text.
+    from groundgraph.ingest.rst_structure import rst_structure
+
+    starts = line_starts(text, start)
+    found = rst_structure([text[first:last] for first, last in pairwise(starts)])
+    blocks = [Block(starts[block.line], len(text), block.level, block.title, block.whole) for block in found]
+    return tiled(blocks, start, len(text))
+
+
 # The blocks of one part of a document, by what kind of text it is.
+
+_BLOCKS_OF = {MARKDOWN: markdown_blocks, RESTRUCTURED_TEXT: rst_blocks}
+
+
+def text_blocks(text: str, media_type: str, start: int = 0) -> list[Block]:
+    """The blocks of `text` from `start` on, without a gap, by what kind of text it is."""
+    return _BLOCKS_OF.get(media_type, plain_blocks)(text, start)
 
 
 def document_blocks(document: Document, part: Part) -> list[Block]:
@@ -306,7 +327,7 @@ def document_blocks(document: Document, part: Part) -> list[Block]:
         return page_blocks(document.text, start, part.end, document.headings)
     else:
         # What stands outside of the part must not be read: it could be taken for an end of one of its blocks.
-        found = (markdown_blocks if document.media_type == MARKDOWN else plain_blocks)(body)
+        found = text_blocks(body, document.media_type)
     return [_moved(block, start) for block in found] if start else found
 
 

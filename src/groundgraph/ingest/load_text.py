@@ -11,10 +11,10 @@ from typing import Any
 import yaml
 
 from groundgraph.answers.sentence_index import RUNNING_LINES, masked_line
-from groundgraph.core.document import MARKDOWN, Document
+from groundgraph.core.document import MARKDOWN, PLAIN_TEXT, Document
 from groundgraph.core.errors import IngestError
 from groundgraph.core.evidence import jsonable
-from groundgraph.ingest.blocks import markdown_blocks, plain_blocks
+from groundgraph.ingest.blocks import text_blocks
 from groundgraph.text.original import ENCODING, FILE_TEXT, LINE_ENDS, line_ends
 
 # The YAML block between `---` lines at the top of a Markdown file.
@@ -211,8 +211,9 @@ def load_text(data: bytes, name: str, media_type: str) -> Document:
 def first_heading(text: str, start: int, media_type: str) -> str:
     """The words of the heading that can serve as the title of `text`, or an empty string."""
     head = text[: start + _TITLE_WITHIN]
-    if media_type == MARKDOWN:
-        return next((block.title for block in markdown_blocks(head, start) if block.title), "")
+    blocks = text_blocks(head, media_type, start)
+    if media_type != PLAIN_TEXT:
+        return next((block.title for block in blocks if block.title), "")
     # In a plain text a heading further down is that of a section, "Abstract" for example.
-    first = next((block for block in plain_blocks(head, start) if head[block.start : block.end].strip()), None)
+    first = next((block for block in blocks if head[block.start : block.end].strip()), None)
     return first.title if first else ""

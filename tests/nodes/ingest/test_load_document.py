@@ -91,6 +91,7 @@ def test_broken_front_matter_is_text_and_reported(tmp_path):
         ("b.md", "Setext\n======\n\ntext", "Setext"),
         ("c.md", "no heading", "c"),
         ("d.rst", "=====\nTitle\n=====\n\ntext", "Title"),
+        ("d.rest", ".. _top:\n\nUsing ``a *b`` and `it <x>`_\n---------------------------\n", "Using a *b and it"),
         ("e.txt", "First paragraph.\n\nAbstract\n\n   Indented.", "e"),
         ("f.md", "---\ntitle: 2026\n---\ntext", "2026"),
     ],

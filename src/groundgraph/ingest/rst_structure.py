@@ -1,0 +1,163 @@
+"""Where the blocks of a reStructuredText begin, by the grammar of docutils.
+
+docutils is asked for the outermost blocks only: what stands inside of one is not parsed, no directive is run, and no
+other file is read, so that its time grows as the text does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from docutils import nodes, statemachine, utils
+from docutils.parsers.rst import states
+
+# What stands for something else inside of a title: code, emphasis, a role, a link, an escaped character.
+_INLINE = re.compile(
+    r"``(?P<code>[^`\n]{1,200})``|(?::[a-z][\w:.+-]{0,40}:)?(?P<mark>`|\*{1,2})(?=\S)(?P<words>[^`*\n]{1,200})(?P=mark)_{0,2}"
+    r"|\\(?P<escaped>\S)",
+    re.IGNORECASE,
+)
+_TARGET = re.compile(r"\s{1,9}<[^<>]{1,200}>$")
+_DIRECTIVE = re.compile(r"\.\. +(?:\|[^|]*\| +)?([a-z][\w.:+-]*?) ?::(?:\s|$)", re.IGNORECASE)
+# What is code or a table: blocks by themselves and directives, those of Sphinx too.
+_WHOLE = frozenset(
+    ["literal_block", "doctest_block", "code", "code-block", "sourcecode", "parsed-literal", "prompt", "math", "table"],
+).union(["list-table", "csv-table"])
+_LISTS = frozenset(["bullet_list", "enumerated_list", "definition_list", "field_list", "option_list", "line_block"])
+_PASSED_OVER = frozenset(["comment", "target", "system_message"])
+# To make its own, docutils changes the filters of warnings, which belong to all threads.
+_SETTINGS = SimpleNamespace(language_code="en", id_prefix="", auto_id_prefix="%")
+
+
+@dataclass(frozen=True)
+class RstBlock:
+    """An outermost block.
+
+    Attributes:
+        line: the number, from 0, of its first line.
+        kind: the name of a directive, or what docutils calls the block.
+        level: the level of a heading, 1 the outermost; 0 for everything else.
+        title: the words of a heading, without markup.
+    """
+
+    line: int
+    kind: str
+    level: int = 0
+    title: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is code or a table."""
+        return self.kind in _WHOLE
+
+
+def rst_structure(lines: Sequence[str]) -> list[RstBlock]:
+    """The outermost blocks of `lines` in order, one for the items of a list; comments and link targets are none."""
+    machine = _Outermost(state_classes=_STATES, initial_state="Body")
+    # With a blank line at the end the last paragraph ends like every other.
+    read = [line.expandtabs(8).rstrip() for line in lines]
+    document = nodes.document(_SETTINGS, utils.Reporter("text", report_level=5, halt_level=5), source="text")
+    machine.run(_Lines([*read, ""], "text"), document, inliner=_NoInliner())
+    return machine.found
+
+
+class _Lines(statemachine.StringList):  # type: ignore[misc]
+    """The lines of a text. All that follows a line is asked for to be read inside of a list, which nobody does."""
+
+    def __getitem__(self, place: int | slice) -> Any:
+        if isinstance(place, slice) and place.stop is None and place.start:
+            return _Lines([], parent=None)
+        return super().__getitem__(place)
+
+
+class _Outermost(states.RSTStateMachine):  # type: ignore[misc]
+    """Notes where each block begins."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.found: list[RstBlock] = []
+
+    def check_line(self, context: Any, state: Any, transitions: Any = None) -> Any:
+        """See docutils. A paragraph or title is known by its second line."""
+        first = self.line_offset - (type(state) is not _Body)
+        try:
+            return super().check_line(context, state, transitions)
+        finally:
+            for node in self.node.children:
+                self._note(first, node)
+            # Nothing looks back at them.
+            self.node.children.clear()
+
+    def _note(self, first: int, node: Any) -> None:
+        kind = node.get("kind", node.tagname)
+        goes_on = kind in _LISTS and self.found and self.found[-1].kind == kind
+        if kind in _PASSED_OVER or goes_on:
+            return
+        # Below the paragraph that announces it.
+        line = node.line - 1 if kind == "literal_block" and node.line else first
+        self.found.append(RstBlock(line, kind, node.get("level", 0), node.get("title", "")))
+
+
+class _NoInliner:
+    def init_customizations(self, _settings: Any) -> None:
+        """Nothing to prepare: no inline markup is read."""
+
+
+class _Shallow:
+    """A state that does not look inside of a block."""
+
+    parent: Any
+    state_machine: Any
+    memo: Any
+
+    def nested_parse(self, _block: Any, input_offset: int, *_: Any, **__: Any) -> int:
+        return input_offset
+
+    def nested_list_parse(self, _block: Any, *_: Any, blank_finish: bool, **__: Any) -> tuple[int, bool]:
+        return self.state_machine.abs_line_offset(), blank_finish
+
+    def inline_text(self, text: str, _line: int) -> tuple[list[Any], list[Any]]:
+        return [nodes.Text(text)], []
+
+    def section(self, title: str, _source: str, style: Any, _line: int, _messages: Any) -> None:
+        styles = self.memo.title_styles
+        if style not in styles:
+            styles.append(style)
+        self.parent += nodes.title(kind="title", level=styles.index(style) + 1, title=_plain(title))
+
+
+class _Body(_Shallow, states.Body):  # type: ignore[misc]
+    def explicit_construct(self, match: re.Match[str]) -> tuple[list[Any], bool]:
+        directive = _DIRECTIVE.match(match.string)
+        if not directive and not match.string[2:].strip() and self.state_machine.is_next_line_blank():
+            return [nodes.comment()], True
+        *_, blank_finish = self.state_machine.get_first_known_indented(match.end())
+        return [nodes.container(kind=directive[1].lower()) if directive else nodes.comment()], blank_finish
+
+    def table(self, isolate_function: Any, _parser: Any) -> tuple[list[Any], bool]:
+        block, messages, blank_finish = isolate_function()
+        return [nodes.table() if block else nodes.paragraph(), *messages], blank_finish
+
+
+class _Text(_Shallow, states.Text):  # type: ignore[misc]
+    pass
+
+
+class _Line(_Shallow, states.Line):  # type: ignore[misc]
+    pass
+
+
+_Body.__name__, _Text.__name__, _Line.__name__ = "Body", "Text", "Line"
+_STATES = (_Body, _Text, _Line)
+
+
+def _plain(title: str) -> str:
+    return " ".join(_INLINE.sub(_words, title).split())
+
+
+def _words(found: re.Match[str]) -> str:
+    return found["code"] or found["escaped"] or _TARGET.sub("", found["words"])
