@@ -357,3 +357,22 @@ async def test_what_opening_the_base_had_to_take_out_is_in_the_report_of_an_inge
     assert [(one["document"], "lost" in one["reason"]) for one in report.failed] == [("other/gone.md", True)]
     assert [one["document"] for one in report.warnings] == ["docs/" + next(docs.iterdir()).name]
     assert report.written == 2
+
+
+@pytest.mark.covers("B12")
+def test_the_encoding_of_files_is_told_on_the_command_line_and_by_glob_in_the_configuration(call, tmp_path):
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "a.txt").write_bytes("Хранить насос в сухом месте.".encode("cp1251"))
+    assert call("ingest", "old", "--encoding", "cp1251", "--json").json["failed"] == []
+    asked = call("ask", "Где хранить насос?", "--json").json
+    assert [(one["quote"], one["encoding"]) for one in asked["citations"]] == [
+        ("Хранить насос в сухом месте.", "cp1251")
+    ]
+    (tmp_path / "groundgraph.yaml").write_text("knowledge_base: {encodings: {'old/*': cp1251}}\n")
+    again = call("ingest", "old", "--json")
+    assert (again.json["unchanged"], again.json["failed"]) == (1, [])
+    refused = call("ingest", "old", "--encoding", "hex")
+    assert refused.code == 2
+    assert "there is no encoding 'hex'" in refused.err
+    (tmp_path / "groundgraph.yaml").write_text("knowledge_base: {encodings: {'old/*': nope}}\n")
+    assert "there is no encoding 'nope'" in call("ingest", "old").err

@@ -252,7 +252,7 @@ ALWAYS = {
     # Vectors come from whatever model a base, a run or a stored file has.
     "embeddings": "provider model languages batch_size",
     # `groundgraph move` reads `file` when the base is in Weaviate, `groundgraph ingest` all others.
-    "knowledge_base": "path follow_links backend file embeddings vector_weight fields concurrency passwords",
+    "knowledge_base": "path follow_links backend file embeddings vector_weight fields concurrency passwords encodings",
     "knowledge_base.chunker": "strategy max_chunk_size",
     "knowledge_base.metadata": "sidecar",
     "knowledge_base.metadata.rules": "path set",

@@ -102,6 +102,15 @@ FollowLinks = Annotated[
         "--follow-links", help="Follow links that lead out of a given folder, which are listed as skipped else."
     ),
 ]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        metavar="NAME",
+        help="That of the text, CSV and JSONL files of this run without a byte order mark, such as cp1251; for single "
+        "files set knowledge_base.encodings. Default: UTF-8, or what the bytes look like.",
+    ),
+]
 
 
 def ingest(
@@ -110,6 +119,7 @@ def ingest(
     rebuild: Rebuild = False,
     verify: Verify = False,
     follow_links: FollowLinks = False,
+    encoding: Encoding = None,
     source: BaseName = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
@@ -122,7 +132,7 @@ def ingest(
     _refuse_together(paths, dry_run=dry_run, rebuild=rebuild, verify=verify)
     if verify:
         raise typer.Exit(verify_base(config, source, as_json=as_json))
-    settings = find_settings(config)
+    settings = _with_encoding(find_settings(config), encoding)
     default = settings.knowledge_base and settings.knowledge_base.path
     if not (paths or rebuild or default):
         raise typer.BadParameter(
@@ -140,6 +150,20 @@ def _refuse_together(paths: list[str] | None, *, dry_run: bool, rebuild: bool, v
         raise typer.BadParameter("a rebuild cannot be tried out", param_hint="--dry-run")
     if verify and (paths or dry_run or rebuild):
         raise typer.BadParameter("takes nothing in, so it stands alone", param_hint="--verify")
+
+
+def _with_encoding(settings: Settings, encoding: str | None) -> Settings:
+    """The settings by which every file is read in `encoding`, where one is given."""
+    if encoding is None:
+        return settings
+    from groundgraph.settings.knowledge_base import KnowledgeBaseSettings, known_encoding
+
+    try:
+        encodings = {"**": known_encoding(encoding)}
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--encoding") from None
+    base = settings.knowledge_base or KnowledgeBaseSettings()
+    return settings.model_copy(update={"knowledge_base": base.model_copy(update={"encodings": encodings})})
 
 
 def _paths(given: Iterable[str]) -> list[str]:

@@ -14,7 +14,7 @@ from groundgraph.ingest.read_file import read_file
 from groundgraph.ingest.records import load_csv, load_jsonl
 
 
-def load_document(path: Path, name: str, password: str | None = None) -> Document:
+def load_document(path: Path, name: str, password: str | None = None, encoding: str | None = None) -> Document:
     """The document in the file at `path`, under `name`.
 
     Line ends become `\\n`. Of a web page the main text is kept and of a Word document everything but pictures, as
@@ -25,6 +25,7 @@ def load_document(path: Path, name: str, password: str | None = None) -> Documen
         path: the file; its suffix tells what it is.
         name: the stable name of the document.
         password: what opens an encrypted PDF.
+        encoding: that of a text, CSV or JSONL file without a byte order mark; None to find out.
 
     Raises:
         IngestError: the file cannot be read, is too large, damaged, encrypted, of an unsupported kind, or holds no
@@ -44,10 +45,10 @@ def load_document(path: Path, name: str, password: str | None = None) -> Documen
     if media_type == XLSX:
         return load_xlsx(data, name)
     if media_type == JSON_LINES:
-        return load_jsonl(*decode_text(data), name)
+        return load_jsonl(*decode_text(data, encoding), name)
     if media_type == CSV:
-        return load_csv(*decode_text(data), name, delimiters="\t" if suffix == ".tsv" else ",;\t|")
-    return load_text(data, name, media_type)
+        return load_csv(*decode_text(data, encoding), name, delimiters="\t" if suffix == ".tsv" else ",;\t|")
+    return load_text(data, name, media_type, encoding)
 
 
 def _page(name: str, data: bytes) -> Document:

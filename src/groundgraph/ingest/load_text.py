@@ -77,22 +77,22 @@ _MAX_REPLACED = 0.1
 _TELLING = 16
 
 
-def decode_text(data: bytes) -> tuple[str, list[str]]:
+def decode_text(data: bytes, encoding: str | None = None) -> tuple[str, list[str]]:
     """The text of `data` with `\\n` as line end, and one sentence for each kind of repair.
 
-    It is UTF-8, or UTF-16 with a byte order mark, or else in the encoding that charset-normalizer takes it for, which a
-    sentence tells. Bytes that are neither and NUL become U+FFFD.
+    It is UTF-8 or UTF-16 with a byte order mark, or in `encoding` where one is given, or UTF-8, or else in the encoding
+    that charset-normalizer takes it for, which a sentence tells. Bytes that are neither and NUL become U+FFFD.
 
     Raises:
-        IngestError: too much would have to be replaced.
+        IngestError: too much would have to be replaced, or it is not in the given encoding.
     """
-    text, warnings, _ = _decoded(data)
+    text, warnings, _ = _decoded(data, encoding)
     return _with_newlines(text), warnings
 
 
-def decode_file(data: bytes) -> tuple[str, list[str], dict[str, Any]]:
+def decode_file(data: bytes, given: str | None = None) -> tuple[str, list[str], dict[str, Any]]:
     """As `decode_text`, and the metadata by which places in the text are places in the file (`Original`)."""
-    text, warnings, encoding = _decoded(data)
+    text, warnings, encoding = _decoded(data, given)
     told: dict[str, Any] = {LINE_ENDS: ends} if (ends := line_ends(text)) != [] else {}
     if encoding != "utf-8":
         told[ENCODING] = encoding
@@ -101,6 +101,21 @@ def decode_file(data: bytes) -> tuple[str, list[str], dict[str, Any]]:
 
 def _with_newlines(text: str) -> str:
     return re.sub(r"\r\n?", "\n", text) if "\r" in text else text
+
+
+def _given(data: bytes, encoding: str) -> tuple[str, list[str], str]:
+    try:
+        text = data.decode(encoding)
+    except (UnicodeError, LookupError) as error:
+        raise IngestError(
+            f"it is not {encoding} text, as --encoding or knowledge_base.encodings says: {error}"
+        ) from error
+    nuls = text.count("\0")
+    return text.replace("\0", _REPLACEMENT), _replaced((nuls, "NUL characters")), encoding
+
+
+def _replaced(*repairs: tuple[int, str]) -> list[str]:
+    return [f"{count} {what} were replaced" for count, what in repairs if count]
 
 
 def _unicode(data: bytes) -> tuple[str, int, str]:
@@ -113,8 +128,10 @@ def _unicode(data: bytes) -> tuple[str, int, str]:
         return text, text.count(_REPLACEMENT) - data.count(_REPLACEMENT.encode()), encoding
 
 
-def _decoded(data: bytes) -> tuple[str, list[str], str]:
+def _decoded(data: bytes, given: str | None) -> tuple[str, list[str], str]:
     """The text, what is said about it, and its encoding."""
+    if given and not data.startswith(tuple(mark for mark, _ in _MARKS)):
+        return _given(data, given)
     text, replaced, encoding = _unicode(data)
     nuls = text.count("\0")
     refused = replaced + nuls > _MAX_REPLACED * len(text)
@@ -125,8 +142,7 @@ def _decoded(data: bytes) -> tuple[str, list[str], str]:
     name = encoding.removesuffix("-sig").upper()
     if refused:
         raise IngestError(f"it is not {name} text")
-    repairs = ((replaced, f"places that are not {name}"), (nuls, "NUL characters"))
-    warnings = [f"{count} {what} were replaced" for count, what in repairs if count]
+    warnings = _replaced((replaced, f"places that are not {name}"), (nuls, "NUL characters"))
     return text.replace("\0", _REPLACEMENT), warnings, encoding
 
 
@@ -187,13 +203,13 @@ def running_metadata(pages: Sequence[str]) -> dict[str, list[str]]:
 _TITLE_WITHIN = 20_000
 
 
-def load_text(data: bytes, name: str, media_type: str) -> Document:
+def load_text(data: bytes, name: str, media_type: str, encoding: str | None = None) -> Document:
     """The document in `data`; front matter of Markdown becomes metadata.
 
     Raises:
-        IngestError: it is no text.
+        IngestError: it is no text, or not in the given encoding.
     """
-    text, warnings, reading = decode_file(data)
+    text, warnings, reading = decode_file(data, encoding)
     metadata: dict[str, Any] = {}
     start = 0
     if media_type == MARKDOWN:

@@ -1,9 +1,19 @@
 """`knowledge_base`: where it is kept, what goes into it, how pages are fetched; and `chains`, which prepare it."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ByteSize, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt, SecretStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ByteSize,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    SecretStr,
+)
 
 from groundgraph.settings.section import Section
 from groundgraph.settings.services import EmbeddingSettings
@@ -139,6 +149,19 @@ class ChainSettings(BaseModel):
         return found
 
 
+def known_encoding(name: str) -> str:
+    """`name` itself.
+
+    Raises:
+        ValueError: Python knows no encoding of text by that name.
+    """
+    try:
+        "".encode(name)
+    except (LookupError, UnicodeError):
+        raise ValueError(f"there is no encoding '{name}'; cp1251 and latin-1 are some") from None
+    return name
+
+
 class KnowledgeBaseSettings(Section):
     """The knowledge base, embedded or in Weaviate. Paths start at the folder of the configuration file."""
 
@@ -156,6 +179,9 @@ class KnowledgeBaseSettings(Section):
     web: WebSettings = WebSettings()
     concurrency: PositiveInt = Field(4, le=64, description="documents that are processed at once")
     passwords: dict[str, str] = Field({}, description="passwords of PDF files by a glob over their names")
+    encodings: dict[str, Annotated[str, AfterValidator(known_encoding)]] = Field(
+        {}, description="encodings of text files without a byte order mark by a glob over their names"
+    )
     reader: ReaderSettings = ReaderSettings()
     topic_index: OptionalTopicIndex = Field(
         None, description="search by topics; for knowledge bases among the sources that have no own"

@@ -155,3 +155,18 @@ def test_text_in_utf8_that_was_damaged_is_taken_for_no_other_encoding(tmp_path):
     assert document.text.startswith("Насос семнадцать")
     few = loaded(tmp_path, SAID["de"].encode("windows-1252"))
     assert few.warnings == ("7 places that are not UTF-8 were replaced",)
+
+
+@pytest.mark.covers("K2", "B12")
+@pytest.mark.parametrize(("name", "text"), [("a.txt", "Хранить в сухом месте"), ("b.csv", "деталь,цена\nнасос,7\n")])
+def test_a_text_is_read_in_the_encoding_that_is_told_however_short_it_is(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_bytes(text.encode("cp1251"))
+    document = load_document(path, name, None, "cp1251")
+    assert text.split()[-1].split(",")[0] in document.text
+    assert document.warnings == ()
+    path.write_bytes(text.encode("utf-8-sig"))
+    assert text.split()[-1].split(",")[0] in load_document(path, name, None, "cp1251").text
+    path.write_bytes(b"\x98" + text.encode("cp1251"))
+    with pytest.raises(IngestError, match=r"it is not cp1251 text, as --encoding or knowledge_base\.encodings says"):
+        load_document(path, name, None, "cp1251")

@@ -230,6 +230,11 @@ def _not_loaded(address: str, error: Exception) -> Loaded:
     return Loaded(error.url, reason=led + error.detail)
 
 
+def _fitting(by_glob: Mapping[str, str], name: str) -> str | None:
+    """What stands under the first glob that the name of a file fits."""
+    return next((value for glob, value in by_glob.items() if glob_matches(glob, name)), None)
+
+
 @dataclass(frozen=True)
 class _Reader:
     """Reads what a plan holds, from one of its three parts at a time."""
@@ -276,16 +281,14 @@ class _Reader:
     def _file(self, plan: Plan, file: FoundFile) -> Loaded:
         try:
             sidecar = plan.sidecars.fields(Path(file.path).absolute())
-            document = self.readers.call(load_document, file.path, file.name, self._password(file.name))
+            told = (_fitting(self.base.passwords, file.name), _fitting(self.base.encodings, file.name))
+            document = self.readers.call(load_document, file.path, file.name, *told)
             return self._hashed(with_metadata(document, self.rules, sidecar), from_file=True)
         except ConfigurationError as error:
             # Without its metadata a document could get around a filter, or be lost behind one.
             return Loaded(file.name, reason=f"its metadata cannot be read: {error}")
         except Exception as error:  # whatever a parser makes of a damaged file: the others are taken in
             return Loaded(file.name, reason=str(error) if isinstance(error, IngestError) else reason_of(error))
-
-    def _password(self, name: str) -> str | None:
-        return next((word for glob, word in self.base.passwords.items() if glob_matches(glob, name)), None)
 
     async def _pages(self, plan: Plan) -> list[Loaded]:
         addresses = [plan.addresses.popleft() for _ in range(min(len(plan.addresses), self.size.pages))]
