@@ -303,7 +303,7 @@ async def test_every_document_is_counted_once_among_those_that_are_done(tmp_path
         ("a.md", b"Apples."),
         ("b.md", b" "),
         ("c.pdf", b"no PDF"),
-        ("d.pptx", b"?"),
+        ("d.ppt", b"?"),
         ("e.png", b"?"),
     ):
         (tmp_path / "docs" / name).write_bytes(content)

@@ -83,3 +83,24 @@ def xlsx(sheets: dict[str, Sequence[Sequence[Any]]]) -> bytes:
             sheet.append(row)
     workbook.save(buffer := io.BytesIO())
     return buffer.getvalue()
+
+
+def pptx(slides: Sequence[tuple[str, Sequence[str]]], *, rows: Sequence[Sequence[str]] = (), notes: str = "") -> bytes:
+    """A presentation with a title and paragraphs on each slide; the last one has a table of `rows` and `notes`."""
+    from pptx import Presentation
+
+    presentation = Presentation()
+    for title, paragraphs in slides:
+        slide = presentation.slides.add_slide(presentation.slide_layouts[1])
+        slide.shapes.title.text = title
+        slide.placeholders[1].text = "\n".join(paragraphs)
+    if rows:
+        grid = slide.shapes.add_table(len(rows), len(rows[0]), 0, 0, 100, 100).table
+        for number, row in enumerate(rows):
+            for place, cell in enumerate(row):
+                grid.cell(number, place).text = cell
+    if notes:
+        slide.notes_slide.notes_text_frame.text = notes
+    saved = io.BytesIO()
+    presentation.save(saved)
+    return saved.getvalue()

@@ -131,6 +131,7 @@ CSV = "text/csv"
 JSON_LINES = "application/jsonl"
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 MEDIA_TYPES = {
     ".md": MARKDOWN,
     ".markdown": MARKDOWN,
@@ -148,6 +149,7 @@ MEDIA_TYPES = {
     ".jsonl": JSON_LINES,
     ".ndjson": JSON_LINES,
     ".xlsx": XLSX,
+    ".pptx": PPTX,
 }
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _TEXT = frozenset({MARKDOWN, PLAIN_TEXT, RESTRUCTURED_TEXT})

@@ -10,7 +10,7 @@ from itertools import pairwise
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from groundgraph.core.document import MARKDOWN, PDF, RECORDS, RESTRUCTURED_TEXT, Document, Heading, Part
+from groundgraph.core.document import MARKDOWN, PDF, PPTX, RECORDS, RESTRUCTURED_TEXT, Document, Heading, Part
 from groundgraph.text.words import sentences
 
 # The line ends that markdown-it knows; a text from a loader has only the first.
@@ -213,7 +213,7 @@ def _without_lists(lines: list[_Line], headings: list[_Heading]) -> list[_Headin
     return [heading for heading in headings if heading.first not in listed]
 
 
-# The blocks of a page whose text has lines but no markup, as a PDF gives it.
+# The blocks of a page or slide whose text has lines but no markup.
 
 _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
 # Running text has an end of a sentence every so many characters; a table has next to none.
@@ -323,7 +323,7 @@ def document_blocks(document: Document, part: Part) -> list[Block]:
     if document.media_type == RECORDS:
         lines = line_starts(body)
         found = [Block(first, last) for first, last in pairwise(lines)]
-    elif document.media_type == PDF:
+    elif document.media_type in (PDF, PPTX):
         return page_blocks(document.text, start, part.end, document.headings)
     else:
         # What stands outside of the part must not be read: it could be taken for an end of one of its blocks.

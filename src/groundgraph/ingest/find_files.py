@@ -16,7 +16,7 @@ from groundgraph.core.document import MEDIA_TYPES
 DOCUMENT_LIKE = frozenset(
     [
         *(".doc", ".docm", ".odt", ".rtf", ".pages", ".tex", ".adoc", ".asciidoc", ".org", ".ipynb"),
-        *(".epub", ".eml", ".msg", ".pptx", ".ppt", ".odp", ".key"),
+        *(".epub", ".eml", ".msg", ".ppt", ".odp", ".key"),
         *(".xls", ".xlsm", ".xlsb", ".ods", ".numbers"),
     ]
 )

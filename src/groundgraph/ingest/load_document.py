@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from groundgraph.core.document import CSV, DOCX, HTML, JSON_LINES, MARKDOWN, MEDIA_TYPES, PDF, XLSX, Document
+from groundgraph.core.document import CSV, DOCX, HTML, JSON_LINES, MARKDOWN, MEDIA_TYPES, PDF, PPTX, XLSX, Document
 from groundgraph.core.errors import IngestError
 from groundgraph.ingest.load_html import load_html
 from groundgraph.ingest.load_pdf import load_pdf
+from groundgraph.ingest.load_pptx import load_pptx
 from groundgraph.ingest.load_text import decode_text, first_heading, load_text
 from groundgraph.ingest.office import load_docx, load_xlsx
 from groundgraph.ingest.read_file import read_file
@@ -18,8 +19,8 @@ def load_document(path: Path, name: str, password: str | None = None, encoding: 
     """The document in the file at `path`, under `name`.
 
     Line ends become `\\n`. Of a web page the main text is kept and of a Word document everything but pictures, as
-    Markdown; a PDF has a part for each page, a table (CSV, JSONL, XLSX) one for each record. What had to be repaired
-    or left out is told in the document's warnings.
+    Markdown; a PDF has a part for each page, a presentation one for each slide, a table (CSV, JSONL, XLSX) one for each
+    record. What had to be repaired or left out is told in the document's warnings.
 
     Args:
         path: the file; its suffix tells what it is.
@@ -44,6 +45,8 @@ def load_document(path: Path, name: str, password: str | None = None, encoding: 
         return load_docx(data, name)
     if media_type == XLSX:
         return load_xlsx(data, name)
+    if media_type == PPTX:
+        return load_pptx(data, name)
     if media_type == JSON_LINES:
         return load_jsonl(*decode_text(data, encoding), name)
     if media_type == CSV:

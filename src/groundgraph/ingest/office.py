@@ -95,8 +95,8 @@ def _check_xml(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, kind: str) -> N
 
 # Reads a Word document into the Markdown of its text.
 
-# mammoth keeps the whole tree in memory, which takes twenty times the size of the XML.
-_MAX_XML = 20 * MEGABYTE
+# A reader that keeps the whole tree in memory, which takes twenty times the size of the XML.
+MAX_TREE = 20 * MEGABYTE
 _STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh"
 _IGNORED = re.compile(r"An unrecognised element was ignored: (.*)")
 
@@ -109,7 +109,7 @@ def load_docx(data: bytes, name: str) -> Document:
     """
     mammoth = optional_package("mammoth", "a Word document")
     lxml_html = optional_package("lxml.html", "a Word document")
-    with open_archive(data, "Word (.docx)", max_xml=_MAX_XML) as archive:
+    with open_archive(data, "Word (.docx)", max_xml=MAX_TREE) as archive:
         if "[Content_Types].xml" not in archive.namelist():
             raise IngestError("it is a zip archive, but no Word document")
         try:

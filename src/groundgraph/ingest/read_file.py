@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 from types import ModuleType
 
-from groundgraph.core.document import DOCX, HTML, PDF, XLSX
+from groundgraph.core.document import DOCX, HTML, PDF, PPTX, XLSX
 from groundgraph.core.errors import IngestError
 
 # Packages that only some kinds of documents need.
@@ -16,6 +16,7 @@ NEEDED = {
     PDF: ("a PDF", ("pypdfium2",)),
     DOCX: ("a Word document", ("mammoth", "lxml.html")),
     XLSX: ("an Excel workbook", ("openpyxl",)),
+    PPTX: ("a PowerPoint presentation", ("pptx",)),
     HTML: ("HTML", ("trafilatura",)),
 }
 

@@ -71,6 +71,8 @@ FILE_LINE = "file_line"
 # The number of a row as a spreadsheet program shows it, and the sheet.
 FILE_ROW = "file_row"
 FILE_SHEET = "file_sheet"
+# The number of a slide, from 1.
+FILE_SLIDE = "file_slide"
 
 _KNOWLEDGE_BASE = "knowledge_base"
 _NUMBERS = ("line", "page", "row", "slide")
@@ -165,6 +167,8 @@ class Original:
             place["line"] = line
         if self._media_type == PDF and isinstance(self._metadata.get("page"), int):
             place["page"] = self._metadata["page"]
+        if isinstance(slide := self._metadata.get(FILE_SLIDE), int):
+            place["slide"] = slide
         if self._media_type == XLSX and (sheet := self.text(FILE_SHEET) or self.text("sheet")):
             place["sheet"] = sheet
         return {**place, "row": row} if isinstance(row, int) else place

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from document_files import docx, paragraph, pdf, table, xlsx
+from document_files import docx, paragraph, pdf, pptx, table, xlsx
 
 from groundgraph.core.errors import IngestError
 from groundgraph.ingest.chunkers import HeadingChunker
@@ -35,6 +35,7 @@ def files(tmp_path) -> dict[str, bytes]:
         ".pdf": plain.read_bytes(),
         ".docx": docx(paragraph(TEXT, "Heading1") + table(("a", "b"), ("1", "2"))),
         ".xlsx": xlsx({"a": ROWS}),
+        ".pptx": pptx([("Pumps", [TEXT])]),
         ".csv": "\n".join(f'{name},"{days}"' for name, days in ROWS).encode(),
         ".jsonl": "\n".join(f'{{"name": "{name}", "days": "{days}"}}' for name, days in ROWS).encode(),
     }

@@ -29,11 +29,11 @@ def test_a_folder_is_read_with_everything_below_sorted_and_without_what_is_hidde
 
 @pytest.mark.covers("K2")
 def test_other_documents_in_a_folder_are_reported_and_other_files_counted(tmp_path):
-    files_in(tmp_path, "docs/a.md", "docs/b.pptx", "docs/c.PNG", "docs/d.png", "docs/LICENSE")
+    files_in(tmp_path, "docs/a.md", "docs/b.ppt", "docs/c.PNG", "docs/d.png", "docs/LICENSE")
     found = find_files(["docs"], tmp_path)
     [(name, reason)] = found.failed
-    assert name == "docs/b.pptx"
-    assert ".pptx files are not supported; supported: .csv, .docx, .htm, .html, .jsonl, .markdown, .md" in reason
+    assert name == "docs/b.ppt"
+    assert ".ppt files are not supported; supported: .csv, .docx, .htm, .html, .jsonl, .markdown, .md" in reason
     assert dict(found.ignored) == {".png": 2, "(no suffix)": 1}
 
 
@@ -62,13 +62,14 @@ def test_a_file_outside_of_the_base_folder_has_its_absolute_path_as_name(tmp_pat
 @pytest.mark.covers("K2")
 def test_documents_and_tables_of_every_supported_kind_are_taken(tmp_path):
     names = ["a.md", "b.TXT", "c.rst", "d.html", "e.PDF", "f.docx", "g.csv", "h.tsv", "i.jsonl", "j.ndjson", "k.xlsx"]
+    names += ["l.pptx", "m.rest"]
     files_in(tmp_path, *names)
     assert [file.name for file in find_files(["."], tmp_path).files] == names
 
 
 @pytest.mark.covers("K2")
 def test_kinds_of_documents_that_are_not_read_are_all_reported(tmp_path):
-    names = ["a.pptx", "b.doc", "c.xls", "d.xlsm", "e.odt", "f.epub"]
+    names = ["a.ppt", "b.doc", "c.xls", "d.xlsm", "e.odt", "f.epub"]
     files_in(tmp_path, *names)
     assert [name for name, _ in find_files(["."], tmp_path).failed] == names
 

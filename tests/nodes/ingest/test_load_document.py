@@ -105,7 +105,7 @@ def test_a_file_that_cannot_be_read_is_an_ingest_error(tmp_path):
     with pytest.raises(IngestError, match="cannot be read"):
         load_document(tmp_path / "gone.md", "gone.md")
     with pytest.raises(IngestError, match="not supported"):
-        load_document(tmp_path / "a.pptx", "a.pptx")
+        load_document(tmp_path / "a.ppt", "a.ppt")
 
 
 @pytest.mark.covers("K2")

@@ -1,0 +1,84 @@
+"""Reads the slides of a PowerPoint presentation: their words, each slide a part of its own."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from groundgraph.core.characters import clean_text
+from groundgraph.core.document import PPTX, Document, Heading, Part
+from groundgraph.core.errors import IngestError
+from groundgraph.ingest.office import MAX_TREE, open_archive
+from groundgraph.ingest.read_file import MAX_CHARS, optional_package
+from groundgraph.text.original import FILE_SLIDE
+
+_BETWEEN = "\n\n"
+
+
+def load_pptx(data: bytes, name: str) -> Document:
+    """The document in `data` with a part for each slide that has words: title, texts, tables row by row, and notes.
+
+    Titles are headings. A slide keeps its number, from 1, also behind slides without words.
+
+    Raises:
+        IngestError: it is no presentation, damaged, encrypted, too large, without text, or python-pptx is not
+            installed.
+    """
+    pptx = optional_package("pptx", "a PowerPoint presentation")
+    with open_archive(data, "PowerPoint (.pptx)", max_xml=MAX_TREE):
+        try:
+            slides = [list(_slide_texts(slide)) for slide in pptx.Presentation(io.BytesIO(data)).slides]
+        except Exception as error:  # whatever a parser makes of a damaged presentation
+            raise IngestError(f"it is no readable presentation: {type(error).__name__}: {error}") from error
+    return _document(slides, name)
+
+
+def _document(slides: list[list[tuple[bool, str]]], name: str) -> Document:
+    texts: list[str] = []
+    parts: list[Part] = []
+    headings: list[Heading] = []
+    end = -len(_BETWEEN)
+    for number, slide in enumerate(slides, 1):
+        start = end + len(_BETWEEN)
+        for is_title, text in slide:
+            texts.append(text)
+            first, end = end + len(_BETWEEN), end + len(_BETWEEN) + len(text)
+            if is_title:
+                headings.append(Heading(first, end, 1, " ".join(text.split())))
+        if slide:
+            parts.append(Part(start, end, {FILE_SLIDE: number}))
+    if not parts:
+        raise IngestError("it holds no text")
+    if end > MAX_CHARS:
+        raise IngestError(f"its text has more than {MAX_CHARS:_} characters; split it")
+    title = headings[0].title if headings else Path(name).stem
+    return Document(name, _BETWEEN.join(texts), PPTX, {"title": title}, 0, parts=tuple(parts), headings=tuple(headings))
+
+
+def _slide_texts(slide: Any) -> Iterator[tuple[bool, str]]:
+    """The words of a slide, its title first, each with whether it is the title."""
+    title = slide.shapes.title
+    said = [(True, title.text_frame.text if title is not None else "")]
+    said += [(False, text) for shape in slide.shapes for text in _texts(shape, title)]
+    if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+        said += [(False, paragraph.text) for paragraph in slide.notes_slide.notes_text_frame.paragraphs]
+    for is_title, text in said:
+        # A line break within a paragraph is a vertical tab.
+        words = clean_text(text.replace("\v", "\n")).strip()
+        if words:
+            yield is_title, words
+
+
+def _texts(shape: Any, title: Any) -> Iterator[str]:
+    if title is not None and shape.shape_id == title.shape_id:
+        return
+    if hasattr(shape, "shapes"):
+        for inner in shape.shapes:
+            yield from _texts(inner, title)
+    elif getattr(shape, "has_table", False):
+        rows = ([" ".join(cell.text.split()) for cell in row.cells] for row in shape.table.rows)
+        yield "\n".join(f"| {' | '.join(cells)} |" for cells in rows if any(cells))
+    elif shape.has_text_frame:
+        yield from (paragraph.text for paragraph in shape.text_frame.paragraphs)

@@ -1,0 +1,80 @@
+"""Presentations: each slide is a part of its own, cited by its number."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pytest
+from cited_slices import asked
+from document_files import pptx
+
+from groundgraph.core.document import PPTX
+from groundgraph.core.errors import IngestError
+from groundgraph.ingest.chunkers import HeadingChunker
+from groundgraph.ingest.load_document import load_document
+from groundgraph.ingest.load_pptx import load_pptx
+
+DECK = pptx(
+    [("Pumps", ["Pump 17 is red.", "Pump 18 is blue."]), ("", []), ("Prices\vtoday", ["In euros"])],
+    rows=[("part", "price"), ("seal", "7")],
+    notes="Seals are sold in pairs.",
+)
+
+
+@pytest.mark.covers("B12", "K2")
+def test_titles_texts_tables_and_notes_stand_on_their_slide():
+    document = load_pptx(DECK, "deck.pptx")
+    assert (document.title, document.media_type) == ("Pumps", PPTX)
+    slides = {part.metadata["file_slide"]: document.text[part.start : part.end] for part in document.parts}
+    assert slides == {
+        1: "Pumps\n\nPump 17 is red.\n\nPump 18 is blue.",
+        3: "Prices\ntoday\n\nIn euros\n\n| part | price |\n| seal | 7 |\n\nSeals are sold in pairs.",
+    }
+    chunks = HeadingChunker()(document)
+    assert [chunk.headings for chunk in chunks] == [("Pumps",), ("Prices today",)]
+    assert all(document.text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
+
+
+@pytest.mark.covers("B12", "A16")
+async def test_a_slide_is_cited_by_its_number(tmp_path):
+    (tmp_path / "deck.pptx").write_bytes(DECK)
+    [citation, *_] = (await asked(tmp_path, "deck.pptx", "How are seals sold, in pairs?"))["citations"]
+    assert citation["quote"] == "Seals are sold in pairs."
+    assert citation["location"]["shown"] == "deck.pptx, slide 3"
+    assert (citation["start"], citation["encoding"]) == (None, None)
+
+
+@pytest.mark.covers("B12")
+def test_the_presentation_of_the_data_has_its_two_slides(data):
+    path = data / "documents/xlsx_pptx_csv/sample_pptx_with_link.pptx"
+    document = load_document(path, path.name)
+    assert [document.text[part.start : part.end].split("\n\n") for part in document.parts] == [
+        ["Slide With Link", "Visit Example for more info."],
+        ["Slide Without Links", "Just plain text here."],
+    ]
+
+
+def _without(name: str) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(DECK)) as whole, zipfile.ZipFile(out, "w") as kept:
+        for entry in whole.infolist():
+            if entry.filename != name:
+                kept.writestr(entry, whole.read(entry))
+    return out.getvalue()
+
+
+@pytest.mark.covers("fault 52")
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "the file is empty"),
+        (b"no zip", "it is no PowerPoint"),
+        (b"\xd0\xcf\x11\xe0", "one in the older format"),
+        (_without("ppt/presentation.xml"), "it is no readable presentation"),
+        (pptx([("", [])]), "it holds no text"),
+    ],
+)
+def test_what_is_no_presentation_is_refused_with_the_reason(data, reason):
+    with pytest.raises(IngestError, match=reason):
+        load_pptx(data, "a.pptx")
