@@ -13,6 +13,7 @@ from groundgraph.core.document import PDF, RECORDS, Chunk, Document, Part
 from groundgraph.ingest.blocks import LINE_END, Block, document_blocks
 from groundgraph.models.chain_model import ChainModel, Passage
 from groundgraph.resilience.blocking import call_chain
+from groundgraph.text.original import FILE_ROW
 from groundgraph.text.words import sentences
 
 # A chunker that does not cut a document but digests it: short pieces that a model writes.
@@ -164,10 +165,12 @@ class HeadingChunker:
         section = _Section()
         for part in parts_of(document):
             start, end = trimmed(document.text, part)
-            if document.media_type == RECORDS and 0 < end - start <= self.max_chunk_size:
+            # A row of a table in a PDF stands behind its pages, and below none of their headings.
+            is_record = document.media_type == RECORDS or FILE_ROW in part.metadata
+            if is_record and 0 < end - start <= self.max_chunk_size:
                 chunks.append(chunk_of(document, part, len(chunks), start, end))
             elif start < end:
-                section = self._cut(document, part, section, chunks)
+                section = self._cut(document, part, _Section() if is_record else section, chunks)
         return chunks
 
     def _cut(self, document: Document, part: Part, section: _Section, chunks: list[Chunk]) -> _Section:

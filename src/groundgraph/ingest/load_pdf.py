@@ -156,11 +156,11 @@ def _joined(found: re.Match[str], known: set[str]) -> str:
     return whole if before and after and whole.casefold() in known else f"{before}-{after}"
 
 
-# What pdfium reads from a PDF; the only place that calls it.
+# What pdfium reads from a PDF; only this file and `pdf_tables.py` call it.
 
 MAX_PAGES = 50_000
 # pdfium may be entered by one thread only.
-_PDFIUM = threading.Lock()
+PDFIUM = threading.Lock()
 _WRONG_PASSWORD = 4
 # Reading the tags of a page takes as long as reading its text. Without a heading in so many pages, there are none.
 _PAGES_WITHOUT_HEADING = 8
@@ -191,8 +191,8 @@ def read_pdf(path: Path, password: str | None) -> PdfContent:
     """
     pdfium = optional_package("pypdfium2", "a PDF")
     content = PdfContent()
-    with _opened(pdfium, path, password) as pdf:
-        with _PDFIUM:
+    with opened(pdfium, path, password) as pdf:
+        with PDFIUM:
             count, tagged = len(pdf), bool(pdf.is_tagged())
             content.title = readable(lambda: pdf.get_metadata_value("Title"))
             outline = outline_headings(pdf)
@@ -202,7 +202,7 @@ def read_pdf(path: Path, password: str | None) -> PdfContent:
         for number in range(count):
             tagged = tagged and not outline and (number < _PAGES_WITHOUT_HEADING or any(content.headings))
             # The lock is taken page by page, so that a long file does not keep short ones waiting.
-            with _PDFIUM:
+            with PDFIUM:
                 text, headings = _page(pdfium, pdf, number, tagged=tagged)
             if text is None:
                 content.unreadable.append(number + 1)
@@ -215,10 +215,15 @@ def read_pdf(path: Path, password: str | None) -> PdfContent:
 
 
 @contextmanager
-def _opened(pdfium: Any, path: Path, password: str | None) -> Iterator[Any]:
+def opened(pdfium: Any, path: Path, password: str | None) -> Iterator[Any]:
+    """The PDF at `path` as pdfium has it, open; every call goes under `PDFIUM`.
+
+    Raises:
+        IngestError: it is no PDF, damaged or encrypted, or cannot be read.
+    """
     pdf = None
     try:
-        with _PDFIUM:
+        with PDFIUM:
             pdf = pdfium.PdfDocument(path, password=password)
         yield pdf
     except pdfium.PdfiumError as error:
@@ -227,7 +232,7 @@ def _opened(pdfium: Any, path: Path, password: str | None) -> Iterator[Any]:
         raise IngestError(f"the file cannot be read: {error.strerror}") from error
     finally:
         if pdf is not None:
-            with _PDFIUM:
+            with PDFIUM:
                 pdf.close()
 
 

@@ -13,7 +13,7 @@ from groundgraph.core.errors import IngestError
 
 # By media type what a reader calls such a document, and the modules that reading one needs.
 NEEDED = {
-    PDF: ("a PDF", ("pypdfium2",)),
+    PDF: ("a PDF", ("pypdfium2", "pdfplumber")),
     DOCX: ("a Word document", ("mammoth", "lxml.html")),
     XLSX: ("an Excel workbook", ("openpyxl",)),
     PPTX: ("a PowerPoint presentation", ("pptx",)),

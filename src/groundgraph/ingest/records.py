@@ -30,6 +30,9 @@ class Records:
         self._parts: list[Part] = []
         self._end = 0
 
+    def __len__(self) -> int:
+        return len(self._parts)
+
     def add(self, fields: Iterable[tuple[str, str, Any]], place: Mapping[str, Any]) -> None:
         """Add a record; one without any text is passed over.
 

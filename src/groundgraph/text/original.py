@@ -84,8 +84,8 @@ class Original:
     """The original of one piece of evidence.
 
     A text file is taken in as it stands, but for its line ends and a byte order mark: offsets in it are those of the
-    file. Of a PDF they count in the text of the page. Of other files (Word, Excel, CSV, JSONL, web pages) a text is
-    made that stands nowhere, so there are none. A source that is no knowledge base is believed.
+    file. Of a PDF they count in the text of the page. Of its tables and of other files (Word, Excel, CSV, JSONL, web
+    pages) a text is made that stands nowhere, so there are none. A source that is no knowledge base is believed.
 
     Attributes:
         result: the piece.
@@ -215,8 +215,10 @@ class Original:
     @property
     def _counts(self) -> bool:
         """Whether offsets of the stored text are offsets of the original."""
-        if not self._is_stored or self._media_type == PDF:
+        if not self._is_stored:
             return True
+        if self._media_type == PDF:
+            return FILE_ROW not in self._metadata
         if self._is_text:
             return self._file_text.get(LINE_ENDS, []) is not None
         return self._media_type is None and "url" not in self._metadata

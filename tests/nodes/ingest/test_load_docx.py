@@ -75,7 +75,7 @@ def test_a_document_type_is_refused_before_its_entities_grow():
 
 @pytest.mark.covers("K2")
 def test_a_document_larger_than_memory_bears_is_refused(monkeypatch):
-    monkeypatch.setattr("groundgraph.ingest.office._MAX_XML", 5000)
+    monkeypatch.setattr("groundgraph.ingest.office.MAX_TREE", 5000)
     with pytest.raises(IngestError, match=r"document.xml' in it has more than"):
         load_docx(docx(paragraph("text " * 1000)), "a.docx")
 

@@ -27,7 +27,7 @@ def loaded(path: Path, **options: str | None) -> Document:
 
 def watched(method, held: set[bool]):
     def call(*arguments, **options):
-        held.add(read_pdf._PDFIUM.locked())
+        held.add(read_pdf.PDFIUM.locked())
         return method(*arguments, **options)
 
     return call

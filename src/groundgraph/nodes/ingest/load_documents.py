@@ -7,7 +7,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from groundgraph.core.document import Document
+from groundgraph.core.document import PDF, Document
 from groundgraph.core.errors import ConfigurationError, IngestError, PageNotLoaded
 from groundgraph.core.evidence import jsonable
 from groundgraph.core.knowledge_store import KnowledgeStore, StoredDocument
@@ -24,6 +24,7 @@ from groundgraph.ingest.find_files import FoundFile
 from groundgraph.ingest.ingest_report import Reason, ReportValues, combined, reasons
 from groundgraph.ingest.load_document import load_document
 from groundgraph.ingest.metadata import MetadataRules, glob_matches, with_metadata
+from groundgraph.ingest.pdf_tables import pdf_tables, with_tables
 from groundgraph.ingest.readers import READERS, Readers
 from groundgraph.nodes.ingest.work import NO_TEXT, ChainsOf, IngestEvent, Job, Plan, reason_of
 from groundgraph.resilience.blocking import run_blocking
@@ -282,13 +283,23 @@ class _Reader:
         try:
             sidecar = plan.sidecars.fields(Path(file.path).absolute())
             told = (_fitting(self.base.passwords, file.name), _fitting(self.base.encodings, file.name))
-            document = self.readers.call(load_document, file.path, file.name, *told)
+            document = self._with_tables(self.readers.call(load_document, file.path, file.name, *told), file, told[0])
             return self._hashed(with_metadata(document, self.rules, sidecar), from_file=True)
         except ConfigurationError as error:
             # Without its metadata a document could get around a filter, or be lost behind one.
             return Loaded(file.name, reason=f"its metadata cannot be read: {error}")
         except Exception as error:  # whatever a parser makes of a damaged file: the others are taken in
             return Loaded(file.name, reason=str(error) if isinstance(error, IngestError) else reason_of(error))
+
+    def _with_tables(self, document: Document, file: FoundFile, password: str | None) -> Document:
+        """Of a PDF with the rows of its tables; reading them is bounded as reading the file is, and may fail alone."""
+        if document.media_type != PDF:
+            return document
+        try:
+            tables = self.readers.call(pdf_tables, file.path, file.name, password)
+        except IngestError as error:
+            return replace(document, warnings=(*document.warnings, f"its tables were not taken in: {error}"))
+        return with_tables(document, tables) if tables else document
 
     async def _pages(self, plan: Plan) -> list[Loaded]:
         addresses = [plan.addresses.popleft() for _ in range(min(len(plan.addresses), self.size.pages))]

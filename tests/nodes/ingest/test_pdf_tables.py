@@ -1,0 +1,108 @@
+"""Ruled tables of PDFs as records, with the page and the row of each."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from groundgraph import load_settings, turn_graph
+from groundgraph.graph.ingest import ingest_graph
+from groundgraph.graph.ingest_documents import run_ingest
+from groundgraph.ingest.chunkers import HeadingChunker
+from groundgraph.ingest.load_document import load_document
+from groundgraph.ingest.pdf_tables import pdf_tables, with_tables
+from groundgraph.nodes.ingest import load_documents
+
+PARTS = [["part", "stock", "shelf"], *([f"seal S{number}", str(number), "A"] for number in range(60))]
+
+
+def _file(path: Path, *tables: list[list[str]], style: tuple = (), repeat: int = 0) -> Path:
+    from reportlab.platypus import Paragraph, SimpleDocTemplate, Table
+
+    grid = [("GRID", (0, 0), (-1, -1), 1, "black"), *style]
+    made = [Table(rows, style=grid, repeatRows=repeat, hAlign="LEFT") for rows in tables]
+    SimpleDocTemplate(str(path)).build([Paragraph("Stock of the store, counted every spring."), *made])
+    return path
+
+
+def _rows(path: Path) -> list[dict]:
+    found = pdf_tables(path, path.name)
+    return [part.metadata for part in found.parts] if found else []
+
+
+@pytest.mark.covers("A13", "B12")
+@pytest.mark.parametrize("repeat", [0, 1])
+def test_a_table_that_goes_on_over_the_page_keeps_its_fields_and_counts_rows_by_page(tmp_path, repeat):
+    rows = _rows(_file(tmp_path / "a.pdf", PARTS, repeat=repeat))
+    assert [[row["part"], row["stock"], row["shelf"]] for row in rows] == PARTS[1:]
+    assert (rows[0]["page"], rows[0]["file_row"], rows[-1]["page"]) == (1, 2, 2)
+    on_second = [row["file_row"] for row in rows if row["page"] == 2]
+    assert on_second == list(range(1 + repeat, len(on_second) + 1 + repeat))
+
+
+@pytest.mark.covers("A13")
+@pytest.mark.parametrize(
+    ("table", "style"),
+    [
+        ([["Name", "Pump 17"], ["Colour", "red"], ["Hall", "C"]], ()),
+        ([["1", "2", "3"], ["a", "b", "c"]], ()),
+        ([["a", "a", "b"], ["1", "2", "3"]], ()),
+        ([["part", "stock", "shelf"], ["seal\nring", "7\n8", "A\nB"]], ()),
+        ([["part", "stock", "shelf"], ["all of them", "", "A"]], (("SPAN", (0, 1), (1, 1)),)),
+        ([["part", "stock", "shelf"]], ()),
+    ],
+    ids=["name and value", "no names", "one name twice", "rows without a line between", "spanned", "no rows"],
+)
+def test_what_may_have_been_read_wrongly_is_no_record(tmp_path, table, style):
+    assert _rows(_file(tmp_path / "a.pdf", table, style=style)) == []
+
+
+@pytest.mark.covers("A13")
+def test_the_tables_of_the_data_are_rows_or_nothing(data):
+    folder = data / "documents/pdf"
+    rows = {path.name: _rows(path) for path in sorted(folder.glob("*.pdf"))}
+    counts = {name: len(found) for name, found in rows.items() if found}
+    assert counts == {"ca-warn-report.pdf": 633, "haystack_sample_pdf_1.pdf": 4, "word365_structure.pdf": 2}
+    first = rows["ca-warn-report.pdf"][0]
+    assert (first["Effective"], first["Company"], first["No. Of"]) == ("03/25/2016", "Maxim Integrated Product", "150")
+    path = folder / "ca-warn-report.pdf"
+    document = load_document(path, path.name)
+    whole = with_tables(document, pdf_tables(path, path.name))
+    chunks = HeadingChunker()(whole)
+    assert all(whole.text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
+    # Every value stands on its page as it was read there.
+    pages = {part.metadata["page"]: document.text[part.start : part.end].split() for part in document.parts}
+    for row in rows["ca-warn-report.pdf"]:
+        assert set(row["Company"].split()) <= set(pages[row["page"]])
+
+
+async def _answer(folder: Path, question: str) -> dict:
+    settings = load_settings({"knowledge_base": {"file": str(folder / "kb.sqlite")}})
+    report = await run_ingest(ingest_graph(settings), {"paths": [str(folder / "stock.pdf")]})
+    graph = turn_graph(settings)
+    try:
+        return {**await graph.ainvoke({"messages": [HumanMessage(question)]}), "report": report}
+    finally:
+        await graph.resources.close()
+
+
+@pytest.mark.covers("A13", "A16")
+async def test_a_row_is_cited_by_page_and_row_without_offsets(tmp_path):
+    _file(tmp_path / "stock.pdf", PARTS)
+    output = await _answer(tmp_path, "What is the stock of seal S57?")
+    places = {citation["location"]["shown"].rpartition("/")[2]: citation for citation in output["citations"]}
+    [row] = [citation for shown, citation in places.items() if shown.startswith("stock.pdf, page 2, row ")]
+    assert "seal S57" in row["quote"]
+    assert (row["start"], row["end"]) == (None, None)
+
+
+@pytest.mark.covers("A13", "F1")
+async def test_a_pdf_whose_tables_cannot_be_read_is_taken_in_without_them(tmp_path, monkeypatch):
+    _file(tmp_path / "stock.pdf", PARTS)
+    monkeypatch.setattr(load_documents, "pdf_tables", os.abort)
+    output = await _answer(tmp_path, "What is counted every spring?")
+    assert "counted every spring" in output["citations"][0]["quote"]
+    assert "its tables were not taken in" in output["report"].warnings[0]["reason"]
