@@ -137,14 +137,16 @@ def from_record(record: EvidenceRecord, relevance: float, score: float | None = 
     result = object.__new__(SourceResult)
     # A frozen dataclass sets one attribute after the other, in more than twice the time, and a turn reads sixty.
     result.__dict__.update(
-        content=record["content"],
-        source_id=record["source_id"],
-        source_name=record["source_name"],
-        source_type=record["source_type"],
-        relevance=relevance,
-        metadata=record["metadata"],
-        score=score,
-        scores={},
+        {
+            "content": record["content"],
+            "source_id": record["source_id"],
+            "source_name": record["source_name"],
+            "source_type": record["source_type"],
+            "relevance": relevance,
+            "metadata": record["metadata"],
+            "score": score,
+            "scores": {},
+        }
     )
     return result
 

@@ -131,22 +131,18 @@ class EvidenceStore:
             EvidenceMissing: neither memory, state nor store holds one of them for this scope; an answer without its
                 evidence would look like any other.
         """
-        found: dict[str, EvidenceRecord] = {}
-        missing: list[str] = []
         recent = self._recent.get_all(keys)
-        for key in dict.fromkeys(keys):
-            record = recent.get(key)
+        if scope is not None:
             # As `_readable`, for each piece of evidence three times a turn.
-            if record is None or (scope is not None and record.get("scope", "") != scope):
-                # Whoever brings a text in a state has read it.
-                record = in_state.get(key) if in_state else None
-            if record is None:
-                missing.append(key)
-            else:
-                found[key] = record
+            recent = {key: record for key, record in recent.items() if record.get("scope", "") == scope}
+        missing = [key for key in dict.fromkeys(keys) if key not in recent]
+        if in_state:
+            # Whoever brings a text in a state has read it.
+            recent.update({key: in_state[key] for key in missing if key in in_state})
+            missing = [key for key in missing if key not in recent]
         if missing:
-            found.update(await self._fetch(self.store_of(running), missing, scope))
-        return found
+            recent.update(await self._fetch(self.store_of(running), missing, scope))
+        return recent
 
     async def results(
         self,

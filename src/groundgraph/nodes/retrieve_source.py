@@ -221,14 +221,14 @@ def accepted(answer: Sequence[SourceResult], question: Question) -> tuple[list[S
     if not isinstance(answer, list | tuple):
         raise SourceContractBroken(f"query() returned {type(answer).__name__} instead of a list of SourceResult")
     filters = with_times(question.schema, question.intent.filters.get(question.source.name, {}))
-    whole = question.source.whole_topics
+    whole, told = question.source.whole_topics, (question.source.name, question.source.source_type)
     threshold, most = (0.0, len(answer)) if whole else (question.score_threshold, question.top_k)
     kept: list[SourceResult] = []
     dropped: Counter[str] = Counter()
     for result in answer:
         if not isinstance(result, SourceResult):
             raise SourceContractBroken(f"query() returned {type(result).__name__} instead of SourceResult")
-        judged = _judged(result, question.source, filters, threshold)
+        judged = _judged(result, told, filters, threshold)
         if isinstance(judged, str):
             dropped[judged] += 1
         elif len(kept) == most:
@@ -241,10 +241,10 @@ def accepted(answer: Sequence[SourceResult], question: Question) -> tuple[list[S
 
 
 def _judged(
-    result: SourceResult, source: GroundedSource, filters: Mapping[str, Any], score_threshold: float
+    result: SourceResult, told: tuple[str, str], filters: Mapping[str, Any], score_threshold: float
 ) -> SourceResult | str:
-    """The result with plain values of the right types, whatever a client library made of them, or the reason why it
-    does not count."""
+    """The result with plain values of the right types, whatever a client library made of them, and the name and the
+    kind that its source has; or the reason why it does not count."""
     if not isinstance(result.content, str) or not result.content.strip():
         return "empty"
     relevance = _number(result.relevance)
@@ -256,12 +256,12 @@ def _judged(
     if filters and not matches({name: filters[name] for name in filters if name in metadata}, metadata):
         return "outside_filter"
     relevance = min(1.0, max(0.0, relevance))
-    score = _number(result.score)
+    # Most give none, and to refuse None takes longest.
+    score = None if result.score is None else _number(result.score)
     return SourceResult(
         clean_text(result.content),
         clean_text(str(result.source_id)),
-        source.name,
-        source.source_type,
+        *told,
         relevance,
         metadata,
         relevance if score is None else score,
