@@ -231,3 +231,48 @@ def test_an_answer_that_cites_one_label_ten_thousand_times_is_resolved():
     written = " ".join(f"Tokens number {number} live [1]." for number in range(10_000))
     [citation] = resolve_citations([1], written, evidence, question="?")
     assert citation["quote"] == "Access tokens live one hour."
+
+
+@pytest.mark.covers("A17")
+@pytest.mark.parametrize(
+    ("quote", "url", "led"),
+    [
+        (
+            "Pump 17 is serviced every 90 days, by the whole crew.",
+            "",
+            "#:~:text=Pump%2017%20is%20serviced%20every%2090%20days%2C%20by",
+        ),
+        ("Set `x` first: it is a well-known name.", "", "#:~:text=first%3A%20it%20is%20a%20well%2Dknown%20name."),
+        ("# Head\n\n- one two well-known words", "", "#:~:text=one%20two%20well%2Dknown%20words"),
+        ("One two three.", "#part", "#part:~:text=One%20two%20three."),
+        ("| a | b |", "", ""),
+    ],
+)
+def test_a_web_page_is_cited_with_the_words_that_the_browser_scrolls_to(quote, url, led):
+    page = f"https://example.org/a{url}"
+    result = SourceResult(quote, "id", "docs", "knowledge_base", metadata={"url": page, "document": page})
+    [citation] = placed(quote, result)
+    assert (citation["url"], citation["location"]["shown"]) == (page, page)
+    assert citation["location"]["url"] == page.removesuffix(url) + led
+
+
+@pytest.mark.covers("A20")
+@pytest.mark.parametrize(
+    ("metadata", "shown"),
+    [
+        ({"source": "docs/report.pdf", "page": 4, "total_pages": 9}, "docs/report.pdf, page 5"),
+        ({"source": "docs/report.pdf", "page": 4, "page_label": "7"}, "docs/report.pdf, page 7"),
+        ({"source": "docs/report.pdf", "page": 4, "page_label": "iv", "total_pages": 9}, "docs/report.pdf, page 5"),
+        ({"source": "docs/report.pdf", "page": 4}, "docs/report.pdf, page 4"),
+        ({"source": "https://example.org/a"}, "https://example.org/a"),
+        ({"source": "other.md", "document": "docs/pumps.md"}, "docs/pumps.md"),
+    ],
+)
+def test_what_langchain_calls_the_source_and_the_page_is_cited(metadata, shown):
+    result = SourceResult("Pump 17 is serviced.", "0b9f", "docs", "langchain", metadata=metadata)
+    assert placed("Pump 17 is serviced.", result)[0]["location"]["shown"] == shown
+
+
+def placed(quote: str, result: SourceResult):
+    quotes = [{"label": 1, "text": quote, "start": 0, "end": len(quote)}]
+    return resolve_citations([1], "", {1: result}, question="", quotes=quotes)

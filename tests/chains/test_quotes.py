@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.answers.quotes import MAX_QUOTES, select_quotes
+from groundgraph.answers.evidence_blocks import MAX_BLOCK, MAX_PARAGRAPH
+from groundgraph.answers.quotes import MAX_CHARS, MAX_QUOTES, select_quotes
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult
 
@@ -26,20 +27,22 @@ QUESTIONS = st.sampled_from(
 )
 
 
-def result(content: str) -> SourceResult:
-    return SourceResult(content, "id", "docs", "memory")
+def result(content: str, headings: list[str] | None = None) -> SourceResult:
+    return SourceResult(content, "id", "docs", "memory", metadata={"headings": headings} if headings else {})
 
 
 @pytest.mark.covers("S7")
 @given(EVIDENCE, QUESTIONS)
-def test_quotes_are_verbatim_sentences_of_the_evidence_with_its_label(contents, question):
+def test_quotes_are_verbatim_blocks_of_the_evidence_with_its_label(contents, question):
     quotes = select_quotes(question, [result(content) for content in contents])
     assert len(quotes) <= MAX_QUOTES
     for quote in quotes:
         content = contents[quote.label - 1]
-        assert quote.text == content[quote.start : quote.end]
-        assert (quote.start, quote.end) in {(one.start, one.end) for one in sentences_of(content) if one.quotable}
+        assert quote.text == content[quote.start : quote.end] == quote.text.strip()
+        assert any(quote.start <= one.start and one.end <= quote.end for one in sentences_of(content))
+        assert len(quote.text) <= MAX_BLOCK
         assert 0 < quote.score <= 1 + 1e-9
+    assert sum(len(quote.text) for quote in quotes[1:]) <= MAX_CHARS
 
 
 @pytest.mark.covers("S7")
@@ -54,9 +57,9 @@ def test_quotes_are_deterministic_and_distinct(contents, question):
 @pytest.mark.covers("A12", "L17")
 def test_the_quote_that_is_worth_most_stands_first_wherever_it_stands_in_the_document():
     text = "Pumps are kept in hall 3. Valves are green. Pump 17 is serviced by the crew every 90 days."
-    quotes = select_quotes("How often is pump 17 serviced by the crew?", [result(text), result("Pump 17 is old.")])
-    assert quotes[0].text == "Pump 17 is serviced by the crew every 90 days."
-    assert [quote.label for quote in quotes][0] == 1
+    quotes = select_quotes("How often is pump 17 serviced by the crew?", [result("Pump 17 is old."), result(text)])
+    assert quotes[0].text.endswith("Pump 17 is serviced by the crew every 90 days.")
+    assert [quote.label for quote in quotes][0] == 2
 
 
 @pytest.mark.covers("S7")
@@ -70,9 +73,7 @@ def test_the_quote_that_is_worth_most_stands_first_wherever_it_stands_in_the_doc
 )
 def test_a_question_about_one_thing_quotes_the_sentence_that_answers(question, answer):
     evidence = [result("".join(SENTENCES[:2])), result("".join(SENTENCES[2:4]))]
-    assert answer in [quote.text for quote in select_quotes(question, evidence)]
-    best = max(select_quotes(question, evidence), key=lambda quote: quote.score)
-    assert best.text == answer
+    assert answer in select_quotes(question, evidence)[0].text
 
 
 @pytest.mark.covers("S7")
@@ -82,12 +83,86 @@ def test_a_question_that_shares_no_word_is_given_no_quote(question):
 
 
 @pytest.mark.covers("S7")
+@pytest.mark.parametrize("headings", [None, ["10.4. When access tokens expire"]])
+def test_headings_are_not_quoted(headings):
+    content = "10.4.  When access tokens expire" if headings else "# When access tokens expire today"
+    assert select_quotes("When do access tokens expire?", [result(content, headings=headings)]) == []
+
+
+CODE = "```python\nclient = Client(timeout=10.0)\n\nclient.get(url)\n```"
+
+
+@pytest.mark.covers("S7", "A13")
 @pytest.mark.parametrize(
-    "content",
-    ["# When access tokens expire today", "| access | tokens | expire | when |", "```\naccess tokens expire when\n```"],
+    ("question", "block"),
+    [
+        ("How do I set a timeout?", f"You can set a timeout on a client:\n\n{CODE}"),
+        (
+            "Which timeouts are there?",
+            "There are two timeouts:\n\n* **connect** waits\n  for the host.\n* **read** for data.",
+        ),
+        (
+            "What does connect wait for?",
+            "There are two timeouts:\n\n* **connect** waits\n  for the host.\n* **read** for data.",
+        ),
+        ("How many seconds is the default?", "| default | seconds |\n|--|--|\n| connect | 5 |"),
+        ("What does client.get do with the url?", f"Then it is called, without a colon.\n{CODE}"),
+    ],
 )
-def test_headings_tables_and_code_are_not_quoted(content):
-    assert select_quotes("When do access tokens expire?", [result(content)]) == []
+def test_code_lists_and_tables_are_quoted_whole_with_what_introduces_them(question, block):
+    content = f"# Clients\n\nSomething else stands here.\n\n{block}\n\nOther words follow."
+    quote = select_quotes(question, [result(content)])[0]
+    assert block in quote.text
+
+
+@pytest.mark.covers("S7")
+def test_of_code_that_is_too_long_the_lines_round_the_best_one_are_quoted():
+    lines = [f"value_{number} = {number}" for number in range(200)]
+    lines[150] = "pump.serve(every=90)"
+    content = "\n".join(["```python", *lines, "```"])
+    quote = select_quotes("How is a pump served every 90 days?", [result(content)])[0]
+    assert "pump.serve(every=90)" in quote.text
+    assert len(quote.text) <= MAX_BLOCK
+    assert set(quote.text.splitlines()) <= set(content.splitlines())
+
+
+@pytest.mark.covers("S7")
+def test_of_a_long_paragraph_the_sentences_that_answer_are_quoted():
+    text = " ".join(
+        [
+            *["Valves are green and stand in the hall."] * 9,
+            "Pump 17 is serviced every 90 days.",
+            *["Lunch is at noon."] * 9,
+        ]
+    )
+    [quote, *_] = select_quotes("How often is pump 17 serviced?", [result(text)])
+    assert "Pump 17 is serviced every 90 days." in quote.text
+    assert len(quote.text) <= MAX_PARAGRAPH
+
+
+@pytest.mark.covers("S7", "A14")
+def test_blocks_that_stand_together_are_one_quote():
+    text = "Pump 17 is serviced every 90 days.\n\nPump 17 is serviced by the crew."
+    assert [quote.text for quote in select_quotes("How is pump 17 serviced?", [result(text)])] == [text]
+
+
+@pytest.mark.covers("S7")
+def test_the_piece_under_a_heading_of_what_is_asked_comes_before_others_that_hold_as_much():
+    pieces = [
+        SourceResult(
+            "Haystack is for everyone.", "a", "docs", "memory", score=5.7, metadata={"headings": ["Who it is for"]}
+        ),
+        SourceResult(
+            "Haystack is a framework.", "b", "docs", "memory", score=5.6, metadata={"headings": ["What is Haystack?"]}
+        ),
+    ]
+    assert select_quotes("What is Haystack?", pieces)[0].text == "Haystack is a framework."
+
+
+@pytest.mark.covers("L1")
+@pytest.mark.parametrize("line", ["- item\n", "```\n", "text:\n\n", "| a |\n", "   o  x\n\n      y\n"])
+def test_a_long_text_takes_time_in_proportion_to_its_length(line):
+    select_quotes("item text", [result(line * 20_000)])
 
 
 @pytest.mark.covers("S7")
@@ -107,19 +182,4 @@ def test_what_a_text_stands_under_counts_by_half():
     bare, titled = result(body), SourceResult(body, "id", "docs", "memory", metadata={"title": "Widget"})
     assert select_quotes("When was the widget shown?", [bare])[0].score < 1
     assert len(select_quotes("When was the widget shown?", [bare])) == 1
-    both = select_quotes("When was the widget shown?", [titled])
-    assert [quote.text for quote in both] == ["It was first shown in 1931.", "Many people came to see it."]
-    assert both[1].held == frozenset()
-
-
-@pytest.mark.covers("S7")
-@pytest.mark.parametrize(
-    ("question", "expected"),
-    [
-        ("When did the bridge open?", "The bridge opened in 1894."),
-        ("Who opened the bridge?", "The bridge opened for Ada."),
-    ],
-)
-def test_of_sentences_alike_the_one_with_the_kind_of_thing_asked_for_is_quoted_first(question, expected):
-    evidence = [result("The bridge opened for Ada. The bridge opened with joy. The bridge opened in 1894.")]
-    assert select_quotes(question, evidence, limit=1)[0].text == expected
+    assert select_quotes("When was the widget shown?", [titled])[0].score > 0.5

@@ -31,7 +31,7 @@ def variables(evidence=EVIDENCE, message: str = "When do tokens expire?"):
 @pytest.mark.covers("S7")
 def test_the_built_in_answer_quotes_first_and_then_lists_the_results_by_source():
     text = compiled().structured(variables(), "en")
-    assert text.startswith("From the evidence:\n\n> Tokens expire after one hour. [1]")
+    assert text.startswith("From the evidence:\n\n> Tokens expire after one hour. Clients then wait. [1]\n> — Tokens\n")
     assert text.index("> Tokens") < text.index("\n---\n") < text.index("## Sources") < text.index("**cases**")
     assert "- [2] b (relevance 0.40): The case was closed." in text
 
@@ -45,7 +45,7 @@ def test_each_quote_stands_once_and_the_listing_below_a_line_names_only_what_is_
         SourceResult("Pump 17 is serviced with grease.", "b", "docs", "memory", 0.8, {"title": "Grease"}),
         SourceResult("Lunch is at noon.", "c", "cases", "memory", 0.4),
     ]
-    draft = structured_draft(compiled(), variables(many, "Is pump 17 serviced?"), "en")
+    draft = structured_draft(compiled(), variables(many, "Is pump 17 serviced?"), "en", listed=True)
     text = draft["text"]
     assert text.count("Pump 17 is serviced every 90 days.") == text.count("Pump 17 is serviced with grease.") == 1
     body, listing = text.split("\n---\n")
@@ -55,8 +55,30 @@ def test_each_quote_stands_once_and_the_listing_below_a_line_names_only_what_is_
     assert text[draft["body"] :].startswith("\n---\n")
     printed = [line.removeprefix("> ")[: -len(" [1]")] for line in body.splitlines() if line.endswith("]")]
     assert [quote["text"] for quote in draft["quotes"]] == printed
-    [first] = [quote for quote in draft["quotes"] if quote["text"] == "Pump 17 is serviced every 90 days."]
-    assert (first["start"], first["end"]) == (118, 152)
+    [first] = [quote for quote in draft["quotes"] if quote["text"].endswith("every 90 days.")]
+    assert (first["start"], first["end"]) == (100, 152)
+
+
+@pytest.mark.covers("S4")
+def test_what_is_not_quoted_is_listed_only_where_it_is_wanted():
+    draft = structured_draft(compiled(), variables(), "en")
+    assert "## Sources" not in draft["text"]
+    assert draft["order"] == [1]
+
+
+@pytest.mark.covers("A13", "S7")
+def test_code_stands_between_fences_and_its_label_below_it():
+    evidence = [SourceResult("Set a timeout:\n\n    get(url[1], 5)\n\n", "a", "docs", "memory")]
+    text = compiled().structured(variables(evidence, "How do I set a timeout?"), "en")
+    assert text.endswith("> Set a timeout:\n> \n> ```\n> get(url[1], 5)\n> ```\n>\n> [1]\n> — a")
+
+
+@pytest.mark.covers("A14")
+def test_a_place_that_several_quotes_share_is_named_below_the_last():
+    text = "Pump 17 is serviced every 90 days." + " Valves are green and stand in the hall." * 9 + "\n\nPump 17 is red."
+    shown = compiled().structured(variables([SourceResult(text, "a", "docs", "memory")], "What about pump 17?"), "en")
+    assert shown.count("[1]") == 2
+    assert shown.count("> — a") == 1
 
 
 @pytest.mark.covers("A14")
@@ -129,7 +151,7 @@ FAILS_ON_TWO = "{{ results[0].metadata.title + 1 if results|length == 2 else 'fi
 @pytest.mark.covers("S4")
 @pytest.mark.parametrize("key", ["template", "provenance_template"])
 def test_a_template_that_fails_on_one_turn_gives_way_to_the_built_in_one_with_a_note(key):
-    draft = structured_draft(compiled(**{key: FAILS_ON_TWO}), variables(), "en")
+    draft = structured_draft(compiled(**{key: FAILS_ON_TWO}), variables(), "en", listed=True)
     assert "## Sources" in draft["text"]
     assert len(draft["notes"]) == 1
     assert f"synthesis.{key}" in draft["notes"][0]

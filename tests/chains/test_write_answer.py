@@ -42,7 +42,8 @@ async def write(reply, *, evidence=EVIDENCE, calls=(), turn=TURN, prefix="", suf
 
 
 def assert_structured(draft, note: str) -> None:
-    assert "## Sources" in draft["text"]
+    assert draft["text"].startswith("From the evidence:")
+    assert "## Sources" not in draft["text"]
     assert draft["style"] == "structured"
     assert draft["written"] == 0
     assert note in draft["notes"][0]
@@ -197,5 +198,5 @@ async def test_the_answers_id_derives_from_the_turn():
 
 async def test_the_stand_in_speaks_the_turns_language():
     draft, _, _ = await write(None, turn={**TURN, "language": "ru"})
-    assert "## Источники" in draft["text"]
+    assert draft["text"].startswith("Из материалов:")
     assert "Языковая модель не настроена" in draft["notes"][0]

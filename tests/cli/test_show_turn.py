@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from rich.console import Console
 
 from groundgraph.cli import show_turn
 from groundgraph.cli.show_turn import TokenPrinter
 
 OUTPUT = {
     "answer": "It does [1].",
+    "provenance": {"question": "Does it?", "written": 12},
     "outcome": "answered",
     "notes": ["One source was down."],
     "support": {"score": 1.0, "answerable": 1.0, "flags": []},
@@ -41,6 +43,19 @@ def test_a_panel_holds_question_answer_citation_note_and_outcome(capsys, monkeyp
     assert "Outcome: answered (12 ms)" in out
     assert "\x1b" not in out
     assert ("╭" in out) is terminal
+
+
+@pytest.mark.covers("A12")
+@pytest.mark.parametrize(("written", "marked"), [(0, ["Pump", "17", "serviced"]), (9, [])])
+def test_the_words_of_a_quote_that_match_the_question_are_marked(written, marked):
+    output = {
+        **OUTPUT,
+        "answer": "> Pump 17 is serviced daily. [1]",
+        "provenance": {"question": "When are pumps serviced, 17 too?", "written": written},
+    }
+    console = Console(width=80)
+    segments = [*console.render(show_turn._renderable(output, 0.0))]
+    assert [text for text, style, _ in segments if style and style.underline] == marked
 
 
 @pytest.mark.covers("A14")

@@ -155,4 +155,4 @@ async def test_a_resumed_turn_keeps_the_choices_it_began_with() -> None:
         pass
     result = await graph.ainvoke(None, thread())
     assert len(result["provenance"]["results"]) == 1
-    assert result["answer"].startswith("По найденным материалам")
+    assert result["answer"].startswith("Из материалов")

@@ -9,6 +9,7 @@ import pytest
 from groundgraph.answers.claims import claims_of
 from groundgraph.report.answer import AnswerPage
 from groundgraph.report.evidence import claim_key
+from groundgraph.report.words import matches
 
 
 def page(*labels: int, flags=(), written: int = 100, targets=None) -> AnswerPage:
@@ -44,6 +45,16 @@ def test_every_sentence_that_a_model_wrote_and_that_cites_has_its_mark():
     assert '<a class="sign warn" href="#f1" aria-label="finding 1">' in rendered
     assert shown.placed == {1}
     assert "<h3>Head" in rendered
+
+
+@pytest.mark.covers("A12", "V3")
+def test_the_words_of_a_quote_that_match_the_question_are_marked_and_no_others():
+    shown = page(1)
+    shown.matches = lambda text: matches(text, {"question": "Is a [pump] <b>serviced</b>?"})
+    rendered = str(shown.render("Pumps:\n\n> A **pump** is `serviced`. [1]\n>\n> ```\n> pump(<b>)\n> ```"))
+    assert "<p>Pumps:</p>" in rendered
+    assert "<strong><mark>pump</mark></strong> is <code><mark>serviced</mark></code>" in rendered
+    assert "<pre><code><mark>pump</mark>(&lt;<mark>b</mark>&gt;)\n</code></pre>" in rendered
 
 
 @pytest.mark.covers("V3")

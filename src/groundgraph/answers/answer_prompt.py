@@ -56,6 +56,13 @@ class Assignment:
     needs: Sequence[Needs] = ()
 
     @property
+    def asked_for_style(self) -> bool:
+        """Whether this turn or its session names a style, so that it is not just the configured one."""
+        return bool(
+            self.turn["options"].get("style") or self.intent.get("output_style") or self.metadata.get("synthesis_style")
+        )
+
+    @property
     def opening(self) -> str:
         """The reply to a message that is nothing but small talk, empty for every other."""
         return self.turn["small_talk"]["text"] if self.turn["small_talk"] else ""

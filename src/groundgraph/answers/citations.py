@@ -166,7 +166,7 @@ def _citation(label: int, result: SourceResult, start: int, end: int, language: 
         "quote": original.verbatim(start, end),
         "start": span[0] if span else None,
         "end": span[1] if span else None,
-        "location": original.location(start, language),
+        "location": original.location(start, end, language),
         "encoding": original.encoding,
     }
     if derived:

@@ -1,50 +1,19 @@
-"""Quotes first: the sentences of the evidence that best answer a question, verbatim and labelled."""
+"""Quotes first: the blocks of the evidence that best answer a question, verbatim and labelled."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from typing import Literal, NamedTuple
+from functools import lru_cache
+from typing import NamedTuple
 
-from groundgraph.answers.sentence_index import (
-    Sentence,
-    Weights,
-    question_weights,
-    running_lines,
-    sentences_of,
-    stems_of,
-    weights_held,
-)
+from groundgraph.answers.evidence_blocks import INTRODUCES, MAX_BLOCK, Shape, block_around
+from groundgraph.answers.quote_candidates import Asked, Candidate, candidates_of
+from groundgraph.answers.sentence_index import running_lines, sentences_of, stems_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import FoundQuote
 from groundgraph.text.original import Original
-from groundgraph.text.words import LANGUAGES, WORD, language_data, stems, words
-
-# What kind of thing a question asks for, whether a sentence holds one, and what it names; by surface alone.
-
-Asked = Literal["number", "name"]
-_DIGIT = re.compile(r"\d")
-
-
-@lru_cache(maxsize=1024)
-def asked_for(question: str) -> Asked | None:
-    """`number` for a question such as "when" or "how many", `name` for "who" or "where", None for any other."""
-    spoken = " ".join(words(question))
-    for kind, phrases in _phrases():
-        if any(f" {phrase} " in f" {spoken} " for phrase in phrases):
-            return kind
-    return None
-
-
-def holds(text: str, asked: Asked | None) -> bool:
-    """Whether `text` holds a digit for `number`, or for `name` a capital letter that does not only begin it."""
-    if asked == "number":
-        return _DIGIT.search(text) is not None
-    if asked == "name":
-        return any(found.group()[0].isupper() for found in list(WORD.finditer(text))[1:])
-    return False
+from groundgraph.text.words import WORD, stems
 
 
 @lru_cache(maxsize=1024)
@@ -57,48 +26,29 @@ def named_stems(question: str) -> frozenset[str]:
     return frozenset(stem for match in behind if match.group()[0].isupper() for stem in stems(match.group()))
 
 
-@cache
-def _phrases() -> tuple[tuple[Asked, tuple[str, ...]], ...]:
-    kinds: tuple[Asked, ...] = ("number", "name")
-    return tuple(
-        (
-            kind,
-            tuple(
-                " ".join(words(phrase))
-                for language in LANGUAGES
-                for phrase in language_data(language, "asks_for", kind)
-            ),
-        )
-        for kind in kinds
-    )
-
-
 MAX_QUOTES = 3
+# What all blocks together may have, unless the first one has more.
+MAX_CHARS = 690
+# How many sentences are looked at for the blocks that they belong to.
+ANCHORS = 8
+# What a stem of the question counts that stands in the block, but in another sentence than its best.
+ELSEWHERE = 0.5
 # Nothing is quoted unless a sentence, with what it stands under, holds this share of the question.
 LEAST_SHARE = 0.1
 # A sentence of another piece of evidence than the best one's is quoted when its worth is this share of that one's.
 RELATIVE_CUT = 0.7
-# What a stem of the question counts that the title or the heading path holds in place of the sentence.
-TOPIC = 0.5
-# A text tends to begin with what it is about: the first sentence gains this much, the n-th an n-th of it.
-LEAD = 0.1
-# What a sentence gains that holds the kind of thing that is asked for: a number, a name.
-CUE = 0.1
-# What each place in the ranking costs: the fourth piece of evidence counts about half of the first.
-RANK_DISCOUNT = 0.3
 # From this relevance on, a piece that shares no word with the question was still found for it. Only of these sources a
 # relevance means the same for every question.
 FOUND_OTHERWISE = 0.4
 JUDGED = ("knowledge_base", "cascade")
-_ENDS = (".", "!", "?", "…")
 
 
 @dataclass(frozen=True)
 class Quote:
-    """A sentence of the evidence with label `label`; `start` and `end` are offsets in that evidence's content.
+    """A block of the evidence with label `label`; `start` and `end` are offsets in that evidence's content.
 
-    `score` is the idf-weighted share of the question's stems that it holds, or by half that its title or heading path
-    holds, discounted by the rank of its evidence; `held` are the stems that it holds itself.
+    `score` is the idf-weighted share of the question's stems that its best sentence holds, or by half that its title or
+    heading path holds, discounted by the rank of its evidence; `held` are the stems that the block holds itself.
     """
 
     label: int
@@ -108,29 +58,22 @@ class Quote:
     score: float
     held: frozenset[str]
 
-
-class _Candidate(NamedTuple):
-    """A sentence that can be quoted, and what it is worth beside the others. A turn has hundreds, and quotes three."""
-
-    label: int
-    sentence: Sentence
-    text: str
-    score: float
-    worth: float
-    holds_some: bool
+    def repeats(self, other: Quote) -> bool:
+        """Whether some of it stands in `other`."""
+        overlaps = self.label == other.label and self.start < other.end and other.start < self.end
+        return overlaps or self.text == other.text
 
 
 def select_quotes(question: str, evidence: Sequence[SourceResult], limit: int = MAX_QUOTES) -> list[Quote]:
-    """At most `limit` sentences, the one that is worth most first; deterministic, without a model.
+    """At most `limit` blocks, the one that is worth most first; deterministic, without a model.
 
     An answer mostly stands in several sentences of one piece of evidence. So those of the piece that holds the best
     sentence have only to be the best that are left, and those of other pieces must come close to it.
     """
-    weights = question_weights(question, (result.content for result in evidence))
-    stems, total = frozenset(stem for stem, _ in weights), sum(weight for _, weight in weights)
-    candidates = _candidates(_Question(weights, stems, total, asked_for(question)), evidence)
+    asked = Asked.of(question, evidence)
+    candidates = candidates_of(asked, evidence)
     if not any(candidate.score >= LEAST_SHARE for candidate in candidates):
-        return _in_other_words(evidence)
+        return _in_other_words(evidence)[:limit]
     best = max(candidates, key=lambda candidate: candidate.worth)
     close = [
         candidate
@@ -138,8 +81,64 @@ def select_quotes(question: str, evidence: Sequence[SourceResult], limit: int = 
         if candidate.label == best.label or (candidate.holds_some and candidate.worth >= RELATIVE_CUT * best.worth)
     ]
     # Of equal ones the first in the evidence: the candidates stand in its order.
-    chosen = sorted(close, key=lambda candidate: -candidate.worth)[:limit]
-    return [_quote(candidate, stems) for candidate in chosen]
+    anchors = sorted(close, key=lambda candidate: -candidate.worth)[:ANCHORS]
+    blocks = [_block(one, candidates, asked, evidence[one.label - 1]) for one in anchors]
+    chosen = _Chosen(evidence)
+    for block in sorted(blocks, key=lambda block: -block.worth):
+        chosen.take(block)
+    return chosen.quotes[:limit]
+
+
+class _Block(NamedTuple):
+    """The block of a sentence, what it is worth, and the sentence alone, if that says something by itself."""
+
+    worth: float
+    whole: Quote
+    alone: Quote | None
+
+
+def _block(anchor: Candidate, candidates: Sequence[Candidate], asked: Asked, result: SourceResult) -> _Block:
+    worths = {one.sentence.start: one.worth for one in candidates if one.label == anchor.label}
+    own, shape = anchor.sentence, Shape.of(result)
+    start, end = block_around(shape, own, worths, asked.stems)
+    text = result.content[start:end]
+    held = asked.stems & stems_of(text)
+    more = asked.share(held - own.stems) if held - own.stems else 0.0
+    whole = Quote(anchor.label, text, start, end, anchor.score, held)
+    alone = Quote(anchor.label, anchor.text, own.start, own.end, anchor.score, asked.stems & own.stems)
+    return _Block(anchor.worth + ELSEWHERE * more * anchor.discount, whole, alone if own.quotable else None)
+
+
+class _Chosen:
+    """The quotes of an answer: what there is room for, nothing twice, and what stands together together."""
+
+    def __init__(self, evidence: Sequence[SourceResult]) -> None:
+        self._evidence = evidence
+        self.quotes: list[Quote] = []
+
+    def take(self, block: _Block) -> None:
+        """Take `block` in, or the sentence alone where the whole repeats something or is too long; perhaps neither."""
+        room = MAX_CHARS - sum(len(one.text) for one in self.quotes) if self.quotes else len(block.whole.text)
+        for quote in (block.whole, block.alone):
+            if quote and len(quote.text) <= room and self._is_new(quote):
+                self._add(quote)
+                return
+
+    def _is_new(self, quote: Quote) -> bool:
+        # Behind another block an introduction alone promises something that does not come.
+        introduces = self.quotes and quote.text.endswith(INTRODUCES)
+        return not introduces and not any(map(quote.repeats, self.quotes))
+
+    def _add(self, quote: Quote) -> None:
+        content = self._evidence[quote.label - 1].content
+        for place, other in enumerate(self.quotes):
+            start, end = min(quote.start, other.start), max(quote.end, other.end)
+            between = content[min(quote.end, other.end) : max(quote.start, other.start)]
+            if quote.label == other.label and not between.strip() and end - start <= MAX_BLOCK:
+                held = quote.held | other.held
+                self.quotes[place] = Quote(quote.label, content[start:end], start, end, other.score, held)
+                return
+        self.quotes.append(quote)
 
 
 def found_quote(label: int, result: SourceResult, start: int, end: int) -> FoundQuote:
@@ -149,66 +148,11 @@ def found_quote(label: int, result: SourceResult, start: int, end: int) -> Found
 
 
 def _in_other_words(evidence: Sequence[SourceResult]) -> list[Quote]:
-    """The first sentence of the best piece that was found by a text written for it, by a transformed query or by its
+    """The first block of the best piece that was found by a text written for it, by a transformed query or by its
     vector, and shares no word with the question; none otherwise."""
     for label, result in enumerate(evidence, 1):
         if result.source_type in JUDGED and result.relevance >= FOUND_OTHERWISE:
-            own = sentences_of(result.content, running_lines(result))
-            return [
-                Quote(label, result.content[one.start : one.end], one.start, one.end, 0.0, frozenset())
-                for one in own
-                if one.quotable
-            ][:1]
+            own = [one for one in sentences_of(result.content, running_lines(result)) if one.quotable]
+            blocks = [block_around(Shape.of(result), one, {}) for one in own[:1]]
+            return [Quote(label, result.content[start:end], start, end, 0.0, frozenset()) for start, end in blocks]
     return []
-
-
-def _quote(chosen: _Candidate, asked: frozenset[str]) -> Quote:
-    sentence = chosen.sentence
-    return Quote(chosen.label, chosen.text, sentence.start, sentence.end, chosen.score, asked & sentence.stems)
-
-
-@dataclass(frozen=True)
-class _Question:
-    """What sentences are held against: the stems with their weights and these added up, and what is asked for."""
-
-    weights: Weights
-    stems: frozenset[str]
-    total: float
-    asked: Asked | None
-
-
-def _candidates(question: _Question, evidence: Sequence[SourceResult]) -> list[_Candidate]:
-    """The sentences that can be quoted and have to do with the question, of equal ones the first."""
-    found: dict[str, _Candidate] = {}
-    if question.weights:
-        for label, result in enumerate(evidence, 1):
-            for candidate in _candidates_in(label, result, question):
-                found.setdefault(candidate.text, candidate)
-    return list(found.values())
-
-
-def _candidates_in(label: int, result: SourceResult, question: _Question) -> Iterator[_Candidate]:
-    content, named, weights = result.content, _named(result) & question.stems, question.weights
-    running, discount = running_lines(result), 1 / (1 + RANK_DISCOUNT * (label - 1))
-    own_sentences = sentences_of(content, running)
-    # A sentence that is all there is, however short, is no fragment.
-    whole = len(own_sentences) == 1 and content.rstrip().endswith(_ENDS)
-    held = zip(own_sentences, weights_held(content, weights, running), strict=True)
-    for place, (sentence, weight) in enumerate(held, 1):
-        if (sentence.quotable or whole) and (weight or named):
-            text, only_named = content[sentence.start : sentence.end], named - sentence.stems
-            topic = _weight_of(only_named, weights) if only_named else 0.0
-            share = (weight + TOPIC * topic) / question.total
-            worth = (share + LEAD / place + CUE * holds(text, question.asked)) * discount
-            yield _Candidate(label, sentence, text, min(1.0, share) * discount, worth, weight > 0)
-
-
-def _weight_of(stems: frozenset[str], weights: Weights) -> float:
-    # In the order of the weights: so every run gives the same sum.
-    return sum([weight for stem, weight in weights if stem in stems])
-
-
-def _named(result: SourceResult) -> frozenset[str]:
-    """The stems of what the evidence stands under."""
-    metadata = result.metadata
-    return stems_of(str(metadata.get("title") or "")) | stems_of(str(metadata.get("section") or ""))

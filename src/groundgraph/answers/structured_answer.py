@@ -9,9 +9,11 @@ from typing import Any
 from jinja2 import Template
 
 from groundgraph.answers.citations import reference
+from groundgraph.answers.evidence_blocks import Shape
 from groundgraph.answers.label_gate import LabelGate, escape_labels
-from groundgraph.answers.quotes import found_quote, select_quotes
+from groundgraph.answers.quotes import Quote, found_quote, select_quotes
 from groundgraph.answers.sentence_index import question_weights, running_lines, snippet
+from groundgraph.answers.show_block import ends_in_lines, shown
 from groundgraph.core.characters import without_hidden
 from groundgraph.core.errors import Problem, TemplateInvalid
 from groundgraph.core.evidence import SourceResult
@@ -51,13 +53,7 @@ def template_variables(
     for row in rows:
         by_source.setdefault(row["source_name"], []).append(row)
     quotes = [
-        {
-            "label": quote.label,
-            "text": escape_labels(" ".join(quote.text.split())),
-            "score": quote.score,
-            "reference": rows[quote.label - 1]["reference"],
-            "found": found_quote(quote.label, evidence[quote.label - 1], quote.start, quote.end),
-        }
+        _quote_row(quote, evidence[quote.label - 1], rows[quote.label - 1]["reference"])
         for quote in select_quotes(asked, evidence)
     ]
     return {
@@ -70,6 +66,18 @@ def template_variables(
         "message": escape_labels(message),
         "metadata": dict(metadata),
         "intent": dict(intent),
+    }
+
+
+def _quote_row(quote: Quote, result: SourceResult, referred: str) -> dict[str, Any]:
+    text = escape_labels(shown(Shape.of(result), quote.start, quote.end))
+    return {
+        "label": quote.label,
+        "text": text,
+        "score": quote.score,
+        "reference": referred,
+        "apart": ends_in_lines(text),
+        "found": found_quote(quote.label, result, quote.start, quote.end),
     }
 
 
@@ -164,7 +172,12 @@ class AnswerTemplates:
         return cls(prompts, compiled.get("template"), compiled.get("provenance_template"))
 
     def structured(
-        self, variables: Mapping[str, Any], language: str, opening: str = "", *, doubtful: bool = False
+        self,
+        variables: Mapping[str, Any],
+        language: str,
+        opening: str = "",
+        *,
+        doubtful: bool = False,
     ) -> str:
         """The whole answer: `template`, else `provenance_template`, else `opening` or the quotes first and then the
         results that none is from, which says so when it is `doubtful` whether they answer the question.
@@ -217,8 +230,10 @@ def structured_draft(
     opening: str = "",
     doubt: Sequence[str] | None = None,
     needs: Sequence[Needs] = (),
+    listed: bool = False,
 ) -> Draft:
     """The structured answer; when the user's template fails on this turn, the built-in one and a note that says so.
+    What was found besides its quotes is `listed` below the built-in one.
 
     `opening` stands in the place of quotes in the built-in one: the reply to small talk, which no evidence answers.
     For a `doubt`, a note and the built-in answer itself say that the question may not be answered. Where an answer
@@ -232,7 +247,7 @@ def structured_draft(
     doubtful = bool(notes or needs)
     own = _by_own_template(templates, variables, language, notes) if templates.has_own else None
     return {
-        **(own or _by_built_in_template(templates, variables, language, opening, doubtful=doubtful)),
+        **(own or _by_built_in_template(templates, variables, language, opening, doubtful=doubtful, listed=listed)),
         "style": "structured",
         "outcome": "insufficient" if needs or not (own or opening or variables["quotes"]) else "answered",
         "finish": "stop",
@@ -255,11 +270,19 @@ def _by_own_template(
 
 
 def _by_built_in_template(
-    templates: AnswerTemplates, variables: Mapping[str, Any], language: str, opening: str, *, doubtful: bool
+    templates: AnswerTemplates,
+    variables: Mapping[str, Any],
+    language: str,
+    opening: str,
+    *,
+    doubtful: bool,
+    listed: bool,
 ) -> Draft:
-    shown = {**variables, "quotes": []} if opening else variables
-    order = _order_of_use(shown)
-    told = _relabelled(shown, order)
+    quoted = [] if opening else variables["quotes"]
+    by_source = variables["results_by_source"] if listed or not quoted else {}
+    used = {**variables, "quotes": quoted, "results_by_source": by_source}
+    order = _order_of_use(used)
+    told = _relabelled(used, order)
     quotes = [_labelled(quote["found"], quote["label"]) for quote in told["quotes"]]
     text = without_hidden(templates.built_in().structured(told, language, opening, doubtful=doubtful))
     return {**EMPTY_DRAFT, "text": text, "order": order, "body": _listing_at(text), "quotes": quotes}

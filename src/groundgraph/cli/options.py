@@ -38,14 +38,16 @@ def find_settings(config: Path | None) -> Settings:
 
 
 def _without_file(settings: Settings) -> Settings:
-    """Structured answers unless the environment names a model or a style.
+    """Structured answers, their blocks alone, unless the environment names a model or a style.
 
     The general default, conversational, would put a notice that there is no model above every answer.
     """
     synthesis = settings.synthesis
     if settings.llm or synthesis.style or synthesis.mode:
         return settings
-    return settings.model_copy(update={"synthesis": synthesis.model_copy(update={"style": "structured"})})
+    return settings.model_copy(
+        update={"synthesis": synthesis.model_copy(update={"style": "structured", "listing": False})}
+    )
 
 
 # Where in the configuration file a problem stands that was found after the file had been read.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from groundgraph.cli.output import on_terminal, printable, say, shortened
@@ -93,8 +94,8 @@ def _cited(citation: Mapping[str, Any], answer: str) -> tuple[str, str]:
     location, section = citation["location"], citation["section"]
     written = "written by a model from " if citation.get("derived") else ""
     where = f"{written}{location['shown']}"
-    # The section of a row is its table, which its place names.
-    if section and "table" not in location and section != location["shown"]:
+    # The section of a row is its table, which its place names; below a quote of the answer stands its section.
+    if section and "table" not in location and section != location["shown"] and _folded(section) not in answer:
         where = f"{where}, {section}"
     shown = _folded(citation["quote"]) in answer
     return f"[{citation['label']}] {citation['source_name']}: {where}", "" if shown else f'"{_quote(citation)}"'
@@ -114,7 +115,9 @@ def _renderable(output: Mapping[str, Any], seconds: float, *, with_answer: bool 
     from rich.markdown import Markdown
     from rich.text import Text
 
-    parts: list[Any] = [Markdown(printable(output["answer"]), hyperlinks=False)] if with_answer else []
+    parts: list[Any] = []
+    if with_answer:
+        parts.append(_Marked(Markdown(printable(output["answer"]), hyperlinks=False), output["provenance"]))
     answer = _folded(output["answer"])
     for place, quote in dict.fromkeys(_cited(citation, answer) for citation in output["citations"]):
         parts += [Text(""), Text(printable(place), style="cyan")]
@@ -123,3 +126,26 @@ def _renderable(output: Mapping[str, Any], seconds: float, *, with_answer: bool 
     parts += [Text(printable(f"Note: {text}"), style="yellow") for text in output["notes"]]
     style = "green" if output["outcome"] in ("answered", "chat") else "yellow"
     return Group(*parts, Text(_outcome(output, seconds), style=style))
+
+
+@dataclass(frozen=True)
+class _Marked:
+    """An answer on a terminal, with the words in bold that match the question of `record`."""
+
+    answer: Any
+    record: Mapping[str, Any]
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        from rich.segment import Segment
+        from rich.style import Style
+
+        from groundgraph.report.words import matches
+
+        bold = Style(bold=True, underline=True)
+        for text, style, control in console.render(self.answer, options):
+            at = 0
+            for span in () if control else matches(text, self.record):
+                yield Segment(text[at : span.start], style)
+                yield Segment(text[span.start : span.end], (style or Style()) + bold)
+                at = span.end
+            yield Segment(text[at:], style, control)

@@ -17,9 +17,14 @@ def answer_structured(
     """The node."""
 
     async def write(task: Assignment) -> Draft:
-        language = task.turn["language"]
         return structured_draft(
-            templates, task.variables, language, opening=task.opening, doubt=task.doubt, needs=task.needs
+            templates,
+            task.variables,
+            task.turn["language"],
+            opening=task.opening,
+            doubt=task.doubt,
+            needs=task.needs,
+            listed=settings.synthesis.listing or task.asked_for_style,
         )
 
     return answering("structured", write, settings, evidence)

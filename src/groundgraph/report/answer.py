@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -17,7 +17,7 @@ from groundgraph.answers.claims import Claim, claims_of
 from groundgraph.answers.label_gate import LABEL
 from groundgraph.core.turn_values import Flag
 from groundgraph.report.evidence import claim_key
-from groundgraph.report.words import visible
+from groundgraph.report.words import Span, marked, visible
 
 _NUMBER = re.compile(r"\d+")
 _NO_LABEL = str.maketrans("[［【]］】", "((()))")
@@ -46,6 +46,7 @@ class AnswerPage:
         written: how many lines of the answer a model wrote; sentences behind them were not checked.
         found: what a reader without eyes for signs is told at a sentence without a finding.
         flagged: the same at one with findings.
+        matches: the spans of a text of the evidence that match the question.
         uses: by label, the ids of the places where the answer cites it.
         placed: the numbers from 1 of the findings whose sentence was found in the answer.
     """
@@ -56,6 +57,7 @@ class AnswerPage:
     written: int
     found: str
     flagged: str
+    matches: Callable[[str], Sequence[Span]] = lambda _: ()
     uses: dict[int, list[str]] = field(default_factory=dict)
     placed: set[int] = field(default_factory=set)
 
@@ -67,9 +69,12 @@ class AnswerPage:
         tokens = parser.parse(text)
         return Markup(_Renderer(self).render(tokens, parser.options, {}))
 
-    def line(self, children: Sequence[Token], *, checked: bool) -> Markup:
-        """The inside of a paragraph, heading, item or cell."""
+    def line(self, children: Sequence[Token], *, checked: bool, quoted: bool) -> Markup:
+        """The inside of a paragraph, heading, item or cell, `checked` when a model wrote it, or `quoted`."""
         text, characters = _laid_out(children)
+        for span in self.matches(text) if quoted else ():
+            for at in range(span.start, span.end):
+                characters[at] = replace(characters[at], tags=(*characters[at].tags, "mark"))
         parts: list[Markup] = []
         at = 0
         for claim in claims_of(_prose(text, characters)):
@@ -134,7 +139,7 @@ class _Renderer(RendererHTML):
 
     def render(self, tokens: Sequence[Token], options: Any, env: Any) -> str:
         parts: list[str] = []
-        line, heading = 0, False
+        line, heading, quotations = 0, False, 0
         for index, token in enumerate(tokens):
             line = token.map[0] if token.map else line
             # The page's policy allows no style of an element's own, which is how columns are aligned.
@@ -142,11 +147,14 @@ class _Renderer(RendererHTML):
             if token.type.startswith("heading"):
                 heading = token.nesting == 1
                 token.tag = f"h{min(_DEEPEST, int(token.tag[1:]) + _TOP_LEVEL)}"
+            quotations += token.nesting * (token.tag == "blockquote")
             if token.type == "inline":
                 checked = not heading and line < self._page.written
-                parts.append(str(self._page.line(token.children or [], checked=checked)))
+                parts.append(str(self._page.line(token.children or [], checked=checked, quoted=quotations > 0)))
             elif token.type in ("fence", "code_block"):
-                parts.append(str(Markup("<pre><code>{}</code></pre>\n").format(visible(token.content))))
+                spans = self._page.matches(token.content) if quotations else ()
+                code = marked(token.content, 0, len(token.content), spans)
+                parts.append(str(Markup("<pre><code>{}</code></pre>\n").format(code)))
             else:
                 parts.append(self.renderToken(tokens, index, options, env))
         return "".join(parts)

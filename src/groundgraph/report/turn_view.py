@@ -16,7 +16,7 @@ from groundgraph.report.answer import AnswerPage
 from groundgraph.report.evidence import Piece, RecordedTurn, duration_of
 from groundgraph.report.process_view import ProcessView
 from groundgraph.report.room import Room, Shown
-from groundgraph.report.words import Words, duration, moment, plain, where_of
+from groundgraph.report.words import Words, duration, matches, moment, plain, where_of
 
 # White space before a punctuation mark.
 _GAP = re.compile(r"(?<!\s)\s++(?=[.,;:!?…](?:\s|$))")
@@ -101,6 +101,7 @@ class TurnView:
             written=text[:written].count("\n") + 1 if written else 0,
             found=self.words("sign_good"),
             flagged=self.words("sign_warn"),
+            matches=lambda quoted: matches(quoted, self.record),
         )
         return page, page.render(self._shown)
 

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from groundgraph.core.characters import HIDDEN
 from groundgraph.prompts import Prompts
-from groundgraph.text.words import LANGUAGES
+from groundgraph.text.words import LANGUAGES, WORD, query_stems, stems
 
 # Text of others as HTML: escaped, and with nothing in it that hides or reorders what a reader sees.
 
@@ -62,6 +62,13 @@ def marked(text: str, start: int, end: int, spans: Sequence[Span]) -> Markup:
         parts += [visible(text[at:low]), Markup("<mark{}>{}</mark>").format(name, visible(text[low:high]))]
         at = high
     return Markup("").join([*parts, visible(text[at:end])])
+
+
+def matches(text: str, record: Mapping[str, Any]) -> list[Span]:
+    """The words of `text` that the question of a recorded turn has too; none where a model wrote the answer."""
+    asked = set() if record.get("written") else set(query_stems(record["question"]))
+    found = WORD.finditer(text) if asked else ()
+    return [Span(*one.span()) for one in found if not asked.isdisjoint(stems(one.group()))]
 
 
 def joined(spans: Sequence[Span]) -> list[Span]:

@@ -25,6 +25,9 @@ class SynthesisSettings(Section):
 
     mode: Literal["llm", "template"] | None = None
     style: Style | None = None
+    listing: bool = Field(
+        True, description="the structured style lists below its blocks what else was found; asked for, it always does"
+    )
     require_citations: bool = True
     allow_parametric: bool | Literal["bridge"] = False
     citation_format: Literal["section", "source"] = "section"

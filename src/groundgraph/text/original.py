@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Any
+from urllib.parse import quote as quoted
 
 from groundgraph.core.document import PDF, XLSX, is_text, media_type_of
 from groundgraph.core.evidence import SourceResult
@@ -75,6 +77,7 @@ FILE_SHEET = "file_sheet"
 FILE_SLIDE = "file_slide"
 
 _KNOWLEDGE_BASE = "knowledge_base"
+_LANGCHAIN = "langchain"
 _NUMBERS = ("line", "page", "row", "slide")
 _WORDED = ("page", "sheet", "row", "slide", "table", "key")
 
@@ -137,23 +140,26 @@ class Original:
             at = text.find(words, at + 1)
         return first if first >= 0 else None
 
-    def location(self, at: int, language: str) -> Location:
-        """The place of character `at` of the content, as far as it is known.
+    def location(self, start: int, end: int, language: str) -> Location:
+        """The place of characters `start` to `end` of the content, as far as it is known.
 
         `shown` is for a reader: `docs/pumps.md:12`, `report.pdf, page 5`, `parts.csv, row 3`; the address or the name
-        where there is no file.
+        where there is no file. `url` leads to these words of a page, where its text has them in a row.
 
         Args:
-            at: the offset in the content.
+            start: the first offset in the content.
+            end: the one behind the last.
             language: of the words in `shown`.
         """
-        place = self._place(at)
+        place = self._place(start)
         name = (
             place.get("file")
             or self.text("url")
             or ("" if "table" in place else self.text("title") or self.text("document"))
         )
         location: Location = {**place, "shown": _shown(name or "", place, language) or self.result.source_id}  # type: ignore[typeddict-item]
+        if url := self.text("url"):
+            location["url"] = url + _fragment(url, self.result.content[start:end])
         return location
 
     def _place(self, at: int) -> dict[str, Any]:
@@ -180,7 +186,14 @@ class Original:
         if self._media_type is None:
             return {}
         numbers = {key: self._metadata[key] for key in _NUMBERS if type(self._metadata.get(key)) is int}
-        return {"file": self.text("document"), **numbers}
+        return {"file": self.text("document"), **numbers, **self._labelled_page()}
+
+    def _labelled_page(self) -> dict[str, int]:
+        """The page as its PDF numbers it. LangChain's loaders, which tell how many there are, count `page` from 0."""
+        label, page = self.text("page_label") or "", self._metadata.get("page")
+        if label.isdecimal():
+            return {"page": int(label)}
+        return {"page": page + 1} if type(page) is int and "total_pages" in self._metadata else {}
 
     def _line(self, at: int) -> int | None:
         line = self._metadata.get(FILE_LINE)
@@ -190,9 +203,14 @@ class Original:
         own = self._is_text and not self._metadata.get("derived")
         return line + self.result.content.count("\n", 0, at) if own else line
 
-    @property
+    @cached_property
     def _metadata(self) -> dict[str, Any]:
-        return self.result.metadata
+        given = self.result.metadata
+        source = given.get("source")
+        if self.result.source_type != _LANGCHAIN or not isinstance(source, str) or given.keys() & {"document", "url"}:
+            return given
+        # What LangChain's loaders call the file or the address.
+        return {**given, "url" if "://" in source else "document": source}
 
     @property
     def origin(self) -> int | None:
@@ -236,6 +254,24 @@ class Original:
         """What the metadata say under `name`, if anything."""
         value = self._metadata.get(name)
         return str(value) if value not in (None, "") else None
+
+
+# So many words of a page in a row tell where they stand; with fewer any page has them.
+_LEAST_WORDS, _MOST_WORDS = 3, 8
+_MARKUP = re.compile(r"[*_`\[\]()|<>#\\~]|^(?:\W+|\d{1,3}[.)])$")
+
+
+def _fragment(url: str, quote: str) -> str:
+    """The text fragment that leads to `quote` on a page: its first words in a row without markup; perhaps none."""
+    for line in quote.split("\n"):
+        rows = (
+            list(row) for marked, row in groupby(line.split(), lambda word: bool(_MARKUP.search(word))) if not marked
+        )
+        row = next((row for row in rows if len(row) >= _LEAST_WORDS), None)
+        if row:
+            words = quoted(" ".join(row[:_MOST_WORDS]), safe="").replace("-", "%2D")
+            return f"{'' if '#' in url else '#'}:~:text={words}"
+    return ""
 
 
 def _shown(name: str, place: dict[str, Any], language: str) -> str:

@@ -182,7 +182,8 @@ async def test_the_default_and_the_scope_filter_of_a_configuration_hold(two_tena
 @pytest.mark.covers("S4")
 async def test_the_structured_answer_shows_the_rows_as_an_outline(table):
     graph = turn_graph(configured(table))
-    answer = (await graph.ainvoke({"messages": [HumanMessage("What about safety?")]}))["messages"][-1].text
+    asked = {"messages": [HumanMessage("What about safety?")]}
+    answer = (await graph.ainvoke(asked, context=Context(style="structured")))["messages"][-1].text
     lines = [line.split(" (relevance")[0] for line in answer.splitlines() if line.lstrip().startswith("- ")]
     depth = {line.split(" ")[-1]: (len(line) - len(line.lstrip())) // 2 for line in lines}
     assert lines[0] == "- Guide > Safety"

@@ -1,0 +1,279 @@
+"""The blocks of a text, paragraphs, code, list items and tables, and the one to show for a sentence."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from groundgraph.answers.sentence_index import Sentence, masked_line, running_lines, sentences_of, stems_of
+from groundgraph.core.evidence import SourceResult
+from groundgraph.text.words import sentences
+
+Kind = Literal["prose", "heading", "code", "item", "table"]
+
+# A paragraph up to this length is shown whole, of a longer one the sentences that answer.
+MAX_PARAGRAPH = 300
+# What a block may have together with what introduces it; of a longer one the lines round the best one are shown.
+MAX_BLOCK = 600
+FENCE = re.compile(r" {0,3}(```|~~~)")
+_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("code", FENCE),
+    ("heading", re.compile(r" {0,3}#{1,6}\s")),
+    ("item", re.compile(r"\s*(?:[-*+•o]|\d{1,3}[.)])\s+\S")),
+    ("table", re.compile(r"\s*\|")),
+)
+# Without a blank line above, another number is one of the paragraph.
+_BEGINS_LIST = re.compile(r"\s*(?:[-*+•o]|1[.)])\s")
+INTRODUCES = (":", "...", "…")
+
+
+class Shape(NamedTuple):
+    """A text, and what tells its headings from its paragraphs.
+
+    Attributes:
+        text: the text.
+        heading: the words of the one that it stands under, which in a plain text has no sign of its own.
+        running: the lines at the head and foot of its pages, see `running_lines`.
+    """
+
+    text: str
+    heading: str = ""
+    running: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, result: SourceResult) -> Shape:
+        """The shape of the content of `result`."""
+        headings = result.metadata.get("headings")
+        heading = str(headings[-1]) if isinstance(headings, list) and headings else ""
+        return cls(result.content, heading, running_lines(result))
+
+    def kind(self, line: str) -> Kind:
+        """What begins with `line`. A line of a page's head or foot is none of the text, as a heading is none."""
+        if (self.heading and line.split() == self.heading.split()) or masked_line(line) in self.running:
+            return "heading"
+        return next((kind for kind, pattern in _KINDS if pattern.match(line)), "prose")
+
+
+class Block(NamedTuple):
+    """Characters `start` to `end` of a text, without the white space around them."""
+
+    start: int
+    end: int
+    kind: Kind
+
+
+@lru_cache(maxsize=1024)
+def blocks_of(shape: Shape) -> tuple[Block, ...]:
+    """The blocks of a text in order; of a list every item is one."""
+    text = shape.text
+    blocks: list[Block] = []
+    for kind, low, high in _runs(shape):
+        own = text[low:high]
+        start, end = high - len(own.lstrip()), low + len(own.rstrip())
+        example = kind == "prose" and blocks and _is_example(text, blocks[-1], start)
+        blocks.append(Block(start, end, "code" if example else kind))
+    return tuple(blocks)
+
+
+def _runs(shape: Shape) -> Iterator[tuple[Kind, int, int]]:
+    """Kind, start and end of each run of lines that make a block."""
+    kind: Kind | None = None
+    start = at = indent = 0
+    lines, blank = shape.text.split("\n"), False
+    fence = _cut_fence(lines)
+    kind = "code" if fence else None
+    for line in lines:
+        begun, at = at, min(at + len(line) + 1, len(shape.text))
+        if fence:
+            if line.lstrip().startswith(fence):
+                yield "code", start, at
+                kind, fence = None, ""
+            continue
+        if not line.strip():
+            blank = True
+            continue
+        new, own_indent = shape.kind(line), len(line) - len(line.lstrip())
+        if kind and not _goes_on(kind, new, line, above=not blank, deeper=own_indent > indent):
+            yield kind, start, begun
+            kind = None
+        if kind is None:
+            kind, start, indent = new, begun, own_indent
+        opening = FENCE.match(line)
+        fence, blank = (opening[1] if opening else ""), False
+    if kind:
+        yield kind, start, len(shape.text)
+
+
+def _cut_fence(lines: Sequence[str]) -> str:
+    """The fence of the code that the text begins within, because a chunk ends where there is no room; else none."""
+    fences = [line.strip() for line in lines if FENCE.match(line)]
+    return fences[0] if len(fences) % 2 and fences[0] in ("```", "~~~") else ""
+
+
+def _goes_on(kind: Kind, new: Kind, line: str, *, above: bool, deeper: bool) -> bool:
+    """Whether a block of `kind` goes on with `line`, which by itself would begin one of `new`: right below what stands
+    `above`, or set in `deeper` than its first line."""
+    if kind == "item":
+        return new == "prose" and (above or deeper)
+    if kind == "prose" and new == "item":
+        return above and not _BEGINS_LIST.match(line)
+    return kind == new and above and kind in ("prose", "table")
+
+
+def _is_example(text: str, before: Block, start: int) -> bool:
+    """Whether what begins at `start` is set in further than the paragraph `before` it, which introduces it."""
+    deeper = indent_of(text, start) >= indent_of(text, before.start) + 2
+    return deeper and before.kind == "prose" and text.endswith(INTRODUCES, before.start, before.end)
+
+
+def indent_of(text: str, start: int) -> int:
+    """How far what begins at `start` is set in."""
+    return start - text.rfind("\n", 0, start) - 1
+
+
+def _introduces(text: str, block: Block, following: Block) -> bool:
+    """A paragraph belongs to the code below it, and to whatever follows its colon."""
+    if block.kind != "prose" or following.kind == "heading":
+        return False
+    return following.kind == "code" or text.endswith(INTRODUCES, block.start, block.end)
+
+
+# Which sentences have a block that can be shown.
+
+
+@lru_cache(maxsize=4096)
+def quotable(shape: Shape) -> tuple[bool, ...]:
+    """For each sentence of a text, whether it can be quoted: by itself, or with the block that it belongs to."""
+    blocks = blocks_of(shape)
+    shown: list[bool] = []
+    place = 0
+    for sentence in sentences_of(shape.text, shape.running):
+        while place + 1 < len(blocks) and blocks[place + 1].start <= sentence.start:
+            place += 1
+        alone = sentence.quotable and blocks[place].kind != "heading"
+        shown.append(alone or _shown_with_block(shape.text, blocks[place : place + 2]))
+    return tuple(shown)
+
+
+def _shown_with_block(text: str, blocks: Sequence[Block]) -> bool:
+    """Whether what lies in the first of `blocks` is shown with all of it, or with the next one."""
+    own = blocks[0]
+    return own.kind in ("code", "item", "table") or (len(blocks) > 1 and _introduces(text, own, blocks[1]))
+
+
+# The block of a sentence.
+
+
+def block_around(
+    shape: Shape, sentence: Sentence, worths: Mapping[int, float], wanted: frozenset[str] = frozenset()
+) -> tuple[int, int]:
+    """Where the block begins and ends that `sentence` belongs to.
+
+    The paragraph, list, code or table whole, with the paragraph that introduces it or with what it introduces itself,
+    as far as there is room for each; of what is too long, what is round the sentence.
+
+    Args:
+        shape: of the text.
+        sentence: one of its sentences.
+        worths: what a sentence is worth that has to do with the question, by its start.
+        wanted: the stems by which the best line of code or of a table is told.
+    """
+    text, blocks = shape.text, blocks_of(shape)
+    place = max(0, bisect_right(blocks, sentence.start, key=lambda block: block.start) - 1)
+    own = blocks[place]
+    start, end = own.start, own.end
+    if end - start > (MAX_PARAGRAPH if own.kind == "prose" else MAX_BLOCK):
+        if own.kind != "prose":
+            return _lines_around(text, own, _best_line(text, sentence, wanted))
+        start, end = _sentences_around(shape, own, sentence, worths)
+    first, last = _list_of(blocks, place)
+    if first < last and blocks[last].end - blocks[first].start <= MAX_BLOCK:
+        start, end = blocks[first].start, blocks[last].end
+    else:
+        first = last = place
+    if first and start == blocks[first].start and _introduces(text, blocks[first - 1], own):
+        start = _introduction(text, blocks[first - 1], end) or start
+    if last + 1 < len(blocks) and end == own.end and _introduces(text, own, blocks[last + 1]):
+        end = _introduced(text, blocks, last + 1, (start, end))
+    return start, end
+
+
+def _sentences_around(shape: Shape, block: Block, best: Sentence, worths: Mapping[int, float]) -> tuple[int, int]:
+    """The sentences of `block` round the `best` one that are worth most, as many as a short paragraph has room for."""
+    own = [one for one in sentences_of(shape.text, shape.running) if block.start <= one.start < block.end]
+    first = last = own.index(best)
+    while True:
+        wider = [
+            (worths.get(own[new].start, 0.0), low, high)
+            for new, low, high in ((first - 1, first - 1, last), (last + 1, first, last + 1))
+            if 0 <= new < len(own) and own[high].end - own[low].start <= MAX_PARAGRAPH
+        ]
+        if not wider:
+            return own[first].start, own[last].end
+        _, first, last = max(wider)
+
+
+def _list_of(blocks: Sequence[Block], place: int) -> tuple[int, int]:
+    """The places of the first and the last item of the list that a block is in; its own twice where it is in none."""
+    first = last = place
+    if blocks[place].kind == "item":
+        while first and blocks[first - 1].kind == "item":
+            first -= 1
+        while last + 1 < len(blocks) and blocks[last + 1].kind == "item":
+            last += 1
+    return first, last
+
+
+def _introduction(text: str, block: Block, end: int) -> int | None:
+    """Where `block`, or its last sentence, begins that introduces what ends at `end`; None when there is no room."""
+    for start in (block.start, block.start + sentences(text[block.start : block.end])[-1][0]):
+        if end - start <= MAX_BLOCK:
+            return start
+    return None
+
+
+def _introduced(text: str, blocks: Sequence[Block], place: int, span: tuple[int, int]) -> int:
+    """Where `span` ends together with what it introduces: the list, the block, or the lines for which there is room."""
+    start, end = span
+    block, room = blocks[place], start + MAX_BLOCK
+    for whole in (blocks[_list_of(blocks, place)[1]].end, block.end):
+        if whole <= room:
+            return whole
+    return max(end, text.rfind("\n", block.start, room)) if block.kind == "code" else end
+
+
+def _best_line(text: str, sentence: Sentence, wanted: frozenset[str]) -> int:
+    """Where the line of `sentence` begins that holds most of `wanted`: code may have no end of a sentence."""
+    at = best = sentence.start
+    most = 0
+    for line in text[sentence.start : sentence.end].split("\n"):
+        held = len(wanted & stems_of(line))
+        if held > most:
+            best, most = at, held
+        at += len(line) + 1
+    return best
+
+
+def _lines_around(text: str, block: Block, at: int) -> tuple[int, int]:
+    """The lines of `block` round the one that `at` is in, as many as there is room for."""
+    low, high = _line_start(text, block, at), _line_end(text, block, at)
+    while True:
+        below, above = _line_end(text, block, high + 1), _line_start(text, block, low - 1)
+        if high < below <= low + MAX_BLOCK:
+            high = below
+        elif high - MAX_BLOCK <= above < low:
+            low = above
+        else:
+            return low, min(high, low + MAX_BLOCK)
+
+
+def _line_start(text: str, block: Block, at: int) -> int:
+    return max(block.start, text.rfind("\n", block.start, max(block.start, at)) + 1)
+
+
+def _line_end(text: str, block: Block, at: int) -> int:
+    found = text.find("\n", at, block.end)
+    return block.end if found < 0 else found

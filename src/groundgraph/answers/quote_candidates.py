@@ -1,0 +1,106 @@
+"""The sentences of the evidence that can be quoted for a question, and what each is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from groundgraph.answers.evidence_blocks import Shape, quotable
+from groundgraph.answers.sentence_index import (
+    Sentence,
+    Weights,
+    question_weights,
+    sentences_of,
+    stems_of,
+    weights_held,
+)
+from groundgraph.core.evidence import SourceResult
+
+# What a stem of the question counts that the title or the heading path holds in place of the sentence.
+TOPIC = 0.5
+# A text tends to begin with what it is about: the first sentence gains this much, the n-th an n-th of it.
+LEAD = 0.15
+# What a piece gains whose own heading, or title, is what is asked, and nothing else.
+ABOUT = 0.2
+# What each place in the ranking costs: the fourth piece of evidence counts about half of the first.
+RANK_DISCOUNT = 0.3
+# What counts of a sentence that says something only together with its block: a line of code has words by chance.
+IN_BLOCK = 0.5
+_ENDS = (".", "!", "?", "…")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What sentences are held against: the question's stems with their weights, and these added up."""
+
+    weights: Weights
+    stems: frozenset[str]
+    total: float
+
+    @classmethod
+    def of(cls, question: str, evidence: Sequence[SourceResult]) -> Asked:
+        """What `question` asks of `evidence`."""
+        weights = question_weights(question, (result.content for result in evidence))
+        return cls(weights, frozenset(stem for stem, _ in weights), sum(weight for _, weight in weights))
+
+    def share(self, stems: frozenset[str]) -> float:
+        """The share of the question that `stems` are, by weight."""
+        # In the order of the weights: so every run gives the same sum.
+        return sum([weight for stem, weight in self.weights if stem in stems]) / self.total
+
+
+class Candidate(NamedTuple):
+    """A sentence that can be quoted, and what it is worth beside the others. A turn has hundreds, and quotes three.
+
+    `score` is the share of the question that it holds, discounted by `discount`, which is that of its evidence.
+    """
+
+    label: int
+    sentence: Sentence
+    text: str
+    score: float
+    worth: float
+    discount: float
+    holds_some: bool
+
+
+def candidates_of(asked: Asked, evidence: Sequence[SourceResult]) -> list[Candidate]:
+    """The sentences that can be quoted and have to do with the question, of equal ones the first."""
+    found: dict[str, Candidate] = {}
+    if asked.weights:
+        for label, result in enumerate(evidence, 1):
+            for candidate in _candidates_in(label, result, asked, _discount(label, result, evidence[0])):
+                found.setdefault(candidate.text, candidate)
+    return list(found.values())
+
+
+def _candidates_in(label: int, result: SourceResult, asked: Asked, discount: float) -> Iterator[Candidate]:
+    content, named, shape = result.content, _named(result) & asked.stems, Shape.of(result)
+    heading = stems_of(shape.heading or str(result.metadata.get("title") or ""))
+    about = ABOUT * len(heading & asked.stems) / len(heading | asked.stems) if heading else 0.0
+    own_sentences = sentences_of(content, shape.running)
+    # A sentence that is all there is, however short, is no fragment.
+    whole = len(own_sentences) == 1 and content.rstrip().endswith(_ENDS)
+    held = zip(own_sentences, weights_held(content, asked.weights, shape.running), quotable(shape), strict=True)
+    for place, (sentence, weight, shown) in enumerate(held, 1):
+        if (shown or whole) and (weight or named):
+            text, only_named = content[sentence.start : sentence.end], named - sentence.stems
+            share = weight / asked.total + (TOPIC * asked.share(only_named) if only_named else 0.0)
+            worth = (share + LEAD / place + about) * (discount if sentence.quotable else discount * IN_BLOCK)
+            yield Candidate(label, sentence, text, min(1.0, share) * discount, worth, discount, weight > 0)
+
+
+def _discount(label: int, result: SourceResult, first: SourceResult) -> float:
+    """What counts of the evidence with `label`: by its place, or by its score where that was close to the first one's,
+    which is on the same scale when both are from one source."""
+    by_place = 1 / (1 + RANK_DISCOUNT * (label - 1))
+    if result.source_name != first.source_name or not result.score or not first.score or first.score < 0:
+        return by_place
+    return min(1.0, max(by_place, result.score / first.score))
+
+
+def _named(result: SourceResult) -> frozenset[str]:
+    """The stems of what the evidence stands under."""
+    metadata = result.metadata
+    return stems_of(str(metadata.get("title") or "")) | stems_of(str(metadata.get("section") or ""))
