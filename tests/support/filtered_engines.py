@@ -26,14 +26,13 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.sources.sql.database import SqliteDatabase
-from groundgraph.sources.sql.introspect import Wanted
 from groundgraph.sources.sql.location import OtherAddress, ServerAddress
 from groundgraph.sources.sql.portable.database import PortableDatabase
 from groundgraph.sources.sql.postgres import conditions as postgres_conditions
 from groundgraph.sources.sql.postgres.database import PostgresDatabase
 from groundgraph.sources.sql.postgres.introspect import read_row, selected
 from groundgraph.sources.sql.postgres.options import PostgresOptions
-from groundgraph.sources.sql.shape import decode
+from groundgraph.sources.sql.shape import Wanted, decode
 from groundgraph.sources.sql.sql_dialect import from_clause, where
 
 Row = dict[str, Any]

@@ -417,7 +417,7 @@ async def test_a_filter_uses_the_users_own_index(plant):
     from sqlalchemy.dialects import sqlite
 
     from groundgraph.sources.sql.database import SqliteDatabase
-    from groundgraph.sources.sql.introspect import Wanted
+    from groundgraph.sources.sql.shape import Wanted
     from groundgraph.sources.sql.sql_dialect import where
 
     change(plant, "CREATE INDEX by_severity ON incidents (severity)", "CREATE INDEX by_day ON incidents (day)")
@@ -469,7 +469,7 @@ async def test_who_writes_to_the_database_does_not_wait_for_an_index(tmp_path):
         docs=[(n, " ".join(f"w{n * k % 997}" for k in range(20))) for n in range(10_000)],
     )
     from groundgraph.sources.sql.database import SqliteDatabase
-    from groundgraph.sources.sql.introspect import Wanted
+    from groundgraph.sources.sql.shape import Wanted
 
     database = SqliteDatabase(path, source="w")
     (shape,) = database.shapes(Wanted(["docs"]))

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import reduce
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, column, select
+from typing_extensions import override
 
 from groundgraph.core.errors import SourceUnavailable
-from groundgraph.sources.sql.shape import Column, TableShape
-
-if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement
-
-    from groundgraph.sources.sql.introspect import Wanted
-
+from groundgraph.sources.sql.shape import KEY, Column, TableShape, Wanted, decode
+from groundgraph.sources.sql.sql_dialect import from_clause
 
 # Telling whether a database was written to.
 
@@ -92,7 +93,12 @@ def once_each(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
             yield tuple(row)
 
 
-class AnyDatabase(Protocol):
+def with_commas(parts: Sequence[ColumnElement[Any]]) -> ColumnElement[Any]:
+    """The SQL of all `parts` in one text."""
+    return reduce(lambda key, part: key.concat(",").concat(part), parts)
+
+
+class AnyDatabase(ABC):
     """A user's database, opened read-only. Every method blocks and may be called from any thread.
 
     Raises:
@@ -100,55 +106,122 @@ class AnyDatabase(Protocol):
     """
 
     @property
+    @abstractmethod
     def where(self) -> str:
         """What the database is called in messages."""
 
     @property
+    @abstractmethod
     def identity(self) -> str:
         """Where the database is, who reads it and with which options: sessions that differ in it may see other rows, so
         they share no index. It holds no password, and may have to ask the database once."""
 
     def computing(self) -> ComputingDatabase | None:
         """The same database where it can be trusted to compute over the rows that a filter keeps."""
+        return None
 
+    @abstractmethod
     def version(self) -> Version:
         """The state of the data."""
 
+    @abstractmethod
     def shapes(self, wanted: Wanted) -> list[TableShape]:
         """The shapes of the wanted tables."""
 
+    @abstractmethod
     def rows(self, shape: TableShape, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Every row as its key and the values of `fields`; rows of one key are given once."""
+        """Every row as its key and the values of `fields`, read in pieces where there is a key to go on from; rows of
+        one key are given once. What changes meanwhile makes another `Version`."""
 
     def read(self, found: Column, value: Any) -> Any:
         """A value of `rows`, decoded as the field is declared."""
+        return decode(found.kind, value)
 
+    @abstractmethod
     def fetch(
         self, shape: TableShape, keys: Sequence[Any], filters: Mapping[str, Any] | None = None
     ) -> dict[Any, dict[str, Any]]:
-        """The rows with `keys` that satisfy checked `filters`, by their key, as decoded values by column."""
+        """The rows with `keys` that satisfy checked `filters`, by their key; those that are gone are left out.
 
+        Each row maps column names to decoded values, and `KEY` to its key.
+        """
+
+    @abstractmethod
     def keys(self, shape: TableShape, filters: Mapping[str, Any], base: int) -> str:
         """The keys of the rows that satisfy checked `filters`, as a JSON array; `base` is added to row numbers."""
 
-    def has_changed(self, error: SourceUnavailable) -> bool:
+    def has_changed(self, error: SourceUnavailable) -> bool:  # noqa: ARG002 - where every query looks at the tables
         """Whether `error` says that the tables are not those that were looked at last; they are looked at anew then."""
+        return False
 
+    @abstractmethod
     def close(self) -> None:
         """Close all connections; one that is in use is closed when its work ends."""
 
 
-class ComputingDatabase(AnyDatabase, Protocol):
+class ComputingDatabase(AnyDatabase):
     """One that decides in SQL what `core.filters.matches` decides, so that it can count rows, and compute over them."""
 
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A connection for statements that only read."""
+
+    @abstractmethod
     def values(self, shape: TableShape, field: str, filters: Mapping[str, Any], most: int) -> list[Any]:
         """The different values of a column in the rows that satisfy `filters`; none when there are more than `most`."""
 
+    @abstractmethod
     def condition(self, shape: TableShape, filters: Mapping[str, Any]) -> ColumnElement[bool]:
         """The SQL of checked `filters`."""
 
+    @abstractmethod
     def as_number(self, found: Column) -> ColumnElement[Any]:
         """The SQL of a column's value as a number; NULL for a value that is none."""
 
+    @abstractmethod
+    def _key(self, shape: TableShape) -> ColumnElement[Any]:
+        """What tells rows apart."""
+
+    @abstractmethod
+    def _goes_on(self, shape: TableShape) -> bool:
+        """Whether the rows behind a key can be asked for."""
+
+    def _selected(self, found: Column) -> ColumnElement[Any]:
+        """What is selected of a column, so that `read` knows it."""
+        return column(found.name)
+
+    @override
+    def computing(self) -> ComputingDatabase:
+        return self
+
+    @override
+    def rows(self, shape: TableShape, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        here = self._key(shape)
+        columns = [found for name in fields if (found := shape.column(name))]
+        statement = select(here, *map(self._selected, columns)).select_from(from_clause(shape))
+        if self._goes_on(shape):
+            yield from by_key(statement, here, self._fetched)
+            return
+        with self.reading() as connection:
+            yield from once_each(connection.execution_options(stream_results=True).execute(statement))
+
+    def _fetched(self, statement: Any) -> Sequence[Any]:
+        with self.reading() as connection:
+            return connection.execute(statement).fetchall()
+
+    @override
+    def fetch(
+        self, shape: TableShape, keys: Sequence[Any], filters: Mapping[str, Any] | None = None
+    ) -> dict[Any, dict[str, Any]]:
+        here = self._key(shape)
+        statement = select(here, *map(self._selected, shape.columns)).select_from(from_clause(shape))
+        found = self._fetched(statement.where(here.in_(list(keys)), self.condition(shape, filters or {})))
+        return {row[0]: {**self._decoded(shape, row[1:]), KEY: row[0]} for row in found}
+
+    def _decoded(self, shape: TableShape, values: Sequence[Any]) -> dict[str, Any]:
+        return {item.name: self.read(item, value) for item, value in zip(shape.columns, values, strict=True)}
+
     def one(self, statement: Any) -> tuple[Any, ...]:
         """The only row of `statement`."""
+        with self.reading() as connection:
+            return tuple(connection.execute(statement).one())

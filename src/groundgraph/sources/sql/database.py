@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,22 +13,21 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Engine, column, create_engine, func, literal_column, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
+from typing_extensions import override
 
 from groundgraph.core.errors import FilterInvalid, SourceUnavailable
-from groundgraph.sources.sql import introspect_sqlite
-from groundgraph.sources.sql.any_database import ComputingDatabase, Version, by_key, once_each
-from groundgraph.sources.sql.introspect import Wanted, read_shapes
-from groundgraph.sources.sql.shape import Column, TableShape, decode, number
+from groundgraph.sources.sql.any_database import ComputingDatabase, Version, with_commas
+from groundgraph.sources.sql.introspect import SqliteIntrospection, read_shapes
+from groundgraph.sources.sql.shape import Column, TableShape, Wanted, number
 from groundgraph.sources.sql.sql_dialect import MATCHES, from_clause, value_matches, where
 
 LOCK_TIMEOUT = 5.0
 NUMBER = "groundgraph_number"
 # The pool keeps this many connections between queries; one more opens when they are all in use.
 _KEPT = 8
-_KEY = "\0key"
 
 
-class SqliteDatabase:
+class SqliteDatabase(ComputingDatabase):
     """Reads tables of one SQLite database.
 
     Args:
@@ -56,10 +55,6 @@ class SqliteDatabase:
         """See `AnyDatabase`."""
         return self.where
 
-    def computing(self) -> ComputingDatabase:
-        """This one."""
-        return self
-
     def version(self) -> Version:
         """The present `Version`: two `stat` calls and a pragma.
 
@@ -82,75 +77,39 @@ class SqliteDatabase:
     def shapes(self, wanted: Wanted) -> list[TableShape]:
         """The shapes of the wanted tables; see `read_shapes` for the errors."""
         with self.reading() as connection:
-            return read_shapes(connection, wanted, source=self._source, where=self.where, dialect=introspect_sqlite)
+            return read_shapes(connection, wanted, source=self._source, where=self.where, dialect=SqliteIntrospection())
 
-    def rows(self, shape: TableShape, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Every row as its key and the values of `fields`; rows of one key are given once.
+    @override
+    def _goes_on(self, shape: TableShape) -> bool:
+        return bool(shape.rowid)
 
-        They are read in pieces where there is a key to go on from. What changes meanwhile makes another `Version`.
-        """
-        here = _key(shape)
-        statement = select(here, *(column(name) for name in fields)).select_from(from_clause(shape))
-        if shape.rowid:
-            yield from by_key(statement, here, self._fetched)
-            return
-        with self.reading() as connection:
-            yield from once_each(connection.execution_options(stream_results=True).execute(statement))
+    @override
+    def _key(self, shape: TableShape) -> ColumnElement[Any]:
+        return _key(shape)
 
-    def _fetched(self, statement: Any) -> Sequence[Any]:
-        with self.reading() as connection:
-            return connection.execute(statement).fetchall()
-
-    def read(self, found: Column, value: Any) -> Any:
-        """A value of `rows`, decoded as the field is declared."""
-        return decode(found.kind, value)
-
-    def fetch(
-        self, shape: TableShape, keys: Sequence[Any], filters: Mapping[str, Any] | None = None
-    ) -> dict[Any, dict[str, Any]]:
-        """The rows with `keys` that satisfy checked `filters`, by their key; those that are gone are left out.
-
-        Each row maps column names to decoded values, and `\\0key` to a key in words for a table without one.
-        """
-        here = _key(shape)
-        statement = select(here, *(column(item.name) for item in shape.columns)).select_from(from_clause(shape))
-        found: dict[Any, dict[str, Any]] = {}
-        with self.reading() as connection:
-            for row in connection.execute(statement.where(here.in_(list(keys)), where(shape, filters or {}))):
-                values = {
-                    item.name: decode(item.kind, value) for item, value in zip(shape.columns, row[1:], strict=True)
-                }
-                found[row[0]] = {**values, _KEY: row[0]}
-        return found
-
+    @override
     def keys(self, shape: TableShape, filters: Mapping[str, Any], base: int) -> str:
-        """The keys of the rows that satisfy checked `filters`, as a JSON array; `base` is added to row numbers."""
         key = _key(shape) + base if shape.rowid else _key(shape)
         statement = select(func.json_group_array(key)).select_from(from_clause(shape)).where(where(shape, filters))
         with self.reading() as connection:
             return str(connection.execute(statement).scalar_one())
 
+    @override
     def values(self, shape: TableShape, field: str, filters: Mapping[str, Any], most: int) -> list[Any]:
-        """The different values of a column in the rows that satisfy `filters`; none when there are more than `most`."""
         here: ColumnElement[Any] = column(field)
         statement = select(here).select_from(from_clause(shape)).where(where(shape, filters), here.is_not(None))
         with self.reading() as connection:
             found = [row[0] for row in connection.execute(statement.distinct().limit(most + 1))]
         return found if len(found) <= most else []
 
+    @override
     def condition(self, shape: TableShape, filters: Mapping[str, Any]) -> ColumnElement[bool]:
-        """The SQL of checked `filters`; see `conditions.where`."""
         return where(shape, filters)
 
+    @override
     def as_number(self, found: Column) -> ColumnElement[Any]:
-        """The SQL of a column's value as a number; NULL for a value that is none."""
         value: ColumnElement[Any] = getattr(func, NUMBER)(column(found.name))
         return value
-
-    def one(self, statement: Any) -> tuple[Any, ...]:
-        """The only row of `statement`."""
-        with self.reading() as connection:
-            return tuple(connection.execute(statement).one())
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -168,10 +127,6 @@ class SqliteDatabase:
             engine = self._engine
         with self._typed_errors(), engine.connect() as connection:
             yield connection
-
-    def has_changed(self, error: SourceUnavailable) -> bool:  # noqa: ARG002 - every query looks at the tables
-        """See `AnyDatabase`."""
-        return False
 
     def close(self) -> None:
         """Close all connections; one that is in use is closed when its work ends."""
@@ -257,8 +212,4 @@ def _key(shape: TableShape) -> ColumnElement[Any]:
     only = shape.column(shape.key_columns[0]) if len(shape.primary_key) == 1 else None
     if only and only.stored_as not in ("any", "blob"):
         return column(only.name)
-    parts = [func.quote(column(name)) for name in shape.key_columns]
-    key: ColumnElement[Any] = parts[0]
-    for part in parts[1:]:
-        key = key.concat(",").concat(part)
-    return key
+    return with_commas([func.quote(column(name)) for name in shape.key_columns])

@@ -17,8 +17,8 @@ from groundgraph.core.schema import SourceSchema
 from groundgraph.search.rank import take_turns
 from groundgraph.sources.sql.answer_by_computing import Computer
 from groundgraph.sources.sql.any_database import AnyDatabase, Version
-from groundgraph.sources.sql.introspect import Wanted, check_columns
-from groundgraph.sources.sql.shape import Column, Fields, TableShape, row_content, row_key, row_metadata
+from groundgraph.sources.sql.introspect import check_columns
+from groundgraph.sources.sql.shape import Column, Fields, TableShape, Wanted, row_content, row_key, row_metadata
 
 _OWN_METADATA = {"table", "key", "section", "title"}
 Filters = Mapping[str, Any]

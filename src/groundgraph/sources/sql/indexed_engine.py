@@ -19,11 +19,11 @@ from groundgraph.search.rank import Passage, Pool, Question, RankedPassage, Scor
 from groundgraph.sources.sql.any_database import AnyDatabase, Version
 from groundgraph.sources.sql.database import SqliteDatabase
 from groundgraph.sources.sql.engine import Asked, Filters, SqlEngine, Tables
-from groundgraph.sources.sql.introspect import ROWID_BITS, Wanted
+from groundgraph.sources.sql.introspect import ROWID_BITS
 from groundgraph.sources.sql.keep_index import IndexKeeper
 from groundgraph.sources.sql.records import MemoryTable
 from groundgraph.sources.sql.search_rows import CANDIDATES, ROWS, Allowed, read_question, routed_slots, search_rows
-from groundgraph.sources.sql.shape import TableShape, row_stems
+from groundgraph.sources.sql.shape import TableShape, Wanted, row_stems
 from groundgraph.sources.sql.sql_dialect import may_match, where
 from groundgraph.text.words import query_stems, stop_words, words
 

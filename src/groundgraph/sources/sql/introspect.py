@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import Connection, Inspector, inspect, types
+from typing_extensions import override
 
 from groundgraph.core.errors import ConfigurationError, SchemaChanged
 from groundgraph.core.registry import nearest
-from groundgraph.sources.sql.shape import CONTENT_NAMES, Column, Relation, TableShape, with_relations
+from groundgraph.sources.sql.shape import CONTENT_NAMES, Column, TableShape, Wanted, with_relations
 
 # An index row's number is the table's slot and the row number in one; see `index_file`.
 ROWID_BITS = 40
+_ROWIDS = ("rowid", "_rowid_", "oid")
 _KINDS: tuple[tuple[type[Any], str], ...] = (
     (types.Boolean, "boolean"),
     (types.DateTime, "datetime"),
@@ -27,42 +29,69 @@ _KINDS: tuple[tuple[type[Any], str], ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What the configuration says of the tables; empty parts are found out.
+class Introspection:
+    """How a database tells of its tables: by what SQLAlchemy knows of any."""
 
-    Attributes:
-        tables: the names of the tables or views; all of them when empty.
-        content_field: the column that is the text of a row.
-        search_fields: the columns to search.
-        fields: by name, the specifications of fields that the user declares.
-        relations: what belongs to the rows of one table from another.
-    """
+    def is_internal(self, connection: Connection, name: str) -> bool:  # noqa: ARG002 - others ask
+        """Whether `name` is a table that is none of the user's, such as the list of tables that some tools keep."""
+        return name.startswith("_")
 
-    tables: Sequence[str] = ()
-    content_field: str | None = None
-    search_fields: Sequence[str] = ()
-    fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    relations: Sequence[Relation] = ()
-
-    def named_columns(self) -> list[str]:
-        """The columns that the configuration names."""
-        content = [self.content_field] if self.content_field else []
-        return list(dict.fromkeys([*content, *self.search_fields, *self.fields]))
-
-
-class Dialect(Protocol):
-    """How one kind of database tells of its tables."""
-
-    def is_internal(self, connection: Connection, name: str, /) -> bool:
-        """Whether `name` is a table that is none of the user's."""
-
-    def shape_of(self, connection: Connection, name: str, is_view: bool, /) -> TableShape:
+    def shape_of(self, connection: Connection, name: str, is_view: bool) -> TableShape:
         """The table alone, with what its columns are declared as."""
+        found = inspect(connection)
+        columns = []
+        for item in found.get_columns(name):
+            labels = tuple(item["type"].enums) if isinstance(item["type"], types.Enum) else ()
+            columns.append(replace(column_of(item), labels=labels))
+        key, unique = ((), ()) if is_view else unique_columns(found, name)
+        return TableShape(name, tuple(columns), key, "", None, (), unique, quoted=False)
+
+
+class SqliteIntrospection(Introspection):
+    """The same for SQLite, whose tables have row numbers, and columns of which the type tells little."""
+
+    @override
+    def is_internal(self, connection: Connection, name: str) -> bool:
+        kind = connection.exec_driver_sql(
+            "SELECT type FROM pragma_table_list WHERE schema = 'main' AND name = :name", {"name": name}
+        ).scalar()
+        # An FTS table or one of its parts.
+        return super().is_internal(connection, name) or kind in ("virtual", "shadow")
+
+    @override
+    def shape_of(self, connection: Connection, name: str, is_view: bool) -> TableShape:
+        found = inspect(connection)
+        texts = _declared_as_string(connection, name)
+        read = [column_of(item) for item in found.get_columns(name)]
+        columns = tuple(replace(one, kind="any", stored_as="any") if one.name in texts else one for one in read)
+        key, unique = ((), ()) if is_view else unique_columns(found, name)
+        rowid = "" if is_view else _rowid(connection, name, [column.name for column in columns])
+        return TableShape(name, columns, key, rowid, None, (), unique)
+
+
+def _declared_as_string(connection: Connection, table: str) -> set[str]:
+    """The columns declared STRING, which SQLite takes for a number's type and which hold texts all the same."""
+    found = connection.exec_driver_sql("SELECT name FROM pragma_table_info(?) WHERE type LIKE '%STRING%'", (table,))
+    return {row[0] for row in found}
+
+
+def _rowid(connection: Connection, table: str, columns: Sequence[str]) -> str:
+    """The name of the row number; empty without one, or when one is beyond what an index row's number can hold."""
+    taken = {name.casefold() for name in columns}
+    quoted = connection.dialect.identifier_preparer.quote_identifier(table)
+    without = connection.exec_driver_sql(
+        "SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ?", (table,)
+    ).scalar()
+    name = next((name for name in _ROWIDS if name not in taken), "")
+    if without or not name:
+        return ""
+    lowest, highest = connection.exec_driver_sql(f"SELECT min({name}), max({name}) FROM {quoted}").one()
+    fits = lowest is None or (lowest >= 0 and highest < 1 << ROWID_BITS)
+    return name if fits else ""
 
 
 def read_shapes(
-    connection: Connection, wanted: Wanted, *, source: str, where: str, dialect: Dialect
+    connection: Connection, wanted: Wanted, *, source: str, where: str, dialect: Introspection
 ) -> list[TableShape]:
     """The shapes of the wanted tables.
 
@@ -71,7 +100,7 @@ def read_shapes(
         wanted: what the configuration says.
         source: the name of the source, for messages.
         where: what the database is called in messages.
-        dialect: the module that asks this kind of database.
+        dialect: asks this kind of database.
 
     Raises:
         ConfigurationError: a table is not there, or there is none at all.

@@ -1,4 +1,4 @@
-"""Where the database and its index lie."""
+"""Where the database and its index lie, and what else an engine is made of."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.sources.sql.postgres.options import PostgresOptions
+from groundgraph.sources.sql.records import MemoryTable
+from groundgraph.sources.sql.shape import Wanted
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -127,6 +130,36 @@ def database_file(url: str | Path, base_dir: Path, source: str) -> Path:
             [Problem(f"{source}.url", "names no file; a table in memory is `backend: memory` with `records`")]
         )
     return base_dir / path
+
+
+# What an engine is made of.
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """What a source was given, as far as its engine needs it.
+
+    Attributes:
+        named: the name and the type of the source.
+        location: a file, the name of a database in memory, or the address of a server.
+        index: the file of the index of our own, `:memory:`, or None for one in `folder`, named by what it is of.
+        folder: where relative paths start.
+        wanted: what the configuration says of the tables.
+        max_tables: the most tables that one question searches.
+        fts: an FTS5 table of a SQLite database.
+        records: what a database in memory is filled from.
+        server: the options that only a server has; see `PostgresOptions`.
+    """
+
+    named: tuple[str, str]
+    location: str | Path | Address
+    index: str | Path | None
+    wanted: Wanted
+    max_tables: int
+    folder: Path = Path()
+    fts: str | None = None
+    records: MemoryTable | None = None
+    server: PostgresOptions | None = None
 
 
 def _without_password(url: str) -> str:

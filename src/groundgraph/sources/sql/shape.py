@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from groundgraph.core.errors import ConfigurationError, Problem
@@ -66,6 +66,8 @@ def as_source_schema(source: str, fields: Fields, required: Sequence[str], descr
 # Columns that are plainly the text of a document; any other table is shown as whole rows.
 CONTENT_NAMES = ("content", "text", "body")
 TITLE_NAMES = ("title", "name", "heading", "subject")
+# Under what a row has its key beside its columns.
+KEY = "\0key"
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d{1,3})?")
 _TRUTH = {0: False, 1: True, "false": False, "true": True, "False": False, "True": True, "FALSE": False, "TRUE": True}
 
@@ -212,10 +214,10 @@ def row_stems(shape: TableShape, values: Mapping[str, Any], most: int | None = N
     """
     content: list[str] = []
     other: list[str] = []
-    for field in shape.search_fields:
-        value = values.get(field)
+    for name in shape.search_fields:
+        value = values.get(name)
         if value is not None and not isinstance(value, bytes):
-            (content if shape.holds_in_content(field) else other).extend(stems(str(value)[:most]))
+            (content if shape.holds_in_content(name) else other).extend(stems(str(value)[:most]))
     return content, other
 
 
@@ -252,7 +254,7 @@ def row_key(shape: TableShape, values: Mapping[str, Any]) -> str:
     """The key of a row as readers see it; the parts of a composite key are joined by commas."""
     if shape.primary_key:
         return ",".join(_escaped(str(values[name])) for name in shape.primary_key)
-    return str(values["\0key"])
+    return str(values[KEY])
 
 
 def _escaped(part: str) -> str:
@@ -360,3 +362,27 @@ def _check_columns(table: TableShape, wanted: Sequence[str], where: str) -> None
 
 def _names(shape: TableShape) -> list[str]:
     return [column.name for column in shape.columns]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the configuration says of the tables; empty parts are found out.
+
+    Attributes:
+        tables: the names of the tables or views; all of them when empty.
+        content_field: the column that is the text of a row.
+        search_fields: the columns to search.
+        fields: by name, the specifications of fields that the user declares.
+        relations: what belongs to the rows of one table from another.
+    """
+
+    tables: Sequence[str] = ()
+    content_field: str | None = None
+    search_fields: Sequence[str] = ()
+    fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    relations: Sequence[Relation] = ()
+
+    def named_columns(self) -> list[str]:
+        """The columns that the configuration names."""
+        content = [self.content_field] if self.content_field else []
+        return list(dict.fromkeys([*content, *self.search_fields, *self.fields]))

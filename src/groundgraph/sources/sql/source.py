@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,16 +18,15 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.sources.contract import NamedSource
-from groundgraph.sources.sql.location import ServerAddress, is_other, is_server, locate
+from groundgraph.sources.sql.location import EngineOptions, ServerAddress, is_other, is_server, locate
 from groundgraph.sources.sql.postgres.connect import Running, current
 from groundgraph.sources.sql.postgres.options import PostgresOptions, question_vectors
 from groundgraph.sources.sql.records import MemoryTable
-from groundgraph.sources.sql.shape import as_source_schema, declared_fields, read_relations
+from groundgraph.sources.sql.shape import Wanted, as_source_schema, declared_fields, read_relations
 from groundgraph.sources.sql.topic_store import PLACE_METADATA, SqlTopicStore, TopicColumns, table_problems
 
 if TYPE_CHECKING:
     from groundgraph.sources.sql.engine import SqlEngine
-    from groundgraph.sources.sql.engine_options import EngineOptions
 
 T = TypeVar("T")
 MAX_TABLES = 3
@@ -109,23 +109,26 @@ class SqlSource(NamedSource):
         named = [table] if table else list(tables or ())
         self._check(name, table, tables, fts, max_tables)
         self._check_server(name, url, fts, postgres)
-        self._name = name
+        self._name, self._source_type = name, source_type
         self._topics: SqlTopicStore | None = None
         if topic_columns is not None:
             self._topics = SqlTopicStore(self, self._topic_columns(topic_columns, name, named, postgres))
             postgres = replace(postgres or PostgresOptions(), text_index="own") if is_server(url) else None
-        self._source_type = source_type
-        self._records = records
-        self._location = records.uri if records else locate(url, folder, name)
-        self._postgres = postgres
-        self._relations = read_relations(relations, name)
-        self._index = ":memory:" if records else index
-        self._folder = folder
+        location = records.uri if records else locate(url, folder, name)
+        joins = read_relations(relations, name)
         self._fields, self._required = declared_fields(schema, name)
-        self._wanted = (named, content_field, list(text_search_fields or ()))
-        self._fts = fts
-        self._max_tables = max_tables
         self._description = description
+        self._options = EngineOptions(
+            (name, source_type),
+            location,
+            ":memory:" if records else index,
+            Wanted(named, content_field, list(text_search_fields or ()), self._fields, joins),
+            max_tables,
+            folder,
+            fts,
+            records,
+            postgres,
+        )
         self._engine: SqlEngine | None = None
         self._guard = threading.Lock()
         self._closed = False
@@ -171,7 +174,9 @@ class SqlSource(NamedSource):
             ConfigurationError: the database has no such table.
         """
         try:
-            fields = self._beside_the_loop(lambda: self._opened().schema_fields())
+            # The event loop's own thread must not read files.
+            with ThreadPoolExecutor(1, "groundgraph-schema") as thread:
+                fields = thread.submit(lambda: self._opened().schema_fields()).result()
         except SourceUnavailable:
             fields = {}
         return as_source_schema(self._name, {**fields, **self._fields}, self._required, self._description)
@@ -195,7 +200,8 @@ class SqlSource(NamedSource):
             ConfigurationError: the database has no such table.
             FilterInvalid: a filter or a computation names a field or value that is not declared.
         """
-        vectors = await question_vectors(self._postgres, intent.text_queries) if self._postgres else None
+        server = self._options.server
+        vectors = await question_vectors(server, intent.text_queries) if server else None
         return await self.with_engine(
             lambda engine: engine.answer(intent, top_k=top_k, score_threshold=score_threshold, vectors=vectors)
         )
@@ -221,7 +227,7 @@ class SqlSource(NamedSource):
     async def route(self, question: str, *, limit: int | None = None) -> list[str]:
         """The names of the tables that `question` would be searched in, the best first."""
         return await run_blocking(
-            lambda: self._on_present_tables(lambda engine: engine.route(question, limit or self._max_tables))
+            lambda: self._on_present_tables(lambda engine: engine.route(question, limit or self._options.max_tables))
         )
 
     async def refresh(self) -> None:
@@ -282,29 +288,12 @@ class SqlSource(NamedSource):
 
         with self._guard:
             if self._engine is None:
-                self._engine = open_engine(self._engine_options(), closed=self._closed)
+                self._engine = open_engine(self._options, closed=self._closed)
             return self._engine
-
-    def _engine_options(self) -> EngineOptions:
-        from groundgraph.sources.sql.engine_options import EngineOptions
-        from groundgraph.sources.sql.introspect import Wanted
-
-        tables, content_field, search_fields = self._wanted
-        return EngineOptions(
-            (self._name, self._source_type),
-            self._location,
-            self._index,
-            Wanted(tables, content_field, search_fields, self._fields, self._relations),
-            self._max_tables,
-            self._folder,
-            self._fts,
-            self._records,
-            self._postgres,
-        )
 
     async def _cancellable(self, work: Callable[[], T]) -> T:
         """The result of `work` in a thread; when nobody waits for it any more, the server is told to stop."""
-        if not isinstance(self._location, ServerAddress):
+        if not isinstance(self._options.location, ServerAddress):
             return await run_blocking(work)
         running = Running()
         token = current.set(running)
@@ -315,23 +304,6 @@ class SqlSource(NamedSource):
             raise
         finally:
             current.reset(token)
-
-    def _beside_the_loop(self, work: Any) -> Any:
-        """The result of `work`, called in another thread: the event loop's must not read files."""
-        outcome: dict[str, Any] = {}
-
-        def run() -> None:
-            try:
-                outcome["value"] = work()
-            except BaseException as error:
-                outcome["error"] = error
-
-        thread = threading.Thread(target=run, name="groundgraph-schema", daemon=True)
-        thread.start()
-        thread.join()
-        if "error" in outcome:
-            raise outcome["error"]
-        return outcome["value"]
 
     @staticmethod
     def _topic_columns(given: Any, name: str, tables: Sequence[str], server: PostgresOptions | None) -> TopicColumns:

@@ -13,11 +13,11 @@ from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.evidence import SourceResult
 from groundgraph.search.topics import Outline, PassageVectors, Place, Reading, Row, outline_reading, unusable
 from groundgraph.sources.check_options import unknown_names
-from groundgraph.sources.sql.any_database import Version
 from groundgraph.sources.sql.postgres.options import PostgresOptions
-from groundgraph.sources.sql.shape import TableShape, row_key
+from groundgraph.sources.sql.shape import KEY, TableShape, row_key
 
 if TYPE_CHECKING:
+    from groundgraph.sources.sql.any_database import Version
     from groundgraph.sources.sql.engine import SqlEngine, Tables
 
 
@@ -252,7 +252,7 @@ class SqlTopicStore:
             chars += sum(map(len, path)) if path not in paths else 0
             name = f"{shape.name}/{row_key(shape, values)}"
             place = Place(name, _text(values[columns.document]), paths.setdefault(path, path))
-            rows.append(Row(place, (_order(values[columns.order]), name), values["\0key"]))
+            rows.append(Row(place, (_order(values[columns.order]), name), values[KEY]))
             if len(rows) > MOST_ROWS or chars > MOST_CHARS:
                 told = (
                     f"'{shape.name}' has more than {MOST_ROWS} rows, or headings of more than {MOST_CHARS} characters. "
@@ -270,7 +270,7 @@ def _values(engine: SqlEngine, shape: TableShape, columns: TopicColumns) -> Iter
     read = [item for name in names if (item := shape.column(name))]
     for key, *values in engine.database.rows(shape, names):
         decoded = {item.name: engine.database.read(item, value) for item, value in zip(read, values, strict=True)}
-        yield {**decoded, "\0key": key}
+        yield {**decoded, KEY: key}
 
 
 def _order(value: Any) -> tuple[int, float, str]:

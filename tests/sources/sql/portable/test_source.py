@@ -19,9 +19,9 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.settings.topics import TopicIndexSettings
 from groundgraph.sources.conformance import check_source
 from groundgraph.sources.sql import SqlSource
-from groundgraph.sources.sql.introspect import Wanted
 from groundgraph.sources.sql.location import OtherAddress
 from groundgraph.sources.sql.portable import connect, database
+from groundgraph.sources.sql.shape import Wanted
 from groundgraph.sources.topic_index import TopicIndexSource
 
 DRIVERS = ("", "+aiosqlite")

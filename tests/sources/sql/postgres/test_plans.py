@@ -9,8 +9,8 @@ from sqlalchemy.engine import Engine
 
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.sql import SqlSource
-from groundgraph.sources.sql.introspect import Wanted
 from groundgraph.sources.sql.postgres.lexemes import Weighted, candidates_statement
+from groundgraph.sources.sql.shape import Wanted
 
 SCRIPT = """
 CREATE TABLE docs (id int PRIMARY KEY, body text, category text, region text);

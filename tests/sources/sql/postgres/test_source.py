@@ -363,7 +363,7 @@ async def test_no_server_is_a_typed_error_that_shows_no_password():
     with pytest.raises(SourceUnavailable, match=r"127\.0\.0\.1:9/nowhere") as raised:
         await ask(asked, "pump")
     assert "s3cret" not in str(raised.value)
-    assert "s3cret" not in repr(asked._location)
+    assert "s3cret" not in repr(asked._options.location)
     await asked.close()
 
 

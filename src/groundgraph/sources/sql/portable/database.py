@@ -26,18 +26,17 @@ from groundgraph.search.push_down import Pushed
 from groundgraph.sources.sql.any_database import (
     MOST_ROWS_HERE,
     PIECE,
-    ComputingDatabase,
+    AnyDatabase,
     Version,
     by_key,
     by_number,
     once_each,
 )
-from groundgraph.sources.sql.introspect import Wanted, read_shapes
+from groundgraph.sources.sql.introspect import Introspection, read_shapes
 from groundgraph.sources.sql.location import OtherAddress
-from groundgraph.sources.sql.portable import introspect
 from groundgraph.sources.sql.portable.connect import Connections, open_connections, typed_errors
 from groundgraph.sources.sql.postgres.introspect import read_decimal
-from groundgraph.sources.sql.shape import Column, TableShape, decode
+from groundgraph.sources.sql.shape import KEY, Column, TableShape, Wanted, decode
 from groundgraph.sources.sql.sql_dialect import (
     LONGEST_LIST,
     MOST_INTEGER,
@@ -179,11 +178,10 @@ REREAD_SECONDS = 60
 _LOOK_SECONDS = 1.0
 # Reading all rows takes a tenth of the time at the most.
 _SHARE = 10
-_KEY = "\0key"
 
 
-class PortableDatabase:
-    """Reads tables of one database.
+class PortableDatabase(AnyDatabase):
+    """Reads tables of one database; what it takes for equal is not known, so nothing is computed in it.
 
     Args:
         address: where it is.
@@ -212,10 +210,6 @@ class PortableDatabase:
         """See `AnyDatabase`. Elsewhere the password may be all that tells two users apart, so it counts; such a hash
         takes too long to guess at passwords with."""
         return hashlib.scrypt(self._address.url.encode(), salt=b"groundgraph", n=2**14, r=8, p=1, dklen=16).hex()
-
-    def computing(self) -> ComputingDatabase | None:
-        """None: what a database of any kind takes for equal is not known, so nothing is counted in it."""
-        return None
 
     def version(self) -> Version:
         """The present `Version`: how many rows the tables have, their last keys, and the minute.
@@ -248,7 +242,7 @@ class PortableDatabase:
         """The shapes of the wanted tables; see `read_shapes` for the errors."""
         found = self._run(
             lambda connection: read_shapes(
-                connection, wanted, source=self._source, where=self.where, dialect=introspect
+                connection, wanted, source=self._source, where=self.where, dialect=Introspection()
             )
         )
         with self._guard:
@@ -268,16 +262,12 @@ class PortableDatabase:
         yield from once_each((key_of(shape, row[: len(named)]), *map(_plain, row[len(named) :])) for row in rows)
         self._rows_took = time.monotonic() - started
 
-    def read(self, found: Column, value: Any) -> Any:
-        """A value of `rows`, decoded as the field is declared."""
-        return decode(found.kind, value)
-
     def fetch(
         self, shape: TableShape, keys: Sequence[Any], filters: Mapping[str, Any] | None = None
     ) -> dict[Any, dict[str, Any]]:
         """The rows with `keys` that satisfy checked `filters`, by their key; those that are gone are left out.
 
-        Each row maps column names to decoded values, and `\\0key` to its key.
+        Each row maps column names to decoded values, and `KEY` to its key.
         """
         names = [item.name for item in shape.columns]
         statement: Any = (
@@ -291,7 +281,7 @@ class PortableDatabase:
                 key = key_of(shape, [stored[item.name] for item in key_columns(shape)])
                 values = _decoded(shape.columns, row)
                 if key in wanted and matches(filters or {}, values):
-                    found[key] = {**values, _KEY: key}
+                    found[key] = {**values, KEY: key}
         return found
 
     def keys(self, shape: TableShape, filters: Mapping[str, Any], base: int) -> str:  # noqa: ARG002 - no row numbers
@@ -307,10 +297,6 @@ class PortableDatabase:
             if matches(filters, _decoded(asked, row[len(named) :])):
                 kept[key_of(shape, row[: len(named)])] = None
         return json.dumps(list(kept), ensure_ascii=False)
-
-    def has_changed(self, error: SourceUnavailable) -> bool:  # noqa: ARG002 - every query looks at the tables
-        """See `AnyDatabase`."""
-        return False
 
     def close(self) -> None:
         """Close all connections."""

@@ -14,27 +14,25 @@ from functools import cached_property
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Text, cast, column, func, literal_column, make_url, select, text
+from typing_extensions import override
 
 from groundgraph.core.errors import SourceUnavailable
-from groundgraph.sources.sql.any_database import ComputingDatabase, Version, by_key, once_each
-from groundgraph.sources.sql.introspect import Wanted
+from groundgraph.sources.sql.any_database import ComputingDatabase, Version, with_commas
 from groundgraph.sources.sql.location import ServerAddress
 from groundgraph.sources.sql.postgres.conditions import as_number, where
 from groundgraph.sources.sql.postgres.connect import CHANGED, current, make_engine, state_of, typed_errors
 from groundgraph.sources.sql.postgres.introspect import (
     TEXTS,
     read_decimal,
-    read_row,
     read_shapes,
     read_value,
     refuse_a_file,
     selected,
 )
 from groundgraph.sources.sql.postgres.options import PostgresOptions, quoted
-from groundgraph.sources.sql.shape import Column, TableShape
+from groundgraph.sources.sql.shape import Column, TableShape, Wanted
 from groundgraph.sources.sql.sql_dialect import from_clause
 
-_KEY = "\0key"
 # What libpq calls the parts of an address.
 _PLACE = ("host", "hostaddr", "port", "dbname", "user")
 _INTEGERS = ("int2", "int4", "int8")
@@ -47,7 +45,7 @@ _CATALOGUE_SECONDS = 1.0
 _VALUES_SECONDS = 30.0
 
 
-class PostgresDatabase:
+class PostgresDatabase(ComputingDatabase):
     """Reads tables of one PostgreSQL database.
 
     Args:
@@ -96,10 +94,6 @@ class PostgresDatabase:
         options = make_url(self._address.url).query.get("options", "")
         return json.dumps([[place.get(name) for name in _PLACE], list(roles), options])
 
-    def computing(self) -> ComputingDatabase:
-        """This one."""
-        return self
-
     def version(self) -> Version:
         """The present `Version`.
 
@@ -120,8 +114,8 @@ class PostgresDatabase:
         with self._looking:
             self._seen = None
 
+    @override
     def has_changed(self, error: SourceUnavailable) -> bool:
-        """See `AnyDatabase`."""
         if state_of(error) not in CHANGED:
             return False
         self.look_again()
@@ -165,70 +159,53 @@ class PostgresDatabase:
             told = f"count(*), coalesce(sum({mark}), 0), coalesce(max({mark}), 0)"
             parts.append(f"SELECT {told} FROM {table} AS groundgraph_row")
         # exec_driver_sql would read a percent sign in a name as a parameter.
-        found = [tuple(connection.execute(text(_escaped(part))).one()) for part in parts]
+        found = [tuple(connection.execute(text(escaped(part))).one()) for part in parts]
         return int.from_bytes(hashlib.blake2b(repr(found).encode(), digest_size=7).digest(), "big")
 
-    def rows(self, shape: TableShape, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Every row as its key and the values of `fields`, in pieces; rows of one key are given once."""
-        here = _key(shape)
-        columns = [found for name in fields if (found := shape.column(name))]
-        statement = select(here, *(selected(item) for item in columns)).select_from(from_clause(shape))
-        if _only_key(shape) is not None:
-            yield from by_key(statement, here, self._fetched)
-            return
-        with self.reading() as connection:
-            yield from once_each(connection.execution_options(stream_results=True).execute(statement))
-
-    def _fetched(self, statement: Any) -> Sequence[Any]:
-        with self.reading() as connection:
-            return connection.execute(statement).fetchall()
-
+    @override
     def read(self, found: Column, value: Any) -> Any:
-        """A value of `rows`, decoded as the field is declared."""
         return read_value(found, value)
 
-    def fetch(
-        self, shape: TableShape, keys: Sequence[Any], filters: Mapping[str, Any] | None = None
-    ) -> dict[Any, dict[str, Any]]:
-        """The rows with `keys` that satisfy checked `filters`, by their key; those that are gone are left out.
+    @override
+    def _goes_on(self, shape: TableShape) -> bool:
+        return _only_key(shape) is not None
 
-        Each row maps column names to decoded values, and `\\0key` to a key in words for a table without one.
-        """
-        here = _key(shape)
-        statement = select(here, *(selected(item) for item in shape.columns)).select_from(from_clause(shape))
-        with self.reading() as connection:
-            rows = connection.execute(statement.where(here.in_(list(keys)), where(shape, filters or {}))).fetchall()
-        return {row[0]: {**read_row(shape, row[1:]), _KEY: row[0]} for row in rows}
+    @override
+    def _key(self, shape: TableShape) -> ColumnElement[Any]:
+        return _key(shape)
 
-    def keys(self, shape: TableShape, filters: Mapping[str, Any], base: int) -> str:  # noqa: ARG002 - no row numbers
-        """The keys of the rows that satisfy checked `filters`, as a JSON array."""
+    @override
+    def _selected(self, found: Column) -> ColumnElement[Any]:
+        return selected(found)
+
+    @override
+    def keys(self, shape: TableShape, filters: Mapping[str, Any], base: int) -> str:
         statement = select(_key(shape)).select_from(from_clause(shape)).where(where(shape, filters))
         with self.reading() as connection:
             return json.dumps([row[0] for row in connection.execute(statement)], ensure_ascii=False)
 
+    @override
     def values(self, shape: TableShape, field: str, filters: Mapping[str, Any], most: int) -> list[Any]:
-        """The different values of a column in the rows that satisfy `filters`; none when there are more than `most`."""
         found = shape.column(field)
         if found is None or found.stored_as in ("array", "blob"):
             return []
         statement = select(selected(found)).select_from(from_clause(shape))
         statement = statement.where(where(shape, filters), column(field).is_not(None)).distinct().limit(most + 1)
         with self.reading() as connection:
-            values = [read_row(_one_column(found), row)[field] for row in connection.execute(statement)]
+            values = [self.read(found, row[0]) for row in connection.execute(statement)]
         return sorted(values, key=str) if len(values) <= most else []
 
+    @override
     def condition(self, shape: TableShape, filters: Mapping[str, Any]) -> ColumnElement[bool]:
-        """The SQL of checked `filters`; see `conditions.where`."""
         return where(shape, filters)
 
+    @override
     def as_number(self, found: Column) -> ColumnElement[Any]:
-        """The SQL of a column's value as a number; NULL for a value that is none."""
         return as_number(found)
 
+    @override
     def one(self, statement: Any) -> tuple[Any, ...]:
-        """The only row of `statement`."""
-        with self.reading() as connection:
-            return tuple(_plain(value) for value in connection.execute(statement).one())
+        return tuple(map(_plain, super().one(statement)))
 
     @contextmanager
     def reading(self, todo: str = "") -> Iterator[Connection]:
@@ -341,13 +318,9 @@ def _all(shape: TableShape) -> list[TableShape]:
     return [shape, *(join.other for join in shape.joins)]
 
 
-def _escaped(statement: str) -> str:
+def escaped(statement: str) -> str:
     """`text()` takes a colon before a name for a parameter, but not a doubled one or one behind a backslash."""
     return statement.replace("::", "\0").replace(":", "\\:").replace("\0", "::")
-
-
-def _one_column(found: Column) -> TableShape:
-    return TableShape("", (found,), (), "", None, ())
 
 
 def _plain(value: Any) -> Any:
@@ -372,8 +345,4 @@ def _key(shape: TableShape) -> ColumnElement[Any]:
     if not shape.primary_key:
         values = [cast(column(item.name), Text) for item in shape.columns]
         return func.md5(cast(func.row(*values), Text)) if values else literal_column("''")
-    parts = [func.quote_nullable(cast(column(name), Text)) for name in shape.primary_key]
-    key: ColumnElement[Any] = parts[0]
-    for part in parts[1:]:
-        key = key.concat(",").concat(part)
-    return key
+    return with_commas([func.quote_nullable(cast(column(name), Text)) for name in shape.primary_key])

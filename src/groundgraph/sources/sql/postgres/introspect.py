@@ -16,9 +16,9 @@ from sqlalchemy import ColumnElement, Connection, Text, cast, column, func, lite
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.sources.sql.introspect import Wanted, described, missing_tables
+from groundgraph.sources.sql.introspect import described, missing_tables
 from groundgraph.sources.sql.postgres.options import create_index
-from groundgraph.sources.sql.shape import Column, TableShape, decode, with_relations
+from groundgraph.sources.sql.shape import Column, TableShape, Wanted, decode, with_relations
 
 # Tables that show other rows to other sessions: none of their rows is kept in a file.
 

@@ -16,8 +16,7 @@ from groundgraph.core.latest import Latest
 from groundgraph.search.rank import Passage, Pool, Question, Scorer, by_seeds, rank, seeds_of
 from groundgraph.sources.sql.any_database import Version
 from groundgraph.sources.sql.engine import Asked, EngineUnfit, SqlEngine, Tables
-from groundgraph.sources.sql.introspect import Wanted
-from groundgraph.sources.sql.postgres.database import PostgresDatabase
+from groundgraph.sources.sql.postgres.database import PostgresDatabase, escaped
 from groundgraph.sources.sql.postgres.introspect import read_row
 from groundgraph.sources.sql.postgres.lexemes import (
     Lexemes,
@@ -31,7 +30,7 @@ from groundgraph.sources.sql.postgres.lexemes import (
 )
 from groundgraph.sources.sql.postgres.options import PostgresOptions, create_index, quoted
 from groundgraph.sources.sql.search_rows import ROWS, TableWords, route_tables
-from groundgraph.sources.sql.shape import TableShape, header_stems, row_key, row_stems
+from groundgraph.sources.sql.shape import KEY, TableShape, Wanted, header_stems, row_key, row_stems
 from groundgraph.sources.sql.sql_dialect import from_clause, may_match
 from groundgraph.text.words import idf
 
@@ -77,8 +76,7 @@ def _sample(database: PostgresDatabase, shape: TableShape) -> str:
     columns = ", ".join(f"left({quoted(name)}::text, 500)" for name in own) or "''"
     table = ".".join(map(quoted, (shape.namespace, shape.relation)))
     with database.reading() as connection:
-        statement = f"SELECT {columns} FROM {table} LIMIT 50".replace("::", "\0").replace(":", "\\:")
-        rows = connection.execute(text(statement.replace("\0", "::"))).fetchall()
+        rows = connection.execute(text(escaped(f"SELECT {columns} FROM {table} LIMIT 50"))).fetchall()
     return " ".join(str(value) for row in rows for value in row if value)
 
 
@@ -290,7 +288,7 @@ def _read(shape: TableShape, row: Any) -> dict[str, Any]:
     values = read_row(shape, row)
     if not shape.primary_key:
         told = json.dumps(values, sort_keys=True, ensure_ascii=False, default=str)
-        values["\0key"] = hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        values[KEY] = hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
     return values
 
 
