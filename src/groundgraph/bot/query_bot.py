@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self, TypeVar, Unpack
 
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -252,9 +251,7 @@ class AsyncQueryBot(QueryBotCore):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
 
@@ -303,7 +300,5 @@ class QueryBot(QueryBotCore):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -16,95 +16,18 @@ from groundgraph.core.document import Document
 from groundgraph.core.errors import ConfigurationError, Problem, SourceContractBroken
 from groundgraph.core.evidence import SourceResult, jsonable
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.schema import SourceSchema
 from groundgraph.graph.knowledge_base import KnowledgeBase
 from groundgraph.graph.knowledge_base_files import KNOWLEDGE_BASES, knowledge_base_files
 from groundgraph.graph.parts import Models
 from groundgraph.graph.resources import Resources
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.search.topics import TopicStore
 from groundgraph.settings.search import IntentSettings, RetrievalSettings
 from groundgraph.settings.settings import Settings
-from groundgraph.sources.contract import GroundedSource, NamedSource, ask
+from groundgraph.sources.contract import DelegatingSource, GroundedSource, NamedSource, joins
 from groundgraph.tracing.tracing import on_run, span
 
 if TYPE_CHECKING:
     from groundgraph.tracing.span import Attribute
-
-
-# A source around another one, for what is done about its searches.
-
-
-class DelegatingSource(GroundedSource):
-    """`inner` in everything, also when its `query` is a plain function; a subclass changes what it wants to.
-
-    `texts_between` is left out: a graph has a step that joins neighbours only where a source can tell of them.
-    """
-
-    def __init__(self, inner: GroundedSource) -> None:
-        self.inner = inner
-
-    @property
-    def name(self) -> str:
-        """The name of the inner source."""
-        return self.inner.name
-
-    @property
-    def source_type(self) -> str:
-        """The type of the inner source."""
-        return self.inner.source_type
-
-    @property
-    @override
-    def whole_topics(self) -> bool:
-        return self.inner.whole_topics
-
-    @override
-    def get_schema(self) -> SourceSchema | None:
-        return self.inner.get_schema()
-
-    @override
-    async def query(
-        self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
-    ) -> list[SourceResult]:
-        return await ask(self.inner, intent, top_k=top_k, score_threshold=score_threshold)
-
-    @override
-    async def metadata_fields(self) -> set[str]:
-        return await self.inner.metadata_fields()
-
-    @override
-    async def categories(self, filters: Mapping[str, Any] | None = None) -> dict[str, str]:
-        return await self.inner.categories(filters)
-
-    @override
-    async def recovered(self) -> bool:
-        return await self.inner.recovered()
-
-    @override
-    def topic_store(self) -> TopicStore | None:
-        return self.inner.topic_store()
-
-    @override
-    def topic_refusal(self, *, headings: bool, vectors: bool) -> str:
-        return self.inner.topic_refusal(headings=headings, vectors=vectors)
-
-    @override
-    async def advice(self) -> list[str]:
-        return await self.inner.advice()
-
-    @override
-    async def close(self) -> None:
-        await self.inner.close()
-
-    async def between_inner(self, pairs: Sequence[tuple[str, str]]) -> list[str | None]:
-        """The `texts_between` of the inner source, for the subclass that has one."""
-        return await self.inner.texts_between(pairs)
-
-
-def joins(source: GroundedSource) -> bool:
-    """Whether `source` can tell what stands between two neighbours."""
-    return type(source).texts_between is not GroundedSource.texts_between
 
 
 # An object with `retrieve` and `append` as a source: the document stores of query bots.
@@ -232,6 +155,10 @@ class BotSource(DelegatingSource):
         """The name given at construction."""
         return self._name
 
+    @override
+    async def categories(self, filters: Mapping[str, Any] | None = None) -> dict[str, str]:
+        return await self.inner.categories(filters)
+
     async def query(
         self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
     ) -> list[SourceResult]:
@@ -251,7 +178,7 @@ class JoiningBotSource(BotSource):
 
     @override
     async def texts_between(self, pairs: Sequence[tuple[str, str]]) -> list[str | None]:
-        return await self.between_inner(pairs)
+        return await self.inner.texts_between(pairs)
 
 
 def bot_source(inner: GroundedSource, part: Part, *, name: str | None = None) -> BotSource:

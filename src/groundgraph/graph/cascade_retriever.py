@@ -10,15 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
-from typing_extensions import override
-
 from groundgraph.answers.strategy_chain import Judged, Rerank, first_available
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import degraded
 from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.schema import SourceSchema
 from groundgraph.core.scope import scope_values
 from groundgraph.graph.configured_embedder import configured_embedder
 from groundgraph.graph.configured_sources import with_retriever_defaults
@@ -28,7 +25,7 @@ from groundgraph.resilience.blocking import plain
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.cascade import CascadeSource, SearchResult
 from groundgraph.sources.cascade.source import DEFAULT_VECTORS, cascade_from_options, search_settings
-from groundgraph.sources.contract import GroundedSource, SourceOptions
+from groundgraph.sources.contract import DelegatingSource, SourceOptions
 from groundgraph.text.lemmatizer import configured_lemmatizer
 
 if TYPE_CHECKING:
@@ -104,7 +101,7 @@ class SearchOptions(TypedDict, total=False):
     filters: Mapping[str, Any] | None
 
 
-class CascadeRetriever(GroundedSource):
+class CascadeRetriever(DelegatingSource):
     """Knowledge in YAML files by category (docs/cascade.md), searched from Python or as a source of a graph.
 
     ::
@@ -127,6 +124,8 @@ class CascadeRetriever(GroundedSource):
         ConfigurationError: an option is unknown, has a bad value or lacks what it needs.
     """
 
+    inner: CascadeSource
+
     def __init__(
         self,
         source: CascadeSource | str | Path | Sequence[str | Path],
@@ -142,12 +141,12 @@ class CascadeRetriever(GroundedSource):
             if options or given or embeddings is not None:
                 told = "a source that is built already takes no name, no options and no embedding model"
                 raise ConfigurationError([Problem("source", told)])
-            self._source = source
+            super().__init__(source)
         else:
             if options.get("embedder_model") is not None:
                 raise ConfigurationError([Problem("embedder_model", "pass the model itself as `embeddings`")])
             settings = search_settings({"use_embeddings": embeddings is not None, **options}, "")
-            self._source = CascadeSource(
+            made = CascadeSource(
                 source,
                 name=name,
                 embedder=_embedder(settings.use_embeddings, embeddings),
@@ -156,6 +155,7 @@ class CascadeRetriever(GroundedSource):
                 vectors=vectors,
                 description=description,
             )
+            super().__init__(made)
         self._prompts = Prompts()
         self._enforced: Mapping[str, Any] = {}
         self._reranking: Reranking | None = None
@@ -225,11 +225,11 @@ class CascadeRetriever(GroundedSource):
             FilterInvalid: a filter names no declared field, or has a bad value.
         """
         checked = check_filters(self.get_schema(), {**(filters or {}), **self._enforced}, source=self.name)
-        results, report = await self._source.run(query, categories, checked)
+        results, report = await self.inner.run(query, categories, checked)
         stats = report.to_dict()
         if self._reranking is not None:
             results, stats["rerank"] = await self._reranking.apply(query, results, self.name)
-        results = results[: max(0, self._source.settings.default_top_k if top_k is None else top_k)]
+        results = results[: max(0, self.inner.settings.default_top_k if top_k is None else top_k)]
         return results, {**stats, "results": len(results)}
 
     async def asearch(self, query: str, **options: Unpack[SearchOptions]) -> list[SearchResult]:
@@ -259,43 +259,21 @@ class CascadeRetriever(GroundedSource):
     retrieve_with_urls = plain(aretrieve_with_urls)
     retrieve = plain(aretrieve)
 
-    @property
-    def name(self) -> str:
-        """The name of the source."""
-        return self._source.name
-
-    @property
-    def source_type(self) -> str:
-        """`cascade`."""
-        return self._source.source_type
-
-    @override
-    def get_schema(self) -> SourceSchema:
-        return self._source.get_schema()
-
     async def query(
         self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
     ) -> list[SourceResult]:
         """See `CascadeSource.query`; what a graph asks. A graph reranks by itself."""
         own = {**intent.filters.get(self.name, {}), **self._enforced}
         filtered = RetrievalIntent(**{**vars(intent), "filters": {**intent.filters, self.name: own}})
-        return await self._source.query(filtered, top_k=top_k, score_threshold=score_threshold)
-
-    @override
-    async def metadata_fields(self) -> set[str]:
-        return await self._source.metadata_fields()
+        return await self.inner.query(filtered, top_k=top_k, score_threshold=score_threshold)
 
     async def categories(self, filters: Mapping[str, Any] | None = None) -> dict[str, str]:
         """See `CascadeSource.categories`; the filters of the configuration hold too."""
-        return await self._source.categories({**(filters or {}), **self._enforced})
+        return await self.inner.categories({**(filters or {}), **self._enforced})
 
     async def counts(self) -> dict[str, int]:
         """See `CascadeSource.counts`."""
-        return await self._source.counts()
-
-    @override
-    async def close(self) -> None:
-        await self._source.close()
+        return await self.inner.counts()
 
 
 def _embedder(wanted: bool, embeddings: Embeddings | Embedder | None) -> Embedder | None:

@@ -9,14 +9,12 @@ from importlib import import_module
 from groundgraph.core.turn_values import RetrievalPath
 from groundgraph.graph.resources import Resources
 from groundgraph.nodes.works.work import Work, WorkParts
-from groundgraph.sources.contract import GroundedSource
+from groundgraph.sources.contract import joins
 from groundgraph.tracing.tracing import traced_work
 
 
 def _joins(parts: WorkParts) -> bool:
-    plain = GroundedSource.texts_between
-    joinable = any(type(source).texts_between is not plain for source in parts.sources.values())
-    return parts.settings.retrieval.merge_adjacent and joinable
+    return parts.settings.retrieval.merge_adjacent and any(map(joins, parts.sources.values()))
 
 
 WORKS: dict[str, Callable[[WorkParts], bool]] = {

@@ -112,6 +112,11 @@ class GroundedSource(ABC):
         """Release what the source holds; nothing by default."""
 
 
+def joins(source: GroundedSource) -> bool:
+    """Whether `source` can tell what stands between two neighbours."""
+    return type(source).texts_between is not GroundedSource.texts_between
+
+
 class NamedSource(GroundedSource):
     """A source that keeps its name, and its type, which is that of its class unless it is given another."""
 
@@ -127,6 +132,65 @@ class NamedSource(GroundedSource):
     @override
     def source_type(self) -> str:
         return self._source_type
+
+
+class DelegatingSource(GroundedSource):
+    """`inner` in everything, also when its `query` is a plain function; a subclass changes what it wants to.
+
+    `categories` and `texts_between` are left out: a graph has steps for them where the class of a source has its own.
+    """
+
+    def __init__(self, inner: GroundedSource) -> None:
+        self.inner = inner
+
+    @property
+    @override
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    @override
+    def source_type(self) -> str:
+        return self.inner.source_type
+
+    @property
+    @override
+    def whole_topics(self) -> bool:
+        return self.inner.whole_topics
+
+    @override
+    def get_schema(self) -> SourceSchema | None:
+        return self.inner.get_schema()
+
+    @override
+    async def query(
+        self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
+    ) -> list[SourceResult]:
+        return await ask(self.inner, intent, top_k=top_k, score_threshold=score_threshold)
+
+    @override
+    async def metadata_fields(self) -> set[str]:
+        return await self.inner.metadata_fields()
+
+    @override
+    async def recovered(self) -> bool:
+        return await self.inner.recovered()
+
+    @override
+    def topic_store(self) -> TopicStore | None:
+        return self.inner.topic_store()
+
+    @override
+    def topic_refusal(self, *, headings: bool, vectors: bool) -> str:
+        return self.inner.topic_refusal(headings=headings, vectors=vectors)
+
+    @override
+    async def advice(self) -> list[str]:
+        return await self.inner.advice()
+
+    @override
+    async def close(self) -> None:
+        await self.inner.close()
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.schema import SourceSchema
-from groundgraph.sources.contract import GroundedSource, ask
+from groundgraph.sources.contract import DelegatingSource, GroundedSource, ask
 
 # How often a source that swallows cancellation looks whether it was released, in seconds.
 _TICK = 0.02
 
 
-class FaultySource(GroundedSource):
+class FaultySource(DelegatingSource):
     """`inner` with faults: late, raising, deaf to cancellation, or blocking its thread.
 
     Args:
@@ -42,7 +41,7 @@ class FaultySource(GroundedSource):
         swallow_cancellation: bool = False,
         blocking: bool = False,
     ) -> None:
-        self.inner = inner
+        super().__init__(inner)
         self.delay = delay
         self.error = error
         self.fail_times = fail_times
@@ -55,24 +54,6 @@ class FaultySource(GroundedSource):
             # A plain function on the instance hides the coroutine function of the class.
             self.__dict__["query"] = self._blocking_query
 
-    @property
-    def name(self) -> str:
-        """The name of the inner source."""
-        return self.inner.name
-
-    @property
-    def source_type(self) -> str:
-        """The type of the inner source."""
-        return self.inner.source_type
-
-    def get_schema(self) -> SourceSchema | None:
-        """The schema of the inner source."""
-        return self.inner.get_schema()
-
-    async def metadata_fields(self) -> set[str]:
-        """The metadata fields of the inner source."""
-        return await self.inner.metadata_fields()
-
     async def query(
         self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
     ) -> list[SourceResult]:
@@ -81,7 +62,7 @@ class FaultySource(GroundedSource):
         number = self.calls
         await self._wait()
         self._raise_when_due(number)
-        return await ask(self.inner, intent, top_k=top_k, score_threshold=score_threshold)
+        return await super().query(intent, top_k=top_k, score_threshold=score_threshold)
 
     def _blocking_query(
         self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
@@ -102,7 +83,7 @@ class FaultySource(GroundedSource):
     async def close(self) -> None:
         """Close the inner source."""
         self.closed += 1
-        await self.inner.close()
+        await super().close()
 
     def _raise_when_due(self, number: int) -> None:
         if self.error is not None and (self.fail_times is None or number <= self.fail_times):

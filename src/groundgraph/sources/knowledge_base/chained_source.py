@@ -6,7 +6,7 @@ import asyncio
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from typing_extensions import override
 
@@ -107,6 +107,20 @@ class _Call:
         return max(self.top_k, self.chains.candidates_count) if self.chains.filter else self.top_k
 
 
+DEFAULT_NAME = "knowledge_base"
+
+
+class ChainedOptions(TypedDict, total=False):
+    """What a source over any base takes; see `ChainedSource`."""
+
+    name: str
+    fields: Mapping[str, dict[str, Any]] | None
+    description: str
+    embedder: Embedder | None
+    query_chains: QueryChains
+    vector_weight: float
+
+
 class ChainedSource(NamedSource):
     """The chunks that an ingest wrote, found by their matching texts: by the stems of text, headings and title, and
     with an embedding model by their vectors too. The query chains run inside.
@@ -136,7 +150,7 @@ class ChainedSource(NamedSource):
         self,
         searcher: BaseSearcher,
         *,
-        name: str,
+        name: str = DEFAULT_NAME,
         fields: Mapping[str, dict[str, Any]] | None = None,
         description: str = "",
         embedder: Embedder | None = None,

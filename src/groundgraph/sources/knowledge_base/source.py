@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
-from groundgraph.core.chain import IDENTITY, QueryChains
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.sources.check_options import fields_by_name, is_number, unknown_names
 from groundgraph.sources.contract import SourceOptions
-from groundgraph.sources.knowledge_base.chained_source import ChainedSource
+from groundgraph.sources.knowledge_base.chained_source import DEFAULT_NAME, ChainedOptions, ChainedSource
 from groundgraph.sources.knowledge_base.schema import LOCK_TIMEOUT
 from groundgraph.sources.knowledge_base.searcher import FileSearcher
 from groundgraph.sources.knowledge_base.topic_store import FileTopicStore
-
-if TYPE_CHECKING:
-    from groundgraph.core.embedder import Embedder
-
 
 DEFAULT_PATH = Path(".groundgraph/knowledge_base.sqlite")
 
@@ -34,24 +29,11 @@ class KnowledgeBaseSource(ChainedSource):
         self,
         path: str | Path,
         *,
-        name: str = "knowledge_base",
-        fields: Mapping[str, dict[str, Any]] | None = None,
-        description: str = "",
         lock_timeout: float = LOCK_TIMEOUT,
-        embedder: Embedder | None = None,
-        query_chains: QueryChains = IDENTITY,
-        vector_weight: float = 0.5,
+        **options: Unpack[ChainedOptions],
     ) -> None:
-        searcher = FileSearcher(Path(path), lock_timeout, name)
-        super().__init__(
-            searcher,
-            name=name,
-            fields=fields,
-            description=description,
-            embedder=embedder,
-            query_chains=query_chains,
-            vector_weight=vector_weight,
-        )
+        searcher = FileSearcher(Path(path), lock_timeout, options.get("name", DEFAULT_NAME))
+        super().__init__(searcher, **options)
         self._topics = FileTopicStore(self, searcher.blocking)
 
     def topic_store(self) -> FileTopicStore:
@@ -76,7 +58,7 @@ def knowledge_base_from_options(entry: SourceOptions) -> KnowledgeBaseSource:
     return KnowledgeBaseSource(path, **arguments_of(entry, _OPTIONS))
 
 
-def arguments_of(entry: SourceOptions, known: Sequence[str]) -> dict[str, Any]:
+def arguments_of(entry: SourceOptions, known: Sequence[str]) -> ChainedOptions:
     """What an entry says of a base, wherever that is, as arguments of `ChainedSource`.
 
     Raises:
@@ -85,14 +67,14 @@ def arguments_of(entry: SourceOptions, known: Sequence[str]) -> dict[str, Any]:
     problems = unknown_names(entry.options, known, entry.key, "a knowledge base has no option '{name}'")
     if problems:
         raise ConfigurationError(problems)
-    return {
-        "name": entry.name,
-        "fields": declared_fields(entry),
-        "description": str(entry.options.get("description") or ""),
-        "embedder": entry.embedder,
-        "query_chains": entry.query_chains,
-        "vector_weight": _vector_weight(entry),
-    }
+    return ChainedOptions(
+        name=entry.name,
+        fields=declared_fields(entry),
+        description=str(entry.options.get("description") or ""),
+        embedder=entry.embedder,
+        query_chains=entry.query_chains,
+        vector_weight=_vector_weight(entry),
+    )
 
 
 def declared_fields(entry: SourceOptions) -> dict[str, dict[str, Any]]:

@@ -14,10 +14,9 @@ from groundgraph.core.failure import degraded
 from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.latest import Latest
-from groundgraph.core.schema import SourceSchema
 from groundgraph.search.topics import PartedTopicStore, TopicStore
 from groundgraph.settings.topics import HEADING_TREE, TopicIndexOptions, TopicIndexSettings
-from groundgraph.sources.contract import GroundedSource
+from groundgraph.sources.contract import DelegatingSource, GroundedSource
 from groundgraph.sources.topic_index.asked import Asked, Topic, TopicIndex
 from groundgraph.sources.topic_index.cluster import ClusterIndex
 from groundgraph.sources.topic_index.heading_tree import ChooseHeadings, HeadingTreeIndex
@@ -30,7 +29,7 @@ _NO_MODEL = "works with vectors, and there is no embedding model; set `embedding
 _KEPT_PARTS = 16
 
 
-class TopicIndexSource(GroundedSource):
+class TopicIndexSource(DelegatingSource):
     """A source around another one, which it asks for whole topics in place of single passages.
 
     How much a query gives is what the index says, not `top_k`; `score_threshold` is about what the index begins with,
@@ -60,7 +59,7 @@ class TopicIndexSource(GroundedSource):
         problems = index_problems(inner, settings, key, embeds=embeds, chooses=choose is not None)
         if problems or store is None:
             raise ConfigurationError(problems)
-        self._inner = inner
+        super().__init__(inner)
         self._store = store
         self._settings = settings
         self._choose = choose
@@ -68,28 +67,9 @@ class TopicIndexSource(GroundedSource):
         self._parts: Latest[TopicStore, TopicIndex] = Latest(_KEPT_PARTS)
 
     @property
-    def name(self) -> str:
-        """That of the source inside."""
-        return self._inner.name
-
-    @property
-    def source_type(self) -> str:
-        """That of the source inside."""
-        return self._inner.source_type
-
-    @property
-    def inner(self) -> GroundedSource:
-        """The source inside."""
-        return self._inner
-
-    @property
     @override
     def whole_topics(self) -> bool:
         return True
-
-    def get_schema(self) -> SourceSchema | None:
-        """That of the source inside."""
-        return self._inner.get_schema()
 
     async def query(
         self,
@@ -118,19 +98,11 @@ class TopicIndexSource(GroundedSource):
 
     async def metadata_fields(self) -> set[str]:
         """Those of the source inside, and `found_under`."""
-        return {*await self._inner.metadata_fields(), FOUND_UNDER}
+        return {*await self.inner.metadata_fields(), FOUND_UNDER}
 
     @override
     async def texts_between(self, pairs: Sequence[tuple[str, str]]) -> list[str | None]:
-        return await self._inner.texts_between(pairs)
-
-    @override
-    async def recovered(self) -> bool:
-        return await self._inner.recovered()
-
-    async def close(self) -> None:
-        """Close the source inside."""
-        await self._inner.close()
+        return await self.inner.texts_between(pairs)
 
     def _lacking(self, options: TopicIndexOptions) -> Iterator[str]:
         """What `options` ask for and is not there. Only an intent can: a configuration that does is refused."""

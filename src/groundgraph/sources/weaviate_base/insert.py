@@ -18,9 +18,8 @@ from groundgraph.sources.weaviate.address import queries
 from groundgraph.sources.weaviate.errors import MAYBE_NOT_READY, OUTAGES, fault_of
 from groundgraph.sources.weaviate.search import NO_DISTANCE
 from groundgraph.sources.weaviate_base.collections import VECTOR, add_field, make_chunks
-from groundgraph.sources.weaviate_base.ledger import slices
 from groundgraph.sources.weaviate_base.objects import field_properties
-from groundgraph.sources.weaviate_base.server import BaseServer, BaseState
+from groundgraph.sources.weaviate_base.server import REQUEST_LIMIT, BaseServer, BaseState
 
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 # Objects, and about how many characters and numbers, of one request.
 _OBJECTS, _SIZE = 200, 4_000_000
-REQUEST_LIMIT = 120.0
 INDEXED_WITHIN = 120.0
 # An object that was taken before, and then lost by the index when the server was killed, is never indexed again by
 # itself: after so long without progress it is made anew.
@@ -141,44 +139,35 @@ async def remake(server: BaseServer, collection_of: Any, objects: Sequence[NewOb
 
 async def remove_by_id(server: BaseServer, collection_of: Any, ids: Sequence[str]) -> None:
     """Remove objects one by one, which finds also those that the indexes have lost."""
-    for some in slices(ids, 50):
 
-        async def removed(client: WeaviateAsyncClient, some: Sequence[str] = some) -> None:
-            await asyncio.gather(*(collection_of(client).data.delete_by_id(id_) for id_ in some))
+    async def removed(some: Sequence[str], client: WeaviateAsyncClient) -> list[Any]:
+        return await asyncio.gather(*(collection_of(client).data.delete_by_id(id_) for id_ in some))
 
-        await server.call(removed, limit=REQUEST_LIMIT)
+    await server.in_slices(ids, 50, removed)
 
 
 async def _searchable(server: BaseServer, collection_of: Any, objects: Sequence[NewObject]) -> set[str]:
     """The ids of those of `objects` that are in the indexes."""
-    found: set[str] = set()
-    for some in slices([one for one in objects if one.vector], 1000):
-        vector = some[0].vector[VECTOR][0]
 
-        async def near(
-            client: WeaviateAsyncClient, some: Sequence[NewObject] = some, vector: Any = vector
-        ) -> list[str]:
-            given = await collection_of(client).query.near_vector(
-                [vector],
-                target_vector=VECTOR,
-                limit=len(some),
-                filters=_only(some),
-                return_properties=[],
-                return_metadata=queries().MetadataQuery(distance=True),
-            )
-            return [str(one.uuid) for one in given.objects if one.metadata.distance < NO_DISTANCE]
+    async def near(some: Sequence[NewObject], client: WeaviateAsyncClient) -> list[str]:
+        given = await collection_of(client).query.near_vector(
+            [some[0].vector[VECTOR][0]],
+            target_vector=VECTOR,
+            limit=len(some),
+            filters=_only(some),
+            return_properties=[],
+            return_metadata=queries().MetadataQuery(distance=True),
+        )
+        return [str(one.uuid) for one in given.objects if one.metadata.distance < NO_DISTANCE]
 
-        found.update(await server.call(near, limit=REQUEST_LIMIT))
-    for some in slices([one for one in objects if not one.vector], 1000):
+    async def there(some: Sequence[NewObject], client: WeaviateAsyncClient) -> list[str]:
+        given = await collection_of(client).query.fetch_objects(
+            limit=len(some), filters=_only(some), return_properties=[]
+        )
+        return [str(one.uuid) for one in given.objects]
 
-        async def there(client: WeaviateAsyncClient, some: Sequence[NewObject] = some) -> list[str]:
-            given = await collection_of(client).query.fetch_objects(
-                limit=len(some), filters=_only(some), return_properties=[]
-            )
-            return [str(one.uuid) for one in given.objects]
-
-        found.update(await server.call(there, limit=REQUEST_LIMIT))
-    return found
+    by_vector = await server.in_slices([one for one in objects if one.vector], 1000, near)
+    return {*by_vector, *await server.in_slices([one for one in objects if not one.vector], 1000, there)}
 
 
 def _only(objects: Sequence[NewObject]) -> Any:

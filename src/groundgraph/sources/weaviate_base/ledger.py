@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +11,12 @@ from groundgraph.core.document import Chunk, Document
 from groundgraph.core.knowledge_store import PreparedChunk, StoredDocument
 from groundgraph.sources.knowledge_base.ledger import document_of, prepared_of
 from groundgraph.sources.knowledge_base.writer import CHUNK_COLUMNS, DOCUMENT_COLUMNS
-from groundgraph.sources.weaviate.search import together
 from groundgraph.sources.weaviate_base.objects import chunk_id, document_id
-from groundgraph.sources.weaviate_base.server import BaseServer, BaseState
+from groundgraph.sources.weaviate_base.server import BaseServer, BaseState, objects_by_id
 
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient
 
-_SLICE = 200
 _TEXT = ["text", "media_type", "body_start", "parts", "marked_headings"]
 # What only the writer needs.
 _WRITTEN = ("content_hash", "chunk_fields")
@@ -68,12 +66,8 @@ async def rows_by_id(
     server: BaseServer, client: WeaviateAsyncClient, state: BaseState, ids: Iterable[str]
 ) -> dict[str, LedgerRow]:
     """The rows with these ids that are there."""
-    wanted = slices(list(dict.fromkeys(ids)), _SLICE)
-    query = server.documents(client).query
-    pages = await together(
-        *(query.fetch_objects_by_ids(some, limit=len(some), return_properties=list(_ROW)) for some in wanted)
-    )
-    return {str(one.uuid): row_of(one, state) for page in pages for one in page.objects}
+    found = await objects_by_id(server.documents(client), list(dict.fromkeys(ids)), _ROW)
+    return {str(one.uuid): row_of(one, state) for one in found}
 
 
 async def all_rows(server: BaseServer, client: WeaviateAsyncClient, state: BaseState) -> list[LedgerRow]:
@@ -111,11 +105,7 @@ async def chunks(server: BaseServer, client: WeaviateAsyncClient, state: BaseSta
     if found is None:
         return []
     row, whole = found
-    collection = server.chunks(client, state.number, row.tenant)
-    objects: list[Any] = []
-    for some in slices(row.chunk_ids, _SLICE):
-        given = await collection.query.fetch_objects_by_ids(some, limit=len(some), return_properties=_CHUNK)
-        objects += given.objects
+    objects = await objects_by_id(server.chunks(client, state.number, row.tenant), row.chunk_ids, _CHUNK)
     return sorted((_chunk(whole, one.properties) for one in objects), key=lambda one: one.chunk.position)
 
 
@@ -133,8 +123,3 @@ def _chunk(whole: Document, values: Any) -> PreparedChunk:
         bool(values["derived"]),
     )
     return prepared_of(chunk, json.loads(values["matching_texts"]), values["qualifying_text"] or "")
-
-
-def slices(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
-    """`items` in pieces of at most `size`."""
-    return (items[start : start + size] for start in range(0, len(items), size))

@@ -17,15 +17,14 @@ from groundgraph.sources.weaviate.address import load_client_library
 from groundgraph.sources.weaviate.errors import TenantInactive
 from groundgraph.sources.weaviate.search import together
 from groundgraph.sources.weaviate_base.collections import BasePlace
-from groundgraph.sources.weaviate_base.ledger import rows_by_id, slices
+from groundgraph.sources.weaviate_base.ledger import rows_by_id
 from groundgraph.sources.weaviate_base.objects import chunk_id, document_id
 from groundgraph.sources.weaviate_base.search import Candidate, ChunkSearch, Part, candidate_of
-from groundgraph.sources.weaviate_base.server import BaseServer, BaseState
+from groundgraph.sources.weaviate_base.server import BaseServer, BaseState, objects_by_id
 
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient
 
-_FETCHED = 200
 _SHOWN = ["document_id", "version", *CHUNK_COLUMNS]
 
 
@@ -167,14 +166,7 @@ class WeaviateSearcher:
         self, client: WeaviateAsyncClient, part: Part, ids: Sequence[str], properties: Sequence[str]
     ) -> list[Any]:
         """The chunks with `ids` that are there, with `properties`."""
-        query = self.server.chunks(client, part.state.number, part.tenant).query
-        pages = await together(
-            *(
-                query.fetch_objects_by_ids(some, limit=len(some), return_properties=properties)
-                for some in slices(ids, _FETCHED)
-            )
-        )
-        return [one for page in pages for one in page.objects]
+        return await objects_by_id(self.server.chunks(client, part.state.number, part.tenant), ids, properties)
 
     async def _one(self, client: WeaviateAsyncClient, part: Part, search: Search) -> list[Match]:
         found = await self._search.find(client, part, search)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from groundgraph.core.errors import NeverIngested, SchemaChanged, SchemaVersionUnsupported
 from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.sources.weaviate.client import WeaviateConnection
+from groundgraph.sources.weaviate.search import together
 from groundgraph.sources.weaviate_base.collections import SCHEMA_VERSION, BasePlace, tenant_name
 
 if TYPE_CHECKING:
@@ -93,6 +95,26 @@ async def write_state(collection: Any, state: BaseState) -> None:
 
 
 T = TypeVar("T")
+Item = TypeVar("Item")
+# Seconds for one request of many objects, and how many of them are read at once by their ids.
+REQUEST_LIMIT = 120.0
+_FETCHED = 200
+
+
+def slices(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    """`items` in pieces of at most `size`."""
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+async def objects_by_id(collection: Any, ids: Sequence[str], properties: Sequence[str]) -> list[Any]:
+    """The objects with `ids` that are there, with `properties`, in any order."""
+    pages = await together(
+        *(
+            collection.query.fetch_objects_by_ids(some, limit=len(some), return_properties=list(properties))
+            for some in slices(ids, _FETCHED)
+        )
+    )
+    return [one for page in pages for one in page.objects]
 
 
 class BaseServer:
@@ -111,6 +133,18 @@ class BaseServer:
     ) -> T:
         """See `WeaviateConnection.call`."""
         return await self.connection.call(work, model=model, limit=limit)
+
+    async def in_slices(
+        self,
+        items: Sequence[Item],
+        size: int,
+        work: Callable[[Sequence[Item], WeaviateAsyncClient], Awaitable[Iterable[T]]],
+    ) -> list[T]:
+        """What `work` gives for `items`, at most `size` of them in one call."""
+        found: list[T] = []
+        for some in slices(items, size):
+            found += await self.call(partial(work, some), limit=REQUEST_LIMIT)
+        return found
 
     async def state(self) -> BaseState:
         """The state of the base.

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Unpack
 
-from groundgraph.core.chain import IDENTITY, QueryChains
 from groundgraph.sources.contract import SourceOptions
-from groundgraph.sources.knowledge_base.chained_source import ChainedSource
+from groundgraph.sources.knowledge_base.chained_source import DEFAULT_NAME, ChainedOptions, ChainedSource
 from groundgraph.sources.knowledge_base.source import arguments_of
 from groundgraph.sources.weaviate.address import load_client_library
 from groundgraph.sources.weaviate_base.collections import BasePlace
 from groundgraph.sources.weaviate_base.searcher import WeaviateSearcher
 from groundgraph.sources.weaviate_base.topic_store import BaseTopicStore
-
-if TYPE_CHECKING:
-    from groundgraph.core.embedder import Embedder
 
 
 class WeaviateBaseSource(ChainedSource):
@@ -28,27 +23,9 @@ class WeaviateBaseSource(ChainedSource):
         place: where the base is.
     """
 
-    def __init__(
-        self,
-        place: BasePlace,
-        *,
-        name: str = "knowledge_base",
-        fields: Mapping[str, dict[str, Any]] | None = None,
-        description: str = "",
-        embedder: Embedder | None = None,
-        query_chains: QueryChains = IDENTITY,
-        vector_weight: float = 0.5,
-    ) -> None:
-        self._weaviate = WeaviateSearcher(place, name)
-        super().__init__(
-            self._weaviate,
-            name=name,
-            fields=fields,
-            description=description,
-            embedder=embedder,
-            query_chains=query_chains,
-            vector_weight=vector_weight,
-        )
+    def __init__(self, place: BasePlace, **options: Unpack[ChainedOptions]) -> None:
+        self._weaviate = WeaviateSearcher(place, options.get("name", DEFAULT_NAME))
+        super().__init__(self._weaviate, **options)
         self._topics = BaseTopicStore(self, self._weaviate)
 
     def topic_store(self) -> BaseTopicStore:

@@ -25,9 +25,9 @@ from groundgraph.sources.weaviate_base.collections import (
     make_ledger,
     make_state_collection,
 )
-from groundgraph.sources.weaviate_base.insert import REQUEST_LIMIT, copy_without_vectors, fill_fields
+from groundgraph.sources.weaviate_base.insert import copy_without_vectors, fill_fields
 from groundgraph.sources.weaviate_base.objects import document_id
-from groundgraph.sources.weaviate_base.server import BaseServer, BaseState
+from groundgraph.sources.weaviate_base.server import REQUEST_LIMIT, BaseServer, BaseState
 from groundgraph.sources.weaviate_base.verify import mend_recent, verify
 from groundgraph.sources.weaviate_base.writer import remove_documents, save, without_pending, write_documents
 

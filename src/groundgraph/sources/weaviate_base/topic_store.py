@@ -20,10 +20,10 @@ from groundgraph.sources.knowledge_base.topic_store import ChainedTopicStore
 from groundgraph.sources.topic_index.cluster import MAX_VECTORS
 from groundgraph.sources.weaviate.errors import TenantInactive
 from groundgraph.sources.weaviate_base.collections import VECTOR, tenant_name
-from groundgraph.sources.weaviate_base.insert import REQUEST_LIMIT, NewObject, chunk_pages
+from groundgraph.sources.weaviate_base.insert import NewObject, chunk_pages
 from groundgraph.sources.weaviate_base.ledger import LedgerRow, all_rows
 from groundgraph.sources.weaviate_base.searcher import WeaviateSearcher, part_of
-from groundgraph.sources.weaviate_base.server import BaseState
+from groundgraph.sources.weaviate_base.server import REQUEST_LIMIT, BaseState
 
 if TYPE_CHECKING:
     from groundgraph.sources.knowledge_base.chained_source import ChainedSource

@@ -20,7 +20,6 @@ from groundgraph.sources.weaviate.address import queries
 from groundgraph.sources.weaviate.errors import TenantInactive
 from groundgraph.sources.weaviate_base.collections import VECTOR, tenant_name
 from groundgraph.sources.weaviate_base.insert import (
-    REQUEST_LIMIT,
     NewObject,
     chunk_pages,
     new_object,
@@ -30,9 +29,9 @@ from groundgraph.sources.weaviate_base.insert import (
     remove_by_id,
     tenants_of,
 )
-from groundgraph.sources.weaviate_base.ledger import LedgerRow, all_rows, rows_by_id, slices
+from groundgraph.sources.weaviate_base.ledger import LedgerRow, all_rows, rows_by_id
 from groundgraph.sources.weaviate_base.objects import document_id, version_of
-from groundgraph.sources.weaviate_base.server import BaseServer, BaseState
+from groundgraph.sources.weaviate_base.server import REQUEST_LIMIT, BaseServer, BaseState, objects_by_id
 from groundgraph.sources.weaviate_base.writer import chunks_of, remove_documents, save
 
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 # Documents whose stored texts are not those that were written: a version is a hash of all of them.
 
 _CHUNKS_AT_ONCE = 8
-_CHUNKS = 200
 _NUMBERS = ("chunks", "body_start", "position", "start", "end", "origin")
 _FLAGS = ("from_file", "derived")
 _OF_CHUNK = [*CHUNK_COLUMNS, "matching_texts", "stems", "heading_stems"]
@@ -50,24 +48,17 @@ _OF_CHUNK = [*CHUNK_COLUMNS, "matching_texts", "stems", "heading_stems"]
 
 async def altered(server: BaseServer, state: BaseState, rows: Sequence[LedgerRow]) -> list[str]:
     """The names of those of `rows`, all of whose chunks are there, that do not hold what was written, sorted."""
-    found: list[str] = []
-    for some in slices(rows, _CHUNKS_AT_ONCE):
 
-        async def looked(client: WeaviateAsyncClient, some: Sequence[LedgerRow] = some) -> list[str]:
-            return list(await asyncio.gather(*(_version_now(server, client, state, row) for row in some)))
+    async def looked(some: Sequence[LedgerRow], client: WeaviateAsyncClient) -> list[str]:
+        return await asyncio.gather(*(_version_now(server, client, state, row) for row in some))
 
-        versions = await server.call(looked, limit=REQUEST_LIMIT)
-        found += [row.stored.name for row, now in zip(some, versions, strict=True) if now != row.version]
-    return sorted(found)
+    versions = await server.in_slices(rows, _CHUNKS_AT_ONCE, looked)
+    return sorted(row.stored.name for row, now in zip(rows, versions, strict=True) if now != row.version)
 
 
 async def _version_now(server: BaseServer, client: WeaviateAsyncClient, state: BaseState, row: LedgerRow) -> str:
     whole = await server.documents(client).query.fetch_object_by_id(row.id, return_properties=list(DOCUMENT_COLUMNS))
-    collection = server.chunks(client, state.number, row.tenant)
-    objects: list[Any] = []
-    for some in slices(row.chunk_ids, _CHUNKS):
-        given = await collection.query.fetch_objects_by_ids(some, limit=len(some), return_properties=_OF_CHUNK)
-        objects += given.objects
+    objects = await objects_by_id(server.chunks(client, state.number, row.tenant), row.chunk_ids, _OF_CHUNK)
     if whole is None or len(objects) != len(row.chunk_ids):
         return ""
     chunks = sorted((one.properties for one in objects), key=lambda properties: int(properties["position"]))
@@ -210,33 +201,24 @@ async def _mend(server: BaseServer, collection_of: Any, wanted: Sequence[str]) -
 
 
 async def _fetched(server: BaseServer, collection_of: Any, ids: Sequence[str]) -> list[NewObject]:
-    found: list[NewObject] = []
-    for some in slices(ids, 100):
+    async def fetched(some: Sequence[str], client: WeaviateAsyncClient) -> list[NewObject]:
+        # One by one, which needs no index that may have lost them.
+        query = collection_of(client).query
+        given = await asyncio.gather(*(query.fetch_object_by_id(id_, include_vector=[VECTOR]) for id_ in some))
+        return [new_object(one) for one in given if one is not None]
 
-        async def fetched(client: WeaviateAsyncClient, some: Sequence[str] = some) -> list[Any]:
-            # One by one, which needs no index that may have lost them.
-            collection = collection_of(client)
-            given = await asyncio.gather(
-                *(collection.query.fetch_object_by_id(id_, include_vector=[VECTOR]) for id_ in some)
-            )
-            return [one for one in given if one is not None]
-
-        found += [new_object(one) for one in await server.call(fetched, limit=REQUEST_LIMIT)]
-    return found
+    return await server.in_slices(ids, 100, fetched)
 
 
 async def _not_found(server: BaseServer, collection_of: Any, objects: Sequence[NewObject]) -> list[NewObject]:
     """Those of `objects` that do not find themselves by vector, or that the inverted index does not know."""
     known = await _in_inverted_index(server, collection_of, objects)
-    lost: list[NewObject] = []
-    for some in slices(objects, _AT_ONCE):
 
-        async def looked(client: WeaviateAsyncClient, some: Sequence[NewObject] = some) -> list[bool]:
-            return list(await asyncio.gather(*(_finds_itself(collection_of(client), one) for one in some)))
+    async def looked(some: Sequence[NewObject], client: WeaviateAsyncClient) -> list[bool]:
+        return await asyncio.gather(*(_finds_itself(collection_of(client), one) for one in some))
 
-        found = await server.call(looked, limit=REQUEST_LIMIT)
-        lost += [one for one, itself in zip(some, found, strict=True) if not itself or one.id not in known]
-    return lost
+    found = await server.in_slices(objects, _AT_ONCE, looked)
+    return [one for one, itself in zip(objects, found, strict=True) if not itself or one.id not in known]
 
 
 async def _finds_itself(collection: Any, one: NewObject) -> bool:
@@ -261,16 +243,12 @@ async def _finds(collection: Any, id_: str, row: Sequence[float]) -> bool:
 
 
 async def _in_inverted_index(server: BaseServer, collection_of: Any, objects: Sequence[NewObject]) -> set[str]:
+    async def fetched(some: Sequence[str], client: WeaviateAsyncClient) -> list[str]:
+        by = queries().Filter.by_property("version")
+        given = await collection_of(client).query.fetch_objects(
+            filters=by.contains_any(list(some)), limit=10_000, return_properties=[]
+        )
+        return [str(one.uuid) for one in given.objects]
+
     versions = sorted({str(one.properties["version"]) for one in objects})
-    found: set[str] = set()
-    for some in slices(versions, 50):
-
-        async def fetched(client: WeaviateAsyncClient, some: Sequence[str] = some) -> list[str]:
-            by = queries().Filter.by_property("version")
-            given = await collection_of(client).query.fetch_objects(
-                filters=by.contains_any(list(some)), limit=10_000, return_properties=[]
-            )
-            return [str(one.uuid) for one in given.objects]
-
-        found.update(await server.call(fetched, limit=REQUEST_LIMIT))
-    return found
+    return set(await server.in_slices(versions, 50, fetched))

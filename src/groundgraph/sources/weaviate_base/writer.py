@@ -22,15 +22,21 @@ from groundgraph.sources.weaviate.address import queries
 from groundgraph.sources.weaviate_base.collections import tenant_name
 from groundgraph.sources.weaviate_base.insert import (
     INDEXED_WITHIN,
-    REQUEST_LIMIT,
     NewObject,
     insert,
     not_searchable,
     remove_by_id,
 )
-from groundgraph.sources.weaviate_base.ledger import LedgerRow, rows_by_id, slices
+from groundgraph.sources.weaviate_base.ledger import LedgerRow, rows_by_id
 from groundgraph.sources.weaviate_base.objects import DocumentObjects, document_id, document_objects
-from groundgraph.sources.weaviate_base.server import BaseServer, BaseState, write_state
+from groundgraph.sources.weaviate_base.server import (
+    REQUEST_LIMIT,
+    BaseServer,
+    BaseState,
+    objects_by_id,
+    slices,
+    write_state,
+)
 
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient
@@ -243,14 +249,5 @@ async def _delete_where(server: BaseServer, collection_of: CollectionOf, any_of:
 
 
 async def _still_there(server: BaseServer, collection_of: CollectionOf, ids: Sequence[str]) -> list[str]:
-    left: list[str] = []
-    for some in slices(ids, 200):
-
-        async def found(client: WeaviateAsyncClient, some: Sequence[str] = some) -> list[str]:
-            given = await collection_of(client).query.fetch_objects_by_ids(
-                list(some), limit=len(some), return_properties=[]
-            )
-            return [str(one.uuid) for one in given.objects]
-
-        left += await server.call(found, limit=REQUEST_LIMIT)
-    return left
+    found = await server.call(lambda client: objects_by_id(collection_of(client), ids, []), limit=REQUEST_LIMIT)
+    return [str(one.uuid) for one in found]
