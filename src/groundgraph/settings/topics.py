@@ -24,10 +24,9 @@ class HeadingMatchSettings(Section):
     stopwords: list[str] | None = Field(None, description="in place of those that groundgraph knows")
 
 
-class TopicIndexOptions(Section):
-    """What a profile may change."""
+class HeadingTreeOptions(Section):
+    """What a profile may change of a `heading_tree`."""
 
-    # heading_tree
     entry_strategy: Literal["both", "heading_match", "vector"] = "both"
     seed_score_threshold: float = Field(0.3, ge=0, le=1, description="least score of a chunk to begin with")
     seed_max_results: PositiveInt = Field(10, le=1000, description="most chunks, and most headings, to begin with")
@@ -38,7 +37,11 @@ class TopicIndexOptions(Section):
     resolution_prompt: str | None = Field(None, description="lets a model choose among the headings, and tells it how")
     max_headings_for_llm: PositiveInt = Field(100, le=1000)
     heading_match: HeadingMatchSettings = HeadingMatchSettings()
-    # cluster
+
+
+class TopicIndexOptions(HeadingTreeOptions):
+    """What a profile may change, of a `cluster` too."""
+
     cluster_threshold: float = Field(0.7, ge=0, le=1, description="least cosine to the first chunk of a cluster")
     min_cluster_size: PositiveInt = 2
     top_clusters: PositiveInt = 3
@@ -50,19 +53,7 @@ class TopicIndexOptions(Section):
     label_stopwords: list[str] | None = Field(None, description="in place of those that groundgraph knows")
 
 
-_OF_CLUSTER = frozenset(
-    {
-        "cluster_threshold",
-        "min_cluster_size",
-        "top_clusters",
-        "max_results_per_cluster",
-        "max_total_results",
-        "centroid_score_threshold",
-        "label_min_word_length",
-        "label_top_terms",
-        "label_stopwords",
-    }
-)
+_OF_CLUSTER = TopicIndexOptions.model_fields.keys() - HeadingTreeOptions.model_fields.keys()
 
 
 class TopicIndexSettings(TopicIndexOptions):

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from groundgraph.core.errors import ConfigurationError, Problem
@@ -42,6 +42,8 @@ def queries() -> Any:
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 DEFAULT_GRPC_PORT = 50051
+# How many replicas must agree.
+Consistency = Literal["one", "quorum", "all"]
 
 
 @dataclass(frozen=True)

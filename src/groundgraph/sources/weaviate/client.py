@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from groundgraph.core.errors import GroundGraphError, SourceTimeout, SourceUnavailable
 from groundgraph.resilience.deadline import DeadlinePassed, WorkCancelled, within
 from groundgraph.resilience.retry import CircuitBreaker
-from groundgraph.sources.weaviate.address import Address, load_client_library
+from groundgraph.sources.weaviate.address import Address, Consistency, load_client_library
 from groundgraph.sources.weaviate.errors import MAYBE_NOT_READY, OUTAGES, Fault, Place, fault_of, typed_error
 
 if TYPE_CHECKING:
@@ -84,6 +84,22 @@ class _ServerGone(Exception):
 
 class _NotReady(Exception):
     """The server answers, but does not know yet what it holds."""
+
+
+def collection_of(client: WeaviateAsyncClient, name: str, consistency: Consistency | None) -> Any:
+    """The client's handle of a collection.
+
+    Args:
+        client: of the library.
+        name: of the collection.
+        consistency: how many replicas must agree; the server's choice when None.
+    """
+    collection: Any = client.collections.use(name)
+    if consistency is None:
+        return collection
+    from weaviate.classes.config import ConsistencyLevel
+
+    return collection.with_consistency_level(ConsistencyLevel(consistency.upper()))
 
 
 @dataclass(frozen=True)

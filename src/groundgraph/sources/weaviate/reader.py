@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.latest import Latest
+from groundgraph.sources.weaviate.address import Consistency
+from groundgraph.sources.weaviate.client import collection_of
 from groundgraph.sources.weaviate.filters import FilteredProperty
 from groundgraph.sources.weaviate.search import CollectionSearch, VectorIndex
 from groundgraph.sources.weaviate.shape import CollectionShape, Wanted, check_shape, shape_of
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from groundgraph.core.embedder import Embedder
 
 
-Consistency = Literal["one", "quorum", "all"]
 # Tenants whose word frequencies are kept.
 _KEPT_TENANTS = 1_000
 
@@ -72,11 +73,7 @@ class CollectionReader:
 
     def collection(self, client: WeaviateAsyncClient, tenant: str | None) -> Any:
         """The client's handle, for one tenant where there are tenants."""
-        collection: Any = client.collections.use(self._wanted.collection)
-        if self._consistency:
-            from weaviate.classes.config import ConsistencyLevel
-
-            collection = collection.with_consistency_level(ConsistencyLevel(self._consistency.upper()))
+        collection = collection_of(client, self._wanted.collection, self._consistency)
         return collection.with_tenant(tenant) if tenant is not None else collection
 
     async def checked(self, client: WeaviateAsyncClient) -> Checked:

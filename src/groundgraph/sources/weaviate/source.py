@@ -18,11 +18,11 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
 from groundgraph.search.rank import RankedPassage, query_vector, rank, take_turns, wants_vector
 from groundgraph.sources.contract import NamedSource
-from groundgraph.sources.weaviate.address import DEFAULT_URL, Address, address_of, load_client_library
+from groundgraph.sources.weaviate.address import DEFAULT_URL, Address, Consistency, address_of, load_client_library
 from groundgraph.sources.weaviate.client import WeaviateConnection
 from groundgraph.sources.weaviate.errors import Fault, Place, typed_error
 from groundgraph.sources.weaviate.filters import as_filter
-from groundgraph.sources.weaviate.reader import Checked, CollectionReader, Consistency
+from groundgraph.sources.weaviate.reader import Checked, CollectionReader
 from groundgraph.sources.weaviate.results import SOURCE_TYPE, Allowed, metadata_names, neighbours_of, result_of
 from groundgraph.sources.weaviate.search import Search, together
 from groundgraph.sources.weaviate.shape import PropertyMapping, Wanted, mapping_of

@@ -17,12 +17,12 @@ import hashlib
 import re
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.search.rank import K1
 from groundgraph.settings.knowledge_base import WeaviateSettings
-from groundgraph.sources.weaviate.address import Address, address_of
+from groundgraph.sources.weaviate.address import Address, Consistency, address_of
 
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 # Where a knowledge base in Weaviate is: the server, and the names of its collections.
 
-Consistency = Literal["one", "quorum", "all"]
 _PREFIX = re.compile(r"[A-Z][A-Za-z0-9_]{0,199}")
 _KEY = "knowledge_base.weaviate"
 

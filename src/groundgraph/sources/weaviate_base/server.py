@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from groundgraph.core.errors import NeverIngested, SchemaChanged, SchemaVersionUnsupported
 from groundgraph.core.knowledge_store import BaseIdentity
-from groundgraph.sources.weaviate.client import WeaviateConnection
+from groundgraph.sources.weaviate.client import WeaviateConnection, collection_of
 from groundgraph.sources.weaviate.search import together
 from groundgraph.sources.weaviate_base.collections import SCHEMA_VERSION, BasePlace, tenant_name
 
@@ -187,9 +187,4 @@ class BaseServer:
         await self.connection.close()
 
     def _collection(self, client: WeaviateAsyncClient, name: str) -> Any:
-        collection: Any = client.collections.use(name)
-        if self.place.consistency:
-            from weaviate.classes.config import ConsistencyLevel
-
-            collection = collection.with_consistency_level(ConsistencyLevel(self.place.consistency.upper()))
-        return collection
+        return collection_of(client, name, self.place.consistency)
