@@ -207,11 +207,9 @@ class ResultProcessingSettings(Section):
         return bool(self.reorder or self.cluster_steps)
 
 
-class RerankStep(Section):
-    """One reranker: `cohere`, `langchain` (a document compressor), `judge` (a model), `identity`, or a registered
-    one."""
+class _RerankerOptions(Section):
+    """What a reranker is told, in a step of a chain or for all of them."""
 
-    method: str
     model: str | None = Field(None, description="the model of a service")
     base_url: str | None = Field(None, description="the address of a service, when it is not the vendor's")
     api_key: SecretStr | None = Field(None, description="from the environment only")
@@ -219,7 +217,14 @@ class RerankStep(Section):
     options: dict[str, Any] = Field({}, description="further arguments of the reranker")
 
 
-class RerankerSettings(Section):
+class RerankStep(_RerankerOptions):
+    """One reranker: `cohere`, `langchain` (a document compressor), `judge` (a model), `identity`, or a registered
+    one."""
+
+    method: str
+
+
+class RerankerSettings(_RerankerOptions):
     """Reranking once, after the merge."""
 
     enabled: bool = False
@@ -231,11 +236,6 @@ class RerankerSettings(Section):
     candidates_count: PositiveInt = Field(
         10, le=1000, description="how many results are judged; the others are dropped"
     )
-    model: str | None = Field(None, description="the model of a service")
-    base_url: str | None = Field(None, description="the address of a service, when it is not the vendor's")
-    api_key: SecretStr | None = Field(None, description="from the environment only")
-    compressor: str | None = Field(None, description="langchain: package.module:Class of a document compressor")
-    options: dict[str, Any] = Field({}, description="further arguments of the reranker")
 
     @model_validator(mode="after")
     def _one_name(self) -> Self:
@@ -246,7 +246,7 @@ class RerankerSettings(Section):
     @property
     def steps(self) -> list[RerankStep]:
         """`type` as a chain, every step with the options of the section where it has none of its own."""
-        own = {name: getattr(self, name) for name in ("model", "base_url", "api_key", "compressor", "options")}
+        own = {name: getattr(self, name) for name in _RerankerOptions.model_fields}
         return [
             step.model_copy(update={name: value for name, value in own.items() if not getattr(step, name)})
             for step in _steps(self.type or self.provider or "judge", RerankStep)
