@@ -6,7 +6,7 @@ import asyncio
 import threading
 
 import pytest
-from autonomous import asking, retrieval, settings, state
+from autonomous import ask, retrieval, settings, state
 from category_source import CategorySource
 from hypothesis import given
 from hypothesis import settings as limits
@@ -54,7 +54,7 @@ def check(found, texts: list[str], facts: list[str], budget: int | None, tokens:
 
 
 @pytest.mark.covers("P9")
-@limits(max_examples=60, deadline=None)
+@limits(max_examples=30, deadline=None)
 @given(
     texts=TEXTS,
     facts=TEXTS,
@@ -126,8 +126,7 @@ async def test_forty_thousand_characters_are_twice_as_many_tokens_in_russian():
 @pytest.mark.covers("P9")
 async def test_by_default_the_budget_is_forty_thousand_characters():
     texts = [f"{number} " + "x" * 9_980 for number in range(5)]
-    graph = retrieval(["budget"], source=ranked(texts))
-    found = await retrieve_context(graph, QUESTION, context=Context(top_k=50))
+    found = await retrieve_context(retrieval(["budget"], source=ranked(texts)), QUESTION, context=Context(top_k=50))
     assert (len(found.evidence), len(found.context) <= 40_000) == (4, True)
     assert any("did not fit the budget" in note for note in found.provenance["notes"])
 
@@ -147,11 +146,11 @@ def test_of_two_budgets_the_smaller_one_holds_and_the_plain_path_keeps_its_own()
 async def test_facts_of_categories_share_the_budget_with_what_was_found():
     records = [("pricing", "rate", "The monthly rate is 990."), ("support", "hours", "Support answers at night.")]
     graph = retrieval(source=CategorySource(records), enhanced_retrieval={"max_kb_chars": 110, "stages": PARTS_ONLY})
-    found = await graph.ainvoke(asking(QUESTION, dialogue_state=state(categories=["support"])))
+    found = await ask(graph, QUESTION, dialogue_state=state(categories=["support"]))
     assert [row["source_id"] for row in found["evidence"]] == ["rate", "hours"]
     assert len(found["context"]) <= 110
     tight = retrieval(source=CategorySource(records), enhanced_retrieval={"max_kb_chars": 60, "stages": PARTS_ONLY})
-    found = await tight.ainvoke(asking(QUESTION, dialogue_state=state(categories=["support"])))
+    found = await ask(tight, QUESTION, dialogue_state=state(categories=["support"]))
     assert [row["source_id"] for row in found["evidence"]] == ["rate"]
 
 

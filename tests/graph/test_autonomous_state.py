@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from autonomous import KNOWLEDGE, asking, build, retrieval, scripted, state
+from autonomous import KNOWLEDGE, ask, asking, build, retrieval, scripted, state
 from category_source import CategorySource
 from langgraph.store.memory import InMemoryStore
 
@@ -25,7 +25,7 @@ async def test_facts_of_the_state_stand_behind_what_was_found_and_are_cited():
     named = state(categories=["support"], facts=[{"text": DEMO, "id": "demo", "url": "https://example.org/demo"}])
     model = scripted(answer="The demo is free [3]. Support answers at night too [4].")
     graph = build(["backfill"], model=model, synthesis={"style": "conversational"}, retrieval={"top_k": 2})
-    result = await graph.ainvoke(asking(QUESTION, dialogue_state=named))
+    result = await ask(graph, QUESTION, dialogue_state=named)
     assert texts(result)[-2:] == [DEMO, "Support answers at night too."]
     cited = {citation["source_id"]: citation for citation in result["citations"]}
     assert cited["demo"]["quote"] == DEMO
@@ -40,7 +40,7 @@ async def test_a_model_is_shown_the_separator_before_the_first_fact(question, la
     model = scripted(answer="990 [1].")
     source = CategorySource([*KNOWLEDGE, ("pricing", "ru", "Тариф стоит 990 рублей в месяц.")])
     graph = build(["backfill"], source=source, model=model, synthesis={"style": "conversational"})
-    await graph.ainvoke(asking(question, dialogue_state=state(facts=[DEMO])))
+    await ask(graph, question, dialogue_state=state(facts=[DEMO]))
     shown = next(message.text for message in model.calls[-1].prompt.messages if message.name == "evidence")
     separator = Prompts().render("state_separator", language=language).strip()
     before, after = shown.split(separator)
@@ -61,8 +61,7 @@ async def test_the_context_of_a_run_wins_over_the_session():
 
 @pytest.mark.covers("C7")
 async def test_what_was_found_already_is_not_said_twice():
-    graph = build(["backfill"])
-    result = await graph.ainvoke(asking(QUESTION, dialogue_state=state(categories=["pricing"])))
+    result = await ask(build(["backfill"]), QUESTION, dialogue_state=state(categories=["pricing"]))
     assert len(texts(result)) == len(set(texts(result)))
     assert {"rate", "year"} <= {row["source_id"] for row in result["provenance"]["results"]}
 
@@ -71,7 +70,7 @@ async def test_what_was_found_already_is_not_said_twice():
 async def test_facts_are_listed_for_the_categories_of_the_state_and_not_of_the_question():
     source = CategorySource(KNOWLEDGE)
     graph = build(["backfill"], source=source, category_router={"enabled": True})
-    await graph.ainvoke(asking(QUESTION, dialogue_state=state(categories=["support"])))
+    await ask(graph, QUESTION, dialogue_state=state(categories=["support"]))
     assert [(intent.text_queries, intent.categories) for intent in source.asked] == [
         ([QUESTION], ["pricing"]),
         ([], ["support"]),
@@ -80,7 +79,7 @@ async def test_facts_are_listed_for_the_categories_of_the_state_and_not_of_the_q
 
 @pytest.mark.covers("C7")
 async def test_unknown_categories_give_no_facts():
-    result = await build(["backfill"]).ainvoke(asking(QUESTION, dialogue_state=state(categories=["weather"])))
+    result = await ask(build(["backfill"]), QUESTION, dialogue_state=state(categories=["weather"]))
     assert "backfill" not in result["provenance"]["strategies"]
     assert result["outcome"] == "answered"
 
@@ -91,7 +90,7 @@ async def test_unknown_categories_give_no_facts():
     ["presentation", {"facts": 3}, {"facts": [{"txt": "a"}]}, {"nonsense": 1}, {"categories": "faq"}, {"facts": [""]}],
 )
 async def test_a_state_that_is_none_is_left_out_with_a_note(wrong):
-    result = await build(["backfill"]).ainvoke(asking(QUESTION, dialogue_state=wrong))
+    result = await ask(build(["backfill"]), QUESTION, dialogue_state=wrong)
     assert result["outcome"] == "answered"
     assert any("state of the conversation" in note for note in result["notes"])
     assert "state" not in result["provenance"]
@@ -100,7 +99,7 @@ async def test_a_state_that_is_none_is_left_out_with_a_note(wrong):
 @pytest.mark.covers("C7")
 async def test_a_state_that_says_nothing_changes_nothing():
     for nothing in ({}, None, {"name": ""}):
-        result = await build(["backfill"]).ainvoke(asking(QUESTION, dialogue_state=nothing))
+        result = await ask(build(["backfill"]), QUESTION, dialogue_state=nothing)
         assert result["notes"] == []
         assert "state" not in result["provenance"]
 
@@ -113,7 +112,7 @@ async def test_facts_do_not_carry_evidence_that_is_not_good_enough():
     bad = Base(["Wholly other words about herring and the weather in Bergen."], source_type="knowledge_base")
     graph = build(["backfill"], source=bad, retrieval={"score_threshold": 0.0, "answerable_threshold": 0.9})
     question = "How does herring help with quarterly tax reports of small companies?"
-    result = await graph.ainvoke(asking(question, dialogue_state=state(facts=[DEMO])))
+    result = await ask(graph, question, dialogue_state=state(facts=[DEMO]))
     assert texts(result) == [DEMO]
 
 
@@ -122,7 +121,7 @@ async def test_the_path_of_the_state_answers_from_its_facts_alone():
     source = CategorySource(KNOWLEDGE)
     graph = build(["backfill"], source=source)
     named = state(categories=["support", "faq"], facts=[DEMO])
-    result = await graph.ainvoke(asking(QUESTION, dialogue_state=named), context=Context(retrieval_path="state_facts"))
+    result = await ask(graph, QUESTION, context=Context(retrieval_path="state_facts"), dialogue_state=named)
     assert texts(result) == [DEMO, "Support answers at night too.", "A cash desk is registered in a day."]
     assert [intent.text_queries for intent in source.asked] == [[]]
     assert result["outcome"] == "answered"
@@ -131,7 +130,7 @@ async def test_the_path_of_the_state_answers_from_its_facts_alone():
 
 @pytest.mark.covers("C7")
 async def test_the_path_of_a_state_that_names_nothing_finds_nothing():
-    result = await build(["backfill"]).ainvoke(asking(QUESTION), context=Context(retrieval_path="state_facts"))
+    result = await ask(build(["backfill"]), QUESTION, context=Context(retrieval_path="state_facts"))
     assert (result["outcome"], texts(result)) == ("insufficient", [])
 
 
@@ -140,7 +139,7 @@ async def test_a_source_that_cannot_give_its_facts_is_told():
     broken = CategorySource(KNOWLEDGE, fails=True)
     graph = build(["backfill"], source=broken)
     named = state(categories=["support"])
-    result = await graph.ainvoke(asking(QUESTION, dialogue_state=named), context=Context(retrieval_path="state_facts"))
+    result = await ask(graph, QUESTION, context=Context(retrieval_path="state_facts"), dialogue_state=named)
     assert result["outcome"] == "unavailable"
     assert any("could not be searched" in note for note in result["notes"])
 
@@ -153,9 +152,9 @@ async def test_a_source_that_cannot_give_its_facts_is_told():
 async def test_small_talk_is_answered_with_the_facts_of_the_state(greeting):
     source, model = CategorySource(KNOWLEDGE), scripted()
     graph = build(source=source, model=model)
-    plain = await graph.ainvoke(asking(greeting))
+    plain = await ask(graph, greeting)
     assert (plain["outcome"], source.asked, model.calls) == ("chat", [], [])
-    result = await graph.ainvoke(asking(greeting, dialogue_state=state(facts=[DEMO])))
+    result = await ask(graph, greeting, dialogue_state=state(facts=[DEMO]))
     assert result["answer"].startswith(plain["answer"])
     assert f"{DEMO}" in result["answer"]
     assert result["outcome"] == "chat"
@@ -167,7 +166,7 @@ async def test_small_talk_is_answered_with_the_facts_of_the_state(greeting):
 async def test_a_model_that_writes_greets_with_the_facts():
     model = scripted(answer="Welcome! The demo is free [1].")
     graph = build(model=model, synthesis={"style": "conversational"})
-    result = await graph.ainvoke(asking("Hello!", dialogue_state=state(categories=["support"], facts=[DEMO])))
+    result = await ask(graph, "Hello!", dialogue_state=state(categories=["support"], facts=[DEMO]))
     assert result["answer"] == "Welcome! The demo is free [1]."
     assert result["outcome"] == "chat"
     assert len(model.calls) == 1
@@ -177,8 +176,8 @@ async def test_a_model_that_writes_greets_with_the_facts():
 @pytest.mark.parametrize("source", [CategorySource(KNOWLEDGE), CategorySource(KNOWLEDGE, fails=True)])
 async def test_where_the_state_gives_nothing_the_greeting_stands(source):
     graph = build(source=source)
-    plain = await graph.ainvoke(asking("Hello!"))
-    result = await graph.ainvoke(asking("Hello!", dialogue_state=state(categories=["weather"])))
+    plain = await ask(graph, "Hello!")
+    result = await ask(graph, "Hello!", dialogue_state=state(categories=["weather"]))
     assert (result["answer"], result["outcome"]) == (plain["answer"], "chat")
 
 
@@ -186,7 +185,7 @@ async def test_where_the_state_gives_nothing_the_greeting_stands(source):
 async def test_a_greeting_that_was_withheld_is_none():
     model, policy = scripted(answer="The demo costs 70 roubles [1]."), {"citation_check": {"numbers": "refuse"}}
     graph = build(["backfill"], model=model, synthesis={"style": "conversational"}, **policy)
-    result = await graph.ainvoke(asking("Hello!", dialogue_state=state(facts=["The demo is free."])))
+    result = await ask(graph, "Hello!", dialogue_state=state(facts=["The demo is free."]))
     assert (result["outcome"], result["provenance"]["finish"]) == ("insufficient", "withheld")
 
 
@@ -200,17 +199,14 @@ def test_no_source_is_called_like_the_state_of_the_dialogue():
 
 @pytest.mark.covers("T6")
 async def test_on_the_plain_path_a_greeting_is_a_greeting():
-    graph = build()
-    result = await graph.ainvoke(
-        asking("Hello!", dialogue_state=state(facts=[DEMO])), context=Context(retrieval_path="cascade")
-    )
+    result = await ask(build(), "Hello!", context=Context(retrieval_path="cascade"), dialogue_state=state(facts=[DEMO]))
     assert DEMO not in result["answer"]
 
 
 @pytest.mark.covers("T6")
 async def test_a_question_behind_a_greeting_is_searched_for():
     source = CategorySource(KNOWLEDGE)
-    await build(["backfill"], source=source).ainvoke(asking(f"Hello, {QUESTION}", dialogue_state=state(facts=[DEMO])))
+    await ask(build(["backfill"], source=source), f"Hello, {QUESTION}", dialogue_state=state(facts=[DEMO]))
     assert source.asked[0].text_queries == [f"Hello, {QUESTION}"]
 
 
@@ -245,7 +241,7 @@ async def test_the_texts_of_facts_are_in_the_store_and_not_in_the_checkpoints():
 async def test_one_source_gives_at_most_a_hundred_facts(sections, shown):
     source = CategorySource([("faq", str(number), f"Fact {number}.") for number in range(sections)])
     graph = build(["backfill"], source=source)
-    result = await graph.ainvoke(
-        asking(QUESTION, dialogue_state=state(categories=["faq"])), context=Context(retrieval_path="state_facts")
+    result = await ask(
+        graph, QUESTION, context=Context(retrieval_path="state_facts"), dialogue_state=state(categories=["faq"])
     )
     assert len(texts(result)) == shown

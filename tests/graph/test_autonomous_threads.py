@@ -52,7 +52,7 @@ async def test_rotation_keys_survive_a_restart(tmp_path: Path, processing, secon
 
 @pytest.mark.covers("P10")
 async def test_on_the_plain_path_nothing_rotates_and_nothing_is_remembered():
-    graph = build(["rotation"], source=rates(), checkpointer=InMemorySaver(), store=InMemoryStore())
+    graph = build(["rotation"], source=rates(), memory=True)
     plain = Context(retrieval_path="cascade", top_k=4)
     for _ in range(2):
         result = await graph.ainvoke(asking(RATE), THREAD, context=plain)
@@ -62,7 +62,7 @@ async def test_on_the_plain_path_nothing_rotates_and_nothing_is_remembered():
 
 @pytest.mark.covers("P10")
 async def test_facts_of_the_state_do_not_count_as_shown():
-    graph = build(["rotation", "backfill"], source=rates(), checkpointer=InMemorySaver(), store=InMemoryStore())
+    graph = build(["rotation", "backfill"], source=rates(), memory=True)
     given = asking(RATE, dialogue_state=state(facts=["The demo is free."]))
     first = await graph.ainvoke(given, THREAD, context=Context(top_k=2))
     assert len(first["metadata"][RECENTLY_USED][0]) == 2
@@ -78,8 +78,7 @@ async def test_a_budget_is_filled_with_what_is_fresh():
     graph = build(
         ["rotation", "budget"],
         source=rates(),
-        checkpointer=InMemorySaver(),
-        store=InMemoryStore(),
+        memory=True,
         enhanced_retrieval=bounds,
         result_processing={"rotation": "shown"},
     )
@@ -91,15 +90,11 @@ async def test_a_budget_is_filled_with_what_is_fresh():
 @pytest.mark.covers("T3")
 async def test_a_turn_that_is_resumed_keeps_its_path_its_parts_and_its_facts():
     source, model = CategorySource(KNOWLEDGE), scripted()
-    graph = build(
-        ["decomposition", "backfill"], source=source, model=model, checkpointer=InMemorySaver(), store=InMemoryStore()
-    )
+    graph = build(["decomposition", "backfill"], source=source, model=model, memory=True)
     named = {"name": "s", "facts": ["The demo is free."]}
     chosen = Context(dialogue_state=named, retrieval_path="enhanced")
-    async for _ in graph.astream(
-        asking(COMPLEX), THREAD, context=chosen, interrupt_after=["decompose_question"], durability="sync"
-    ):
-        pass
+    stop = {"interrupt_after": ["decompose_question"], "durability": "sync"}
+    await graph.ainvoke(asking(COMPLEX), THREAD, context=chosen, **stop)
     assert source.asked == []
     # Without its context, and with another state in the session meanwhile.
     await graph.aupdate_state(
@@ -115,7 +110,7 @@ async def test_a_turn_that_is_resumed_keeps_its_path_its_parts_and_its_facts():
 @pytest.mark.covers("T3")
 async def test_a_fork_behind_the_search_shows_the_same_evidence_without_asking_again():
     source = CategorySource(KNOWLEDGE)
-    graph = build(source=source, checkpointer=InMemorySaver(), store=InMemoryStore())
+    graph = build(source=source, memory=True)
     given = asking(COMPLEX, dialogue_state=state(categories=["support"], facts=["The demo is free."]))
     whole = await graph.ainvoke(given, THREAD)
     asked = len(source.asked)
@@ -137,8 +132,7 @@ STEPS = {
 async def test_from_every_checkpoint_the_turn_ends_alike_and_does_no_step_twice():
     """Each step with the calls of models and the questions to sources that are left when it is the next one."""
     source, model = CategorySource(KNOWLEDGE), scripted(rewrite=COMPLEX, route="pricing, features")
-    more = {"checkpointer": InMemorySaver(), "store": InMemoryStore(), "category_router": {"enabled": True}}
-    graph = build(source=source, model=model, **more)
+    graph = build(source=source, model=model, memory=True, category_router={"enabled": True})
     named = state(categories=["support"], facts=["The demo is free."])
     whole = await graph.ainvoke(asking(COMPLEX, earlier=True, dialogue_state=named), THREAD, durability="sync")
     points = [one async for one in graph.aget_state_history(THREAD) if one.next and one.next[0] in STEPS]
@@ -156,8 +150,7 @@ async def test_from_every_checkpoint_the_turn_ends_alike_and_does_no_step_twice(
 @pytest.mark.parametrize("step", ["process_results", "record_turn"])
 async def test_a_turn_goes_on_after_its_path_was_taken_out_of_the_configuration(step):
     more = {"checkpointer": InMemorySaver(), "store": InMemoryStore()}
-    async for _ in build(["fusion"], **more).astream(asking(RATE), THREAD, interrupt_before=[step], durability="sync"):
-        pass
+    await build(["fusion"], **more).ainvoke(asking(RATE), THREAD, interrupt_before=[step], durability="sync")
     result = await build([], **more).ainvoke(None, THREAD)
     assert result["outcome"] == "answered"
     assert "The monthly rate is 990 roubles per cash desk." in shown(result)
@@ -222,7 +215,7 @@ async def test_only_the_answer_streams_as_tokens():
 async def test_the_path_and_the_stages_of_a_turn_are_in_its_stored_record():
     from groundgraph import load_provenance
 
-    graph = build(checkpointer=InMemorySaver(), store=InMemoryStore(), category_router={"enabled": True})
+    graph = build(memory=True, category_router={"enabled": True})
     given = asking(COMPLEX, dialogue_state=state(facts=["The demo is free."]))
     await graph.ainvoke(given, THREAD)
     record = await load_provenance(graph, "t")

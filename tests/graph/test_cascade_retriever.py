@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from langchain_core.embeddings import Embeddings
-from langchain_core.messages import HumanMessage
+from turns import ask, build
 
 from groundgraph import CascadeRetriever, load_settings, turn_graph
 from groundgraph.cli.check_config import check_config
@@ -34,6 +34,7 @@ sections:
     urls: ["https://example.org/q", {title: Offers, url: "https://example.org/o"}]
   margin: {facts: [Our margin on the rate is sixty percent.], sensitive: true}
 """
+RATE = "What is the monthly rate?"
 FAQ = "sections:\n  support: {facts: [Support tells every rate within an hour.]}\n"
 
 
@@ -62,7 +63,7 @@ def keys(results: Any) -> list[str]:
 
 @pytest.mark.covers("C2")
 def test_search_gives_the_best_sections_as_many_as_the_default_says(retriever, knowledge):
-    results = retriever.search("what is the monthly rate?")
+    results = retriever.search(RATE)
     assert keys(results) == ["monthly_rate", "discount"]
     assert [result.rank for result in results] == [1, 2]
     assert (results[0].stage, results[0].score) == ("exact", 1.0)
@@ -73,7 +74,7 @@ def test_search_gives_the_best_sections_as_many_as_the_default_says(retriever, k
 
 @pytest.mark.covers("C2")
 def test_retrieve_gives_the_facts_as_one_text(retriever):
-    assert retriever.retrieve("what is the monthly rate?") == (
+    assert retriever.retrieve(RATE) == (
         "## Pricing > Monthly rates\n- The monthly rate is 990 roubles.\n- Paid for a year, it is 790.\n\n"
         "## Pricing\n- A discount on the monthly rate is ten percent."
     )
@@ -82,8 +83,8 @@ def test_retrieve_gives_the_facts_as_one_text(retriever):
 
 @pytest.mark.covers("C2")
 def test_retrieve_with_urls_gives_each_address_once_in_the_order_of_the_sections(retriever):
-    text, urls = retriever.retrieve_with_urls("what is the monthly rate?")
-    assert text == retriever.retrieve("what is the monthly rate?")
+    text, urls = retriever.retrieve_with_urls(RATE)
+    assert text == retriever.retrieve(RATE)
     assert urls == [
         {"title": "Prices", "url": "https://example.org/p"},
         {"title": "", "url": "https://example.org/q"},
@@ -99,11 +100,8 @@ def test_an_address_that_comes_again_keeps_its_first_place_and_title(tmp_path):
     ]
     (tmp_path / "k.yaml").write_text("\n".join(["sections:", *sections]))
     _, found = CascadeRetriever(tmp_path).retrieve_with_urls("rate", top_k=3)
-    assert [(link["url"], link["title"]) for link in found] == [
-        ("https://a", "First"),
-        ("https://b", ""),
-        ("https://c", ""),
-    ]
+    told = [(link["url"], link["title"]) for link in found]
+    assert told == [("https://a", "First"), ("https://b", ""), ("https://c", "")]
 
 
 @pytest.mark.covers("C2")
@@ -123,13 +121,10 @@ def test_search_with_stats_tells_time_candidates_and_hits_under_the_same_filter(
 
 @pytest.mark.covers("C2")
 async def test_the_asynchronous_twins_give_the_same(retriever):
-    question = "what is the monthly rate?"
-    assert await retriever.asearch(question) == await asyncio.to_thread(retriever.search, question)
-    assert await retriever.aretrieve(question) == await asyncio.to_thread(retriever.retrieve, question)
-    assert await retriever.aretrieve_with_urls(question) == await asyncio.to_thread(
-        retriever.retrieve_with_urls, question
-    )
-    results, stats = await retriever.asearch_with_stats(question)
+    for name in ("search", "retrieve", "retrieve_with_urls"):
+        plain = await asyncio.to_thread(getattr(retriever, name), RATE)
+        assert await getattr(retriever, f"a{name}")(RATE) == plain
+    results, stats = await retriever.asearch_with_stats(RATE)
     assert (keys(results), stats["results"]) == (["monthly_rate", "discount"], 2)
 
 
@@ -187,8 +182,7 @@ async def test_the_retriever_keeps_the_contract_of_a_source(retriever):
 
 @pytest.mark.covers("C2")
 async def test_the_retriever_is_a_source_of_a_turn(retriever):
-    graph = turn_graph(load_settings({}), sources=[retriever])
-    output = await graph.ainvoke({"messages": [HumanMessage("What is the monthly rate?")]})
+    output = await ask(build(base={}, sources=[retriever]), RATE)
     assert output["outcome"] == "answered"
     [citation, *_] = output["citations"]
     assert citation["source_id"] == "pricing/monthly_rate"
@@ -198,8 +192,7 @@ async def test_the_retriever_is_a_source_of_a_turn(retriever):
 
 @pytest.mark.covers("C1")
 async def test_a_configured_cascade_answers_a_turn(knowledge):
-    graph = turn_graph(settings(knowledge))
-    output = await graph.ainvoke({"messages": [HumanMessage("What is the monthly rate?")]})
+    output = await ask(turn_graph(settings(knowledge)), RATE)
     assert output["citations"][0]["source_name"] == "sales"
     assert "sixty percent" not in str(output)
 
@@ -215,10 +208,10 @@ class Down(Embeddings):
 @pytest.mark.covers("R7")
 async def test_an_outage_of_the_embedding_model_is_told_and_never_looks_like_ignorance(knowledge):
     graph = turn_graph(settings(knowledge, retriever={"use_embeddings": True}), embeddings=Down())
-    output = await graph.ainvoke({"messages": [HumanMessage("What is the monthly rate?")]})
+    output = await ask(graph, RATE)
     assert output["outcome"] == "answered"
     assert any('"sales" was searched without its vectors' in note for note in output["notes"])
-    lost = await graph.ainvoke({"messages": [HumanMessage("Where do giraffes live?")]})
+    lost = await ask(graph, "Where do giraffes live?")
     assert lost["outcome"] == "unavailable"
 
 
@@ -228,11 +221,11 @@ TEMPLATE = "text_queries: ['{{ message }}']\ncategories: [nonsense]"
 @pytest.mark.covers("C1")
 @pytest.mark.parametrize(
     ("question", "outcome"),
-    [("What is the monthly rate?", "answered"), ("Where do giraffes live?", "insufficient")],
+    [(RATE, "answered"), ("Where do giraffes live?", "insufficient")],
 )
 async def test_a_category_that_does_not_exist_is_told_and_is_no_outage(knowledge, question, outcome):
     graph = turn_graph(settings(knowledge, intent={"mode": "template", "template": TEMPLATE}))
-    output = await graph.ainvoke({"messages": [HumanMessage(question)]})
+    output = await ask(graph, question)
     assert output["outcome"] == outcome
     assert any("there is no category 'nonsense', so all were searched" in note for note in output["notes"])
 
@@ -240,7 +233,7 @@ async def test_a_category_that_does_not_exist_is_told_and_is_no_outage(knowledge
 @pytest.mark.covers("C1")
 async def test_the_note_is_in_the_language_of_the_question(knowledge):
     graph = turn_graph(settings(knowledge, intent={"mode": "template", "template": TEMPLATE}))
-    output = await graph.ainvoke({"messages": [HumanMessage("Какая скидка?")]})
+    output = await ask(graph, "Какая скидка?")
     assert any("без выбранных категорий" in note for note in output["notes"])
 
 
@@ -249,7 +242,7 @@ async def test_the_note_is_in_the_language_of_the_question(knowledge):
 
 def retrieved(knowledge: Path, **sections: Any) -> tuple[list[Any], dict[str, Any]]:
     retriever = CascadeRetriever.open(settings(knowledge, **sections), embeddings=NgramEmbeddings())
-    return retriever.search_with_stats("what is the monthly rate?")
+    return retriever.search_with_stats(RATE)
 
 
 @pytest.mark.covers("U6")
@@ -364,15 +357,14 @@ async def test_the_filters_of_a_configuration_hold_for_its_categories_too(knowle
 @pytest.mark.covers("C1")
 async def test_a_turn_tells_nothing_of_a_sensitive_section_that_is_wrong(knowledge):
     graph = turn_graph(settings(knowledge))
-    asked = {"messages": [HumanMessage("What is the monthly rate?")]}
-    await graph.ainvoke(asked)
+    await ask(graph, RATE)
     secret = "sections:\n  boss_pay: {facts: x, sensitive: true, urls: ['intranet/?pw=4711']}\n"
     for entry in (knowledge / "faq.yaml", knowledge / "pricing.yaml"):
         entry.write_text(secret)
-        turn = await graph.ainvoke(asked)
+        turn = await ask(graph, RATE)
         assert "faq.yaml, line 2, is wrong" in str(turn["provenance"]["sources"])
         assert not any(word in str(turn) for word in ("boss_pay", "4711"))
-    turn = await turn_graph(settings(knowledge)).ainvoke(asked)
+    turn = await ask(turn_graph(settings(knowledge)), RATE)
     assert turn["outcome"] == "unavailable"
     assert "faq.yaml, line 2, is wrong, and 1 more" in str(turn["provenance"]["sources"])
     assert not any(word in str(turn) for word in ("boss_pay", "4711", str(knowledge)))
@@ -417,8 +409,7 @@ def test_scope_filters_of_the_configuration_need_their_value(knowledge):
 @pytest.mark.covers("R13")
 async def test_scope_filters_hold_in_a_turn(knowledge):
     graph = turn_graph(settings(knowledge, retrieval={"scope_filters": {"sales": {"category": "context.desk"}}}))
-    question = {"messages": [HumanMessage("What is the monthly rate?")]}
-    output = await graph.ainvoke(question, context={"scope": {"desk": "faq"}})
+    output = await ask(graph, RATE, context={"scope": {"desk": "faq"}})
     assert {citation["source_id"] for citation in output["citations"]} == {"faq/support"}
 
 
@@ -435,18 +426,17 @@ def test_one_of_several_cascades_is_named(knowledge):
 @pytest.mark.covers("C1")
 def test_results_are_reranked_and_cut_by_the_threshold_of_the_reranker(knowledge):
     def judge(query: str, results: Any) -> list[float]:
-        return [
-            0.9 if "hour" in result.content else 0.5 if "ten percent" in result.content else 0.2 for result in results
-        ]
+        said = {"hour": 0.9, "ten percent": 0.5}
+        return [next((n for words, n in said.items() if words in one.content), 0.2) for one in results]
 
     retriever = CascadeRetriever.open(settings(knowledge), reranker=judge)
-    results, stats = retriever.search_with_stats("what is the monthly rate?", top_k=10)
+    results, stats = retriever.search_with_stats(RATE, top_k=10)
     assert keys(results) == ["support", "discount"], "0.5 is not below the threshold of 0.5"
     assert [result.rank for result in results] == [1, 2]
     assert [result.relevance for result in results] == [0.9, 0.5]
     assert (stats["rerank"]["judged"], stats["rerank"]["kept"], stats["results"]) == (3, 2, 2)
     few = CascadeRetriever.open(settings(knowledge, reranker={"candidates_count": 1, "threshold": 0}), reranker=judge)
-    assert keys(few.search("what is the monthly rate?")) == ["monthly_rate"]
+    assert keys(few.search(RATE)) == ["monthly_rate"]
 
 
 @pytest.mark.covers("fault 39")
@@ -459,7 +449,7 @@ async def test_a_reranker_that_fails_leaves_the_order_and_is_told(knowledge):
 
     retriever = CascadeRetriever.open(settings(knowledge), reranker=failing)
     with collect_degradations() as told:
-        results, stats = await retriever.asearch_with_stats("what is the monthly rate?")
+        results, stats = await retriever.asearch_with_stats(RATE)
     assert keys(results) == ["monthly_rate", "discount"]
     assert "out of order" in stats["rerank"]["reason"]
     assert [one["part"] for one in told] == ["reranker"]
@@ -471,8 +461,7 @@ async def test_a_reranker_that_fails_leaves_the_order_and_is_told(knowledge):
 @pytest.mark.covers("C2")
 def test_a_prompt_of_the_users_own_shapes_the_text(knowledge, tmp_path):
     (tmp_path / "prompts").mkdir()
-    (tmp_path / "prompts" / "cascade_facts.jinja2").write_text(
-        "{% for section in sections %}{{ section.key }} {% endfor %}"
-    )
+    template = "{% for section in sections %}{{ section.key }} {% endfor %}"
+    (tmp_path / "prompts" / "cascade_facts.jinja2").write_text(template)
     given = settings(knowledge, prompts={"path": str(tmp_path / "prompts")})
-    assert CascadeRetriever.open(given).retrieve("what is the monthly rate?") == "monthly_rate discount"
+    assert CascadeRetriever.open(given).retrieve(RATE) == "monthly_rate discount"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from oauth_sources import ask
+from turns import ask
 
 from groundgraph import GroundedSource, SourceResult, load_settings, turn_graph
 from groundgraph.core.errors import ModelError
@@ -59,7 +59,7 @@ async def run(number_of_sources: int, **limits: Any) -> tuple[dict[str, Any], Sc
     )
     scripted = model()
     sources = [JudgedSource(f"s{number}", settings, scripted) for number in range(number_of_sources)]
-    return await turn_graph(settings, sources=sources, chat_model=scripted).ainvoke(ask()), scripted
+    return await ask(turn_graph(settings, sources=sources, chat_model=scripted)), scripted
 
 
 @pytest.mark.covers("V1")
@@ -87,7 +87,7 @@ async def test_every_turn_has_the_whole_allowance() -> None:
     scripted = model()
     graph = turn_graph(settings, sources=[JudgedSource("s", settings, scripted)], chat_model=scripted)
     for _ in range(2):
-        assert (await graph.ainvoke(ask()))["notes"] == []
+        assert (await ask(graph))["notes"] == []
 
 
 @pytest.mark.covers("T9")

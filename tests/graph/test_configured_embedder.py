@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 from langchain_core.embeddings import Embeddings
+from turns import build
 
 from groundgraph import load_settings, retrieval_graph, turn_graph
 from groundgraph.core.embedder import Embedder
@@ -172,6 +173,5 @@ def test_the_query_model_works_in_the_chains() -> None:
     from groundgraph.testing import ScriptedChatModel
 
     writer, worker = ScriptedChatModel("a"), ScriptedChatModel("b")
-    settings = load_settings({"chains": {"query": {"reranker": "judge"}}})
-    resources = turn_graph(settings, chat_model=writer, query_model=worker).resources
+    resources = build(writer, base={}, chains={"query": {"reranker": "judge"}}, query_model=worker).resources
     assert resources.query_chains.reranker.model.model is worker  # type: ignore[union-attr]

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
+import turns
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.store.memory import InMemoryStore
-from oauth_sources import ask, docs, notes, thread
+from turns import ask, asking, docs, notes, thread
 
 from groundgraph import Context, InMemorySource, SourceSchema, load_settings, turn_graph
 from groundgraph.answers.provenance import messages_namespace
 from groundgraph.core.errors import ConfigurationError, ScopeMissing, TemplateInvalid
 from groundgraph.testing import FaultySource, ScriptedChatModel
 
-
-def build(*, sources: list | None = None, reply: object = None, **settings: object):
-    return turn_graph(
-        load_settings(settings),
-        sources=sources or [docs(), notes()],
-        chat_model=ScriptedChatModel(reply) if reply is not None else None,
-        checkpointer=InMemorySaver(),
-        store=InMemoryStore(),
-    )
+build = partial(turns.build, base={}, memory=True)
 
 
 # Fast path
@@ -45,8 +38,7 @@ def build(*, sources: list | None = None, reply: object = None, **settings: obje
 async def test_small_talk_calls_no_model_and_no_source(message: str, begins: str) -> None:
     source = FaultySource(docs())
     model = ScriptedChatModel("never")
-    graph = turn_graph(load_settings({}), sources=[source], chat_model=model)
-    result = await graph.ainvoke(ask(message))
+    result = await ask(turn_graph(load_settings({}), sources=[source], chat_model=model), message)
     assert result["outcome"] == "chat"
     assert result["answer"].startswith(begins)
     assert (source.calls, model.calls) == (0, [])
@@ -65,7 +57,7 @@ async def test_small_talk_calls_no_model_and_no_source(message: str, begins: str
     ],
 )
 async def test_a_greeting_with_a_question_behind_it_retrieves(message: str) -> None:
-    assert (await build().ainvoke(ask(message), thread()))["provenance"]["sources"]
+    assert (await ask(build(), message, "t"))["provenance"]["sources"]
 
 
 @pytest.mark.covers("T6")
@@ -74,17 +66,16 @@ async def test_the_greeting_is_configurable_and_answers_a_run_without_a_message(
     graph = build(greeting_template=template, intent={"domain_context": "pumps"})
     given = {"messages": [], "metadata": {"name": "Ada"}}
     assert (await graph.ainvoke(given, thread("a")))["answer"] == "Welcome to pumps, Ada."
-    assert (await graph.ainvoke(ask("hello"), thread("b")))["answer"] == "Welcome to pumps, friend."
+    assert (await ask(graph, "hello", "b"))["answer"] == "Welcome to pumps, friend."
     with pytest.raises(TemplateInvalid, match="greeting_template"):
         build(greeting_template="{{ nonsense }}")
 
 
 @pytest.mark.covers("T6")
 async def test_it_can_be_turned_off() -> None:
-    graph = build(fast_path={"enabled": False})
-    assert (await graph.ainvoke(ask("hello"), thread()))["provenance"]["sources"]
+    assert (await ask(build(fast_path={"enabled": False}), "hello", "t"))["provenance"]["sources"]
     english = build(fast_path={"languages": ["en"]})
-    assert (await english.ainvoke(ask("привет"), thread()))["provenance"]["sources"]
+    assert (await ask(english, "привет", "t"))["provenance"]["sources"]
 
 
 # Follow-ups
@@ -93,15 +84,15 @@ async def test_it_can_be_turned_off() -> None:
 @pytest.mark.covers("I11")
 async def test_a_follow_up_is_asked_alone_and_with_the_question_before_it() -> None:
     graph = build()
-    await graph.ainvoke(ask("How often is pump 17 serviced?"), thread())
-    result = await graph.ainvoke(ask("And why is it?"), thread())
+    await ask(graph, "How often is pump 17 serviced?", "t")
+    result = await ask(graph, "And why is it?", "t")
     assert result["provenance"]["intent"]["text_queries"] == [
         "How often is pump 17 serviced? And why is it?",
         "And why is it?",
         "Pump 17 is serviced every 90 days. And why is it?",
     ]
     assert [row["source_id"] for row in result["provenance"]["results"]] == ["pump"]
-    whole = await graph.ainvoke(ask("Which grant types does OAuth have?"), thread())
+    whole = await ask(graph, "Which grant types does OAuth have?", "t")
     assert whole["provenance"]["intent"]["text_queries"] == ["Which grant types does OAuth have?"]
 
 
@@ -109,8 +100,8 @@ async def test_a_follow_up_is_asked_alone_and_with_the_question_before_it() -> N
 async def test_a_russian_follow_up_uses_the_history() -> None:
     source = InMemorySource(["Насос 17 обслуживают каждые 90 дней.", "Отпуск длится 28 дней."], name="docs")
     graph = build(sources=[source])
-    await graph.ainvoke(ask("Как часто обслуживают насос 17?"), thread())
-    result = await graph.ainvoke(ask("А почему его так?"), thread())
+    await ask(graph, "Как часто обслуживают насос 17?", "t")
+    result = await ask(graph, "А почему его так?", "t")
     assert result["provenance"]["intent"]["text_queries"][0] == "Как часто обслуживают насос 17? А почему его так?"
     assert result["outcome"] == "answered"
     assert "Насос 17" in result["answer"]
@@ -119,10 +110,10 @@ async def test_a_russian_follow_up_uses_the_history() -> None:
 @pytest.mark.covers("I11")
 async def test_it_can_be_turned_off_and_needs_an_earlier_question() -> None:
     graph = build(intent={"follow_ups": False})
-    await graph.ainvoke(ask("How often is pump 17 serviced?"), thread())
-    result = await graph.ainvoke(ask("And why is it?"), thread())
+    await ask(graph, "How often is pump 17 serviced?", "t")
+    result = await ask(graph, "And why is it?", "t")
     assert result["provenance"]["intent"]["text_queries"] == ["And why is it?"]
-    first = await build().ainvoke(ask("And why is it?"), thread())
+    first = await ask(build(), "And why is it?", "t")
     assert first["provenance"]["intent"]["text_queries"] == ["And why is it?"]
 
 
@@ -138,8 +129,8 @@ async def test_the_query_model_is_told_the_conversation_and_its_lines_are_read_l
         query_model=query,
         checkpointer=InMemorySaver(),
     )
-    await graph.ainvoke(ask("first question about grants"), thread())
-    result = await graph.ainvoke(ask("and the second?"), thread())
+    await ask(graph, "first question about grants", "t")
+    result = await ask(graph, "and the second?", "t")
     intent = result["provenance"]["intent"]
     assert intent["mode"] == "extract"
     assert intent["text_queries"] == ["OAuth grant types", "pump maintenance"]
@@ -153,7 +144,7 @@ async def test_a_query_model_that_fails_leaves_the_message_and_a_note() -> None:
     graph = turn_graph(
         load_settings({}), sources=[docs()], query_model=ScriptedChatModel(ValueError("no")), chat_model=None
     )
-    result = await graph.ainvoke(ask())
+    result = await ask(graph)
     assert result["provenance"]["intent"]["mode"] == "message"
     assert any("searched for as it stands" in note for note in result["notes"])
     assert result["outcome"] == "answered"
@@ -165,7 +156,7 @@ async def test_a_query_model_that_fails_leaves_the_message_and_a_note() -> None:
 async def test_history_a_window_of_messages_moves_older_ones_to_the_store() -> None:
     graph = build(history={"keep_messages": 4})
     for n in range(5):
-        await graph.ainvoke(ask(f"grant types {n}"), thread())
+        await ask(graph, f"grant types {n}", "t")
     messages = (await graph.aget_state(thread())).values["messages"]
     assert [message.text for message in messages][::2] == ["grant types 3", "grant types 4"]
     moved = await graph.store.asearch(messages_namespace("t"), limit=100)
@@ -194,7 +185,7 @@ async def test_two_tenants_at_once_never_see_each_other() -> None:
 
         async def one(n: int, tenant: str, graph=graph) -> None:
             other = "b" if tenant == "a" else "a"
-            given = {**ask(f"grant type secret-{other}"), "metadata": {"tenant": other}}
+            given = {**asking(f"grant type secret-{other}"), "metadata": {"tenant": other}}
             result = await graph.ainvoke(given, thread(f"{tenant}{n}"), context=Context(scope={"tenant": tenant}))
             rows = result["provenance"]["results"]
             assert len(rows) == 20
@@ -208,8 +199,8 @@ async def test_two_tenants_at_once_never_see_each_other() -> None:
 async def test_a_run_without_the_value_is_refused_and_the_thread_stays_usable() -> None:
     graph = build(sources=[tenants()], **SCOPED)
     with pytest.raises(ScopeMissing, match=r"context\.tenant"):
-        await graph.ainvoke(ask("grant type"), thread())
-    result = await graph.ainvoke(ask("grant type"), thread(), context=Context(scope={"tenant": "a"}))
+        await ask(graph, "grant type", "t")
+    result = await ask(graph, "grant type", "t", context=Context(scope={"tenant": "a"}))
     assert result["outcome"] == "answered"
 
 
@@ -217,8 +208,7 @@ async def test_a_run_without_the_value_is_refused_and_the_thread_stays_usable() 
 async def test_an_edited_state_does_not_get_around_the_filters() -> None:
     graph = build(sources=[tenants()], **SCOPED)
     context = Context(scope={"tenant": "a"})
-    async for _ in graph.astream(ask("grant type"), thread(), context=context, interrupt_after=["resolve_intent"]):
-        pass
+    await graph.ainvoke(asking("grant type"), thread(), context=context, interrupt_after=["resolve_intent"])
     intent = {**(await graph.aget_state(thread())).values["intent"], "filters": {"docs": {"tenant": "b"}}}
     forked = await graph.aupdate_state(thread(), {"intent": intent}, as_node="resolve_intent")
     with pytest.raises(ScopeMissing, match="began in another scope"):

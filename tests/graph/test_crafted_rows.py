@@ -17,15 +17,14 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from oauth_sources import ask, docs, thread
 from postgres_fixture import postgres  # noqa: F401 - a fixture
+from turns import QUOTING, ask, docs
 
 from groundgraph import load_provenance, load_settings, open_graph, prune_checkpoints, turn_graph
 from groundgraph.core.errors import StorageDamaged
 from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.storage.checkpoint_serializer import CheckpointSerializer
 
-STRUCTURED = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
 SUPPORT = Path(__file__).parent.parent / "support"
 
 
@@ -76,7 +75,7 @@ def test_no_crafted_row_of_postgresql_runs_whatever_the_environment_says(tmp_pat
 
 
 def files(folder: Path):
-    return load_settings(STRUCTURED).model_copy(update={"base_dir": folder})
+    return load_settings(QUOTING).model_copy(update={"base_dir": folder})
 
 
 def change(path: Path, statement: str, *values: object) -> None:
@@ -117,8 +116,8 @@ async def test_a_saver_that_a_user_brings_is_checked_and_told_about(tmp_path: Pa
 @pytest.mark.parametrize("value", ["{", "[1]", "{}", '{"content": 7}'])
 async def test_a_damaged_row_of_the_store_is_told_and_can_be_forgotten(tmp_path: Path, value: str) -> None:
     async with open_graph(files(tmp_path), sources=[docs()]) as graph:
-        await graph.ainvoke(ask(), thread("hurt"))
-        await graph.ainvoke(ask("pump 17"), thread("other"))
+        await ask(graph, on="hurt")
+        await ask(graph, "pump 17", "other")
     store = tmp_path / ".groundgraph" / "evidence.sqlite"
     change(store, "UPDATE store SET value = ? WHERE prefix = 'groundgraph.provenance.hurt'", value)
     async with open_graph(files(tmp_path), sources=[docs()]) as graph:
@@ -133,7 +132,7 @@ async def test_a_damaged_row_of_the_store_is_told_and_can_be_forgotten(tmp_path:
             await load_provenance(graph, "other")
         for name in ("hurt", "other"):
             assert (await forget_thread(graph, name)).records == 1
-        assert (await graph.ainvoke(ask(), thread("hurt")))["outcome"] == "answered"
+        assert (await ask(graph, on="hurt"))["outcome"] == "answered"
     left = sqlite3.connect(store).execute("SELECT prefix FROM store WHERE prefix LIKE '%.provenance.other'").fetchall()
     assert left == []
 
@@ -142,7 +141,7 @@ async def test_a_damaged_row_of_the_store_is_told_and_can_be_forgotten(tmp_path:
 async def test_the_texts_stay_while_another_conversation_cannot_be_read(tmp_path: Path) -> None:
     async with open_graph(files(tmp_path), sources=[docs()]) as graph:
         for name in ("hurt", "other"):
-            await graph.ainvoke(ask(), thread(name))
+            await ask(graph, on=name)
         await graph.store.adelete(("groundgraph", "provenance", "hurt"), "no such turn")
     change(tmp_path / ".groundgraph" / "threads.sqlite", "UPDATE writes SET value = X'c1' WHERE thread_id = 'hurt'")
     async with open_graph(files(tmp_path), sources=[docs()]) as graph:
@@ -154,7 +153,7 @@ async def test_the_texts_stay_while_another_conversation_cannot_be_read(tmp_path
 @pytest.mark.parametrize("file", ["threads.sqlite", "evidence.sqlite"])
 async def test_damaged_pages_of_a_file_are_told_with_its_name(tmp_path: Path, file: str) -> None:
     async with open_graph(files(tmp_path), sources=[docs()]) as graph:
-        first = await graph.ainvoke(ask(), thread())
+        first = await ask(graph, on="t")
     path = tmp_path / ".groundgraph" / file
     content = path.read_bytes()
     path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
@@ -169,7 +168,7 @@ async def test_a_checkpoint_without_a_date_is_told_and_the_other_conversations_a
     async with open_graph(files(tmp_path), sources=[docs()]) as graph:
         for name in ("hurt", "other"):
             for _ in range(2):
-                await graph.ainvoke(ask(), thread(name))
+                await ask(graph, on=name)
     path = tmp_path / ".groundgraph" / "threads.sqlite"
     with closing(sqlite3.connect(path)) as db, db:
         query = "SELECT rowid, checkpoint FROM checkpoints WHERE thread_id = 'hurt' ORDER BY checkpoint_id LIMIT 1"

@@ -7,10 +7,9 @@ import gc
 import time
 
 import pytest
-from oauth_sources import ask
+from turns import ask, build
 
-from groundgraph import InMemorySource, load_settings, turn_graph
-from groundgraph.testing import ScriptedChatModel
+from groundgraph import InMemorySource
 
 SIZE = 16_000
 ROW = "| Pump 17 | 90 days | [1] |\n"
@@ -49,9 +48,7 @@ QUESTION = "How often is pump 17 serviced?"
 
 def built(reply: str, text: str = "Pump 17 is serviced every 90 days.", **settings: object):
     source = InMemorySource([{"id": "a", "content": text}], name="docs")
-    model = ScriptedChatModel(reply)
-    options = load_settings({"intent": {"mode": "static"}, **settings})
-    return turn_graph(options, sources=[source], chat_model=model)
+    return build(reply, sources=[source], **settings)
 
 
 async def loop_time_of(work):
@@ -84,7 +81,7 @@ async def cost_of(graph):
     gc.freeze()
     try:
         started = time.process_time()
-        result, on_the_loop = await loop_time_of(graph.ainvoke(ask(QUESTION)))
+        result, on_the_loop = await loop_time_of(ask(graph, QUESTION))
         return result, time.process_time() - started, on_the_loop
     finally:
         gc.unfreeze()
@@ -92,7 +89,7 @@ async def cost_of(graph):
 
 async def warmed_up() -> None:
     """Loads what the first answer of a process loads."""
-    await built("Every 90 days [1].").ainvoke(ask(QUESTION))
+    await ask(built("Every 90 days [1]."), QUESTION)
 
 
 @pytest.mark.covers("F3", "fault 82")
@@ -100,8 +97,7 @@ async def warmed_up() -> None:
 async def test_a_reply_that_repeats_itself_costs_little_and_is_marked(kind):
     await warmed_up()
     piece = REPLIES[kind]
-    graph = built("Every 90 days [1]. " + piece * (SIZE // len(piece)))
-    result, seconds, on_the_loop = await cost_of(graph)
+    result, seconds, on_the_loop = await cost_of(built("Every 90 days [1]. " + piece * (SIZE // len(piece))))
     assert seconds < 1
     assert on_the_loop < 0.1
     marked = [flag for flag in result["support"]["flags"] if flag["kind"] == "repetitive"]
@@ -112,7 +108,7 @@ async def test_a_reply_that_repeats_itself_costs_little_and_is_marked(kind):
 @pytest.mark.covers("fault 82")
 async def test_the_mark_names_the_place_where_the_repetition_begins():
     prose = " ".join(f"Pump {number} hums in hall {number * 7} beside valve {number * 31} [1]." for number in range(60))
-    result = await built(f"{prose} {'round and ' * 300}").ainvoke(ask(QUESTION))
+    result = await ask(built(f"{prose} {'round and ' * 300}"), QUESTION)
     assert [flag["detail"] for flag in result["support"]["flags"] if flag["kind"] == "repetitive"] == [
         "the model repeats itself from “and round and round and round and round and round and round” on"
     ]

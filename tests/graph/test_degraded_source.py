@@ -6,8 +6,8 @@ import pytest
 from filled_base import fill
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import HumanMessage
+from turns import build
 
-from groundgraph import load_settings, turn_graph
 from groundgraph.core.document import Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
@@ -28,7 +28,7 @@ async def graph(tmp_path):
         tmp_path / "kb.sqlite", [Document("a", "The refund is paid.")], embedder=Embedder(NgramEmbeddings(), "m")
     )
     source = KnowledgeBaseSource(tmp_path / "kb.sqlite", embedder=Embedder(Down(), "m"))
-    yield turn_graph(load_settings({}), sources=[source])
+    yield build(base={}, sources=[source])
     await source.close()
 
 

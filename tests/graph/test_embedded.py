@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import warnings
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,15 +13,13 @@ from langchain_core._api import LangChainBetaWarning
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.errors import NodeTimeoutError
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.memory import InMemoryStore
-from langgraph.store.sqlite.aio import AsyncSqliteStore
 from langgraph.types import Command, interrupt
-from oauth_sources import QUESTION, ask, docs, notes, thread
-from parents import ANSWER, Desk, asked_by, in_a_row, streamed, turn
+from parents import ANSWER, Desk, in_a_row, streamed
+from turns import QUESTION, ask, asked_by, asking, build, docs, notes, thread
 from virtual_time import in_virtual_time
 
 from groundgraph import Context, InMemorySource, SourceSchema, load_provenance, retrieval_tool, turn_tool
@@ -40,9 +38,9 @@ async def test_the_private_state_of_a_turn_stays_out_of_a_parent_whose_channels_
         intent: str
         bodies: str
 
-    parent = in_a_row(Crowded, turn_node=turn()).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
+    parent = in_a_row(Crowded, turn_node=build(ANSWER)).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
     own = {"turn": 7, "draft": "mine", "ranking": ["mine"], "intent": "mine", "bodies": "mine"}
-    result = await parent.ainvoke({**ask(), **own}, thread())
+    result = await parent.ainvoke({**asking(), **own}, thread())
     assert {name: result[name] for name in own} == own
     assert set(result) == {*own, "messages", "metadata"}
     assert result["messages"][-1].text == ANSWER
@@ -54,25 +52,25 @@ async def test_a_parent_takes_the_outputs_that_its_state_names_and_no_others() -
         outcome: str
         citations: list[dict[str, Any]]
 
-    parent = in_a_row(Wanting, turn=turn()).compile()
-    result = await parent.ainvoke(ask())
+    parent = in_a_row(Wanting, turn=build(ANSWER)).compile()
+    result = await ask(parent)
     assert set(result) == {"messages", "outcome", "citations"}
     assert (result["outcome"], [one["source_name"] for one in result["citations"]]) == ("answered", ["docs", "notes"])
 
 
 @pytest.mark.covers("U4")
 async def test_a_parent_with_messages_and_metadata_has_a_conversation() -> None:
-    inner = turn(["Four [1].", "Clients [1]."])
+    inner = build(["Four [1].", "Clients [1]."])
     parent = in_a_row(turn=inner).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
-    await parent.ainvoke(ask(), thread())
-    result = await parent.ainvoke(ask("And its clients?"), thread())
+    await ask(parent, on="t")
+    result = await ask(parent, "And its clients?", "t")
     assert [message.text for message in asked_by(inner)[1].messages][1:3] == [QUESTION, "Four."]
     assert len(result["metadata"]["retrieval_provenance_history"]) == 2
 
 
 @pytest.mark.covers("U4")
 async def test_what_an_agent_did_behind_the_question_is_no_answer_to_it() -> None:
-    inner = turn()
+    inner = build(ANSWER)
     called = AIMessage("One moment.", tool_calls=[{"name": "clock", "args": {}, "id": "1", "type": "tool_call"}])
     given = [HumanMessage(QUESTION), called, ToolMessage("noon", tool_call_id="1")]
     result = await in_a_row(turn=inner).compile().ainvoke({"messages": given})
@@ -89,22 +87,22 @@ async def test_a_question_that_the_parent_keeps_beside_its_message_is_asked_once
     class Both(MessagesState):
         question: str
 
-    result = await in_a_row(Both, turn=turn()).compile().ainvoke({**ask(), "question": QUESTION})
+    result = await ask(in_a_row(Both, turn=build(ANSWER)).compile(), question=QUESTION)
     assert [message.type for message in result["messages"]] == ["human", "ai"]
 
 
 @pytest.mark.covers("U4")
 @pytest.mark.parametrize("configurable", [None, {"language": "en"}])
 async def test_a_call_inside_a_node_belongs_to_the_parent_whatever_it_configures(configurable: Any) -> None:
-    inner = turn()
+    inner = build(ANSWER)
 
     async def call(state: Desk) -> Any:
         return await inner.ainvoke(state, {"configurable": configurable} if configurable else None)
 
     saver = InMemorySaver()
     parent = in_a_row(call=call).compile(checkpointer=saver, store=InMemoryStore())
-    await parent.ainvoke(ask(), thread())
-    result = await parent.ainvoke(ask("And its clients?"), thread())
+    await ask(parent, on="t")
+    result = await ask(parent, "And its clients?", "t")
     assert len(result["metadata"]["retrieval_provenance_history"]) == 2
     assert {space.split(":")[0] for space in saver.storage["t"]} == {"", "call"}
 
@@ -112,13 +110,13 @@ async def test_a_call_inside_a_node_belongs_to_the_parent_whatever_it_configures
 @pytest.mark.covers("U4")
 @pytest.mark.parametrize(("keys", "given"), [(["messages"], {"messages"}), (["answer", "notes"], {"answer", "notes"})])
 async def test_a_call_inside_a_node_that_wants_some_outputs_gets_these(keys: list[str], given: set[str]) -> None:
-    inner, seen = turn(), []
+    inner, seen = build(ANSWER), []
 
     async def call(state: Desk) -> Any:
         seen.append(await inner.ainvoke({"messages": state["messages"]}, output_keys=keys))
         return {}
 
-    await in_a_row(call=call).compile(checkpointer=InMemorySaver(), store=InMemoryStore()).ainvoke(ask(), thread())
+    await ask(in_a_row(call=call).compile(checkpointer=InMemorySaver(), store=InMemoryStore()), on="t")
     assert set(seen[0]) == given
 
 
@@ -137,9 +135,9 @@ async def test_the_steps_of_a_turn_are_bounded_by_its_own_limit_and_not_by_the_p
             seen.append(get_config()["recursion_limit"])
             return await super().query(*args, **options)
 
-    parent = in_a_row(turn=turn(sources=[Looking(docs())])).compile(checkpointer=InMemorySaver())
+    parent = in_a_row(turn=build(ANSWER, sources=[Looking(docs())])).compile(checkpointer=InMemorySaver())
     bound = {"recursion_limit": limit} if limit else {}
-    result = await parent.ainvoke(ask(), {**thread(), **bound})
+    result = await parent.ainvoke(asking(), {**thread(), **bound})
     assert result["messages"][-1].type == "ai"
     assert seen == [50]
 
@@ -148,7 +146,7 @@ async def test_the_steps_of_a_turn_are_bounded_by_its_own_limit_and_not_by_the_p
 async def test_a_parents_saver_without_asynchronous_methods_is_an_error_that_says_what_to_do() -> None:
     def run(**options: Any) -> Any:
         with SqliteSaver.from_conn_string(":memory:") as saver:
-            return in_a_row(turn=turn(**options)).compile(checkpointer=saver).invoke(ask(), thread())
+            return in_a_row(turn=build(ANSWER, **options)).compile(checkpointer=saver).invoke(asking(), thread())
 
     with pytest.raises(ConfigurationError, match="checkpointer=False"):
         await asyncio.to_thread(run)
@@ -160,12 +158,12 @@ async def test_a_parents_saver_without_asynchronous_methods_is_an_error_that_say
 
 @pytest.mark.covers("fault 71")
 async def test_events_of_versions_2_and_3_have_the_tokens_of_a_parent_once() -> None:
-    parent = in_a_row(turn=turn()).compile(checkpointer=InMemorySaver())
-    events = [e async for e in parent.astream_events(ask(), thread("2"), version="v2")]
+    parent = in_a_row(turn=build(ANSWER)).compile(checkpointer=InMemorySaver())
+    events = [e async for e in parent.astream_events(asking(), thread("2"), version="v2")]
     assert "".join(e["data"]["chunk"].text for e in events if e["event"] == "on_chat_model_stream") == ANSWER
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LangChainBetaWarning)
-        run = await parent.astream_events(ask(), thread("3"), version="v3")
+        run = await parent.astream_events(asking(), thread("3"), version="v3")
         pieces = [
             text async for inner in run.subgraphs async for message in inner.messages async for text in message.text
         ]
@@ -174,10 +172,10 @@ async def test_events_of_versions_2_and_3_have_the_tokens_of_a_parent_once() -> 
 
 @pytest.mark.covers("fault 71")
 async def test_a_parent_that_is_not_asynchronous_streams_the_tokens_once() -> None:
-    parent = in_a_row(turn=turn()).compile(checkpointer=InMemorySaver())
+    parent = in_a_row(turn=build(ANSWER)).compile(checkpointer=InMemorySaver())
 
     def run() -> list[Any]:
-        return list(parent.stream(ask(), thread(), stream_mode="messages", subgraphs=True))
+        return list(parent.stream(asking(), thread(), stream_mode="messages", subgraphs=True))
 
     items = await asyncio.to_thread(run)
     assert "".join(chunk.text for _, (chunk, _) in items) == ANSWER
@@ -186,9 +184,11 @@ async def test_a_parent_that_is_not_asynchronous_streams_the_tokens_once() -> No
 
 @pytest.mark.covers("U4")
 async def test_the_stages_and_steps_of_a_turn_come_under_the_name_of_its_node() -> None:
-    parent = in_a_row(answer=turn()).compile(checkpointer=InMemorySaver())
+    parent = in_a_row(answer=build(ANSWER)).compile(checkpointer=InMemorySaver())
     stages, steps = [], []
-    async for space, mode, item in parent.astream(ask(), thread(), stream_mode=["custom", "updates"], subgraphs=True):
+    async for space, mode, item in parent.astream(
+        asking(), thread(), stream_mode=["custom", "updates"], subgraphs=True
+    ):
         named = [part.split(":")[0] for part in space]
         if mode == "custom":
             stages.append((named, item["stage"]))
@@ -201,7 +201,7 @@ async def test_the_stages_and_steps_of_a_turn_come_under_the_name_of_its_node() 
 
 @pytest.mark.covers("U4")
 async def test_as_a_task_of_the_functional_api() -> None:
-    inner = turn()
+    inner = build(ANSWER)
 
     @task
     async def answer(question: str) -> str:
@@ -225,23 +225,12 @@ SYNCHRONOUS: dict[str, Answer] = {
 }
 
 
-@pytest.fixture
-async def sqlite() -> AsyncIterator[dict[str, Any]]:
-    """A saver and a store that belong to the event loop of the test."""
-    async with (
-        AsyncSqliteSaver.from_conn_string(":memory:") as saver,
-        AsyncSqliteStore.from_conn_string(":memory:") as store,
-    ):
-        await store.setup()
-        yield {"checkpointer": saver, "store": store}
-
-
 @pytest.mark.covers("fault 75", "U4")
 @pytest.mark.parametrize("way", SYNCHRONOUS)
 async def test_steps_of_a_parent_that_are_not_asynchronous_share_its_saver_and_store(
     way: str, sqlite: dict[str, Any]
 ) -> None:
-    inner = turn(None)
+    inner = build()
 
     def call(_state: MessagesState) -> Any:
         return {"messages": [AIMessage(SYNCHRONOUS[way](inner))]}
@@ -251,20 +240,20 @@ async def test_steps_of_a_parent_that_are_not_asynchronous_share_its_saver_and_s
         builder.add_node(name, call)
         builder.add_edge(START, name)
     parent = builder.compile(**sqlite)
-    results = await asyncio.gather(*(parent.ainvoke(ask(), thread(str(number))) for number in range(5)))
+    results = await asyncio.gather(*(ask(parent, on=str(number)) for number in range(5)))
     assert all("four grant types" in message.text for one in results for message in one["messages"][1:])
     assert {len(one["messages"]) for one in results} == {4}
 
 
 @pytest.mark.covers("U4")
 async def test_a_step_that_would_wait_for_its_own_event_loop_is_refused(sqlite: dict[str, Any]) -> None:
-    inner = turn(None)
+    inner = build()
 
     async def call(_state: MessagesState) -> Any:
         return inner.invoke({"question": QUESTION})
 
     with pytest.raises(RuntimeError, match="use ainvoke"):
-        await in_a_row(MessagesState, call=call).compile(**sqlite).ainvoke(ask(), thread())
+        await ask(in_a_row(MessagesState, call=call).compile(**sqlite), on="t")
 
 
 # Several turns
@@ -274,12 +263,12 @@ async def test_a_step_that_would_wait_for_its_own_event_loop_is_refused(sqlite: 
 async def test_turns_in_parallel_branches_are_two_answers_with_a_record_each() -> None:
     store = InMemoryStore()
     builder = StateGraph(Desk)
-    builder.add_node("manual", turn("Manual [1].", sources=[docs()]))
-    builder.add_node("memos", turn("Memos [1].", sources=[notes()]))
+    builder.add_node("manual", build("Manual [1].", sources=[docs()]))
+    builder.add_node("memos", build("Memos [1].", sources=[notes()]))
     builder.add_edge(START, "manual")
     builder.add_edge(START, "memos")
     parent = builder.compile(checkpointer=InMemorySaver(), store=store)
-    assert await streamed(parent, ask(), thread()) == {("manual",): "Manual [1].", ("memos",): "Memos [1]."}
+    assert await streamed(parent, asking(), thread()) == {("manual",): "Manual [1].", ("memos",): "Memos [1]."}
     answers = (await parent.aget_state(thread())).values["messages"][1:]
     assert sorted(message.text for message in answers) == ["Manual [1].", "Memos [1]."]
     records = await store.asearch(("groundgraph", "provenance"))
@@ -290,13 +279,13 @@ async def test_turns_in_parallel_branches_are_two_answers_with_a_record_each() -
 
 @pytest.mark.covers("U4")
 async def test_one_turn_graph_called_twice_at_once_in_a_node_keeps_the_two_apart() -> None:
-    inner, saver = turn(None), InMemorySaver()
+    inner, saver = build(), InMemorySaver()
 
     async def both(_state: Desk) -> Any:
         first, second = await asyncio.gather(*(inner.ainvoke({"question": one}) for one in (QUESTION, "pump 17")))
         return {"messages": [AIMessage(first["answer"]), AIMessage(second["answer"])]}
 
-    result = await in_a_row(both=both).compile(checkpointer=saver).ainvoke(ask(), thread())
+    result = await ask(in_a_row(both=both).compile(checkpointer=saver), on="t")
     assert "four grant types" in result["messages"][1].text
     assert "every 90 days" in result["messages"][2].text
     assert len(saver.storage["t"]) == 3
@@ -304,16 +293,16 @@ async def test_one_turn_graph_called_twice_at_once_in_a_node_keeps_the_two_apart
 
 @pytest.mark.covers("U4")
 async def test_a_turn_with_a_memory_of_its_own_remembers_what_the_parent_does_not_keep() -> None:
-    inner = turn(["Four [1].", "Clients [1]."], checkpointer=True)
+    inner = build(["Four [1].", "Clients [1]."], checkpointer=True)
 
     async def call(state: MessagesState) -> Any:
         await inner.ainvoke({"question": state["messages"][-1].text})
         return {}
 
     parent = in_a_row(MessagesState, call=call).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
-    await parent.ainvoke(ask(), thread())
-    await parent.ainvoke(ask("And its clients?"), thread())
-    await parent.ainvoke(ask("And its clients?"), thread("other"))
+    await ask(parent, on="t")
+    await ask(parent, "And its clients?", "t")
+    await ask(parent, "And its clients?", "other")
     shown = [[message.text for message in call.messages if message.type == "ai"] for call in asked_by(inner)]
     assert shown == [[], ["Four."], []]
 
@@ -321,26 +310,20 @@ async def test_a_turn_with_a_memory_of_its_own_remembers_what_the_parent_does_no
 @pytest.mark.covers("U4")
 async def test_a_call_that_names_a_thread_of_its_own_is_a_run_by_itself() -> None:
     own, parents = InMemorySaver(), InMemorySaver()
-    inner = turn(["Four [1].", "Clients [1]."], checkpointer=own, store=InMemoryStore())
+    inner = build(["Four [1].", "Clients [1]."], checkpointer=own, store=InMemoryStore())
 
     async def call(state: MessagesState) -> Any:
         result = await inner.ainvoke({"question": state["messages"][-1].text}, thread("inner"))
         return {"messages": result["messages"][-1:]}
 
     parent = in_a_row(MessagesState, call=call).compile(checkpointer=parents)
-    assert await streamed(parent, ask(), thread()) == {(): "Four [1]."}
-    await parent.ainvoke(ask("And its clients?"), thread("another"))
+    assert await streamed(parent, asking(), thread()) == {(): "Four [1]."}
+    await ask(parent, "And its clients?", "another")
     assert len((await inner.aget_state(thread("inner"))).values["messages"]) == 4
     assert list(parents.storage["t"]) == [""]
 
 
 # Time travel
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-async def saver(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
-    async with AsyncSqliteSaver.from_conn_string(":memory:") as sqlite:
-        yield InMemorySaver() if request.param == "memory" else sqlite
 
 
 async def close_desk(_state: Desk) -> Any:
@@ -349,9 +332,9 @@ async def close_desk(_state: Desk) -> Any:
 
 @pytest.mark.covers("U4")
 async def test_a_replay_of_the_parent_runs_the_turn_again_with_the_same_prompt(saver: Any) -> None:
-    inner = turn(["one [1].", "two [1].", "three [1]."])
+    inner = build(["one [1].", "two [1].", "three [1]."])
     parent = in_a_row(turn=inner, close=close_desk).compile(checkpointer=saver, store=InMemoryStore())
-    await parent.ainvoke(ask(), thread())
+    await ask(parent, on="t")
     points = {point.next[0]: point async for point in parent.aget_state_history(thread()) if point.next}
     again = await parent.ainvoke(None, points["turn"].config)
     assert [message.text for message in again["messages"][1:]] == ["two [1].", "Anything else?"]
@@ -363,8 +346,8 @@ async def test_a_replay_of_the_parent_runs_the_turn_again_with_the_same_prompt(s
 
 @pytest.mark.covers("U4")
 async def test_the_steps_of_a_turn_stand_in_the_history_of_the_parents_thread(saver: Any) -> None:
-    parent = in_a_row(turn=turn()).compile(checkpointer=saver, store=InMemoryStore())
-    await parent.ainvoke(ask(), thread())
+    parent = in_a_row(turn=build(ANSWER)).compile(checkpointer=saver, store=InMemoryStore())
+    await ask(parent, on="t")
     [before] = [point async for point in parent.aget_state_history(thread()) if point.next == ("turn",)]
     inside = [point async for point in parent.aget_state_history(before.tasks[0].state)]
     assert [point.next[0] for point in inside if point.next] == [
@@ -377,9 +360,9 @@ async def test_the_steps_of_a_turn_stand_in_the_history_of_the_parents_thread(sa
 
 @pytest.mark.covers("U4")
 async def test_a_turn_that_stopped_inside_a_parent_is_edited_there_and_goes_on(saver: Any) -> None:
-    inner = turn([Reply("never", delay=30), "Clients [1]."])
+    inner = build([Reply("never", delay=30), "Clients [1]."])
     parent = in_a_row(turn=inner, close=close_desk).compile(checkpointer=saver, store=InMemoryStore())
-    run = asyncio.create_task(parent.ainvoke(ask(), thread(), durability="sync"))
+    run = asyncio.create_task(parent.ainvoke(asking(), thread(), durability="sync"))
     while not asked_by(inner):
         await asyncio.sleep(0.01)
     run.cancel()
@@ -400,13 +383,13 @@ async def test_a_turn_that_stopped_inside_a_parent_is_edited_there_and_goes_on(s
 
 @pytest.mark.covers("U4")
 async def test_an_interrupt_of_the_parent_asks_nothing_of_the_turn_again() -> None:
-    inner = turn()
+    inner = build(ANSWER)
 
     async def review(state: Desk) -> Any:
         return {"messages": [AIMessage(interrupt(state["messages"][-1].text))]}
 
     parent = in_a_row(turn=inner, review=review).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
-    stopped = await parent.ainvoke(ask(), thread())
+    stopped = await ask(parent, on="t")
     assert [one.value for one in stopped["__interrupt__"]] == [ANSWER]
     result = await parent.ainvoke(Command(resume="Fine."), thread())
     assert [message.text for message in result["messages"][1:]] == [ANSWER, "Fine."]
@@ -415,9 +398,9 @@ async def test_an_interrupt_of_the_parent_asks_nothing_of_the_turn_again() -> No
 
 @pytest.mark.covers("U4")
 async def test_an_interrupt_of_the_turn_is_answered_at_the_parent() -> None:
-    inner = turn("Bananas are yellow all year round [1].", settings={"human_review": {"support_below": 0.9}})
+    inner = build("Bananas are yellow all year round [1].", human_review={"support_below": 0.9})
     parent = in_a_row(turn=inner).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
-    stopped = await parent.ainvoke(ask(), thread())
+    stopped = await ask(parent, on="t")
     assert stopped["__interrupt__"][0].value["answer"] == "Bananas are yellow all year round [1]."
     result = await parent.ainvoke(Command(resume={"decision": "refuse"}), thread())
     assert "Bananas" not in result["messages"][-1].text
@@ -445,22 +428,22 @@ def tenants() -> InMemorySource:
 @pytest.mark.covers("U4")
 async def test_a_parent_hands_scope_and_choices_down_in_a_context_that_has_more() -> None:
     scoped = {"retrieval": {"scope_filters": {"docs": {"tenant": "context.tenant"}}}}
-    inner = turn(None, sources=[tenants()], settings=scoped)
+    inner = build(sources=[tenants()], **scoped)
     parent = in_a_row(turn=inner, context_schema=AgentContext).compile(checkpointer=InMemorySaver())
     for name, number in (("acme", "four"), ("globex", "two")):
         context = AgentContext(scope={"tenant": name}, top_k=1, connection=object())
-        result = await parent.ainvoke(ask(), thread(name), context=context)
+        result = await ask(parent, on=name, context=context)
         assert f"OAuth at {name} has {number} grant types." in result["messages"][-1].text
     with pytest.raises(ScopeMissing):
-        await parent.ainvoke(ask(), thread("none"), context=AgentContext())
+        await ask(parent, on="none", context=AgentContext())
 
 
 @pytest.mark.covers("U4")
 async def test_session_metadata_of_the_parent_reaches_the_template_and_the_style_of_a_turn() -> None:
     template = "text_queries: ['{{ message }}']\nfilters: {docs: {tenant: '{{ metadata.customer }}'}}"
     settings = {"intent": {"mode": "template", "template": template}}
-    parent = in_a_row(turn=turn("never", sources=[tenants()], settings=settings)).compile()
-    result = await parent.ainvoke({**ask(), "metadata": {"customer": "globex", "synthesis_style": "structured"}})
+    parent = in_a_row(turn=build("never", sources=[tenants()], **settings)).compile()
+    result = await ask(parent, metadata={"customer": "globex", "synthesis_style": "structured"})
     assert "OAuth at globex has two grant types." in result["messages"][-1].text
     assert "acme" not in result["messages"][-1].text
 
@@ -477,9 +460,9 @@ async def test_session_metadata_of_the_parent_reaches_the_template_and_the_style
     ],
 )
 async def test_what_a_client_of_the_parent_puts_in_place_of_a_turns_metadata_breaks_no_thread(forged: Any) -> None:
-    inner = turn(None, settings={"result_processing": {"rotation": "demote"}})
+    inner = build(result_processing={"rotation": "demote"})
     parent = in_a_row(turn=inner).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
-    for given in (ask(), {**ask("pump 17"), "metadata": {**forged, "customer": "a"}}, ask("and clients?")):
+    for given in (asking(), {**asking("pump 17"), "metadata": {**forged, "customer": "a"}}, asking("and clients?")):
         result = await parent.ainvoke(given, thread())
     assert result["metadata"]["customer"] == "a"
     assert result["metadata"]["retrieval_provenance_history"][-1]["question"] == "and clients?"
@@ -492,7 +475,7 @@ async def test_metadata_of_the_parent_that_is_no_mapping_is_a_typed_error() -> N
         metadata: Any
 
     with pytest.raises(InputInvalid, match="mapping"):
-        await in_a_row(Odd, turn=turn(None)).compile().ainvoke({**ask(), "metadata": "x"})
+        await ask(in_a_row(Odd, turn=build()).compile(), metadata="x")
 
 
 # Records
@@ -501,9 +484,9 @@ async def test_metadata_of_the_parent_that_is_no_mapping_is_a_typed_error() -> N
 @pytest.mark.covers("V2")
 async def test_the_record_of_a_turn_inside_a_parent_is_found_by_its_id() -> None:
     store = InMemoryStore()
-    inner = turn(store=store)
+    inner = build(ANSWER, store=store)
     parent = in_a_row(MessagesState, turn=inner).compile(checkpointer=InMemorySaver(), store=store)
-    answer = (await parent.ainvoke(ask(), thread()))["messages"][-1]
+    answer = (await ask(parent, on="t"))["messages"][-1]
     record = await load_provenance(inner, "t", answer.response_metadata["turn_id"])
     assert (record["answer"], record["results"][0]["source_name"]) == (ANSWER, "docs")
     with pytest.raises(EvidenceMissing, match="turn_id"):
@@ -532,22 +515,25 @@ async def all_ended() -> None:
 
 
 @pytest.mark.covers("fault 69")
-@pytest.mark.parametrize("deaf", [False, True])
-def test_cancelling_the_parent_reaches_the_sources_within_a_second(deaf: bool) -> None:
+@pytest.mark.parametrize(("inside", "deaf", "times"), [(True, False, 1), (True, True, 1), (False, False, 2)])
+def test_cancelling_a_run_reaches_the_sources_within_a_second(inside: bool, deaf: bool, times: int) -> None:
     slow = FaultySource(docs(), delay=30, swallow_cancellation=deaf)
-    parent = in_a_row(turn=turn(sources=[slow, notes()])).compile(checkpointer=InMemorySaver())
+    graph = build(ANSWER, sources=[slow, notes()])
+    asked = in_a_row(turn=graph).compile(checkpointer=InMemorySaver()) if inside else graph
 
     async def use() -> float:
-        run = asyncio.create_task(parent.ainvoke(ask(), thread()))
+        run = asyncio.create_task(ask(asked, on="t" if inside else None))
 
         async def leave() -> None:
-            run.cancel()
+            for _ in range(times):
+                run.cancel()
+                await asyncio.sleep(0)
             with pytest.raises(asyncio.CancelledError):
                 await run
 
         seconds = await cancelled_after(slow, leave)
         slow.release()
-        await asyncio.sleep(0.05)
+        await all_ended()
         return seconds
 
     assert in_virtual_time(use())[0] < 1
@@ -556,10 +542,10 @@ def test_cancelling_the_parent_reaches_the_sources_within_a_second(deaf: bool) -
 @pytest.mark.covers("fault 69")
 def test_a_client_that_leaves_the_stream_of_a_parent_cancels_the_sources() -> None:
     slow = FaultySource(docs(), delay=30)
-    parent = in_a_row(turn=turn(sources=[slow])).compile()
+    parent = in_a_row(turn=build(ANSWER, sources=[slow])).compile()
 
     async def use() -> float:
-        stream = parent.astream(ask(), stream_mode="updates", subgraphs=True)
+        stream = parent.astream(asking(), stream_mode="updates", subgraphs=True)
         async for space, update in stream:
             assert space
             if "resolve_intent" in update:
@@ -573,7 +559,7 @@ def test_a_client_that_leaves_the_stream_of_a_parent_cancels_the_sources() -> No
 def test_a_timeout_of_the_parents_node_cancels_the_sources() -> None:
     slow = FaultySource(docs(), delay=30)
     builder = StateGraph(Desk)
-    builder.add_node("turn", turn(sources=[slow]), timeout=0.3)
+    builder.add_node("turn", build(ANSWER, sources=[slow]), timeout=0.3)
     builder.add_edge(START, "turn")
     parent = builder.compile()
 
@@ -582,7 +568,7 @@ def test_a_timeout_of_the_parents_node_cancels_the_sources() -> None:
 
     async def use() -> float:
         with pytest.raises(NodeTimeoutError):
-            await parent.ainvoke(ask())
+            await ask(parent)
         return await cancelled_after(slow, nothing)
 
     seconds, took = in_virtual_time(use())
@@ -602,14 +588,14 @@ def test_a_branch_of_the_parent_that_fails_ends_the_sources_of_the_turn_beside_i
         return {}
 
     builder = StateGraph(Desk)
-    builder.add_node("turn", turn(sources=[slow, notes()]))
+    builder.add_node("turn", build(ANSWER, sources=[slow, notes()]))
     builder.add_node("fail", fail)
     builder.add_edge(START, "turn")
     builder.add_edge(START, "fail")
     parent = builder.compile(checkpointer=InMemorySaver(), store=InMemoryStore())
 
     async def use() -> tuple[float, Any]:
-        run = asyncio.create_task(parent.ainvoke(ask(), thread()))
+        run = asyncio.create_task(ask(parent, on="t"))
 
         async def leave() -> None:
             with pytest.raises(ConnectionError):
@@ -626,25 +612,3 @@ def test_a_branch_of_the_parent_that_fails_ends_the_sources_of_the_turn_beside_i
     assert seconds < 1
     assert [message.text for message in result["messages"][1:]] == [ANSWER]
     assert result["metadata"]["retrieval_provenance"]["sources"] == {"docs": "ok", "notes": "ok"}
-
-
-@pytest.mark.covers("fault 69")
-def test_a_run_that_is_cancelled_twice_leaves_no_source_asked() -> None:
-    slow = FaultySource(docs(), delay=30)
-    graph = turn(sources=[slow, notes()])
-
-    async def use() -> float:
-        run = asyncio.create_task(graph.ainvoke(ask()))
-
-        async def leave() -> None:
-            run.cancel()
-            await asyncio.sleep(0)
-            run.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await run
-
-        seconds = await cancelled_after(slow, leave)
-        await all_ended()
-        return seconds
-
-    assert in_virtual_time(use())[0] < 1

@@ -13,10 +13,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState
 from langgraph.store.memory import InMemoryStore
-from oauth_sources import QUESTION, ask, docs, notes, thread
-from parents import ANSWER, asked_by, in_a_row, turn
+from parents import ANSWER, in_a_row
+from turns import QUESTION, ask, asked_by, asking, build, thread
 
-from groundgraph import load_settings, retrieval_graph
+from groundgraph import retrieval_graph
 
 SUPPORT = Path(__file__).parent.parent / "support"
 
@@ -90,15 +90,15 @@ async def test_a_turn_that_was_over_gives_its_parent_the_outputs_of_this_questio
         answer: str
         citations: list[dict[str, Any]]
 
-    inner, saver = turn(), InMemorySaver()
+    inner, saver = build(ANSWER), InMemorySaver()
     store = InMemoryStore() if stored else None
-    await in_a_row(Wanting, turn=inner).compile(checkpointer=saver, store=store).ainvoke(ask("zzz unknown"), thread())
+    await ask(in_a_row(Wanting, turn=inner).compile(checkpointer=saver, store=store), "zzz unknown", "t")
     breaking = Breaking().breaking_after("record_turn")
     breaking.storage, breaking.writes, breaking.blobs = saver.storage, saver.writes, saver.blobs
     parent = in_a_row(Wanting, turn=inner).compile(checkpointer=breaking, store=store)
     assert (await parent.aget_state(thread())).values["outcome"] == "insufficient"
     with pytest.raises(ConnectionError):
-        await parent.ainvoke(ask(), thread(), durability="sync")
+        await parent.ainvoke(asking(), thread(), durability="sync")
     asked = len(asked_by(inner))
     if by_events:
         _ = [event async for event in parent.astream_events(None, thread(), version="v2")]
@@ -116,12 +116,11 @@ async def test_a_retrieval_that_was_over_is_run_again_for_its_parent() -> None:
         context: str
         outcome: str
 
-    settings = load_settings({"intent": {"mode": "static"}})
-    inner = retrieval_graph(settings, sources=[docs(), notes()])
+    inner = build(graph=retrieval_graph)
     saver = Breaking().breaking_after("give_context")
     parent = in_a_row(Wanting, search=inner).compile(checkpointer=saver, store=InMemoryStore())
     with pytest.raises(ConnectionError):
-        await parent.ainvoke(ask(), thread(), durability="sync")
+        await parent.ainvoke(asking(), thread(), durability="sync")
     result = await parent.ainvoke(None, thread())
     assert result["context"].startswith("[1] OAuth > Grants\n")
     assert result["outcome"] == "answered"

@@ -12,8 +12,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState
 from langgraph.prebuilt import ToolNode
 from langgraph.store.memory import InMemoryStore
-from oauth_sources import QUESTION, ask, docs, notes, thread
-from parents import ANSWER, asked_by, calls_of, in_a_row, streamed, turn
+from parents import ANSWER, calls_of, in_a_row, streamed
+from turns import QUESTION, ask, asked_by, asking, build, docs, notes, thread
 from virtual_time import in_virtual_time
 
 from groundgraph import (
@@ -30,7 +30,7 @@ from groundgraph.core.errors import ConfigurationError
 from groundgraph.testing import FaultySource, Reply, ScriptedChatModel
 
 
-def asking(*questions: str, name: str = "ask_knowledge") -> Reply:
+def calling(*questions: str, name: str = "ask_knowledge") -> Reply:
     """What a model replies that calls a tool for each question."""
     return Reply(tool_calls=[{"name": name, "args": {"question": question}} for question in questions])
 
@@ -47,8 +47,8 @@ def tool_messages(result: dict[str, Any]) -> list[ToolMessage]:
 
 @pytest.mark.covers("fault 71")
 async def test_an_agent_streams_the_tokens_of_its_tools_turn_and_its_own_once() -> None:
-    larger = agent([asking(QUESTION), "As the manual says."], turn_tool(turn()))
-    text = await streamed(larger, ask(), thread())
+    larger = agent([calling(QUESTION), "As the manual says."], turn_tool(build(ANSWER)))
+    text = await streamed(larger, asking(), thread())
     # The message of a tool is a part of the stream too.
     assert text == {("tools",): ANSWER, (): ANSWER + "As the manual says."}
 
@@ -57,8 +57,8 @@ async def test_an_agent_streams_the_tokens_of_its_tools_turn_and_its_own_once() 
 async def test_the_queries_that_a_model_writes_for_a_retrieval_are_not_in_the_agents_stream() -> None:
     query_model = ScriptedChatModel('{"text_queries": ["grant types"]}')
     inner = turn_graph(load_settings({}), sources=[docs()], query_model=query_model)
-    larger = agent([asking(QUESTION, name="search_knowledge"), "Done."], retrieval_tool(inner))
-    text = await streamed(larger, ask(), thread())
+    larger = agent([calling(QUESTION, name="search_knowledge"), "Done."], retrieval_tool(inner))
+    text = await streamed(larger, asking(), thread())
     assert len(query_model.calls) == 1
     assert set(text) == {()}
     assert "text_queries" not in text[()]
@@ -66,9 +66,9 @@ async def test_the_queries_that_a_model_writes_for_a_retrieval_are_not_in_the_ag
 
 @pytest.mark.covers("U4")
 async def test_the_model_of_an_agent_gets_the_checked_answer_and_the_program_its_citations() -> None:
-    inner = turn("Four types [1]. Pumps too [7].")
-    larger = agent([asking(QUESTION), "Done."], turn_tool(inner))
-    [message] = tool_messages(await larger.ainvoke(ask(), thread()))
+    inner = build("Four types [1]. Pumps too [7].")
+    larger = agent([calling(QUESTION), "Done."], turn_tool(inner))
+    [message] = tool_messages(await ask(larger, on="t"))
     assert message.text.startswith("Four types [1]. Pumps too.\n\n")
     assert "[7]" in message.text, "the note tells what was taken out"
     assert set(message.artifact) == {"turn_id", "outcome", "notes", "citations", "support"}
@@ -78,18 +78,16 @@ async def test_the_model_of_an_agent_gets_the_checked_answer_and_the_program_its
 @pytest.mark.covers("V2")
 async def test_the_record_of_a_turn_that_ran_as_a_tool_is_in_the_store_under_the_id_that_it_gave() -> None:
     store = InMemoryStore()
-    inner = turn(store=store)
-    [message] = tool_messages(
-        await agent([asking(QUESTION), "Done."], turn_tool(inner), store=store).ainvoke(ask(), thread())
-    )
+    inner = build(ANSWER, store=store)
+    [message] = tool_messages(await ask(agent([calling(QUESTION), "Done."], turn_tool(inner), store=store), on="t"))
     assert (await load_provenance(inner, "t", message.artifact["turn_id"]))["answer"] == ANSWER
 
 
 @pytest.mark.covers("U4")
 async def test_tools_that_a_model_calls_at_once_do_not_mix_their_evidence() -> None:
-    inner = turn(None)
-    replies = [asking(QUESTION, "How often is pump 17 serviced?"), "Done."]
-    messages = tool_messages(await agent(replies, turn_tool(inner)).ainvoke(ask(), thread()))
+    inner = build()
+    replies = [calling(QUESTION, "How often is pump 17 serviced?"), "Done."]
+    messages = tool_messages(await ask(agent(replies, turn_tool(inner)), on="t"))
     assert ["four grant types" in message.text for message in messages] == [True, False]
     assert ["every 90 days" in message.text for message in messages] == [False, True]
     # In one node as well, where both are children of the same task.
@@ -104,26 +102,26 @@ async def test_tools_that_a_model_calls_at_once_do_not_mix_their_evidence() -> N
 async def test_what_a_tools_turn_keeps_is_decided_by_its_checkpointer(
     checkpointer: Any, spaces: int, remembers: int
 ) -> None:
-    inner, saver = turn(["Four [1].", "Clients [1]."], checkpointer=checkpointer), InMemorySaver()
-    replies = [asking(QUESTION), "Done.", asking("And its clients?"), "Done."]
+    inner, saver = build(["Four [1].", "Clients [1]."], checkpointer=checkpointer), InMemorySaver()
+    replies = [calling(QUESTION), "Done.", calling("And its clients?"), "Done."]
     larger = agent(replies, turn_tool(inner), checkpointer=saver)
-    await larger.ainvoke(ask(), thread())
-    await larger.ainvoke(ask("And the clients?"), thread())
+    await ask(larger, on="t")
+    await ask(larger, "And the clients?", "t")
     assert len([space for space in saver.storage["t"] if space.startswith("tools")]) == spaces
     assert [message.type for message in asked_by(inner)[1].messages].count("ai") == remembers
 
 
 @pytest.mark.covers("U4")
 async def test_sync_agents_and_calls_without_an_agent_work_too() -> None:
-    larger = agent([asking(QUESTION), "Done."], turn_tool(turn()))
-    result = await asyncio.to_thread(larger.invoke, ask(), thread())
+    larger = agent([calling(QUESTION), "Done."], turn_tool(build(ANSWER)))
+    result = await asyncio.to_thread(larger.invoke, asking(), thread())
     assert [message.text for message in tool_messages(result)] == [ANSWER]
-    assert await turn_tool(turn()).ainvoke({"question": QUESTION}) == ANSWER
+    assert await turn_tool(build(ANSWER)).ainvoke({"question": QUESTION}) == ANSWER
 
 
 @pytest.mark.covers("T8")
 async def test_the_model_cannot_change_what_a_tool_may_see() -> None:
-    tool = turn_tool(turn(None), context=Context(sources=["notes"]))
+    tool = turn_tool(build(), context=Context(sources=["notes"]))
     assert set(tool.args) == {"question"}
     call = {"type": "tool_call", "id": "1", "name": tool.name, "args": {"question": QUESTION, "sources": ["docs"]}}
     message = await tool.ainvoke(call)
@@ -132,7 +130,7 @@ async def test_the_model_cannot_change_what_a_tool_may_see() -> None:
 
 @pytest.mark.covers("T8")
 async def test_a_run_of_the_agent_hands_its_choices_to_its_tools() -> None:
-    inner = turn(None)
+    inner = build()
     tools = ToolNode([turn_tool(inner), retrieval_tool(inner)])
     larger = in_a_row(MessagesState, context_schema=Context, tools=tools).compile()
     given = calls_of(("ask_knowledge", {"question": QUESTION}), ("search_knowledge", {"question": QUESTION}))
@@ -152,19 +150,19 @@ def test_a_graph_that_a_tool_cannot_run_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="retrieval_tool"):
         turn_tool(retrieval_graph(load_settings({}), sources=[docs()]))
     with pytest.raises(ConfigurationError, match="without one"):
-        turn_tool(turn(checkpointer=InMemorySaver()))
+        turn_tool(build(ANSWER, checkpointer=InMemorySaver()))
 
 
 @pytest.mark.covers("U4")
 async def test_a_context_is_retrieved_inside_a_node_and_touches_no_thread() -> None:
-    inner, saver = turn(), InMemorySaver()
+    inner, saver = build(ANSWER), InMemorySaver()
 
     async def ground(state: MessagesState) -> Any:
         found = await retrieve_context(inner, state["messages"][-1].text)
         return {"messages": [("user", found.context)]}
 
     parent = in_a_row(MessagesState, ground=ground).compile(checkpointer=saver)
-    result = await parent.ainvoke(ask(), thread())
+    result = await ask(parent, on="t")
     assert result["messages"][-1].text.startswith("[1] OAuth > Grants\n")
     assert list(saver.storage["t"]) == [""]
     assert asked_by(inner) == []
@@ -174,11 +172,11 @@ async def test_a_context_is_retrieved_inside_a_node_and_touches_no_thread() -> N
 @pytest.mark.parametrize("make", [turn_tool, retrieval_tool])
 def test_cancelling_an_agent_reaches_the_sources_of_its_tool(make: Any) -> None:
     slow = FaultySource(docs(), delay=30)
-    tool = make(turn(sources=[slow, notes()]))
-    asker = agent([asking(QUESTION, name=tool.name)], tool)
+    tool = make(build(ANSWER, sources=[slow, notes()]))
+    asker = agent([calling(QUESTION, name=tool.name)], tool)
 
     async def use() -> None:
-        run = asyncio.create_task(asker.ainvoke(ask(), thread()))
+        run = asyncio.create_task(ask(asker, on="t"))
         while not slow.calls:
             await asyncio.sleep(0.01)
         run.cancel()

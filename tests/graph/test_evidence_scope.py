@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import turns
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
-from oauth_sources import thread
+from turns import QUOTING, thread
 
-from groundgraph import Context, InMemorySource, load_provenance, load_settings, resume_turn, turn_graph
+from groundgraph import Context, InMemorySource, load_provenance, resume_turn
 from groundgraph.core.errors import EvidenceMissing, ScopeMissing
 from groundgraph.core.schema import SourceSchema
 from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.graph.turn_runner import TurnRunner
-from groundgraph.testing import ScriptedChatModel
 
 ACME, GLOBEX = Context(scope={"tenant": "acme"}), Context(scope={"tenant": "globex"})
 QUESTION = {"question": "What is the secret budget of the plant?"}
@@ -27,17 +27,9 @@ def build(saver: InMemorySaver, store: InMemoryStore | None, **sections: Any) ->
     ]
     shared = InMemorySource(["The budget of a plant is no secret to its owner."], name="shared")
     schema = SourceSchema("notes", {"tenant": {"type": "string"}})
-    settings = load_settings(
-        {
-            "intent": {"mode": "static"},
-            "retrieval": {"scope_filters": {"notes": {"tenant": "context.tenant"}}},
-            "synthesis": {"style": "structured"},
-            **sections,
-        }
-    )
-    sources = [InMemorySource(rows, name="notes", schema=schema), shared]
-    model = ScriptedChatModel("It is secret [1].")
-    return turn_graph(settings, sources=sources, chat_model=model, checkpointer=saver, store=store)
+    parts = {"sources": [InMemorySource(rows, name="notes", schema=schema), shared], "checkpointer": saver}
+    scoped = {"scope_filters": {"notes": {"tenant": "context.tenant"}}}
+    return turns.build("It is secret [1].", base=QUOTING, retrieval=scoped, store=store, **parts, **sections)
 
 
 async def stopped(graph: TurnRunner, name: str, context: Context, step: str) -> dict[str, Any]:
@@ -88,9 +80,8 @@ async def test_each_step_that_makes_evidence_keeps_it_in_the_scope_of_the_turn(
     kept = [item.value for item in store.search(("groundgraph", "evidence"))]
     assert len({record["scope"] for record in kept}) == 1
     assert "scope" not in str(result["provenance"]["results"])
-    again = await build(InMemorySaver(), store, result_processing=result_processing).ainvoke(
-        QUESTION, thread(), context=ACME
-    )
+    graph = build(InMemorySaver(), store, result_processing=result_processing)
+    again = await graph.ainvoke(QUESTION, thread(), context=ACME)
     assert again["provenance"]["results"] == result["provenance"]["results"]
     assert len(store.search(("groundgraph", "evidence"))) == len(kept)
 

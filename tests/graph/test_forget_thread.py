@@ -9,24 +9,21 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.memory import InMemoryStore
-from oauth_sources import ask, docs, thread
+from turns import QUOTING, ask, build, docs, thread
 
-from groundgraph import load_settings, turn_graph
 from groundgraph.core.errors import ThreadBusy
 from groundgraph.core.evidence_store import NAMESPACE
 from groundgraph.graph import forget_thread as module
 from groundgraph.graph.forget_thread import Forgotten, forget_thread
 from groundgraph.testing import FaultySource
 
-SETTINGS = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
-
 
 @pytest.mark.covers("F14", "fault 96")
 async def test_forget_waits_for_the_turn_and_leaves_nothing_of_it(tmp_path: Path) -> None:
     slow, store = FaultySource(docs(), delay=0.3), InMemoryStore()
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
-        graph = turn_graph(load_settings(SETTINGS), sources=[slow], checkpointer=saver, store=store)
-        turn = asyncio.create_task(graph.ainvoke(ask(), thread()))
+        graph = build(base=QUOTING, sources=[slow], checkpointer=saver, store=store)
+        turn = asyncio.create_task(ask(graph, on="t"))
         while not slow.calls:
             await asyncio.sleep(0.01)
         gone = await forget_thread(graph, "t")
@@ -41,11 +38,10 @@ async def test_forget_waits_for_the_turn_and_leaves_nothing_of_it(tmp_path: Path
 @pytest.mark.covers("F14", "fault 96")
 async def test_forget_does_not_wait_longer_than_a_turn_may_take() -> None:
     held = FaultySource(docs(), delay=60, swallow_cancellation=True)
-    patient = load_settings({**SETTINGS, "deadlines": {"turn": 60, "source": 60}})
-    graph = turn_graph(patient, sources=[held], checkpointer=InMemorySaver())
+    graph = build(base=QUOTING, deadlines={"turn": 60, "source": 60}, sources=[held], checkpointer=InMemorySaver())
     saver = graph.checkpointer
-    hurried = turn_graph(load_settings({**SETTINGS, "deadlines": {"turn": 0.05}}), sources=[docs()], checkpointer=saver)
-    turn = asyncio.create_task(graph.ainvoke(ask(), thread()))
+    hurried = build(base=QUOTING, deadlines={"turn": 0.05}, sources=[docs()], checkpointer=saver)
+    turn = asyncio.create_task(ask(graph, on="t"))
     while not held.calls:
         await asyncio.sleep(0.01)
     with pytest.raises(ThreadBusy, match="'t' was busy"):
@@ -58,8 +54,8 @@ async def test_forget_does_not_wait_longer_than_a_turn_may_take() -> None:
 @pytest.mark.covers("F14")
 async def test_writes_that_a_killed_process_left_without_a_checkpoint_go_too(tmp_path: Path) -> None:
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
-        graph = turn_graph(load_settings(SETTINGS), sources=[docs()], checkpointer=saver, store=InMemoryStore())
-        await graph.ainvoke(ask(), thread())
+        graph = build(base=QUOTING, sources=[docs()], checkpointer=saver, store=InMemoryStore())
+        await ask(graph, on="t")
         await saver.conn.execute("DELETE FROM checkpoints")
         await saver.conn.commit()
         assert (await forget_thread(graph, "t")).records == 1
@@ -70,8 +66,8 @@ async def test_writes_that_a_killed_process_left_without_a_checkpoint_go_too(tmp
 @pytest.mark.covers("F21")
 async def test_a_text_that_a_turn_saves_while_it_is_looked_for_stays(monkeypatch) -> None:
     store = InMemoryStore()
-    graph = turn_graph(load_settings(SETTINGS), sources=[docs()], checkpointer=InMemorySaver(), store=store)
-    await graph.ainvoke(ask(), thread())
+    graph = build(base=QUOTING, sources=[docs()], checkpointer=InMemorySaver(), store=store)
+    await ask(graph, on="t")
     saved = {item.key: item.value for item in await store.asearch(NAMESPACE, limit=100)}
     look = module.referred
 
@@ -90,8 +86,8 @@ async def test_a_text_that_a_turn_saves_while_it_is_looked_for_stays(monkeypatch
 @pytest.mark.covers("F21", "L8")
 async def test_the_last_checkpoint_of_a_turn_holds_nothing_of_its_retrievals(tmp_path: Path) -> None:
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
-        graph = turn_graph(load_settings(SETTINGS), sources=[docs()], checkpointer=saver, store=InMemoryStore())
-        output = await graph.ainvoke(ask(), thread())
+        graph = build(base=QUOTING, sources=[docs()], checkpointer=saver, store=InMemoryStore())
+        output = await ask(graph, on="t")
         values = (await graph.aget_state(thread())).values
     assert output["provenance"]["sources"]["docs"]["kept"]
     assert values["retrievals"] == {}

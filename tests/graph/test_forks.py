@@ -6,23 +6,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import turns
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
-from oauth_sources import QUESTION, ask, docs, thread
 from parents import in_a_row
+from turns import QUESTION, QUOTING, ask, asking, docs, thread
 
-from groundgraph import load_provenance, load_settings, open_graph, prune_checkpoints, resume_turn, turn_graph
+from groundgraph import load_provenance, load_settings, open_graph, prune_checkpoints, resume_turn
 from groundgraph.answers.provenance import provenance_namespace
 from groundgraph.graph.turn_runner import TurnRunner
-from groundgraph.testing import ScriptedChatModel
 
 EDITED = {"text_queries": ["pump 17"]}
 
 
 def build(*, saver: Any = None, **sections: Any) -> TurnRunner:
-    settings = load_settings({"intent": {"mode": "static"}, "synthesis": {"style": "structured"}, **sections})
-    return turn_graph(settings, sources=[docs()], checkpointer=saver or InMemorySaver(), store=InMemoryStore())
+    memory = {"checkpointer": saver or InMemorySaver(), "store": InMemoryStore()}
+    return turns.build(base=QUOTING, sources=[docs()], **memory, **sections)
 
 
 def records(graph: TurnRunner) -> dict[str, Any]:
@@ -46,7 +46,7 @@ async def fork(graph: TurnRunner, point: Any, **run: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
 async def test_a_fork_leaves_the_record_of_the_turn_that_it_was_forked_from_as_it_was(durability: Any) -> None:
     graph = build()
-    result = await graph.ainvoke(ask(), thread(), durability="sync")
+    result = await graph.ainvoke(asking(), thread(), durability="sync")
     before_fork = records(graph)
     [original] = before_fork
     forked = await fork(graph, await before(graph, "retrieve_source"), durability=durability)
@@ -69,7 +69,7 @@ async def test_a_fork_leaves_the_record_of_the_turn_that_it_was_forked_from_as_i
 @pytest.mark.covers("F18", "fault 93")
 async def test_a_turn_that_was_kept_only_at_its_end_keeps_its_record_too() -> None:
     graph = build()
-    await graph.ainvoke(ask(), thread(), durability="exit")
+    await graph.ainvoke(asking(), thread(), durability="exit")
     [original] = before_fork = records(graph)
     point = [one async for one in graph.aget_state_history(thread())][0]
     place = await graph.aupdate_state(point.config, {"intent": {**point.values["intent"], **EDITED}}, "resolve_intent")
@@ -83,7 +83,7 @@ async def test_a_turn_that_was_kept_only_at_its_end_keeps_its_record_too() -> No
 @pytest.mark.covers("F18", "fault 93")
 async def test_every_fork_has_its_own_record_and_names_the_one_that_it_left() -> None:
     graph = build()
-    await graph.ainvoke(ask(), thread())
+    await ask(graph, on="t")
     [original] = records(graph)
     point = await before(graph, "retrieve_source")
     one = (await fork(graph, point))["provenance"]
@@ -102,7 +102,7 @@ async def test_every_fork_has_its_own_record_and_names_the_one_that_it_left() ->
 @pytest.mark.covers("F18", "fault 93")
 async def test_the_same_question_asked_again_from_an_earlier_state_has_a_record_of_its_own() -> None:
     graph = build()
-    result = await graph.ainvoke(ask(), thread())
+    result = await ask(graph, on="t")
     [original] = before_fork = records(graph)
     start = [one async for one in graph.aget_state_history(thread())][-1]
     again = {"messages": [result["messages"][0]]}
@@ -115,7 +115,7 @@ async def test_the_same_question_asked_again_from_an_earlier_state_has_a_record_
 @pytest.mark.covers("F18", "fault 93")
 async def test_what_is_recorded_again_behind_its_own_end_is_another_record() -> None:
     graph = build()
-    await graph.ainvoke(ask(), thread())
+    await ask(graph, on="t")
     [original] = before_fork = records(graph)
     point = await before(graph, "record_turn")
     end = await graph.aget_state(thread())
@@ -131,12 +131,9 @@ async def test_what_is_recorded_again_behind_its_own_end_is_another_record() -> 
 
 @pytest.mark.covers("F18", "fault 93")
 async def test_another_decision_about_an_answer_that_a_person_decided_about_is_another_record() -> None:
-    settings = load_settings({"intent": {"mode": "static"}, "human_review": {"support_below": 0.6}})
-    model = ScriptedChatModel("The moon orbits a cheese [1].")
-    graph = turn_graph(
-        settings, sources=[docs()], chat_model=model, checkpointer=InMemorySaver(), store=InMemoryStore()
-    )
-    await graph.ainvoke(ask(), thread())
+    review = {"support_below": 0.6}
+    graph = turns.build("The moon orbits a cheese [1].", sources=[docs()], memory=True, human_review=review)
+    await ask(graph, on="t")
     await graph.ainvoke(Command(resume={"decision": "approve"}), thread())
     [original] = before_fork = records(graph)
     waiting = await before(graph, "review_answer")
@@ -152,7 +149,7 @@ async def test_another_decision_about_an_answer_that_a_person_decided_about_is_a
 @pytest.mark.parametrize("stop", ["retrieve_source", "answer_structured", "record_turn"])
 async def test_a_turn_that_was_stopped_or_edited_before_its_end_has_one_record(stop: str, durability: Any) -> None:
     graph = build()
-    await graph.ainvoke(ask(), thread(), interrupt_before=[stop], durability=durability)
+    await graph.ainvoke(asking(), thread(), interrupt_before=[stop], durability=durability)
     await graph.aupdate_state(thread(), {"metadata": {"mine": 1}})
     await graph.ainvoke(None, thread(), interrupt_before=["record_turn"], durability=durability)
     if (await graph.aget_state(thread())).next:
@@ -181,7 +178,7 @@ async def test_a_turn_and_a_fork_that_were_killed_behind_their_record_are_record
     kills = ["the turn"]
     graph = build(saver=Broken(kills))
     with pytest.raises(ConnectionError):
-        await graph.ainvoke(ask(), thread(), durability="sync")
+        await graph.ainvoke(asking(), thread(), durability="sync")
     [first] = records(graph)
     await resume_turn(graph, "t")
     assert list(records(graph)) == [first]
@@ -198,17 +195,10 @@ async def test_a_turn_and_a_fork_that_were_killed_behind_their_record_are_record
 
 @pytest.mark.covers("F18", "fault 93")
 async def test_a_fork_in_a_file_is_kept_and_pruned_with_its_turn(tmp_path: Path) -> None:
-    settings = load_settings(
-        {
-            "intent": {"mode": "static"},
-            "synthesis": {"style": "structured"},
-            "checkpointer": {"type": "sqlite", "path": tmp_path / "t.sqlite"},
-            "store": {"type": "sqlite", "path": tmp_path / "e.sqlite"},
-        }
-    )
+    settings = load_settings(QUOTING).model_copy(update={"base_dir": tmp_path})
     async with open_graph(settings, sources=[docs()]) as graph:
-        await graph.ainvoke(ask("Who uses the authorization code grant of OAuth?"), thread())
-        await graph.ainvoke(ask(), thread())
+        await ask(graph, "Who uses the authorization code grant of OAuth?", "t")
+        await ask(graph, on="t")
         forked = (await fork(graph, await before(graph, "retrieve_source")))["provenance"]
         assert (await prune_checkpoints(graph, keep_turns=1)).records == 1
         record = await load_provenance(graph, "t")
@@ -221,9 +211,9 @@ async def test_a_fork_in_a_file_is_kept_and_pruned_with_its_turn(tmp_path: Path)
 @pytest.mark.covers("F18", "fault 93")
 async def test_a_parent_that_runs_a_turn_again_from_an_earlier_state_leaves_its_record() -> None:
     store = InMemoryStore()
-    settings = load_settings({"intent": {"mode": "static"}, "synthesis": {"style": "structured"}})
-    parent = in_a_row(turn=turn_graph(settings, sources=[docs()])).compile(checkpointer=InMemorySaver(), store=store)
-    await parent.ainvoke(ask(), thread())
+    inner = turns.build(base=QUOTING, sources=[docs()])
+    parent = in_a_row(turn=inner).compile(checkpointer=InMemorySaver(), store=store)
+    await ask(parent, on="t")
     kept = {item.key: item.value for item in store.search(provenance_namespace("t"))}
     [original] = kept
     earlier = [one async for one in parent.aget_state_history(thread()) if "turn" in one.next][0]

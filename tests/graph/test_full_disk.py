@@ -15,27 +15,25 @@ from typing import Any
 
 import psycopg
 import pytest
-from oauth_sources import ask, docs, thread
 from psycopg_pool import AsyncConnectionPool
+from turns import QUOTING, ask, docs, thread
 
 from groundgraph import load_provenance, load_settings, open_graph, turn_graph
 from groundgraph.core.errors import StorageUnavailable
 from groundgraph.storage.postgres_storage import PooledPostgresSaver
 
-STRUCTURED = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
-
 
 @pytest.mark.covers("F4", "fault 90")
 @pytest.mark.parametrize("file", ["threads.sqlite", "evidence.sqlite"])
 async def test_a_full_disk_is_told_with_the_file_and_old_turns_are_readable(tmp_path: Path, file: str) -> None:
-    settings = load_settings(STRUCTURED).model_copy(update={"base_dir": tmp_path})
+    settings = load_settings(QUOTING).model_copy(update={"base_dir": tmp_path})
     async with open_graph(settings, sources=[docs()]) as graph:
-        first = await graph.ainvoke(ask(), thread())
+        first = await ask(graph, on="t")
         connection = (graph.checkpointer if file == "threads.sqlite" else graph.store).conn
         # From here on SQLite finds no room, as on a full disk.
         ((pages,),) = await connection.execute_fetchall("PRAGMA page_count")
         await connection.execute(f"PRAGMA max_page_count = {pages}")
-        turns = (graph.ainvoke(ask("pump 17 " + "again " * 900), thread(str(number))) for number in range(10))
+        turns = (ask(graph, "pump 17 " + "again " * 900, str(number)) for number in range(10))
         ends = await asyncio.gather(*turns, return_exceptions=True)
         told = [end for end in ends if isinstance(end, BaseException)]
         assert told
@@ -44,7 +42,7 @@ async def test_a_full_disk_is_told_with_the_file_and_old_turns_are_readable(tmp_
         assert not connection.in_transaction
         assert await load_provenance(graph, "t") == first["provenance"]
         await connection.execute("PRAGMA max_page_count = 1000000")
-        again = await graph.ainvoke(ask("pump 17"), thread())
+        again = await ask(graph, "pump 17", "t")
         assert len(again["messages"]) == 4
         assert await connection.execute_fetchall("PRAGMA integrity_check") == [("ok",)]
 
@@ -131,10 +129,10 @@ class FullServer(AsyncConnectionPool):
     ],
 )
 async def test_a_postgresql_without_room_is_told_as_that_and_not_as_an_outage(tmp_path: Path, error, told) -> None:
-    settings = load_settings(STRUCTURED).model_copy(update={"base_dir": tmp_path})
+    settings = load_settings(QUOTING).model_copy(update={"base_dir": tmp_path})
     saver = PooledPostgresSaver(FullServer(error), claims=None)
     graph = turn_graph(settings, sources=[docs()], checkpointer=saver)
     with pytest.raises(StorageUnavailable, match=rf"^PostgreSQL.* has no room left: {told} \({error}\).* make room"):
-        await graph.ainvoke(ask(), thread())
+        await ask(graph, on="t")
     with pytest.raises(StorageUnavailable, match=told):
         await saver.aget_tuple(thread())

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filled_base import folder_of
 from langgraph.checkpoint.memory import InMemorySaver
+from turns import thread
 
 from groundgraph import ingest_graph, load_settings
 from groundgraph.graph.ingest import HELD_VALUES, HeldValue
@@ -52,31 +54,27 @@ def test_a_value_that_is_written_anew_gets_a_new_name() -> None:
 
 
 def settings_in(folder: Path, count: int) -> Any:
-    (folder / "docs").mkdir()
-    for n in range(count):
-        (folder / "docs" / f"{n}.md").write_text(f"# Pump {n}\n\nPump {n} is serviced every {n} days.\n")
-    return load_settings({"knowledge_base": {"path": folder / "docs", "file": folder / "kb.sqlite"}})
+    docs = folder_of(folder, **{str(n): f"# Pump {n}\n\nPump {n} is serviced every {n} days.\n" for n in range(count)})
+    return load_settings({"knowledge_base": {"path": docs, "file": folder / "kb.sqlite"}})
 
 
 @pytest.mark.covers("U3")
 async def test_an_ingest_is_stepped_through_and_ends(tmp_path: Path) -> None:
     graph = ingest_graph(settings_in(tmp_path, 3), checkpointer=InMemorySaver())
-    thread = {"configurable": {"thread_id": "t"}}
-    await graph.ainvoke({}, thread, interrupt_before="*")
+    await graph.ainvoke({}, thread(), interrupt_before="*")
     steps = []
-    while (state := await graph.aget_state(thread)).next and len(steps) < 20:
+    while (state := await graph.aget_state(thread())).next and len(steps) < 20:
         steps.append(state.next[0])
-        await graph.ainvoke(None, thread, interrupt_before="*")
+        await graph.ainvoke(None, thread(), interrupt_before="*")
     assert steps == STEPS
-    assert (await graph.aget_state(thread)).values["report"]["written"] == 3
+    assert (await graph.aget_state(thread())).values["report"]["written"] == 3
 
 
 @pytest.mark.covers("U3")
 @pytest.mark.parametrize("step", STEPS[1:])
 async def test_an_ingest_that_stopped_before_a_step_does_no_step_twice(tmp_path: Path, step: str) -> None:
     graph = ingest_graph(settings_in(tmp_path, 2), checkpointer=InMemorySaver())
-    thread = {"configurable": {"thread_id": "t"}}
-    first = [name async for update in graph.astream({}, thread, interrupt_before=[step], stream_mode="updates")
+    first = [name async for update in graph.astream({}, thread(), interrupt_before=[step], stream_mode="updates")
              for name in update]  # fmt: skip
-    rest = [name async for update in graph.astream(None, thread, stream_mode="updates") for name in update]
+    rest = [name async for update in graph.astream(None, thread(), stream_mode="updates") for name in update]
     assert [name for name in (*first, *rest) if name != "__interrupt__"] == STEPS

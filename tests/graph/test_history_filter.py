@@ -8,25 +8,23 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from oauth_sources import ask, docs, thread
+from turns import QUOTING, ask, asking, build, docs, thread
 
-from groundgraph import load_settings, open_graph, turn_graph
+from groundgraph import load_settings, open_graph
 from groundgraph.core.errors import FilterInvalid
-
-STRUCTURED = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
 
 
 @asynccontextmanager
 async def sqlite_graph(folder: Path):
     storage = {"type": "sqlite", "path": folder / "t.sqlite"}
-    settings = load_settings({**STRUCTURED, "checkpointer": storage, "store": {"type": "memory"}})
+    settings = load_settings({**QUOTING, "checkpointer": storage, "store": {"type": "memory"}})
     async with open_graph(settings, sources=[docs()]) as graph:
         yield graph
 
 
 @asynccontextmanager
 async def memory_graph(folder: Path):
-    yield turn_graph(load_settings(STRUCTURED), sources=[docs()], checkpointer=InMemorySaver())
+    yield build(base=QUOTING, sources=[docs()], checkpointer=InMemorySaver())
 
 
 async def steps(graph: Any, metadata: dict[str, Any] | None) -> list[str]:
@@ -37,7 +35,7 @@ async def steps(graph: Any, metadata: dict[str, Any] | None) -> list[str]:
 @pytest.mark.parametrize("opened", [sqlite_graph, memory_graph])
 async def test_a_history_is_filtered_by_known_names_only(opened, tmp_path: Path) -> None:
     async with opened(tmp_path) as graph:
-        await graph.ainvoke(ask(), thread())
+        await ask(graph, on="t")
         everything = await steps(graph, None)
         assert await steps(graph, {"source": "loop"}) == [source for source in everything if source == "loop"]
         for name in ("x') OR 1=1 --", "title", "source.x", ""):
@@ -47,8 +45,8 @@ async def test_a_history_is_filtered_by_known_names_only(opened, tmp_path: Path)
 
 @pytest.mark.covers("fault 67")
 def test_a_history_that_is_read_without_a_loop_is_filtered_too() -> None:
-    graph = turn_graph(load_settings(STRUCTURED), sources=[docs()], checkpointer=InMemorySaver())
-    graph.invoke(ask(), thread())
+    graph = build(base=QUOTING, sources=[docs()], checkpointer=InMemorySaver())
+    graph.invoke(asking(), thread())
     assert list(graph.get_state_history(thread(), filter={"source": "loop"}))
     with pytest.raises(FilterInvalid):
         graph.get_state_history(thread(), filter={"title": "x"})

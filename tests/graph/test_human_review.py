@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import turns
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
-from oauth_sources import ask, docs, notes, thread
 from parents import in_a_row
+from turns import STATIC, ask, asking, docs, thread
 
 from groundgraph import Context, Settings, load_provenance, load_settings, open_graph, resume_turn, turn_graph
 from groundgraph.core.errors import ConfigurationError, ReviewImpossible, ScopeMissing
@@ -26,14 +27,15 @@ def settings(**sections: Any) -> Settings:
 
 
 def build(answer: str = WEAK, *, saver: Any = None, store: Any = None, **sections: Any) -> TurnRunner:
-    model = ScriptedChatModel(answer)
-    return turn_graph(
-        settings(**sections),
-        sources=[docs(), notes()],
-        chat_model=model,
-        checkpointer=saver or InMemorySaver(),
-        store=store,
-    )
+    base = {**STATIC, "human_review": {"support_below": 0.6}}
+    return turns.build(answer, base=base, checkpointer=saver or InMemorySaver(), store=store, **sections)
+
+
+async def waiting() -> TurnRunner:
+    """With a turn that waits for a decision."""
+    graph = build()
+    await ask(graph, on="t")
+    return graph
 
 
 async def decide(graph: TurnRunner, **decision: Any) -> dict[str, Any]:
@@ -45,12 +47,12 @@ async def decide(graph: TurnRunner, **decision: Any) -> dict[str, Any]:
 async def test_without_the_setting_nobody_is_asked() -> None:
     graph = build(human_review={})
     assert "review_answer" not in graph.nodes
-    assert (await graph.ainvoke(ask(), thread()))["answer"] == WEAK
+    assert (await ask(graph, on="t"))["answer"] == WEAK
 
 
 @pytest.mark.covers("U3")
 async def test_an_answer_with_enough_support_goes_out() -> None:
-    result = await build(GOOD).ainvoke(ask(), thread())
+    result = await ask(build(GOOD), on="t")
     assert result["answer"] == GOOD
     assert "__interrupt__" not in result
     assert "review" not in result["provenance"]
@@ -60,7 +62,7 @@ async def test_an_answer_with_enough_support_goes_out() -> None:
 async def test_an_answer_with_little_support_waits_and_nobody_reads_it() -> None:
     graph = build()
     pieces, custom = "", []
-    async for mode, item in graph.astream(ask(), thread(), stream_mode=["messages", "custom"]):
+    async for mode, item in graph.astream(asking(), thread(), stream_mode=["messages", "custom"]):
         if mode == "messages":
             pieces += item[0].text
         else:
@@ -83,8 +85,7 @@ async def test_an_answer_with_little_support_waits_and_nobody_reads_it() -> None
 
 @pytest.mark.covers("U3")
 async def test_an_approved_answer_goes_out_as_it_was_written() -> None:
-    graph = build()
-    await graph.ainvoke(ask(), thread())
+    graph = await waiting()
     result = await decide(graph, decision="approve", comment="It is a joke.")
     assert (result["answer"], result["outcome"]) == (WEAK, "answered")
     assert [one["label"] for one in result["citations"]] == [1]
@@ -97,8 +98,7 @@ async def test_an_approved_answer_goes_out_as_it_was_written() -> None:
 
 @pytest.mark.covers("U3")
 async def test_a_refused_answer_is_withheld() -> None:
-    graph = build()
-    await graph.ainvoke(ask(), thread())
+    graph = await waiting()
     result = await decide(graph, decision="refuse")
     assert result["outcome"] == "insufficient"
     assert "cheese" not in result["answer"]
@@ -109,8 +109,7 @@ async def test_a_refused_answer_is_withheld() -> None:
 
 @pytest.mark.covers("U3")
 async def test_a_persons_words_pass_the_gate_and_the_check_of_a_models() -> None:
-    graph = build()
-    await graph.ainvoke(ask(), thread())
+    graph = await waiting()
     written = "OAuth has 17 grant types [2]. ![x](https://evil.example/x.png)"
     result = await decide(graph, decision="replace", text=written)
     assert result["answer"].startswith("OAuth has 17 grant types [1].")
@@ -139,7 +138,7 @@ async def test_a_persons_words_pass_the_gate_and_the_check_of_a_models() -> None
 )
 async def test_an_invalid_decision_keeps_the_turn_open_and_asks_again(invalid: Any, problem: str) -> None:
     graph = build()
-    first = (await graph.ainvoke(ask(), thread()))["__interrupt__"][0]
+    first = (await ask(graph, on="t"))["__interrupt__"][0]
     again = (await graph.ainvoke(Command(resume=invalid), thread()))["__interrupt__"][0]
     assert again.id != first.id
     assert pytest.approx(first.value["support"]) == again.value["support"]
@@ -154,7 +153,7 @@ async def test_an_invalid_decision_keeps_the_turn_open_and_asks_again(invalid: A
 @pytest.mark.covers("U3")
 async def test_nothing_at_all_is_no_decision() -> None:
     graph = build()
-    first = (await graph.ainvoke(ask(), thread()))["__interrupt__"][0]
+    first = (await ask(graph, on="t"))["__interrupt__"][0]
     assert (await graph.ainvoke(Command(resume={}), thread()))["__interrupt__"][0].id == first.id
     assert (await graph.ainvoke(None, thread()))["__interrupt__"][0].id == first.id
     assert (await decide(graph, decision="approve"))["answer"] == WEAK
@@ -167,7 +166,7 @@ async def test_a_decision_in_another_process_finds_the_same_evidence(tmp_path: P
         store={"type": "sqlite", "path": tmp_path / "e.sqlite"},
     )
     async with open_graph(stored, sources=[docs()], chat_model=ScriptedChatModel(WEAK)) as graph:
-        await graph.ainvoke(ask(), thread())
+        await ask(graph, on="t")
     silent = ScriptedChatModel([])
     async with open_graph(stored, sources=[docs()], chat_model=silent) as graph:
         result = await decide(graph, decision="replace", text=GOOD)
@@ -182,14 +181,14 @@ async def test_a_decision_in_another_process_finds_the_same_evidence(tmp_path: P
 async def test_the_next_turn_of_the_thread_is_not_reviewed_by_the_last_decision() -> None:
     graph = build(store=InMemoryStore())
     for _ in range(2):
-        assert "__interrupt__" in await graph.ainvoke(ask(), thread())
+        assert "__interrupt__" in await ask(graph, on="t")
         await decide(graph, decision="approve")
 
 
 @pytest.mark.covers("R13")
 async def test_nobody_decides_from_another_scope() -> None:
     graph = build()
-    await graph.ainvoke(ask(), thread(), context=Context(scope={"tenant": "a"}))
+    await ask(graph, on="t", context=Context(scope={"tenant": "a"}))
     with pytest.raises(ScopeMissing, match="another scope"):
         await graph.ainvoke(Command(resume={"decision": "approve"}), thread(), context=Context(scope={"tenant": "b"}))
     # The turn stays open for those whom it belongs to; who decides without a context does so in the turn's own.
@@ -198,37 +197,28 @@ async def test_nobody_decides_from_another_scope() -> None:
 
 @pytest.mark.covers("U3")
 async def test_a_question_in_place_of_a_decision_begins_a_new_turn() -> None:
-    graph = build()
-    await graph.ainvoke(ask(), thread())
-    second = await graph.ainvoke(ask("Who uses the authorization code grant of OAuth?"), thread())
+    graph = await waiting()
+    second = await ask(graph, "Who uses the authorization code grant of OAuth?", "t")
     assert second["__interrupt__"][0].value["question"] == "Who uses the authorization code grant of OAuth?"
     assert (await decide(graph, decision="approve"))["answer"] == WEAK
 
 
 @pytest.mark.covers("U3")
-async def test_an_answer_that_cannot_wait_is_an_error_that_says_so() -> None:
-    graph = turn_graph(settings(), sources=[docs()], chat_model=ScriptedChatModel(WEAK))
-    with pytest.raises(ReviewImpossible, match="checkpointer and a thread_id"):
-        await graph.ainvoke(ask())
-
-
-@pytest.mark.covers("U3")
 async def test_who_resumes_a_turn_that_waits_is_asked_again_and_given_no_answer() -> None:
     graph = build()
-    asked = (await graph.ainvoke(ask(), thread()))["__interrupt__"][0]
+    asked = (await ask(graph, on="t"))["__interrupt__"][0]
     result = await resume_turn(graph, "t")
     assert "answer" not in result
     assert result["__interrupt__"][0].id == asked.id
 
 
 @pytest.mark.covers("U3")
-async def test_a_thread_without_a_checkpointer_is_nothing_to_wait_on() -> None:
+@pytest.mark.parametrize("thread_id", [None, "t"])
+async def test_an_answer_that_cannot_wait_is_an_error_that_says_so(thread_id: str | None) -> None:
     graph = turn_graph(settings(), sources=[docs()], chat_model=ScriptedChatModel(WEAK))
-    with pytest.raises(ReviewImpossible, match="checkpointer and a thread_id"):
-        await graph.ainvoke(ask(), thread())
-    parent = in_a_row(turn=graph).compile(store=InMemoryStore())
-    with pytest.raises(ReviewImpossible, match="checkpointer and a thread_id"):
-        await parent.ainvoke(ask(), thread())
+    for asked in (graph, in_a_row(turn=graph).compile(store=InMemoryStore())):
+        with pytest.raises(ReviewImpossible, match="checkpointer and a thread_id"):
+            await ask(asked, on=thread_id)
 
 
 @pytest.mark.covers("U3")
@@ -239,8 +229,7 @@ def test_nobody_decides_about_an_answer_that_is_written_anew_when_the_decision_c
 
 @pytest.mark.covers("U3")
 async def test_a_policy_of_the_citation_check_comes_first() -> None:
-    graph = build(citation_check={"support": "refuse"})
-    result = await graph.ainvoke(ask(), thread())
+    result = await ask(build(citation_check={"support": "refuse"}), on="t")
     assert "__interrupt__" not in result
     assert result["outcome"] == "insufficient"
 
@@ -248,9 +237,9 @@ async def test_a_policy_of_the_citation_check_comes_first() -> None:
 @pytest.mark.covers("U3")
 async def test_what_quotes_its_evidence_or_finds_none_does_not_wait() -> None:
     quoting = build(synthesis={"style": "structured"})
-    assert (await quoting.ainvoke(ask(), thread()))["outcome"] == "answered"
+    assert (await ask(quoting, on="t"))["outcome"] == "answered"
     nothing = build()
-    assert (await nothing.ainvoke(ask("Where do penguins breed?"), thread()))["outcome"] == "insufficient"
+    assert (await ask(nothing, "Where do penguins breed?", "t"))["outcome"] == "insufficient"
 
 
 @pytest.mark.covers("U3")
@@ -263,9 +252,9 @@ def test_a_threshold_that_is_none_is_refused(value: Any) -> None:
 @pytest.mark.covers("F20", "fault 105")
 async def test_a_question_in_place_of_a_decision_ends_the_review_and_both_turns_say_so() -> None:
     graph = build(store=InMemoryStore())
-    waiting = (await graph.ainvoke(ask(), thread()))["__interrupt__"][0].value
+    waiting = (await ask(graph, on="t"))["__interrupt__"][0].value
     graph = build(GOOD, saver=graph.checkpointer, store=graph.store)
-    result = await graph.ainvoke(ask("Which grant types does OAuth have, please?"), thread())
+    result = await ask(graph, "Which grant types does OAuth have, please?", "t")
     assert result["answer"] == GOOD
     [told] = [note for note in result["notes"] if "ended without one" in note]
     assert f'"{waiting["question"]}"' in told
@@ -276,15 +265,15 @@ async def test_a_question_in_place_of_a_decision_ends_the_review_and_both_turns_
     assert ended["results"][0]["text"]
     assert ended["turn_id"] != result["provenance"]["turn_id"]
     # The turn after that has nothing to say about it.
-    assert not [note for note in (await graph.ainvoke(ask(), thread()))["notes"] if "ended" in note]
+    assert not [note for note in (await ask(graph, on="t"))["notes"] if "ended" in note]
 
 
 @pytest.mark.covers("F20", "fault 105")
 async def test_who_decides_after_all_goes_on_from_where_the_turn_waited() -> None:
     graph = build(store=InMemoryStore())
-    waiting = (await graph.ainvoke(ask(), thread()))["__interrupt__"][0].value
+    waiting = (await ask(graph, on="t"))["__interrupt__"][0].value
     point = await graph.aget_state(thread())
-    await graph.ainvoke(ask("Hello"), thread())
+    await ask(graph, "Hello", "t")
     assert "__interrupt__" in await graph.ainvoke(None, point.config)
     result = await decide(graph, decision="approve")
     assert result["answer"] == WEAK
@@ -296,9 +285,9 @@ async def test_who_decides_after_all_goes_on_from_where_the_turn_waited() -> Non
 @pytest.mark.parametrize("decision", ["approve", "refuse"])
 async def test_a_review_that_was_decided_is_not_said_to_have_ended(decision: str) -> None:
     graph = build(store=InMemoryStore())
-    await graph.ainvoke(ask(), thread())
+    await ask(graph, on="t")
     await decide(graph, decision=decision)
-    again = await graph.ainvoke(ask("Who uses OAuth?"), thread(), interrupt_before=["review_answer"])
+    again = await graph.ainvoke(asking("Who uses OAuth?"), thread(), interrupt_before=["review_answer"])
     assert again is not None
     issues = (await graph.aget_state(thread())).values["turn"]["issues"]
     assert issues == []
@@ -309,8 +298,8 @@ async def test_a_graph_that_nothing_keeps_is_refused_before_it_asks_anybody() ->
     model = ScriptedChatModel(GOOD)
     graph = turn_graph(settings(), sources=[docs()], chat_model=model)
     with pytest.raises(ReviewImpossible, match="checkpointer and a thread_id, or switch human_review off"):
-        await graph.ainvoke(ask(), thread())
+        await ask(graph, on="t")
     assert model.calls == []
     # Inside a parent, the parent's checkpointer keeps it.
     parent = in_a_row(turn=graph).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
-    assert (await parent.ainvoke(ask(), thread()))["messages"][-1].text == GOOD
+    assert (await ask(parent, on="t"))["messages"][-1].text == GOOD

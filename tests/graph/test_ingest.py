@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
+from filled_base import check_counts, folder_of
+from held_file import held_file
 
 from groundgraph.core.document import Document
 from groundgraph.core.errors import StorageLocked
@@ -52,17 +54,9 @@ def tables(path: Path) -> list[list[tuple]]:
         connection.close()
 
 
-def docs(tmp_path: Path, **texts: str) -> Path:
-    folder = tmp_path / "docs"
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        (folder / f"{name}.md").write_text(text)
-    return folder
-
-
 @pytest.mark.covers("K1")
 async def test_a_folder_is_taken_in_and_found_and_the_report_has_exactly_its_keys(tmp_path):
-    docs(tmp_path, a="# Alpha\n\nApples.\n\n# Beta\n\nBananas.", b="# Gamma\n\nGrapes.")
+    folder_of(tmp_path, a="# Alpha\n\nApples.\n\n# Beta\n\nBananas.", b="# Gamma\n\nGrapes.")
     (tmp_path / "docs" / "c.pages").write_bytes(b"?")
     (tmp_path / "docs" / "d.png").write_bytes(b"")
     calls: list[tuple] = []
@@ -82,7 +76,7 @@ async def test_a_folder_is_taken_in_and_found_and_the_report_has_exactly_its_key
 
 @pytest.mark.covers("fault 50")
 async def test_ingesting_again_writes_nothing(tmp_path):
-    docs(tmp_path, a="# Alpha\n\nApples.", b="Bananas.")
+    folder_of(tmp_path, a="# Alpha\n\nApples.", b="Bananas.")
     kb = tmp_path / "kb.sqlite"
     first = await ingest_paths(kb, ["docs"], base_dir=tmp_path)
     connection = sqlite3.connect(kb)
@@ -95,10 +89,10 @@ async def test_ingesting_again_writes_nothing(tmp_path):
 
 @pytest.mark.covers("fault 54")
 async def test_changed_and_deleted_documents_leave_no_stale_chunks(tmp_path):
-    folder = docs(tmp_path, a="# Alpha\n\nApples.\n\n# Beta\n\nBananas.", b="Cherries.", c="Dates.")
+    folder = folder_of(tmp_path, a="# Alpha\n\nApples.\n\n# Beta\n\nBananas.", b="Cherries.", c="Dates.")
     kb = tmp_path / "kb.sqlite"
     await ingest_paths(kb, ["docs"], base_dir=tmp_path)
-    docs(tmp_path, a="# Alpha\n\nOnly elderberries.")
+    folder_of(tmp_path, a="# Alpha\n\nOnly elderberries.")
     (folder / "b.md").unlink()
     report = await ingest_paths(kb, ["docs"], base_dir=tmp_path)
     assert (report.written, report.unchanged, report.deleted) == (1, 1, 1)
@@ -111,7 +105,7 @@ async def test_changed_and_deleted_documents_leave_no_stale_chunks(tmp_path):
 
 @pytest.mark.covers("K1")
 async def test_only_files_of_the_given_folder_are_taken_out(tmp_path):
-    docs(tmp_path, a="Apples.")
+    folder_of(tmp_path, a="Apples.")
     kb = tmp_path / "kb.sqlite"
     await ingest_documents(kb, [Document("docs/api.md", "From Python.")])
     (tmp_path / "other").mkdir()
@@ -127,11 +121,10 @@ async def test_only_files_of_the_given_folder_are_taken_out(tmp_path):
 
 @pytest.mark.covers("K1")
 async def test_a_file_that_became_empty_or_unreadable(tmp_path):
-    docs(tmp_path, a="Apples.", b="Bananas.")
+    folder_of(tmp_path, a="Apples.", b="Bananas.")
     kb = tmp_path / "kb.sqlite"
     await ingest_paths(kb, ["docs"], base_dir=tmp_path)
-    docs(tmp_path, a=" \n")
-    (tmp_path / "docs" / "b.md").write_bytes(bytes(range(128, 256)) * 9)
+    folder_of(tmp_path, a=" \n", b=bytes(range(128, 256)) * 9)
     report = await ingest_paths(kb, ["docs"], base_dir=tmp_path)
     assert [entry["reason"] for entry in report.failed] == ["it holds no text", "it is not UTF-8 text"]
     assert await found(kb, "apples") == []
@@ -218,16 +211,13 @@ async def test_a_changed_chunk_size_or_chunker_cuts_an_unchanged_document_again(
 async def test_a_base_locked_too_long_is_a_typed_error_without_damage(tmp_path):
     kb = tmp_path / "kb.sqlite"
     await ingest_documents(kb, [Document("d", "Old apples.")])
-    other = sqlite3.connect(kb, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
     started = time.monotonic()
-    with pytest.raises(StorageLocked, match=r"kb\.sqlite.*more than 0\.2 s"):
-        await ingest_documents(kb, [Document("d", "New bananas.")], lock_timeout=0.2)
-    assert time.monotonic() - started < 60
-    assert await found(kb, "apples") == ["d#0"]
-    other.execute("ROLLBACK")
-    assert other.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    other.close()
+    with held_file(kb):
+        with pytest.raises(StorageLocked, match=r"kb\.sqlite.*more than 0\.2 s"):
+            await ingest_documents(kb, [Document("d", "New bananas.")], lock_timeout=0.2)
+        assert time.monotonic() - started < 60
+        assert await found(kb, "apples") == ["d#0"]
+    check_counts(kb)
     assert (await ingest_documents(kb, [Document("d", "New bananas.")])).written == 1
     assert await found(kb, "apples") == []
 
@@ -242,7 +232,7 @@ async def test_repairs_are_reported_beside_the_failures(tmp_path):
 
 @pytest.mark.covers("fault 54")
 async def test_documents_that_are_gone_are_missed_by_whichever_way_the_folder_is_reached(tmp_path):
-    docs(tmp_path / "real", a="Apples.", b="Bananas.")
+    folder_of(tmp_path / "real", a="Apples.", b="Bananas.")
     (tmp_path / "link").symlink_to(tmp_path / "real")
     kb = tmp_path / "kb.sqlite"
     first = await ingest_paths(kb, [tmp_path / "link" / "docs"], base_dir=tmp_path / "real")

@@ -213,19 +213,6 @@ async def test_a_chunker_that_breaks_its_contract_is_told_and_nothing_is_written
 
 
 @pytest.mark.covers("fault 54")
-async def test_a_file_that_cannot_be_read_any_more_keeps_its_old_version(tmp_path):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.csv").write_text("name,colour\napple,red\n")
-    graph = ingest_graph(settings_in(tmp_path))
-    await run_ingest(graph, {"paths": ["docs"]})
-    before = await ledger(tmp_path)
-    (tmp_path / "docs" / "a.csv").write_bytes(b"\x00\xff" * 100)
-    report = await run_ingest(graph, {"paths": ["docs"]})
-    assert [entry["document"] for entry in report.failed] == ["docs/a.csv"]
-    assert await ledger(tmp_path) == before
-
-
-@pytest.mark.covers("fault 54")
 async def test_a_reader_always_finds_one_version_while_a_document_is_replaced(tmp_path):
     kb = tmp_path / "kb.sqlite"
     versions = [Document("d", f"The pump is serviced every {days} days. " * 40) for days in (30, 90)]
@@ -255,33 +242,6 @@ async def test_a_reader_always_finds_one_version_while_a_document_is_replaced(tm
         assert len(days) == 1, "a reader found no version, or two at once"
 
 
-@pytest.mark.covers("K10")
-async def test_matching_texts_know_the_qualifying_text(tmp_path):
-    chains = ingest_chains(load_settings({}), "documents")
-    told: list[str] = []
-
-    class Matching:
-        signature = "mine"
-        generated = True
-
-        def __call__(self, chunk, qualifying_text):
-            told.append(qualifying_text)
-            return [f"What about {qualifying_text}?", chunk.text]
-
-    class Qualifying:
-        signature = "mine"
-
-        def __call__(self, document, chunks):
-            return [f"the manual of {document.name}" for _ in chunks]
-
-    mixed = replace(chains, matching_texts=Matching(), qualifying_text=Qualifying())
-    await ingest_documents(tmp_path / "kb.sqlite", some(2), chains=mixed)
-    assert sorted(told) == ["the manual of d0", "the manual of d1"]
-    [chunk] = await EmbeddedStore(tmp_path / "kb.sqlite").chunks("d1")
-    assert chunk.matching_texts == ("What about the manual of d1?", "Number1 apples.")
-    assert chunk.qualifying_text == "the manual of d1"
-
-
 WITH_MODEL = {"chains": {"documents": {"matching_text": "questions", "qualifying_text": "summary"}}}
 
 
@@ -291,7 +251,7 @@ def writing_model() -> ScriptedChatModel:
     return ScriptedChatModel(rules=rules, default="A list of apples.")
 
 
-@pytest.mark.covers("fault 50")
+@pytest.mark.covers("fault 50", "K10")
 async def test_unchanged_documents_cost_no_call_of_the_chat_model(tmp_path):
     model = writing_model()
     graph = ingest_graph(settings_in(tmp_path, **WITH_MODEL), chat_model=model)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from filled_base import folder_of
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import END, START, StateGraph
+from parents import in_a_row
+from turns import thread
 from typing_extensions import TypedDict
 
 from groundgraph import KnowledgeBase, ingest_graph, load_settings
@@ -47,30 +47,18 @@ def test_the_step_that_embeds_is_there_only_with_an_embedding_model(tmp_path):
     assert not (tmp_path / "kb.sqlite").exists()
 
 
-def test_building_an_ingest_graph_loads_none_of_the_heavy_libraries():
-    code = (
-        "from groundgraph import KnowledgeBase, ingest_graph, load_settings\n"
-        "ingest_graph(load_settings({})); KnowledgeBase.open(load_settings({}))\nimport sys\n"
-        "heavy = {'weaviate', 'cohere', 'langchain_community', 'sqlalchemy', 'numpy', 'pypdfium2', 'trafilatura'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-
-
 @pytest.mark.covers("K1")
 async def test_streams_and_checkpoints_hold_no_text_of_a_document(tmp_path):
     saver = InMemorySaver()
     graph = ingest_graph(settings_in(tmp_path), embeddings=NgramEmbeddings(), checkpointer=saver)
-    thread = {"configurable": {"thread_id": "t"}}
     modes = ["updates", "values", "custom"]
-    shown = [item async for item in graph.astream({"documents": documents(3)}, thread, stream_mode=modes)]
+    shown = [item async for item in graph.astream({"documents": documents(3)}, thread(), stream_mode=modes)]
     assert [name for mode, item in shown if mode == "updates" for name in item][-1] == "finish_ingest"
     updates = [update for mode, item in shown if mode == "updates" for update in item.values() if update]
     values = [item for mode, item in shown if mode == "values"]
     assert {name for item in (*updates, *values) for name in item} <= set(SHOWN)
     assert SECRET not in str(shown)
-    assert SECRET not in json.dumps(str([point async for point in graph.aget_state_history(thread)]))
+    assert SECRET not in json.dumps(str([point async for point in graph.aget_state_history(thread())]))
     assert SECRET not in str(dict(saver.storage)) + str(dict(saver.blobs)) + str(dict(saver.writes))
     assert await names(tmp_path) == ["d0", "d1", "d2"]
 
@@ -86,23 +74,19 @@ async def test_a_run_resumed_from_its_checkpoint_plans_anew_and_repeats_no_finis
     tmp_path, monkeypatch, step
 ):
     monkeypatch.setattr("groundgraph.graph.ingest_resources.BatchSize", lambda: load_step.BatchSize(documents=2))
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    for n in range(6):
-        (folder / f"{n}.md").write_text(f"Number{n}.")
+    folder_of(tmp_path, **{str(n): f"Number{n}." for n in range(6)})
     saver = InMemorySaver()
-    thread = {"configurable": {"thread_id": "t"}}
     first = ingest_graph(settings_in(tmp_path), checkpointer=saver)
     reached = 0
-    async for _ in first.astream({"paths": ["docs"]}, thread, interrupt_before=[step]):
+    async for _ in first.astream({"paths": ["docs"]}, thread(), interrupt_before=[step]):
         reached += 1
     while reached < 20 and len(await names(tmp_path)) < 2 and step != "finish_ingest":
-        async for _ in first.astream(None, thread, interrupt_before=[step]):
+        async for _ in first.astream(None, thread(), interrupt_before=[step]):
             reached += 1
     before = {row.name: row for row in await EmbeddedStore(tmp_path / "kb.sqlite").documents()}
     # Another process has neither the plan nor the batch.
     fresh = ingest_graph(settings_in(tmp_path), checkpointer=saver)
-    report = (await fresh.ainvoke(None, thread))["report"]
+    report = (await fresh.ainvoke(None, thread()))["report"]
     assert await names(tmp_path) == [f"docs/{n}.md" for n in range(6)]
     after = {row.name: row for row in await EmbeddedStore(tmp_path / "kb.sqlite").documents()}
     assert {name: after[name] for name in before} == before
@@ -114,13 +98,11 @@ async def test_a_run_resumed_from_its_checkpoint_plans_anew_and_repeats_no_finis
 @pytest.mark.covers("K1")
 async def test_documents_that_were_passed_in_must_be_passed_in_again(tmp_path):
     saver = InMemorySaver()
-    thread = {"configurable": {"thread_id": "t"}}
     graph = ingest_graph(settings_in(tmp_path), checkpointer=saver)
-    async for _ in graph.astream({"documents": documents(2)}, thread, interrupt_before=["cut_chunks"]):
-        pass
+    await graph.ainvoke({"documents": documents(2)}, thread(), interrupt_before=["cut_chunks"])
     with pytest.raises(InputInvalid, match="Run the ingest again with the same documents"):
-        await ingest_graph(settings_in(tmp_path), checkpointer=saver).ainvoke(None, thread)
-    await graph.ainvoke({"documents": documents(2)}, {"configurable": {"thread_id": "other"}})
+        await ingest_graph(settings_in(tmp_path), checkpointer=saver).ainvoke(None, thread())
+    await graph.ainvoke({"documents": documents(2)}, thread("other"))
     assert await names(tmp_path) == ["d0", "d1"]
 
 
@@ -128,9 +110,8 @@ async def test_documents_that_were_passed_in_must_be_passed_in_again(tmp_path):
 async def test_a_run_on_a_thread_does_not_go_by_the_choices_of_the_last_one(tmp_path):
     (tmp_path / "a.md").write_text("Apples.")
     graph = ingest_graph(settings_in(tmp_path), checkpointer=InMemorySaver())
-    thread = {"configurable": {"thread_id": "t"}}
-    await graph.ainvoke({"documents": documents(1), "dry_run": True}, thread)
-    report = (await graph.ainvoke({"paths": ["a.md"]}, thread))["report"]
+    await graph.ainvoke({"documents": documents(1), "dry_run": True}, thread())
+    report = (await graph.ainvoke({"paths": ["a.md"]}, thread()))["report"]
     assert (report["written"], report["failed"], await names(tmp_path)) == (1, [], ["a.md"])
 
 
@@ -143,17 +124,9 @@ class Outer(TypedDict, total=False):
 @pytest.mark.covers("U4")
 async def test_it_is_a_step_of_a_larger_graph_whose_recursion_limit_does_not_hold_for_it(tmp_path, monkeypatch):
     monkeypatch.setattr("groundgraph.graph.ingest_resources.BatchSize", lambda: load_step.BatchSize(documents=1))
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    for n in range(9):
-        (folder / f"{n}.md").write_text(f"Number{n}.")
-    builder = StateGraph(Outer)
-    builder.add_node("ingest", ingest_graph(settings_in(tmp_path)))
-    builder.add_edge(START, "ingest")
-    builder.add_edge("ingest", END)
-    result = await builder.compile(checkpointer=InMemorySaver()).ainvoke(
-        {"paths": ["docs"]}, {"recursion_limit": 10, "configurable": {"thread_id": "t"}}
-    )
+    folder_of(tmp_path, **{str(n): f"Number{n}." for n in range(9)})
+    larger = in_a_row(Outer, ingest=ingest_graph(settings_in(tmp_path))).compile(checkpointer=InMemorySaver())
+    result = await larger.ainvoke({"paths": ["docs"]}, {"recursion_limit": 10, **thread()})
     assert result["report"]["written"] == 9
 
 
@@ -204,30 +177,24 @@ async def test_an_input_that_is_none_is_refused_with_what_is_wrong(tmp_path, giv
 
 @pytest.mark.covers("K1")
 async def test_the_configured_path_is_the_default(tmp_path):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.md").write_text("Apples.")
+    folder_of(tmp_path, a="Apples.")
     assert (await ingest_graph(settings_in(tmp_path, path="docs")).ainvoke({}))["report"]["written"] == 1
 
 
 @pytest.mark.covers("K1")
 async def test_a_dry_run_tells_and_touches_nothing(tmp_path):
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    (folder / "a.md").write_text("Apples.")
-    (folder / "b.md").write_text("Bananas.")
+    folder = folder_of(tmp_path, a="Apples.", b="Bananas.")
     (folder / "c.pdf").write_bytes(b"no PDF")
     graph = ingest_graph(settings_in(tmp_path), embeddings=NgramEmbeddings())
     report = await run_ingest(graph, {"paths": ["docs"], "dry_run": True})
     assert (report.written, report.changed) == (2, ["docs/a.md", "docs/b.md"])
     assert [entry["document"] for entry in report.failed] == ["docs/c.pdf"]
     assert [path.name for path in tmp_path.iterdir()] == ["docs"]
-    (folder / "e.md").write_text("Elderberries.")
+    folder_of(tmp_path, e="Elderberries.")
     await run_ingest(graph, {"paths": ["docs"]})
     before = (tmp_path / "kb.sqlite").read_bytes()
-    (folder / "a.md").write_text("Apricots.")
+    folder_of(tmp_path, a="Apricots.", d="Dates.", e="---\ntitle: Elderberries\n---\n \n")
     (folder / "b.md").unlink()
-    (folder / "d.md").write_text("Dates.")
-    (folder / "e.md").write_text("---\ntitle: Elderberries\n---\n \n")
     (folder / "f.txt").write_text("\n")
     foretold = await run_ingest(graph, {"paths": ["docs"], "dry_run": True})
     assert (foretold.changed, sorted(foretold.gone)) == (["docs/a.md", "docs/d.md"], ["docs/b.md", "docs/e.md"])
@@ -242,10 +209,8 @@ async def test_a_dry_run_tells_and_touches_nothing(tmp_path):
 
 @pytest.mark.covers("U2")
 async def test_a_graph_for_others_reads_only_below_its_folder(tmp_path):
-    (tmp_path / "docs").mkdir()
     (tmp_path / "secret.md").write_text("Secret.")
-    (tmp_path / "docs" / "a.md").write_text("Apples.")
-    (tmp_path / "docs" / "link.md").symlink_to(tmp_path / "secret.md")
+    (folder_of(tmp_path, a="Apples.") / "link.md").symlink_to(tmp_path / "secret.md")
     graph = ingest_graph(settings_in(tmp_path), within=tmp_path / "docs")
     (tmp_path / "round").symlink_to("round")
     given = ["docs", "secret.md", "docs/../secret.md", str(tmp_path / "secret.md"), "/etc/hosts", "round"]
@@ -275,9 +240,7 @@ class OtherModel(NgramEmbeddings):
 @pytest.mark.covers("K1")
 async def test_another_embedding_model_is_refused_and_taken_by_a_rebuild_which_goes_on_where_it_stopped(tmp_path):
     settings = settings_in(tmp_path)
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    (folder / "a.md").write_text("Apples.")
+    folder = folder_of(tmp_path, a="Apples.")
     given = [Document("python", "From Python.")]
     old = ingest_graph(settings, embeddings=NgramEmbeddings())
     await run_ingest(old, {"paths": ["docs"], "documents": given})
@@ -298,15 +261,9 @@ async def test_another_embedding_model_is_refused_and_taken_by_a_rebuild_which_g
 
 @pytest.mark.covers("K1")
 async def test_every_document_is_counted_once_among_those_that_are_done(tmp_path):
-    (tmp_path / "docs").mkdir()
-    for name, content in (
-        ("a.md", b"Apples."),
-        ("b.md", b" "),
-        ("c.pdf", b"no PDF"),
-        ("d.ppt", b"?"),
-        ("e.png", b"?"),
-    ):
-        (tmp_path / "docs" / name).write_bytes(content)
+    folder = folder_of(tmp_path, a="Apples.", b=" ")
+    for name, content in (("c.pdf", b"no PDF"), ("d.ppt", b"?"), ("e.png", b"?")):
+        (folder / name).write_bytes(content)
     for _ in range(2):
         course = Course()
         await run_ingest(ingest_graph(settings_in(tmp_path)), {"paths": ["docs"]}, on_event=course.take)
@@ -315,8 +272,7 @@ async def test_every_document_is_counted_once_among_those_that_are_done(tmp_path
 
 @pytest.mark.covers("K1")
 async def test_one_path_may_stand_alone(tmp_path):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.md").write_text("Apples.")
+    folder_of(tmp_path, a="Apples.")
     for given, written in (("docs", 1), (tmp_path / "docs", 0)):
         report = await run_ingest(ingest_graph(settings_in(tmp_path)), {"paths": given})
         assert (report.written, report.documents, report.failed) == (written, 1, [])

@@ -10,9 +10,9 @@ import pytest
 from filled_base import fill
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
-from oauth_sources import ask, thread
 from ranked_source import RankedSource
 from turn_works import works_of
+from turns import QUOTING, ask, asking, build, thread
 
 from groundgraph import load_settings, retrieval_graph, retrieve_context, turn_graph
 from groundgraph.core.document import MARKDOWN, Document
@@ -81,7 +81,7 @@ def test_a_source_that_cannot_tell_what_stands_between_its_results_adds_no_work(
 @pytest.mark.covers("R9")
 async def test_citations_of_a_joined_piece_are_exact(tmp_path):
     source = await base(tmp_path)
-    output = await turn_graph(settings(), sources=[source]).ainvoke(ask(QUESTION))
+    output = await ask(turn_graph(settings(), sources=[source]), QUESTION)
     quoted = [citation for citation in output["citations"] if citation["start"] is not None]
     for citation in quoted:
         assert citation["quote"] == TEXT[citation["start"] : citation["end"]]
@@ -103,10 +103,8 @@ class Slow(KnowledgeBaseSource):
 @pytest.mark.parametrize("kind", [Broken, Slow])
 async def test_a_source_that_fails_to_tell_or_is_late_leaves_its_chunks_apart(tmp_path, kind):
     source = await base(tmp_path, kind=kind)
-    given = load_settings(
-        {"intent": {"mode": "static"}, "retrieval": {"score_threshold": 0}, "deadlines": {"source": 3}}
-    )
-    context = await retrieve_context(retrieval_graph(given, sources=[source]), QUESTION)
+    more = {"retrieval": {"score_threshold": 0}, "deadlines": {"source": 3}}
+    context = await retrieve_context(build(graph=retrieval_graph, sources=[source], **more), QUESTION)
     assert len(context.evidence) == 3
     assert context.outcome == "answered"
     assert list(context.provenance["strategies"]["merge_adjacent"]["failed"]) == ["kb"]
@@ -118,8 +116,7 @@ async def test_a_joined_piece_survives_an_interrupted_turn_with_and_without_a_st
     source = await base(tmp_path)
     for store in (InMemoryStore(), None):
         graph = turn_graph(settings(), sources=[source], checkpointer=InMemorySaver(), store=store)
-        async for _ in graph.astream(ask(QUESTION), thread(), interrupt_after=["process_results"]):
-            pass
+        await graph.ainvoke(asking(QUESTION), thread(), interrupt_after=["process_results"])
         # What is held in memory is not what a process that starts anew would have.
         graph.resources.evidence._recent.clear()
         output = await graph.ainvoke(None, thread())
@@ -130,16 +127,9 @@ async def test_a_joined_piece_survives_an_interrupted_turn_with_and_without_a_st
 @pytest.mark.covers("P10")
 async def test_a_joined_piece_is_remembered_by_its_chunks(tmp_path):
     source = await base(tmp_path)
-    given = load_settings(
-        {
-            "intent": {"mode": "static"},
-            "retrieval": {"score_threshold": 0},
-            "synthesis": {"style": "structured"},
-            "result_processing": {"rotation": "shown"},
-        }
-    )
-    graph = turn_graph(given, sources=[source], checkpointer=InMemorySaver(), store=InMemoryStore())
-    first = await graph.ainvoke(ask(QUESTION), thread())
+    more = {"retrieval": {"score_threshold": 0}, "result_processing": {"rotation": "shown"}}
+    graph = build(base=QUOTING, memory=True, sources=[source], **more)
+    first = await ask(graph, QUESTION, "t")
     [keys] = first["metadata"]["recently_used_keys"]
     assert len(keys) == 3
     await source.close()

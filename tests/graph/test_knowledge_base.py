@@ -10,10 +10,13 @@ import threading
 from pathlib import Path
 
 import pytest
-from langgraph.graph import END, START, StateGraph
+from langgraph.checkpoint.memory import InMemorySaver
+from parents import in_a_row
+from turns import ask_once, thread
 from typing_extensions import TypedDict
 
 from groundgraph import KnowledgeBase, load_settings, turn_graph
+from groundgraph.core.document import Document
 from groundgraph.core.errors import ConfigurationError, FilterInvalid, RecordInvalid
 from groundgraph.testing import NgramEmbeddings
 
@@ -37,11 +40,7 @@ def settings_in(folder: Path, schema=SCHEMA, **sections):
 
 
 async def answers(settings, question: str) -> list[dict]:
-    graph = turn_graph(settings)
-    try:
-        return (await graph.ainvoke({"question": question}))["provenance"]["results"]
-    finally:
-        await graph.resources.close()
+    return (await ask_once(turn_graph(settings), question))["provenance"]["results"]
 
 
 @pytest.mark.covers("K8")
@@ -154,17 +153,9 @@ async def test_a_node_of_a_larger_graph_writes_while_its_loop_runs(tmp_path):
         report = await base.aadd_records("memories", [{**ROOM, "guest": "Bob"}])
         return {"written": state["written"] + report.written}
 
-    builder = StateGraph(State)
-    builder.add_node("remember", remember)
-    builder.add_node("remember_more", remember_more)
-    builder.add_edge(START, "remember")
-    builder.add_edge("remember", "remember_more")
-    builder.add_edge("remember_more", END)
-    from langgraph.checkpoint.memory import InMemorySaver
-
     saver = InMemorySaver()
-    graph = builder.compile(checkpointer=saver)
-    assert (await graph.ainvoke({"records": [NUTS]}, {"configurable": {"thread_id": "t"}}))["written"] == 2
+    graph = in_a_row(State, remember=remember, remember_more=remember_more).compile(checkpointer=saver)
+    assert (await graph.ainvoke({"records": [NUTS]}, thread()))["written"] == 2
     assert len(await base.adocuments()) == 3
     assert {point.config["configurable"]["checkpoint_ns"] async for point in saver.alist(None)} == {""}
 
@@ -174,11 +165,11 @@ async def test_many_writers_at_once_lose_nothing(tmp_path):
     base = KnowledgeBase.open(settings_in(tmp_path))
     records = [[{"guest": f"g{n}", "fact": f"Fact number{n}."}] for n in range(12)]
     threads = [threading.Thread(target=base.add_records, args=("memories", own)) for own in records[:6]]
-    for thread in threads:
-        thread.start()
+    for one in threads:
+        one.start()
     await asyncio.gather(*(base.aadd_records("memories", own) for own in records[6:]))
-    for thread in threads:
-        await asyncio.to_thread(thread.join)
+    for one in threads:
+        await asyncio.to_thread(one.join)
     assert len(await base.adocuments()) == 12
 
 
@@ -217,8 +208,6 @@ async def test_documents_are_listed_shown_and_removed(tmp_path):
 async def test_each_kind_of_data_has_chains_of_its_own(tmp_path):
     chains = {"memories": {"matching_text": "identity", "chunker": "identity"}}
     base = KnowledgeBase.open(settings_in(tmp_path, chains=chains))
-    from groundgraph.core.document import Document
-
     await base.aadd_records("memories", [NUTS])
     await base.aadd_documents([Document("d", "# Title\n\nOne.\n\n# Other\n\nTwo.", "text/markdown")])
     kinds = {row.kind: row for row in await base.adocuments()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from turns import ask_once
 
 from groundgraph import ingest_graph, load_settings, turn_graph
 from groundgraph.graph.ingest_documents import run_ingest
@@ -44,16 +45,9 @@ async def filled(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def found(folder: Path, **filters) -> set[str]:
-    return await _asked(settings_in(folder, retrieval={"score_threshold": 0}, **filters))
-
-
-async def _asked(settings) -> set[str]:
-    graph = turn_graph(settings)
-    try:
-        result = await graph.ainvoke({"question": "What is a token?"})
-    finally:
-        await graph.resources.close()
+async def found(folder: Path, **sections) -> set[str]:
+    settings = settings_in(folder, retrieval={"score_threshold": 0}, **sections)
+    result = await ask_once(turn_graph(settings), "What is a token?")
     return {Path(row["metadata"]["document"]).name for row in result["provenance"]["results"]}
 
 
@@ -80,8 +74,7 @@ async def test_filters_reach_fields_from_front_matter_sidecar_and_path_rules(fil
 async def test_an_entry_of_sources_has_the_fields_of_the_base_too(filled):
     entry = {"type": "vector_kb", "name": "docs", "path": "kb.sqlite", "fields": {"author": {}}}
     intent = {"mode": "static", "default_filters": {"docs": {"category": "security"}}}
-    settings = settings_in(filled, sources=[entry], intent=intent, retrieval={"score_threshold": 0})
-    assert await _asked(settings) == {"front.md"}
+    assert await found(filled, sources=[entry], intent=intent) == {"front.md"}
 
 
 @pytest.mark.covers("K11")
@@ -126,8 +119,7 @@ async def test_the_fields_of_records_are_typed_too(tmp_path):
     assert "'date' was left out in 1 of its parts" in report.warnings[0]["reason"]
     intent = {"mode": "static", "filters": {"knowledge_base": {"date": {"gte": "2026-01-01"}}}}
     graph = turn_graph(settings_in(tmp_path, intent=intent, retrieval={"score_threshold": 0}))
-    results = (await graph.ainvoke({"question": "Which token?"}))["provenance"]["results"]
-    await graph.resources.close()
+    results = (await ask_once(graph, "Which token?"))["provenance"]["results"]
     assert [row["metadata"]["pages"] for row in results] == [5]
 
 

@@ -10,10 +10,8 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from langgraph.store.memory import InMemoryStore
-from langgraph.store.sqlite.aio import AsyncSqliteStore
-from oauth_sources import ask, docs, thread
+from turns import STATIC, ask, asking, build, docs, thread
+from written_source import Written
 
 from groundgraph import (
     GroundedSource,
@@ -26,32 +24,9 @@ from groundgraph import (
 )
 from groundgraph.testing import ScriptedChatModel
 
-STATIC = {"intent": {"mode": "static"}}
-
 
 class Float32(float):
     """A number of another library: not a plain float."""
-
-
-class Written(GroundedSource):
-    """Answers with `answer`, or raises it."""
-
-    name = "odd"
-    source_type = "written"
-
-    def __init__(self, answer: object) -> None:
-        self.answer = answer
-
-    def get_schema(self) -> None:
-        return None
-
-    async def query(self, intent: object, *, top_k: int = 5, score_threshold: float = 0.0) -> object:
-        if isinstance(self.answer, BaseException):
-            raise self.answer
-        return self.answer
-
-    async def close(self) -> None:
-        return None
 
 
 def result(**values: object) -> SourceResult:
@@ -60,9 +35,8 @@ def result(**values: object) -> SourceResult:
 
 
 async def turn(answer: object, **options: object) -> dict:
-    settings = load_settings({**STATIC, "synthesis": {"style": "structured"}})
-    graph = turn_graph(settings, sources=[Written(answer), docs()], **options)
-    return await graph.ainvoke(ask(), thread() if options else None)
+    graph = build(base=STATIC, synthesis={"style": "structured"}, sources=[Written(answer), docs()], **options)
+    return await graph.ainvoke(asking(), thread() if options else None)
 
 
 @pytest.mark.covers("R1")
@@ -76,13 +50,8 @@ async def turn(answer: object, **options: object) -> dict:
         {"relevance": 1},
     ],
 )
-async def test_values_that_mean_something_plain_are_put_right(values: dict, tmp_path: Path) -> None:
-    async with (
-        AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver,
-        AsyncSqliteStore.from_conn_string(str(tmp_path / "s.sqlite")) as store,
-    ):
-        await store.setup()
-        answered = await turn([result(**{"relevance": 1.0, **values})], checkpointer=saver, store=store)
+async def test_values_that_mean_something_plain_are_put_right(values: dict, sqlite: dict) -> None:
+    answered = await turn([result(**{"relevance": 1.0, **values})], **sqlite)
     report = answered["provenance"]["sources"]["odd"]
     assert (report["status"], report["kept"]) == ("ok", 1)
     assert answered["outcome"] == "answered"
@@ -110,22 +79,15 @@ async def test_what_means_nothing_fails_the_source_and_not_the_turn(answer: obje
 
 async def test_an_only_source_whose_relevances_are_all_nan_is_an_outage_and_not_ignorance() -> None:
     graph = turn_graph(load_settings(STATIC), sources=[Written([result(relevance=float("nan"))])])
-    assert (await graph.ainvoke(ask()))["outcome"] == "unavailable"
+    assert (await ask(graph))["outcome"] == "unavailable"
 
 
 @pytest.mark.covers("fault 2")
-async def test_lone_surrogates_anywhere_can_be_kept(tmp_path: Path) -> None:
+async def test_lone_surrogates_anywhere_can_be_kept(sqlite: dict) -> None:
     odd = [result(content="Odd \ud800 grants\x00.", source_id="a\udfff", metadata={"title": "x\ud83d"}, relevance=1.0)]
-    async with (
-        AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver,
-        AsyncSqliteStore.from_conn_string(str(tmp_path / "s.sqlite")) as store,
-    ):
-        await store.setup()
-        settings = load_settings(STATIC)
-        model = ScriptedChatModel("Odd \ud800 grants [1].")
-        graph = turn_graph(settings, sources=[Written(odd)], chat_model=model, checkpointer=saver, store=store)
-        answered = await graph.ainvoke(ask("Which grants \ud800?"), thread())
-        kept = (await graph.aget_state(thread())).values["messages"][-1].text
+    graph = build("Odd \ud800 grants [1].", sources=[Written(odd)], **sqlite)
+    answered = await ask(graph, "Which grants \ud800?", "t")
+    kept = (await graph.aget_state(thread())).values["messages"][-1].text
     assert answered["answer"] == kept
     assert answered["citations"][0]["label"] == 1
     assert not any("\ud800" <= char <= "\udfff" for char in str(answered["provenance"]))
@@ -162,12 +124,9 @@ def _of_langchain() -> GroundedSource:
 async def test_one_id_with_two_texts_is_two_pieces_of_evidence_both_cited_rightly(source, queries):
     asked = ["pump 17 serviced", "pump 17 painted blue"][:queries]
     intent = {"mode": "template", "template": f"text_queries: {asked}"}
-    settings = load_settings({"intent": intent, "synthesis": {"style": "conversational"}})
     model = ScriptedChatModel(["Pump 17 is serviced every 90 days [1]. It is painted blue and serviced [2]."])
-    graph = turn_graph(
-        settings, sources=[source()], chat_model=model, checkpointer=InMemorySaver(), store=InMemoryStore()
-    )
-    output = await graph.ainvoke(ask("How often is pump 17 serviced?"), thread())
+    graph = build(model, memory=True, intent=intent, synthesis={"style": "conversational"}, sources=[source()])
+    output = await ask(graph, "How often is pump 17 serviced?", "t")
     record = await load_provenance(graph, "t")
     shown = {row["label"]: row["text"] for row in record["results"]}
     assert sorted(shown.values()) == sorted(text for _, text in SAME_ID)

@@ -14,9 +14,9 @@ from pathlib import Path
 import psycopg
 import pytest
 from langgraph.checkpoint.conformance import checkpointer_test, validate
-from oauth_sources import ask, docs, thread
 from postgres_fixture import postgres  # noqa: F401 - a fixture
 from pydantic import ValidationError
+from turns import asking, docs, thread
 
 from groundgraph import load_provenance, load_settings, open_graph
 from groundgraph.core.errors import (
@@ -64,9 +64,9 @@ async def test_the_saver_passes_the_conformance_suite(url) -> None:
 @pytest.mark.live
 async def test_threads_evidence_and_records_are_kept_over_restarts_and_can_be_forgotten(url) -> None:
     async with open_graph(settings_for(url), sources=[docs()]) as graph:
-        first = await graph.ainvoke(ask(), thread())
+        first = await graph.ainvoke(asking(), thread())
     async with open_graph(settings_for(url), sources=[docs()]) as graph:
-        second = await graph.ainvoke(ask("pump 17"), thread())
+        second = await graph.ainvoke(asking("pump 17"), thread())
         assert len(second["messages"]) == 4
         assert await load_provenance(graph, "t", first["provenance"]["turn_id"]) == first["provenance"]
         gone = await forget_thread(graph, "t")
@@ -79,7 +79,7 @@ async def test_threads_evidence_and_records_are_kept_over_restarts_and_can_be_fo
 async def test_two_processes_may_set_up_the_same_database_at_once(url) -> None:
     async def use(number: int) -> str:
         async with open_graph(settings_for(url), sources=[docs()]) as graph:
-            return (await graph.ainvoke(ask(), thread(f"t{number}")))["outcome"]
+            return (await graph.ainvoke(asking(), thread(f"t{number}")))["outcome"]
 
     assert await asyncio.gather(*(use(number) for number in range(4))) == ["answered"] * 4
 
@@ -87,7 +87,7 @@ async def test_two_processes_may_set_up_the_same_database_at_once(url) -> None:
 @pytest.mark.live
 async def test_50_threads_at_once_share_few_connections_and_nothing_else(url, postgres) -> None:  # noqa: F811
     async with open_graph(settings_for(url), sources=[docs()]) as graph:
-        outputs = await asyncio.gather(*(graph.ainvoke(ask(), thread(f"t{n}")) for n in range(50)))
+        outputs = await asyncio.gather(*(graph.ainvoke(asking(), thread(f"t{n}")) for n in range(50)))
         used = postgres.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = 'threads'")[0][0]
     assert {output["outcome"] for output in outputs} == {"answered"}
     assert {len(output["messages"]) for output in outputs} == {2}
@@ -101,7 +101,7 @@ async def test_two_processes_on_one_thread_take_turns_and_lose_nothing(url) -> N
         open_graph(settings_for(url), sources=[docs()]) as one,
         open_graph(settings_for(url), sources=[docs()]) as other,
     ):
-        await asyncio.gather(*(graph.ainvoke(ask(), thread()) for graph in (one, other) for _ in range(4)))
+        await asyncio.gather(*(graph.ainvoke(asking(), thread()) for graph in (one, other) for _ in range(4)))
         messages = (await one.aget_state(thread())).values["messages"]
     assert len(messages) == 16
 
@@ -109,14 +109,14 @@ async def test_two_processes_on_one_thread_take_turns_and_lose_nothing(url) -> N
 @pytest.mark.live
 async def test_a_thread_that_another_process_holds_is_busy(url) -> None:
     async with open_graph(settings_for(url, deadlines={"turn": 5}), sources=[docs()]) as graph:
-        await graph.ainvoke(ask(), thread())
+        await graph.ainvoke(asking(), thread())
         from groundgraph.storage.postgres_storage import ThreadClaims
 
         other = ThreadClaims(url)
         async with other.hold("t", 1):
             with pytest.raises(ThreadBusy, match="another process"):
-                await graph.ainvoke(ask(), thread())
-        assert (await graph.ainvoke(ask(), thread()))["outcome"] == "answered"
+                await graph.ainvoke(asking(), thread())
+        assert (await graph.ainvoke(asking(), thread()))["outcome"] == "answered"
         await other.close()
 
 
@@ -178,7 +178,7 @@ async def test_a_model_that_escapes_nul_in_names_and_values_breaks_no_turn(url) 
     async with open_graph(
         settings_for(url, intent={"mode": "extract"}), sources=[docs()], extractor=ScriptedChatModel(reply)
     ) as graph:
-        output = await graph.ainvoke(ask(), thread())
+        output = await graph.ainvoke(asking(), thread())
         intent = output["provenance"]["intent"]
         assert intent["raw_data"]["x\ufffd"] == "\ufffd"
         assert "docs.a\ufffd" in [one["field"] for one in intent["dropped"]]
@@ -202,38 +202,38 @@ async def test_a_process_that_asks_no_claim_and_races_is_told_of_the_conflict(ur
         open_graph(settings_for(url), sources=[source]) as graph,
         open_graph(settings_for(url), sources=[docs()]) as other,
     ):
-        await graph.ainvoke(ask(), thread())
+        await graph.ainvoke(asking(), thread())
         other.checkpointer.claims = None
-        source.race = lambda: other.ainvoke(ask("of another process"), thread())
+        source.race = lambda: other.ainvoke(asking("of another process"), thread())
         with pytest.raises(ThreadConflict, match="Another process wrote"):
-            await graph.ainvoke(ask(), thread())
-        assert (await graph.ainvoke(ask(), thread()))["outcome"] == "answered"
+            await graph.ainvoke(asking(), thread())
+        assert (await graph.ainvoke(asking(), thread()))["outcome"] == "answered"
 
 
 @pytest.mark.covers("fault 45")
 @pytest.mark.live
 async def test_a_locked_table_is_a_typed_error_and_the_thread_goes_on(url) -> None:
     async with open_graph(settings_for(url), sources=[docs()]) as graph:
-        await graph.ainvoke(ask(), thread())
+        await graph.ainvoke(asking(), thread())
         with psycopg.connect(url) as holder:
             holder.execute("LOCK TABLE checkpoint_writes IN ACCESS EXCLUSIVE MODE")
             with pytest.raises(StorageLocked, match="locked for longer than five seconds"):
-                await graph.ainvoke(ask("grant types again"), thread())
+                await graph.ainvoke(asking("grant types again"), thread())
             holder.rollback()
-        assert (await graph.ainvoke(ask("grant types once more"), thread()))["outcome"] == "answered"
+        assert (await graph.ainvoke(asking("grant types once more"), thread()))["outcome"] == "answered"
 
 
 @pytest.mark.live
 async def test_a_server_that_is_killed_and_comes_back_is_a_typed_error_meanwhile(url, postgres) -> None:  # noqa: F811
     async with open_graph(settings_for(url), sources=[docs()]) as graph:
-        await graph.ainvoke(ask(), thread())
+        await graph.ainvoke(asking(), thread())
         postgres.kill()
         try:
             with pytest.raises(StorageUnavailable, match="does not answer"):
-                await graph.ainvoke(ask("while it is down"), thread())
+                await graph.ainvoke(asking("while it is down"), thread())
         finally:
             postgres.start()
-        output = await graph.ainvoke(ask("grant types when it is back"), thread())
+        output = await graph.ainvoke(asking("grant types when it is back"), thread())
     assert output["outcome"] == "answered"
     assert [message.text for message in output["messages"]][-2] == "grant types when it is back"
 
@@ -299,7 +299,7 @@ async def test_an_outage_is_one_line_of_the_pools_log(url, caplog, monkeypatch) 
     # Another test of this process may have had an outage a moment ago.
     monkeypatch.setattr(postgres_storage._QUIET, "_last", float("-inf"))
     async with open_graph(settings_for(url), sources=[docs()]) as graph:
-        await graph.ainvoke(ask(), thread())
+        await graph.ainvoke(asking(), thread())
         pool = logging.getLogger("psycopg.pool")
         caplog.clear()
         for _ in range(12):
@@ -319,15 +319,15 @@ async def test_a_database_that_takes_no_writes_is_told_as_that_and_the_thread_go
     read_only = "ALTER DATABASE threads SET default_transaction_read_only = on"
     cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'threads'"
     async with open_graph(settings_for(url), sources=[docs()]) as graph:
-        first = await graph.ainvoke(ask(), thread())
+        first = await graph.ainvoke(asking(), thread())
         postgres.execute(read_only)
         try:
             # As after a fail-over: the same name, other connections; that the old ones are cut is told once.
             postgres.execute(cut)
             with suppress(StorageUnavailable):
-                await graph.ainvoke(ask("pump 17"), thread())
+                await graph.ainvoke(asking("pump 17"), thread())
             for use in (
-                lambda: graph.ainvoke(ask("pump 17"), thread()),
+                lambda: graph.ainvoke(asking("pump 17"), thread()),
                 lambda: graph.store.aput(("groundgraph", "tried"), "k", {"a": 1}),
                 lambda: forget_thread(graph, "t"),
                 lambda: load_provenance(graph, "t"),
@@ -342,6 +342,6 @@ async def test_a_database_that_takes_no_writes_is_told_as_that_and_the_thread_go
             postgres.execute("ALTER DATABASE threads RESET default_transaction_read_only")
         postgres.execute(cut)
         with suppress(StorageUnavailable):
-            await graph.ainvoke(ask("pump 17"), thread())
+            await graph.ainvoke(asking("pump 17"), thread())
         assert await load_provenance(graph, "t", first["provenance"]["turn_id"]) == first["provenance"]
-        assert (await graph.ainvoke(ask("pump 17"), thread()))["outcome"] == "answered"
+        assert (await graph.ainvoke(asking("pump 17"), thread()))["outcome"] == "answered"

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from functools import wraps
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
+import turns
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.memory import InMemoryStore
-from oauth_sources import ask, thread
 from ranked_source import RankedSource
 from recorded_spans import attributes, recorded_spans
+from turns import QUOTING, ask, asking, thread
 
 from groundgraph import SourceResult, load_settings, turn_graph
 from groundgraph.graph.works import WORKS
@@ -47,19 +45,17 @@ class Paid(NgramEmbeddings):
         return [0.9 - number / 10 for number in range(len(candidates))]
 
 
-def build(paid: Paid, sources: Sequence[Any] = (), **more: Any) -> Any:
-    settings = load_settings(
-        {
-            "intent": {"mode": "static"},
-            "retrieval": {"score_threshold": 0.0, "top_k": 50},
-            "synthesis": {"style": "structured"},
-            "reranker": {"threshold": 0.75},
-            "result_processing": PROCESSING,
-            **more.pop("settings", {}),
-        }
-    )
-    given = {"sources": sources or [RankedSource(TEXTS)], "store": InMemoryStore(), **more}
-    return turn_graph(settings, reranker=paid.rerank, embeddings=paid, **given)
+BASE = {
+    **QUOTING,
+    "retrieval": {"score_threshold": 0.0, "top_k": 50},
+    "reranker": {"threshold": 0.75},
+    "result_processing": PROCESSING,
+}
+
+
+def build(paid: Paid, **given: Any) -> Any:
+    more = {"sources": [RankedSource(TEXTS)], "store": InMemoryStore(), **given}
+    return turns.build(base=BASE, reranker=paid.rerank, embeddings=paid, **more)
 
 
 # What was paid for
@@ -87,32 +83,21 @@ def fails_once(make: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-@asynccontextmanager
-async def saver_of(kind: str, folder: Path) -> AsyncIterator[Any]:
-    if kind == "memory":
-        yield InMemorySaver()
-        return
-    async with AsyncSqliteSaver.from_conn_string(str(folder / "threads.sqlite")) as saver:
-        yield saver
-
-
 @pytest.mark.covers("T3")
 @pytest.mark.parametrize(
     ("module", "name"), [("nodes.works.judge_evidence", "judge_evidence"), ("graph.turn", "check_citations")]
 )
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
 async def test_what_was_paid_for_is_not_paid_again_when_the_turn_fails_behind_it(
-    kind: str, durability: Any, module: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    saver: Any, durability: Any, module: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = import_module(f"groundgraph.{module}")
     monkeypatch.setattr(home, name, fails_once(getattr(home, name)))
     paid = Paid()
-    async with saver_of(kind, tmp_path) as saver:
-        graph = build(paid, checkpointer=saver)
-        with pytest.raises(Once):
-            await graph.ainvoke(ask(QUESTION), thread(), durability=durability)
-        result = await graph.ainvoke(None, thread(), durability=durability)
+    graph = build(paid, checkpointer=saver)
+    with pytest.raises(Once):
+        await graph.ainvoke(asking(QUESTION), thread(), durability=durability)
+    result = await graph.ainvoke(None, thread(), durability=durability)
     assert paid.asked == ["reranker", "embedding model"]
     assert [row["text"] for row in result["provenance"]["results"]] == [TEXTS[0][1], TEXTS[1][1]]
     assert result["provenance"]["strategies"]["reranker"]["dropped"] == 1
@@ -158,7 +143,7 @@ async def test_what_was_paid_for_about_another_ranking_is_not_taken_for_what_is_
     stored = {"checkpointer": InMemorySaver(), "store": InMemoryStore()}
     graph = turn_graph(load_settings(given), sources=[Neighbours()], reranker=rerank, **stored)
     with pytest.raises(Once):
-        await graph.ainvoke(ask(QUESTION), thread())
+        await ask(graph, QUESTION, "t")
     result = await graph.ainvoke(None, thread())
     assert [len(texts) for texts in judged] == [3, 2]
     shown = [(row["text"][:24], row["relevance"]) for row in result["provenance"]["results"]]
@@ -166,8 +151,8 @@ async def test_what_was_paid_for_about_another_ranking_is_not_taken_for_what_is_
 
 
 async def test_a_work_that_pays_for_nothing_is_no_task_of_its_own() -> None:
-    graph = build(Paid(), settings={"reranker": {"threshold": 0.75}, "result_processing": {"reorder": "zigzag"}})
-    names = [name async for update in graph.astream(ask(QUESTION), stream_mode="updates") for name in update]
+    graph = build(Paid(), result_processing={"reorder": "zigzag"})
+    names = [name async for update in graph.astream(asking(QUESTION), stream_mode="updates") for name in update]
     assert names[3:5] == ["rerank_results", "process_results"]
     assert "arrange_results" not in names
 
@@ -177,9 +162,7 @@ async def test_a_work_that_pays_for_nothing_is_no_task_of_its_own() -> None:
 
 @pytest.mark.covers("V1")
 async def test_the_record_says_of_each_work_what_came_in_and_went_out_and_why_what_was_left_out() -> None:
-    result = await build(Paid(), sources=[RankedSource(TEXTS), RankedSource(TEXTS[:1], name="notes")]).ainvoke(
-        ask(QUESTION)
-    )
+    result = await ask(build(Paid(), sources=[RankedSource(TEXTS), RankedSource(TEXTS[:1], name="notes")]), QUESTION)
     works = {step["step"]: step for step in result["provenance"]["steps"] if "came_in" in step}
     counts = {name: (work["came_in"], work["went_out"]) for name, work in works.items()}
     assert counts == {
@@ -200,7 +183,7 @@ async def test_evidence_that_says_too_little_is_left_out_by_the_judgement_and_th
     text = SourceResult("Pump seventeen is serviced.", "pump", "docs", "knowledge_base", 0.1)
     given = {"intent": {"mode": "static"}, "retrieval": {"score_threshold": 0.0, "answerable_threshold": 0.9}}
     graph = turn_graph(load_settings(given), sources=[RankedSource([text], source_type="knowledge_base")])
-    result = await graph.ainvoke(ask("Who discovered the moons of Jupiter?"))
+    result = await ask(graph, "Who discovered the moons of Jupiter?")
     assert result["outcome"] == "insufficient"
     [judged] = [step for step in result["provenance"]["steps"] if step["step"] == "judge_evidence"]
     assert (judged["came_in"], judged["went_out"]) == (1, 0)
@@ -208,9 +191,9 @@ async def test_evidence_that_says_too_little_is_left_out_by_the_judgement_and_th
 
 
 async def test_each_work_has_a_span_below_that_of_its_step() -> None:
-    graph = build(Paid(), settings={"tracing": {"enabled": True}, "result_processing": PROCESSING})
+    graph = build(Paid(), tracing={"enabled": True}, result_processing=PROCESSING)
     with recorded_spans() as spans:
-        await graph.ainvoke(ask(QUESTION))
+        await ask(graph, QUESTION)
     works = [one for one in spans.all if spans.path(one)[:2] == ["turn", "process_results"] and one.name in WORKS]
     assert [one.name for one in works] == [
         "merge_results", "score_results", "rerank_results", "arrange_results", "judge_evidence"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.store.memory import InMemoryStore
-from oauth_sources import QUESTION, ask, docs, notes, thread
+import turns
+from turns import QUESTION, ask, thread
 
-from groundgraph import load_provenance, load_settings, turn_graph
+from groundgraph import load_provenance
 from groundgraph.core.errors import EvidenceMissing
-from groundgraph.testing import ScriptedChatModel, openai_stub
+from groundgraph.testing import openai_stub
 
 V1 = {
     *("turn_id", "thread_id", "question", "outcome", "answer", "style", "intent", "sources", "results_by_source"),
@@ -20,22 +20,13 @@ V1 = {
 }
 
 
-def build(**options: object):
-    settings = options.pop("settings", {})
-    return turn_graph(
-        load_settings({"intent": {"mode": "static"}, **settings}),
-        sources=[docs(), notes()],
-        checkpointer=InMemorySaver(),
-        store=InMemoryStore(),
-        **options,
-    )
+build = partial(turns.build, memory=True)
 
 
 @pytest.mark.covers("V1")
 @pytest.mark.parametrize("style", ["structured", "conversational"])
 async def test_the_record_is_complete_for_every_style(style: str) -> None:
-    graph = build(chat_model=ScriptedChatModel("Four [1]."), settings={"synthesis": {"style": style}})
-    record = (await graph.ainvoke(ask(), thread()))["provenance"]
+    record = (await ask(build("Four [1].", synthesis={"style": style}), on="t"))["provenance"]
     assert not V1 - set(record)
     assert record["intent"]["text_queries"] == [QUESTION]
     first = record["results"][0]
@@ -53,7 +44,7 @@ async def test_the_record_is_complete_for_every_style(style: str) -> None:
 @pytest.mark.covers("V1", "V2")
 async def test_the_thread_holds_references_and_the_store_the_rest() -> None:
     graph = build()
-    result = await graph.ainvoke(ask(), thread())
+    result = await ask(graph, on="t")
     metadata = (await graph.aget_state(thread())).values["metadata"]
     compact = metadata["retrieval_provenance"]
     assert compact["total_results"] == 2
@@ -70,7 +61,7 @@ async def test_the_thread_holds_references_and_the_store_the_rest() -> None:
 async def test_the_history_keeps_the_last_ten_turns() -> None:
     graph = build()
     for n in range(12):
-        await graph.ainvoke(ask(f"grant types {n}"), thread("user.1@example.com"))
+        await ask(graph, f"grant types {n}", "user.1@example.com")
     history = (await graph.aget_state(thread("user.1@example.com"))).values["metadata"]["retrieval_provenance_history"]
     assert [entry["question"] for entry in history] == [f"grant types {n}" for n in range(2, 12)]
     assert set(history[0]) == {"turn_id", "question", "outcome", "total_results", "deduplicated_to"}
@@ -80,8 +71,8 @@ async def test_the_history_keeps_the_last_ten_turns() -> None:
 
 @pytest.mark.covers("V1")
 async def test_it_can_be_turned_off() -> None:
-    graph = build(settings={"store_provenance": False})
-    await graph.ainvoke({**ask(), "metadata": {"mine": 1}}, thread())
+    graph = build(store_provenance=False)
+    await ask(graph, on="t", metadata={"mine": 1})
     assert (await graph.aget_state(thread())).values["metadata"] == {"mine": 1}
     assert await graph.store.asearch(("groundgraph", "provenance")) == []
 
@@ -90,7 +81,7 @@ async def test_it_can_be_turned_off() -> None:
 async def test_a_caller_cannot_write_the_record() -> None:
     graph = build()
     forged = {"retrieval_provenance": {"turn_id": "x"}, "retrieval_provenance_history": [{"turn_id": "y"}], "a": 1}
-    await graph.ainvoke({**ask(), "metadata": forged}, thread())
+    await ask(graph, on="t", metadata=forged)
     metadata = (await graph.aget_state(thread())).values["metadata"]
     assert metadata["a"] == 1
     assert metadata["retrieval_provenance"]["turn_id"] != "x"
@@ -100,10 +91,10 @@ async def test_a_caller_cannot_write_the_record() -> None:
 @pytest.mark.covers("U7")
 async def test_the_scripted_model_and_the_wire_give_the_same_provenance() -> None:
     text = "OAuth has four grant types [1]. Also [7]."
-    scripted = await build(chat_model=ScriptedChatModel(text)).ainvoke(ask(), thread())
+    scripted = await ask(build(text), on="t")
     with openai_stub(text) as stub:
         llm = {"provider": "openai", "model": "test-model", "base_url": stub.base_url, "api_key": "test"}
-        wired = await build(settings={"llm": llm}).ainvoke({"messages": [scripted["messages"][0]]}, thread())
+        wired = await build(llm=llm).ainvoke({"messages": [scripted["messages"][0]]}, thread())
     assert stub.requests
     volatile = {
         "steps",

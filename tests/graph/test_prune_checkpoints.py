@@ -11,20 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from held_file import held_file
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.graph import MessagesState
+from parents import in_a_row
+from turns import build
 
-from groundgraph import (
-    InMemorySource,
-    load_provenance,
-    load_settings,
-    open_graph,
-    prune_checkpoints,
-    resume_turn,
-    turn_graph,
-)
+from groundgraph import InMemorySource, load_provenance, load_settings, open_graph, prune_checkpoints, resume_turn
 from groundgraph.core.errors import ConfigurationError, EvidenceMissing, InputInvalid, StorageLocked
 from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.graph.prune_checkpoints import Pruned, _Pruning, cut_before, cut_thread
@@ -39,17 +34,16 @@ def place(thread: str = "t") -> Any:
 
 
 @asynccontextmanager
-async def opened(folder: Path, **more: Any) -> AsyncIterator[Any]:
+async def opened(folder: Path, *beside: Any) -> AsyncIterator[Any]:
     settings = load_settings(
         {
             "intent": {"mode": "static"},
             "checkpointer": {"path": str(folder / "threads.sqlite")},
             "store": {"path": str(folder / "evidence.sqlite")},
             "retrieval": {"top_k": 1, "score_threshold": 0.0},
-            **more,
         }
     )
-    async with open_graph(settings, sources=[InMemorySource(TEXTS, name="plant")]) as graph:
+    async with open_graph(settings, sources=[InMemorySource(TEXTS, name="plant"), *beside]) as graph:
         yield graph
 
 
@@ -112,9 +106,8 @@ async def test_it_reads_the_same_in_another_process_through_langgraphs_own_saver
         before = await whole(graph)
         await prune_checkpoints(graph, keep_turns=1)
         await ask(graph, 8)
-    settings = load_settings({"intent": {"mode": "static"}})
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
-        graph = turn_graph(settings, sources=[InMemorySource(TEXTS, name="plant")], checkpointer=saver)
+        graph = build(sources=[InMemorySource(TEXTS, name="plant")], checkpointer=saver)
         # Past the wrapper that finds the snapshot by a shorter way.
         graph.checkpointer = saver
         assert (await whole(graph))[: len(before)] == before
@@ -255,36 +248,29 @@ async def test_only_the_conversations_that_were_named_are_looked_at(tmp_path: Pa
         assert count(tmp_path, "evidence.sqlite", "store", "prefix LIKE '%provenance.b'") == 2
 
 
-async def test_the_conversations_of_another_graph_in_the_same_file_are_left_alone(tmp_path: Path) -> None:
+class Game(MessagesState):
+    """Counts turns too."""
+
+    turn: dict[str, Any]
+
+
+@pytest.mark.parametrize(
+    ("schema", "move"),
+    [(MessagesState, {"messages": [("ai", "hi")]}), (Game, {"turn": {"id": "white", "number": 1}})],
+)
+async def test_the_conversations_of_another_graph_in_the_same_file_are_left_alone(
+    tmp_path: Path, schema: Any, move: Any
+) -> None:
     async with opened(tmp_path) as graph:
-        builder = StateGraph(MessagesState)
-        builder.add_node("echo", lambda state: {"messages": [("ai", state["messages"][-1].text)]})
-        builder.add_edge(START, "echo")
-        builder.add_edge("echo", END)
-        other = builder.compile(checkpointer=graph.checkpointer)
+        other = in_a_row(schema, move=lambda _: move).compile(checkpointer=graph.checkpointer)
         for _ in range(3):
             await other.ainvoke({"messages": [("user", "hi")]}, place("theirs"))
         before = count(tmp_path, "threads.sqlite", "checkpoints", "thread_id = 'theirs'")
-        await asyncio.sleep(0.01)
-        done = await prune_checkpoints(graph, keep_turns=1, older_than=timedelta(0))
-        assert done == Pruned()
-        assert count(tmp_path, "threads.sqlite", "checkpoints", "thread_id = 'theirs'") == before
-
-
-async def test_a_conversation_of_another_graph_that_counts_turns_too_is_left_alone(tmp_path: Path) -> None:
-    class Game(MessagesState):
-        turn: dict[str, Any]
-
-    async with opened(tmp_path) as graph:
-        builder = StateGraph(Game)
-        builder.add_node("move", lambda _: {"turn": {"id": "white", "number": 1}})
-        builder.add_edge(START, "move")
-        other = builder.compile(checkpointer=graph.checkpointer)
-        for _ in range(2):
-            await other.ainvoke({"messages": [("user", "e4")]}, place("game"))
+        values = (await other.aget_state(place("theirs"))).values
         await asyncio.sleep(0.01)
         assert await prune_checkpoints(graph, keep_turns=1, older_than=timedelta(0)) == Pruned()
-        assert (await other.aget_state(place("game"))).values["turn"]["id"] == "white"
+        assert count(tmp_path, "threads.sqlite", "checkpoints", "thread_id = 'theirs'") == before
+        assert (await other.aget_state(place("theirs"))).values == values
 
 
 @pytest.mark.covers("fault 75")
@@ -306,28 +292,24 @@ async def test_a_file_that_another_process_holds_is_a_typed_error_and_loses_noth
         await ask(graph, 1, 2, 3)
         before = await whole(graph)
         await graph.checkpointer.conn.execute("PRAGMA busy_timeout = 100")
-        holder = sqlite3.connect(tmp_path / "threads.sqlite")
-        holder.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StorageLocked):
+        with held_file(tmp_path / "threads.sqlite"), pytest.raises(StorageLocked):
             await prune_checkpoints(graph, keep_turns=1)
-        holder.rollback()
-        holder.close()
         assert await whole(graph) == before
         assert (await prune_checkpoints(graph, keep_turns=1)).records == 2
 
 
 async def test_wrong_arguments_and_other_savers_are_refused(tmp_path: Path) -> None:
+    wrong = {
+        "keep_turns": {},
+        "0": {"keep_turns": 0},
+        "future": {"older_than": timedelta(days=-1)},
+        "list of thread ids": {"keep_turns": 1, "threads": "anna"},
+    }
     async with opened(tmp_path) as graph:
-        with pytest.raises(InputInvalid, match="keep_turns"):
-            await prune_checkpoints(graph)
-        with pytest.raises(InputInvalid, match="0"):
-            await prune_checkpoints(graph, keep_turns=0)
-        with pytest.raises(InputInvalid, match="future"):
-            await prune_checkpoints(graph, older_than=timedelta(days=-1))
-        with pytest.raises(InputInvalid, match="list of thread ids"):
-            await prune_checkpoints(graph, keep_turns=1, threads="anna")
-    settings = load_settings({"intent": {"mode": "static"}})
-    graph = turn_graph(settings, sources=[InMemorySource(TEXTS)], checkpointer=InMemorySaver())
+        for told, given in wrong.items():
+            with pytest.raises(InputInvalid, match=told):
+                await prune_checkpoints(graph, **given)
+    graph = build(sources=[InMemorySource(TEXTS)], checkpointer=InMemorySaver())
     with pytest.raises(ConfigurationError, match="InMemorySaver"):
         await prune_checkpoints(graph, keep_turns=1)
 
@@ -379,16 +361,7 @@ async def test_a_turn_under_way_keeps_its_evidence_before_any_checkpoint_refers_
             await gate.wait()
             return []
 
-    settings = load_settings(
-        {
-            "intent": {"mode": "static"},
-            "checkpointer": {"path": str(tmp_path / "threads.sqlite")},
-            "store": {"path": str(tmp_path / "evidence.sqlite")},
-            "retrieval": {"top_k": 1, "score_threshold": 0.0},
-        }
-    )
-    sources = [InMemorySource(TEXTS, name="plant"), Slow([], name="slow")]
-    async with open_graph(settings, sources=sources) as graph:
+    async with opened(tmp_path, Slow([], name="slow")) as graph:
         gate.set()
         await ask(graph, 2, 3, 4)
         gate.clear()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from bot_stores import AsyncListStore, ListStore, log_rows
+from held_file import held_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.callbacks import BaseCallbackHandler
@@ -17,7 +18,9 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
 from langchain_core.vectorstores import InMemoryVectorStore
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.graph import MessagesState
+from parents import in_a_row
+from turns import ask, asked_by, asking, build, thread
 
 from groundgraph import (
     AsyncQueryBot,
@@ -27,7 +30,6 @@ from groundgraph import (
     SourceResult,
     SourceSchema,
     load_settings,
-    turn_graph,
 )
 from groundgraph.core.errors import (
     ConfigurationError,
@@ -54,9 +56,11 @@ def model(reply: Any = ANSWER) -> ScriptedChatModel:
     return ScriptedChatModel(reply)
 
 
-def bot(log: Path | bool, *, docstore: Any = None, reply: Any = ANSWER, **options: Any) -> AsyncQueryBot:
-    store = ListStore(FACT) if docstore is None else docstore
-    return AsyncQueryBot(SYSTEM, docstore=store, chat_model=model(reply), log=log, **options)
+def bot(
+    log: Path | bool, *, kind: Any = AsyncQueryBot, docstore: Any = None, reply: Any = ANSWER, **options: Any
+) -> Any:
+    given = {"docstore": ListStore(FACT) if docstore is None else docstore, "chat_model": model(reply), "log": log}
+    return kind(SYSTEM, **{**given, **options})
 
 
 def texts(messages: Any) -> list[str]:
@@ -69,18 +73,26 @@ def texts(messages: Any) -> list[str]:
 def test_QRY_RAG_001_a_document_store_is_required_and_a_memory_is_not(log: Path) -> None:
     with pytest.raises(TypeError, match="docstore"):
         QueryBot(SYSTEM)  # type: ignore[call-arg]
-    assert QueryBot(SYSTEM, docstore=ListStore(FACT), chat_model=model(), log=log)(QUERY).text == ANSWER
+    assert bot(log, kind=QueryBot)(QUERY).text == ANSWER
 
 
-@pytest.mark.parametrize(("name", "stores"), [("docstore", (3, None)), ("memory", (ListStore(), object()))])
-def test_QRY_RAG_001_what_cannot_be_searched_is_refused(name: str, stores: tuple[Any, Any]) -> None:
-    with pytest.raises(ConfigurationError, match=f"{name}: a .* cannot be searched; pass an object with retrieve"):
-        QueryBot(SYSTEM, docstore=stores[0], memory=stores[1], log=False)
+class Diary(InMemorySource):
+    def append(self, text: str) -> None: ...
 
 
-def test_QRY_RAG_001_a_memory_that_cannot_be_added_to_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"memory: a InMemorySource has no append\(text\)"):
-        QueryBot(SYSTEM, docstore=ListStore(), memory=InMemorySource([], name="m"), log=False)
+@pytest.mark.covers("Q1")
+@pytest.mark.parametrize(
+    ("docstore", "memory", "told"),
+    [
+        (3, None, "docstore: a .* cannot be searched; pass an object with retrieve"),
+        (ListStore(), object(), "memory: a .* cannot be searched; pass an object with retrieve"),
+        (ListStore(), InMemorySource([], name="m"), r"memory: a InMemorySource has no append\(text\)"),
+        (InMemorySource([], name="a"), Diary([], name="a"), "two sources are called 'a'"),
+    ],
+)
+def test_QRY_RAG_001_stores_that_cannot_be_used_are_refused(docstore: Any, memory: Any, told: str) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        QueryBot(SYSTEM, docstore=docstore, memory=memory, log=False)
 
 
 def test_QRY_RAG_002_the_memory_is_the_one_that_was_given_also_when_it_is_empty_and_counts_as_false(log: Path) -> None:
@@ -89,7 +101,7 @@ def test_QRY_RAG_002_the_memory_is_the_one_that_was_given_also_when_it_is_empty_
             return len(self.texts)
 
     memory = Counted()
-    made = QueryBot(SYSTEM, docstore=ListStore(FACT), memory=memory, chat_model=model(), log=log)
+    made = bot(log, kind=QueryBot, memory=memory)
     assert made.memory is memory
     assert QueryBot(SYSTEM, docstore=ListStore(), log=log).memory is None
     made(QUERY)
@@ -147,17 +159,13 @@ async def test_QRY_RAG_011_the_order_holds_whatever_merge_is_configured(log: Pat
 async def test_any_turn_may_show_each_source_apart_but_not_in_clusters_that_hold_several() -> None:
     sources = [InMemorySource([FACT], name="a"), InMemorySource(["Pump 17 is blue."], name="b")]
     apart = {"intent": {"mode": "static"}, "synthesis": {"evidence_per_source": True}}
-    chat = model()
-    await turn_graph(load_settings(apart), sources=sources, chat_model=chat).ainvoke({"question": QUERY})
-    assert [(one.name, FACT in one.text) for one in chat.calls[0].prompt.messages[1:3]] == [
-        ("evidence", True),
-        ("evidence", False),
-    ]
-    clustered = load_settings({**apart, "result_processing": {"cluster_strategy": "tfidf"}})
-    with pytest.raises(
-        ConfigurationError, match=r"synthesis\.evidence_per_source: a cluster holds evidence of several"
-    ):
-        turn_graph(clustered, sources=sources)
+    graph = build(ANSWER, base=apart, sources=sources)
+    await ask(graph, QUERY)
+    shown = [(one.name, FACT in one.text) for one in asked_by(graph)[0].prompt.messages[1:3]]
+    assert shown == [("evidence", True), ("evidence", False)]
+    told = r"synthesis\.evidence_per_source: a cluster holds evidence of several"
+    with pytest.raises(ConfigurationError, match=told):
+        build(base=apart, sources=sources, result_processing={"cluster_strategy": "tfidf"})
 
 
 QUERIES = [
@@ -193,7 +201,7 @@ def test_no_text_of_a_store_enters_a_system_message_whatever_it_is(documents: li
         [f"mark-{role}-{n} {text}" for n, text in enumerate(found)]
         for role, found in (("d", documents), ("m", memories))
     ]
-    made = QueryBot(SYSTEM, docstore=ListStore(*marked[0]), memory=ListStore(*marked[1]), chat_model=model(), log=False)
+    made = bot(False, kind=QueryBot, docstore=ListStore(*marked[0]), memory=ListStore(*marked[1]))
     system, *others, question = made.compose_rag_messages(QUERY)
     assert "mark-" not in system.text
     assert system.type == "system"
@@ -227,8 +235,7 @@ async def test_evidence_that_closes_its_block_and_gives_orders_stays_inside_it(l
 
 async def test_QRY_RAG_020_the_model_is_shown_what_is_logged_and_the_response_stands_behind_it(log: Path) -> None:
     chat = model()
-    made = AsyncQueryBot(SYSTEM, docstore=ListStore(FACT), memory=ListStore(EARLIER), chat_model=chat, log=log)
-    reply = await made(QUERY)
+    reply = await bot(log, memory=ListStore(EARLIER), chat_model=chat)(QUERY)
     [row] = log_rows(log)
     [call] = chat.calls
     shown = [{"role": one.role, "name": one.name, "content": one.text} for one in call.prompt.messages]
@@ -297,7 +304,7 @@ async def test_an_empty_store_is_said_to_be_empty_without_a_model_and_is_logged_
     log: Path,
 ) -> None:
     chat, memory = model(), ListStore()
-    reply = await AsyncQueryBot(SYSTEM, docstore=ListStore(), memory=memory, chat_model=chat, log=log)(QUERY)
+    reply = await bot(log, docstore=ListStore(), memory=memory, chat_model=chat)(QUERY)
     assert (reply.outcome, chat.calls, memory.texts) == ("insufficient", [], [])
     [row] = log_rows(log)
     assert (row["outcome"], row["docstore_results"], row["response"]) == ("insufficient", 0, reply.text)
@@ -388,15 +395,6 @@ async def test_a_text_may_come_with_an_id_and_metadata(log: Path) -> None:
     assert {row["source_name"] for row in rows} == {"docstore"}
 
 
-@pytest.mark.covers("Q1")
-def test_two_sources_of_one_name_are_refused() -> None:
-    class Diary(InMemorySource):
-        def append(self, text: str) -> None: ...
-
-    with pytest.raises(ConfigurationError, match="two sources are called 'a'"):
-        QueryBot(SYSTEM, docstore=InMemorySource([], name="a"), memory=Diary([], name="a"), log=False)
-
-
 # Async in earnest
 
 
@@ -466,12 +464,9 @@ async def test_QRY_RAG_030_a_store_with_coroutines_is_called_on_the_loop_and_one
 async def test_QRY_RAG_030_the_plain_and_the_asynchronous_bot_do_the_same(log: Path, tmp_path: Path) -> None:
     async def through(asynchronous: bool) -> list[Any]:
         memory, path = ListStore(), tmp_path / f"{asynchronous}.sqlite"
-        options: dict[str, Any] = {"docstore": ListStore(FACT), "memory": memory, "chat_model": model(), "log": path}
-        if asynchronous:
-            reply = await AsyncQueryBot(SYSTEM, **options)(QUERY, 3)
-        else:
-            # On a running loop as well.
-            reply = QueryBot(SYSTEM, **options)(QUERY, 3)
+        # The plain one works on a running loop as well.
+        called = bot(path, kind=AsyncQueryBot if asynchronous else QueryBot, memory=memory)(QUERY, 3)
+        reply = await called if asynchronous else called
         [row] = log_rows(path)
         kept = ("status", "outcome", "query", "n_results", "docstore_results", "memory_results", "response", "error")
         return [reply.text, memory.texts, [row[name] for name in kept], len(row["messages"])]
@@ -492,11 +487,8 @@ async def test_a_bot_in_a_step_of_another_graph_keeps_the_callbacks_of_that_grap
     async def answer(state: MessagesState) -> dict[str, Any]:
         return {"messages": [await made(str(state["messages"][-1].text))]}
 
-    parent = StateGraph(MessagesState)
-    parent.add_node("answer", answer)
-    parent.add_edge(START, "answer")
-    parent.add_edge("answer", END)
-    output = await parent.compile().ainvoke({"messages": [("user", QUERY)]}, {"callbacks": [Counting()]})
+    parent = in_a_row(MessagesState, answer=answer).compile()
+    output = await parent.ainvoke(asking(QUERY), {"callbacks": [Counting()]})
     assert output["messages"][-1].text == ANSWER
     assert Counting.models > 0
     assert log_rows(log)[0]["messages"][-2]["content"] == QUERY
@@ -504,34 +496,29 @@ async def test_a_bot_in_a_step_of_another_graph_keeps_the_callbacks_of_that_grap
 
 @pytest.mark.covers("Q5")
 async def test_a_plain_bot_in_a_step_uses_no_saver_of_the_graph_around_it(log: Path, tmp_path: Path) -> None:
-    made = QueryBot(SYSTEM, docstore=ListStore(FACT), chat_model=ScriptedChatModel(default=ANSWER), log=log)
+    made = bot(log, kind=QueryBot)
 
     def answer(state: MessagesState) -> dict[str, Any]:
         return {"messages": [made(str(state["messages"][-1].text)).message]}
 
-    parent = StateGraph(MessagesState)
-    parent.add_node("answer", answer)
-    parent.add_edge(START, "answer")
-    parent.add_edge("answer", END)
-    place: Any = {"configurable": {"thread_id": "t"}}
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
-        graph = parent.compile(checkpointer=saver)
-        await graph.ainvoke({"messages": [("user", QUERY)]}, place)
-        last = (await graph.aget_state(place)).values["messages"][-1]
+        graph = in_a_row(MessagesState, answer=answer).compile(checkpointer=saver)
+        await ask(graph, QUERY, "t")
+        last = (await graph.aget_state(thread())).values["messages"][-1]
         assert type(last) is AIMessage
         assert last.text == ANSWER
-        assert {one.config["configurable"]["checkpoint_ns"] async for one in saver.alist(place)} == {""}
+        assert {one.config["configurable"]["checkpoint_ns"] async for one in saver.alist(thread())} == {""}
 
 
 @pytest.mark.covers("Q5")
 def test_a_plain_bot_called_by_a_coroutine_of_a_plain_bot_is_refused_and_does_not_hang(log: Path) -> None:
-    inner = QueryBot(SYSTEM, docstore=ListStore(FACT), chat_model=model(), log=False)
+    inner = bot(False, kind=QueryBot)
 
     class Asking(ListStore):
         async def retrieve(self, query: str, n_results: int) -> list[str]:  # type: ignore[override]
             return [inner(query, n_results).text]
 
-    outer = QueryBot(SYSTEM, docstore=Asking(), chat_model=model(), log=log)
+    outer = bot(log, kind=QueryBot, docstore=Asking())
     replies: list[Any] = []
     caller = threading.Thread(target=lambda: replies.append(outer(QUERY)), daemon=True)
     caller.start()
@@ -548,8 +535,8 @@ def test_a_store_that_exits_ends_its_own_call_and_no_other(log: Path) -> None:
             raise SystemExit(3)
 
     with pytest.raises(SystemExit):
-        QueryBot(SYSTEM, docstore=Exiting(), chat_model=model(), log=log)(QUERY)
-    assert QueryBot(SYSTEM, docstore=ListStore(FACT), chat_model=model(), log=log)(QUERY).text == ANSWER
+        bot(log, kind=QueryBot, docstore=Exiting())(QUERY)
+    assert bot(log, kind=QueryBot)(QUERY).text == ANSWER
 
 
 # Streams
@@ -609,7 +596,7 @@ def test_a_stream_that_is_forgotten_or_left_to_the_end_of_the_loop_is_logged_as_
 @pytest.mark.covers("Q4")
 def test_a_plain_stream_that_is_closed_early_too(log: Path) -> None:
     memory = ListStore()
-    made = QueryBot(SYSTEM, docstore=ListStore(FACT), memory=memory, chat_model=model(), log=log)
+    made = bot(log, kind=QueryBot, memory=memory)
     stream = made.stream(QUERY)
     next(stream)
     stream.close()  # type: ignore[attr-defined]
@@ -702,12 +689,8 @@ async def test_a_log_that_stays_locked_is_a_typed_error(log: Path, monkeypatch: 
     monkeypatch.setattr("groundgraph.bot.log.LOCK_TIMEOUT", 0.05)
     made = bot(log)
     await made(QUERY)
-    holder = sqlite3.connect(log, isolation_level=None)
-    holder.execute("BEGIN IMMEDIATE")
-    with pytest.raises(StorageLocked, match="stayed locked"):
+    with held_file(log), pytest.raises(StorageLocked, match="stayed locked"):
         await made(QUERY)
-    holder.execute("ROLLBACK")
-    holder.close()
     assert (await made(QUERY)).text == ANSWER
     assert len(log_rows(log)) == 2
 
@@ -718,16 +701,13 @@ async def test_a_stream_that_is_closed_early_and_cannot_be_logged_says_so_and_do
 ) -> None:
     monkeypatch.setattr("groundgraph.bot.log.LOCK_TIMEOUT", 0.05)
     await bot(log)(QUERY)
-    holder = sqlite3.connect(log, isolation_level=None)
-    holder.execute("BEGIN IMMEDIATE")
-    stream = bot(log).stream_async(QUERY)
-    await anext(stream)
-    with pytest.raises(StorageLocked):
-        await asyncio.wait_for(stream.aclose(), 20)
-    with pytest.raises(StorageLocked):
-        [piece async for piece in bot(log).stream_async(QUERY)]
-    holder.execute("ROLLBACK")
-    holder.close()
+    with held_file(log):
+        stream = bot(log).stream_async(QUERY)
+        await anext(stream)
+        with pytest.raises(StorageLocked):
+            await asyncio.wait_for(stream.aclose(), 20)
+        with pytest.raises(StorageLocked):
+            [piece async for piece in bot(log).stream_async(QUERY)]
 
 
 @pytest.mark.covers("Q4")
@@ -755,29 +735,25 @@ async def test_an_empty_an_endless_and_a_broken_query_are_answered_and_logged(qu
 
 
 @pytest.mark.covers("Q1")
-@pytest.mark.parametrize("n_results", [0, -1, 1001, True, "5"])
-async def test_a_number_of_results_out_of_range_is_a_typed_error(n_results: Any) -> None:
-    with pytest.raises(InputInvalid, match="'n_results' must be a number from 1 to 1000"):
-        await bot(False)(QUERY, n_results)
-
-
-@pytest.mark.covers("Q1")
-async def test_a_query_that_is_no_text_is_a_typed_error() -> None:
-    with pytest.raises(InputInvalid, match="'query' must be a text, not a int"):
-        await bot(False)(7)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        *(((QUERY, n), "'n_results' must be a number from 1 to 1000") for n in (0, -1, 1001, True, "5")),
+        ((7,), "'query' must be a text, not a int"),
+    ],
+)
+async def test_an_argument_that_cannot_be_is_a_typed_error(arguments: Any, told: str) -> None:
+    with pytest.raises(InputInvalid, match=told):
+        await bot(False)(*arguments)
 
 
 @pytest.mark.covers("Q1")
 async def test_the_stores_stand_in_place_of_the_sources_of_the_settings_whose_other_choices_hold(
     log: Path,
 ) -> None:
-    chosen = load_settings(
-        {
-            "sources": [{"type": "memory", "name": "other", "records": ["Other text."]}],
-            "synthesis": {"style": "structured", "instruction": "Be brief."},
-        }
-    )
-    made = bot(log, settings=chosen)
+    other = {"type": "memory", "name": "other", "records": ["Other text."]}
+    synthesis = {"style": "structured", "instruction": "Be brief."}
+    made = bot(log, settings=load_settings({"sources": [other], "synthesis": synthesis}))
     reply = await made(QUERY)
     assert {row["source_name"] for row in reply.provenance["results"]} == {"docstore"}
     assert (reply.provenance["style"]["used"], reply.provenance["models"]) == ("structured", [])
@@ -799,18 +775,17 @@ async def test_sources_of_the_user_stay_open_and_those_of_the_bot_are_closed(log
     async with bot(log, docstore=own, memory=ListStore()) as made:
         await made(QUERY)
     assert own.closed == 0
-    with QueryBot(SYSTEM, docstore=own, chat_model=model(), log=log) as plain:
+    with bot(log, kind=QueryBot, docstore=own) as plain:
         assert plain(QUERY).text == ANSWER
     assert own.closed == 0
 
 
-class Unencodable(ListStore):
-    def append(self, text: str) -> None:
-        raise ValueError("\udfff")
-
-
 @pytest.mark.covers("fault 5")
 async def test_what_no_text_may_contain_costs_neither_the_answer_nor_the_log(log: Path) -> None:
+    class Unencodable(ListStore):
+        def append(self, text: str) -> None:
+            raise ValueError("\udfff")
+
     made = AsyncQueryBot(
         f"{SYSTEM} \ud800", docstore=ListStore(FACT), memory=Unencodable(), chat_model=model(), log=log
     )
@@ -834,4 +809,4 @@ def test_a_file_that_is_no_log_is_a_typed_error(kind: str, tmp_path: Path) -> No
         connection.close()
     # On a loop that goes on: a connection that could not be opened tells its end a little later.
     with pytest.raises(StorageUnavailable, match="other"):
-        QueryBot(SYSTEM, docstore=ListStore(FACT), chat_model=model(), log=path)(QUERY)
+        bot(path, kind=QueryBot)(QUERY)

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oauth_sources import ask, docs
+from turns import ask, build, docs
 
-from groundgraph import load_settings, turn_graph
 from groundgraph.resilience import retry as retry_budget
 from groundgraph.resilience.retry import CAPACITY
 from groundgraph.testing import Reply, openai_stub
@@ -21,19 +20,12 @@ ANSWER = "OAuth has four grant types [1]."
 
 
 def graph_over(url: str, **more: Any) -> Any:
-    settings = load_settings(
-        {
-            "intent": {"mode": "static"},
-            "llm": {"provider": "openai", "model": "test-model", "base_url": url, "api_key": "test"},
-            "deadlines": {"turn": 60, "model": 50},
-            **more,
-        }
-    )
-    return turn_graph(settings, sources=[docs()])
+    llm = {"provider": "openai", "model": "test-model", "base_url": url, "api_key": "test"}
+    return build(sources=[docs()], llm=llm, **{"deadlines": {"turn": 60, "model": 50}, **more})
 
 
 async def turns(graph: Any, number: int = TURNS) -> list[dict[str, Any]]:
-    return await asyncio.gather(*(graph.ainvoke(ask()) for _ in range(number)))
+    return await asyncio.gather(*(ask(graph) for _ in range(number)))
 
 
 def styles(results: list[dict[str, Any]]) -> list[str]:
@@ -106,7 +98,7 @@ async def test_a_turn_that_begins_while_the_service_rests_does_not_call_it() -> 
     with openai_stub(default=noting(reply, arrived)) as stub:
         graph = graph_over(stub.base_url)
         before = resting()
-        opening = asyncio.create_task(graph.ainvoke(ask()))
+        opening = asyncio.create_task(ask(graph))
         while not resting() - before:
             await asyncio.sleep(0.01)
         results = [*await turns(graph, 10), await opening]
@@ -134,7 +126,7 @@ async def test_a_turn_that_cannot_wait_so_long_answers_without_the_model_at_once
     with openai_stub(Reply("slow down", status=429, headers={"Retry-After": "60"})) as stub:
         graph = graph_over(stub.base_url, deadlines={"turn": 100, "model": 40})
         started = time.monotonic()
-        await graph.ainvoke(ask())
+        await ask(graph)
         results = await turns(graph, 10)
         assert time.monotonic() - started < 20, "each of them could wait for 40 seconds"
         assert len(stub.requests) == 1

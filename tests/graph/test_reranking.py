@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from cohere_stub import API_KEY, Fault, cohere_stub
 from langchain_core.documents import BaseDocumentCompressor, Document
-from oauth_sources import ask
 from ranked_source import RankedSource
 from turn_works import works_of
+from turns import QUOTING, ask, build
 
 from groundgraph import load_settings, retrieval_graph, retrieve_context, turn_graph
 from groundgraph.core.errors import ConfigurationError
@@ -18,6 +18,17 @@ from groundgraph.testing import Rule, ScriptedChatModel
 
 TEXTS = [(0.9, "Pumps are serviced."), (0.8, "Access tokens."), (0.7, "Access tokens expire after one hour.")]
 QUESTION = "When do access tokens expire?"
+
+
+class Judge:
+    """Finds everything relevant, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, query: str, candidates: Sequence[Any]) -> list[float]:
+        self.asked.append(query)
+        return [1.0 for _ in candidates]
 
 
 class Reversed(BaseDocumentCompressor):
@@ -29,14 +40,11 @@ class Reversed(BaseDocumentCompressor):
         return list(reversed(documents))[: len(documents) - self.without]
 
 
+BASE = {**QUOTING, "retrieval": {"score_threshold": 0.0}, "limits": {"attempts": 1}}
+
+
 def settings(reranker: dict[str, Any] | None = None, **more: Any):
-    base = {
-        "intent": {"mode": "static"},
-        "retrieval": {"score_threshold": 0.0},
-        "synthesis": {"style": "structured"},
-        "limits": {"attempts": 1},
-    }
-    return load_settings({**base, **({"reranker": {"enabled": True, **reranker}} if reranker else {}), **more})
+    return load_settings({**BASE, **({"reranker": {"enabled": True, **reranker}} if reranker else {}), **more})
 
 
 async def ranked(given: Any, *sources: RankedSource, **arguments: Any) -> tuple[list[int], Any]:
@@ -88,24 +96,13 @@ async def test_it_runs_once_after_the_merge_of_all_sources():
 
 
 @pytest.mark.covers("fault 39")
-async def test_an_empty_ranking_is_never_sent():
-    with cohere_stub() as stub:
-        context = (await ranked(cohere(stub.base_url), RankedSource([])))[1]
-    assert stub.requests == []
-    assert context.outcome == "insufficient"
-
-
-@pytest.mark.covers("fault 39")
 async def test_no_reranker_of_any_kind_is_asked_about_nothing():
-    asked: list[str] = []
-
-    def judge(query: str, candidates: Sequence[Any]) -> list[float]:
-        asked.append(query)
-        return []
-
-    context = (await ranked(settings(), RankedSource([]), reranker=judge))[1]
-    assert asked == []
-    assert context.provenance["notes"] == []
+    judge = Judge()
+    with cohere_stub() as stub:
+        for given, reranker in ((cohere(stub.base_url), None), (settings(), judge)):
+            context = (await ranked(given, RankedSource([]), reranker=reranker))[1]
+            assert (context.outcome, context.provenance["notes"]) == ("insufficient", [])
+    assert (stub.requests, judge.asked) == ([], [])
 
 
 @pytest.mark.covers("fault 39")
@@ -137,8 +134,7 @@ async def test_so_does_a_service_that_is_late_gone_or_talks_nonsense(fault):
 @pytest.mark.covers("fault 39")
 async def test_the_note_is_in_the_language_of_the_question():
     with cohere_stub(Fault(500)) as stub:
-        graph = turn_graph(cohere(stub.base_url), sources=[RankedSource(TEXTS)])
-        output = await graph.ainvoke(ask("Когда истекают токены?"))
+        output = await ask(turn_graph(cohere(stub.base_url), sources=[RankedSource(TEXTS)]), "Когда истекают токены?")
     assert any(note.startswith("Переранжировать") for note in output["notes"])
 
 
@@ -146,8 +142,7 @@ async def test_the_note_is_in_the_language_of_the_question():
 async def test_when_everything_is_below_the_threshold_no_model_writes_an_answer():
     model = ScriptedChatModel("never")
     with cohere_stub(scores=lambda query, documents: [0.1] * len(documents)) as stub:
-        graph = turn_graph(cohere(stub.base_url), sources=[RankedSource(TEXTS)], chat_model=model)
-        output = await graph.ainvoke(ask(QUESTION))
+        output = await ask(turn_graph(cohere(stub.base_url), sources=[RankedSource(TEXTS)], chat_model=model), QUESTION)
     assert output["outcome"] == "insufficient"
     assert model.calls == []
 
@@ -187,8 +182,7 @@ async def test_the_calls_of_a_judge_are_recorded_and_count_among_those_of_the_tu
 
     async def turn(calls: int) -> dict[str, Any]:
         given = settings({"type": "judge"}, synthesis={"style": "conversational"}, limits={"model_calls": calls})
-        graph = turn_graph(given, sources=[RankedSource(TEXTS)], chat_model=judge)
-        return (await graph.ainvoke(ask(QUESTION)))["provenance"]
+        return (await ask(turn_graph(given, sources=[RankedSource(TEXTS)], chat_model=judge), QUESTION))["provenance"]
 
     record = await turn(3)
     assert [call["role"] for call in record["models"]] == ["judge", "answer"]
@@ -254,23 +248,17 @@ def test_two_rerankers_are_refused_also_when_one_comes_from_python():
 @pytest.mark.covers("P4")
 async def test_off_the_work_is_not_in_the_graph():
     assert works_of(turn_graph(settings(), sources=[RankedSource(TEXTS)])) == set()
-    off = load_settings({"reranker": {"enabled": False}})
-    assert works_of(turn_graph(off, sources=[RankedSource(TEXTS)])) == set()
+    assert works_of(build(base={}, reranker={"enabled": False}, sources=[RankedSource(TEXTS)])) == set()
     with pytest.raises(ConfigurationError, match=r"reranker\.type: has no effect without reranker\.enabled: true"):
         load_settings({"reranker": {"enabled": False, "type": "cohere"}})
 
 
 @pytest.mark.covers("I11")
 async def test_a_follow_up_is_judged_together_with_what_it_leans_on():
-    asked: list[str] = []
-
-    def judge(query: str, candidates: Sequence[Any]) -> list[float]:
-        asked.append(query)
-        return [1.0 for _ in candidates]
-
+    judge = Judge()
     given = load_settings({"retrieval": {"score_threshold": 0.0}, "synthesis": {"style": "structured"}})
     graph = turn_graph(given, sources=[RankedSource(TEXTS)], reranker=judge)
     conversation = [("user", QUESTION), ("assistant", "After an hour."), ("user", "And why is that?")]
     await graph.ainvoke({"messages": conversation})
-    assert "access tokens" in asked[0]
-    assert "why" in asked[0].lower()
+    assert "access tokens" in judge.asked[0]
+    assert "why" in judge.asked[0].lower()

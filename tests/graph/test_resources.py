@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from oauth_sources import ask, docs
+from turns import ask, build, docs
 
 import groundgraph.graph.resources as resources
 import groundgraph.models.chat_model as quiet_model
@@ -21,7 +21,7 @@ async def test_thinking_is_switched_off_for_queries_that_the_main_model_writes(
     rules = [Rule("Write search queries", "OAuth grant types"), Rule("", "Four [1].")]
     with openai_stub(rules=rules) as stub:
         llm = {"provider": "openai", "model": "m", "base_url": stub.base_url, "api_key": "test"}
-        result = await turn_graph(load_settings({"llm": llm}), sources=[docs()]).ainvoke(ask())
+        result = await ask(build(base={}, llm=llm, sources=[docs()]))
     assert result["answer"] == "Four [1]."
     sent = [request.body for request in stub.requests]
     assert [body.get("reasoning_effort") for body in sent] == ["minimal", None]

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import turns
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.memory import InMemoryStore
-from oauth_sources import ask, docs, thread
+from turns import QUOTING, ask, asking, docs, thread
 
-from groundgraph import load_settings, resume_turn, turn_graph
+from groundgraph import resume_turn, turn_graph
 from groundgraph.core.errors import EvidenceMissing, NothingToResume
-from groundgraph.testing import ScriptedChatModel
 
 SUPPORT = Path(__file__).parent.parent / "support"
 BOUNDARIES = ["input", "start", "begin_turn", "resolve_intent", "retrieve_source", "process_results",
@@ -78,17 +78,12 @@ def test_replays_and_forks_in_another_process_have_the_same_prompt(killed: dict[
 
 
 def build(**options: Any):
-    return turn_graph(
-        load_settings({"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}),
-        sources=[docs()],
-        checkpointer=InMemorySaver(),
-        **options,
-    )
+    return turns.build(base=QUOTING, sources=[docs()], checkpointer=InMemorySaver(), **options)
 
 
 async def test_resuming_a_finished_turn_gives_its_output_again() -> None:
     graph = build(store=InMemoryStore())
-    result = await graph.ainvoke(ask(), thread())
+    result = await ask(graph, on="t")
     again = await resume_turn(graph, "t")
     assert {key: again[key] for key in ("answer", "outcome", "notes", "citations", "support")} == {
         key: result[key] for key in ("answer", "outcome", "notes", "citations", "support")
@@ -102,11 +97,9 @@ async def test_a_step_whose_writes_are_kept_and_whose_checkpoint_was_lost_is_gon
     tmp_path: Path, lost: int
 ) -> None:
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
-        model = ScriptedChatModel("Four [1].")
-        graph = turn_graph(
-            load_settings({}), sources=[docs()], chat_model=model, checkpointer=saver, store=InMemoryStore()
-        )
-        expected = await graph.ainvoke(ask(), thread(), durability="sync")
+        given = {"sources": [docs()], "checkpointer": saver, "store": InMemoryStore()}
+        graph = turns.build("Four [1].", base={}, **given)
+        expected = await graph.ainvoke(asking(), thread(), durability="sync")
         points = [row[0] async for row in await saver.conn.execute("SELECT checkpoint_id FROM checkpoints ORDER BY 1")]
         for last in points[-lost:]:
             await saver.conn.execute("DELETE FROM checkpoints WHERE checkpoint_id = ?", (last,))
@@ -127,20 +120,18 @@ async def test_there_is_nothing_to_resume_on_an_unknown_thread() -> None:
 
 async def test_missing_evidence_is_an_error_and_not_an_answer_without_evidence() -> None:
     graph = build(store=InMemoryStore())
-    async for _ in graph.astream(ask(), thread(), interrupt_after=["process_results"]):
-        pass
+    await graph.ainvoke(asking(), thread(), interrupt_after=["process_results"])
     elsewhere = turn_graph(
         graph.resources.settings, sources=[docs()], checkpointer=graph.checkpointer, store=InMemoryStore()
     )
     with pytest.raises(EvidenceMissing, match="Run the graph with the store"):
         await elsewhere.ainvoke(None, thread())
-    assert (await elsewhere.ainvoke(ask(), thread()))["outcome"] == "answered", "the thread is usable on the next turn"
+    assert (await ask(elsewhere, on="t"))["outcome"] == "answered", "the thread is usable on the next turn"
 
 
 async def test_without_a_store_the_evidence_is_in_the_checkpoint() -> None:
     graph = build()
-    async for _ in graph.astream(ask(), thread(), interrupt_after=["process_results"]):
-        pass
+    await graph.ainvoke(asking(), thread(), interrupt_after=["process_results"])
     assert (await graph.aget_state(thread())).values["bodies"]
     elsewhere = turn_graph(graph.resources.settings, sources=[docs()], checkpointer=graph.checkpointer)
     assert (await elsewhere.ainvoke(None, thread()))["outcome"] == "answered"
@@ -151,8 +142,7 @@ async def test_a_resumed_turn_keeps_the_choices_it_began_with() -> None:
 
     graph = build(store=InMemoryStore())
     context = Context(top_k=1, score_threshold=0.0, language="ru")
-    async for _ in graph.astream(ask(), thread(), context=context, interrupt_after=["begin_turn"]):
-        pass
+    await graph.ainvoke(asking(), thread(), context=context, interrupt_after=["begin_turn"])
     result = await graph.ainvoke(None, thread())
     assert len(result["provenance"]["results"]) == 1
     assert result["answer"].startswith("Из материалов")

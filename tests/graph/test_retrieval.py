@@ -3,46 +3,33 @@
 from __future__ import annotations
 
 import pytest
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.store.memory import InMemoryStore
-from oauth_sources import QUESTION, ask, docs, notes, thread
+from turns import QUESTION, ask, asking, build, docs, thread
 
-from groundgraph import Context, load_settings, retrieval_graph, retrieval_tool, retrieve_context, turn_graph
+from groundgraph import Context, retrieval_graph, retrieval_tool, retrieve_context
 from groundgraph.testing import FaultySource, ScriptedChatModel
-
-SETTINGS = {"intent": {"mode": "static"}}
 
 
 @pytest.mark.covers("T8")
 async def test_retrieve_context_gives_context_evidence_provenance_and_outcome() -> None:
     model = ScriptedChatModel("never")
-    graph = turn_graph(
-        load_settings(SETTINGS), sources=[docs(), notes()], chat_model=model, checkpointer=InMemorySaver(),
-        store=InMemoryStore(),
-    )  # fmt: skip
+    graph = build(model, memory=True)
     found = await retrieve_context(graph, QUESTION)
     assert found.outcome == "answered"
     assert found.context.startswith("[1] OAuth > Grants\nOAuth has four grant types.")
     assert [row["label"] for row in found.evidence] == [1, 2]
     assert found.provenance["sources"]["docs"]["status"] == "ok"
-    context, evidence, provenance, outcome = found
-    assert (context, evidence, provenance, outcome) == (
-        found.context,
-        found.evidence,
-        found.provenance,
-        found.outcome,
-    )
+    assert tuple(found) == (found.context, found.evidence, found.provenance, found.outcome)
     assert model.calls == []
-    whole = await graph.ainvoke(ask(), thread())
+    whole = await ask(graph, on="t")
     assert [row["text"] for row in found.evidence] == [row["text"] for row in whole["provenance"]["results"]]
 
 
 @pytest.mark.covers("T8")
 async def test_outcomes_are_told_apart_without_an_answer() -> None:
     down = FaultySource(docs(), error=ConnectionError("refused"))
-    graph = retrieval_graph(load_settings(SETTINGS), sources=[down])
+    graph = build(graph=retrieval_graph, sources=[down])
     assert (await retrieve_context(graph, QUESTION)).outcome == "unavailable"
-    graph = retrieval_graph(load_settings(SETTINGS), sources=[docs()])
+    graph = build(graph=retrieval_graph, sources=[docs()])
     assert (await retrieve_context(graph, "Quantum lattice")).outcome == "insufficient"
     assert (await retrieve_context(graph, "hello")).outcome == "chat"
     assert (await retrieve_context(graph, QUESTION, context=Context(top_k=1))).evidence
@@ -50,17 +37,15 @@ async def test_outcomes_are_told_apart_without_an_answer() -> None:
 
 @pytest.mark.covers("T8")
 async def test_the_retrieval_graph_runs_on_a_thread_too() -> None:
-    graph = retrieval_graph(
-        load_settings(SETTINGS), sources=[docs()], checkpointer=InMemorySaver(), store=InMemoryStore()
-    )
-    steps = [name async for update in graph.astream(ask(), thread(), stream_mode="updates") for name in update]
+    graph = build(graph=retrieval_graph, sources=[docs()], memory=True)
+    steps = [name async for update in graph.astream(asking(), thread(), stream_mode="updates") for name in update]
     assert steps == ["begin_turn", "resolve_intent", "retrieve_source", "process_results", "give_context"]
-    assert (await graph.ainvoke(ask("pump 17"), thread()))["evidence"][0]["source_id"] == "pump"
+    assert (await ask(graph, "pump 17", "t"))["evidence"][0]["source_id"] == "pump"
 
 
 @pytest.mark.covers("T8")
 async def test_as_a_tool_the_evidence_is_the_artifact() -> None:
-    tool = retrieval_tool(turn_graph(load_settings(SETTINGS), sources=[docs(), notes()]))
+    tool = retrieval_tool(build())
     call = {"type": "tool_call", "id": "1", "name": tool.name, "args": {"question": QUESTION}}
     message = await tool.ainvoke(call)
     assert message.content.startswith("[1] OAuth > Grants")

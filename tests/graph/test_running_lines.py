@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 from document_files import pdf
-from langchain_core.messages import HumanMessage
+from turns import ask_once, build
 
-from groundgraph import load_settings, turn_graph
 from groundgraph.core.chain import IngestChains
 from groundgraph.core.document import Document
 from groundgraph.graph.ingest_documents import ingest_documents
@@ -41,9 +40,8 @@ async def test_the_head_of_a_page_is_no_answer_and_quotes_stand_where_they_say(t
     loaded = document(tmp_path, kind)
     path = tmp_path / "base.sqlite"
     await ingest_documents(path, [loaded], chains=CHAINS)
-    graph = turn_graph(load_settings({"knowledge_base": {"file": str(path)}, "retrieval": {"score_threshold": 0.0}}))
-    output = await graph.ainvoke({"messages": [HumanMessage(QUESTION)]})
-    await graph.resources.close()
+    graph = build(base={}, knowledge_base={"file": str(path)}, retrieval={"score_threshold": 0.0})
+    output = await ask_once(graph, QUESTION)
     quotes = [line for line in output["answer"].split("\n") if line.startswith("> ")]
     assert "> The coolant pump is serviced every ninety days. [1]" in quotes
     assert not any("edition" in quote or "sheet" in quote for quote in quotes)

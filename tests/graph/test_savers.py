@@ -9,17 +9,17 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from held_file import held_file
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.memory import InMemoryStore
-from oauth_sources import ask, docs, notes, thread
+from turns import QUOTING, ask, build, docs, thread
 
 from groundgraph import InMemorySource, load_settings, open_graph, turn_graph
 from groundgraph.core.errors import ConfigurationError, StorageLocked, StorageUnavailable
+from groundgraph.storage.sqlite_saver import LinearSqliteSaver
 from groundgraph.testing import ScriptedChatModel
-
-STRUCTURED = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
 
 
 @checkpointer_test(name="memory")
@@ -33,8 +33,14 @@ async def sqlite_saver() -> AsyncIterator[AsyncSqliteSaver]:
         yield saver
 
 
+@checkpointer_test(name="linear")
+async def linear_saver() -> AsyncIterator[LinearSqliteSaver]:
+    async with AsyncSqliteSaver.from_conn_string(":memory:") as saver:
+        yield LinearSqliteSaver.over(saver)
+
+
 @pytest.mark.covers("fault 47")
-@pytest.mark.parametrize("saver", [memory_saver, sqlite_saver], ids=lambda saver: saver.name)
+@pytest.mark.parametrize("saver", [memory_saver, sqlite_saver, linear_saver], ids=lambda saver: saver.name)
 async def test_each_saver_in_use_passes_the_conformance_suite(saver) -> None:
     report = await validate(saver)
     assert report.passed_all_base(), report.to_dict()
@@ -46,8 +52,8 @@ async def test_nothing_in_the_state_is_an_unregistered_type(tmp_path: Path, capl
     model = ScriptedChatModel("Four [1].")
     for _ in range(2):
         async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
-            graph = turn_graph(load_settings({}), sources=[docs()], chat_model=model, checkpointer=saver)
-            await graph.ainvoke(ask(), thread())
+            graph = build(model, base={}, sources=[docs()], checkpointer=saver)
+            await ask(graph, on="t")
             values = (await graph.aget_state(thread())).values
             assert values["messages"][-1].text == "Four [1]."
     assert not [record for record in caplog.records if "unregistered" in record.getMessage().lower()]
@@ -58,19 +64,13 @@ async def test_nothing_in_the_state_is_an_unregistered_type(tmp_path: Path, capl
 async def test_a_locked_checkpoint_database_is_a_typed_error(tmp_path: Path) -> None:
     path = tmp_path / "t.sqlite"
     async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
-        graph = turn_graph(load_settings(STRUCTURED), sources=[docs()], checkpointer=saver, store=InMemoryStore())
-        await graph.ainvoke(ask(), thread())
+        graph = build(base=QUOTING, sources=[docs()], checkpointer=saver, store=InMemoryStore())
+        await ask(graph, on="t")
         # Five seconds in production; the test does not wait that long.
         await saver.conn.execute("PRAGMA busy_timeout=100")
-        holder = sqlite3.connect(path)
-        holder.execute("BEGIN EXCLUSIVE")
-        try:
-            with pytest.raises(StorageLocked, match="locked by another process"):
-                await graph.ainvoke(ask("again"), thread())
-        finally:
-            holder.rollback()
-            holder.close()
-        result = await graph.ainvoke(ask("grant types once more"), thread())
+        with held_file(path, "EXCLUSIVE"), pytest.raises(StorageLocked, match="locked by another process"):
+            await ask(graph, "again", "t")
+        result = await ask(graph, "grant types once more", "t")
         assert result["outcome"] == "answered"
     check = sqlite3.connect(path)
     assert check.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -81,7 +81,7 @@ async def test_a_locked_checkpoint_database_is_a_typed_error(tmp_path: Path) -> 
 async def test_evidence_is_written_once_per_hash_and_checkpoints_stay_small(tmp_path: Path) -> None:
     records = [{"id": str(n), "content": f"grant type {n} " + "x" * 2000} for n in range(20)]
     settings = load_settings(
-        {**STRUCTURED, "retrieval": {"top_k": 20}, "synthesis": {"style": "structured", "template": "a" * 800}}
+        {**QUOTING, "retrieval": {"top_k": 20}, "synthesis": {"style": "structured", "template": "a" * 800}}
     )
     store = InMemoryStore()
     path = tmp_path / "t.sqlite"
@@ -89,7 +89,7 @@ async def test_evidence_is_written_once_per_hash_and_checkpoints_stay_small(tmp_
     async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
         graph = turn_graph(settings, sources=[InMemorySource(records, name="a")], checkpointer=saver, store=store)
         for n in range(5):
-            result = await graph.ainvoke(ask(f"grant type {n}"), thread())
+            result = await ask(graph, f"grant type {n}", "t")
             assert len(result["provenance"]["results"]) == 20
             sizes.append(await _bytes(saver))
     assert sizes[0] <= 50_000
@@ -115,11 +115,9 @@ async def test_a_thread_of_200_turns_grows_linearly(tmp_path: Path) -> None:
     path = tmp_path / "t.sqlite"
     sizes = []
     async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
-        graph = turn_graph(
-            load_settings(STRUCTURED), sources=[docs(), notes()], checkpointer=saver, store=InMemoryStore()
-        )
+        graph = build(base=QUOTING, checkpointer=saver, store=InMemoryStore())
         for n in range(200):
-            await graph.ainvoke(ask(f"Which grant types does OAuth have, number {n}?"), thread())
+            await ask(graph, f"Which grant types does OAuth have, number {n}?", "t")
             sizes.append(await _bytes(saver))
         values = (await graph.aget_state(thread())).values
     assert len(values["messages"]) == 400
@@ -130,11 +128,11 @@ async def test_a_thread_of_200_turns_grows_linearly(tmp_path: Path) -> None:
 
 
 async def test_open_graph_keeps_threads_evidence_and_records_over_restarts(tmp_path: Path) -> None:
-    settings = load_settings(STRUCTURED).model_copy(update={"base_dir": tmp_path})
+    settings = load_settings(QUOTING).model_copy(update={"base_dir": tmp_path})
     async with open_graph(settings, sources=[docs()]) as graph:
-        first = await graph.ainvoke(ask(), thread())
+        first = await ask(graph, on="t")
     async with open_graph(settings, sources=[docs()]) as graph:
-        second = await graph.ainvoke(ask("pump 17"), thread())
+        second = await ask(graph, "pump 17", "t")
         from groundgraph import load_provenance
 
         record = await load_provenance(graph, "t", first["provenance"]["turn_id"])
@@ -150,18 +148,18 @@ def test_a_saver_without_asynchronous_methods_is_refused_at_build(tmp_path: Path
 
     connection = sqlite3.connect(tmp_path / "t.sqlite")
     with pytest.raises(ConfigurationError, match="use AsyncSqliteSaver"):
-        turn_graph(load_settings(STRUCTURED), sources=[docs()], checkpointer=SqliteSaver(connection))
+        build(base=QUOTING, sources=[docs()], checkpointer=SqliteSaver(connection))
     connection.close()
 
 
 @pytest.mark.covers("fault 45")
 async def test_many_open_one_new_file_at_once(tmp_path: Path) -> None:
     file = {"type": "sqlite", "path": str(tmp_path / "threads" / "t.sqlite")}
-    settings = load_settings({**STRUCTURED, "checkpointer": file, "store": file})
+    settings = load_settings({**QUOTING, "checkpointer": file, "store": file})
 
     async def turn(number: int) -> str:
         async with open_graph(settings, sources=[docs()]) as graph:
-            values = await graph.ainvoke(ask(), thread(str(number)))
+            values = await ask(graph, on=str(number))
         return str(values["outcome"])
 
     assert await asyncio.gather(*(turn(number) for number in range(6))) == ["answered"] * 6
@@ -172,7 +170,7 @@ async def test_many_open_one_new_file_at_once(tmp_path: Path) -> None:
 async def test_a_file_that_is_no_database_is_named(tmp_path: Path, section: str) -> None:
     path = tmp_path / "t.sqlite"
     path.write_bytes(b"no database" * 1000)
-    settings = load_settings({**STRUCTURED, section: {"type": "sqlite", "path": str(path)}})
+    settings = load_settings({**QUOTING, section: {"type": "sqlite", "path": str(path)}})
     with pytest.raises(StorageUnavailable, match=r"t\.sqlite.*not a database"):
         async with open_graph(settings, sources=[docs()]):
             pass

@@ -7,14 +7,15 @@ import logging
 from urllib.parse import quote
 
 import pytest
-from oauth_sources import QUESTION, docs
+from turns import QUESTION, ask, build, docs
+from written_source import Written
 
-from groundgraph import Context, GroundedSource, SourceResult, load_settings, open_graph, turn_graph
+from groundgraph import Context, GroundedSource, SourceResult, load_settings, open_graph
 from groundgraph.core import secret_mask
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
 from groundgraph.report.turn_page import turn_page
-from groundgraph.testing import FaultySource, InMemorySource, Reply, ScriptedChatModel, openai_stub
+from groundgraph.testing import FaultySource, InMemorySource, Reply, openai_stub
 
 KEY = "sk-CANARY7Q/+9xZ_pL3vR8mW2kd"
 # Any run of so many characters of the key would do to look it up.
@@ -70,28 +71,9 @@ async def test_a_key_that_the_provider_repeats_is_nowhere(form, status, tmp_path
     assert "Incorrect" not in str(output["notes"])
 
 
-class Custom(GroundedSource):
-    """A source whose code is wrong."""
-
-    name = "custom"
-    source_type = "custom"
-
-    def __init__(self, error: Exception) -> None:
-        self.error = error
-
-    def get_schema(self) -> None:
-        return None
-
-    async def query(self, intent: object, *, top_k: int = 5, score_threshold: float = 0.0) -> list:
-        raise self.error
-
-    async def close(self) -> None:
-        return None
-
-
 def graph_over(*sources: GroundedSource, **settings: object):
     given = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}, **settings}
-    return turn_graph(load_settings(given), sources=list(sources))
+    return build(base=given, sources=list(sources))
 
 
 @pytest.mark.covers("F20", "fault 101")
@@ -101,9 +83,9 @@ def graph_over(*sources: GroundedSource, **settings: object):
 )
 async def test_a_bug_of_a_source_is_told_as_one_and_its_traceback_logged_once(error, monkeypatch, caplog):
     monkeypatch.setenv("CUSTOM_PASSWORD", "CANARY-of-the-custom-source")
-    graph = graph_over(Custom(error("boom secret=abc123 CANARY-of-the-custom-source")), docs())
-    first = await graph.ainvoke({"messages": [("user", QUESTION)]})
-    second = await graph.ainvoke({"messages": [("user", QUESTION)]})
+    graph = graph_over(Written(error("boom secret=abc123 CANARY-of-the-custom-source"), "custom"), docs())
+    first = await ask(graph, QUESTION)
+    second = await ask(graph, QUESTION)
     for output in (first, second):
         [note] = output["notes"]
         assert note == (
@@ -113,7 +95,7 @@ async def test_a_bug_of_a_source_is_told_as_one_and_its_traceback_logged_once(er
         assert "CANARY" not in str(output)
         assert "boom secret=***" in output["provenance"]["sources"]["custom"]["error"]
     assert caplog.text.count("Traceback (most recent call last)") == 1
-    assert "raise self.error" in caplog.text
+    assert "raise self.answer" in caplog.text
     assert "abc123" not in caplog.text
     assert "CANARY" not in caplog.text
 
@@ -130,7 +112,7 @@ async def test_a_bug_of_a_source_is_told_as_one_and_its_traceback_logged_once(er
 )
 async def test_an_outage_is_told_as_one_without_its_text_or_a_traceback(error, words, caplog):
     graph = graph_over(FaultySource(docs(), error=error), InMemorySource(["Grants."], name="b"), limits={"attempts": 1})
-    output = await graph.ainvoke({"messages": [("user", QUESTION)]})
+    output = await ask(graph, QUESTION)
     assert words in output["notes"][0]
     assert "10.0.0.7" not in str(output["notes"])
     assert "10.0.0.7" in output["provenance"]["sources"]["docs"]["error"]
@@ -140,10 +122,7 @@ async def test_an_outage_is_told_as_one_without_its_text_or_a_traceback(error, w
 @pytest.mark.covers("F11")
 async def test_a_reply_that_the_models_client_cannot_decode_is_told_without_the_errors_text():
     error = RecursionError("maximum recursion depth exceeded while decoding a JSON array from a unicode string")
-    graph = turn_graph(
-        load_settings({"intent": {"mode": "static"}}), sources=[docs()], chat_model=ScriptedChatModel(error)
-    )
-    output = await graph.ainvoke({"messages": [("user", QUESTION)]})
+    output = await ask(build(error, sources=[docs()]), QUESTION)
     [note] = [note for note in output["notes"] if "RecursionError" in note]
     assert "its answer cannot be read" in note
     assert "recursion depth" not in str(output["notes"])
@@ -151,8 +130,7 @@ async def test_a_reply_that_the_models_client_cannot_decode_is_told_without_the_
 
 @pytest.mark.covers("F20")
 async def test_notes_in_russian_name_the_class_in_russian():
-    graph = graph_over(Custom(KeyError("x")), docs())
-    output = await graph.ainvoke({"messages": [("user", "Какие есть типы грантов OAuth?")]})
+    output = await ask(graph_over(Written(KeyError("x")), docs()), "Какие есть типы грантов OAuth?")
     assert any("KeyError: ошибка в собственном коде источника" in note for note in output["notes"])
 
 

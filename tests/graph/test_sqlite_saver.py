@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from held_file import held_file
 from langgraph.checkpoint.base import empty_checkpoint
-from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.memory import InMemoryStore
-from oauth_sources import ask, docs, thread
+from turns import QUOTING, ask, build, docs, thread
 
-from groundgraph import load_settings, turn_graph
 from groundgraph.core.errors import StorageLocked
 from groundgraph.storage.sqlite_saver import LinearSqliteSaver
 
@@ -25,32 +23,17 @@ def told(history: Mapping[str, object]) -> dict[str, str]:
     return {channel: repr(history[channel]) for channel in sorted(history)}
 
 
-STRUCTURED = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
-
-
-@checkpointer_test(name="linear")
-async def linear_saver() -> AsyncIterator[LinearSqliteSaver]:
-    async with AsyncSqliteSaver.from_conn_string(":memory:") as saver:
-        yield LinearSqliteSaver.over(saver)
-
-
-@pytest.mark.covers("fault 47")
-async def test_it_passes_the_conformance_suite() -> None:
-    report = await validate(linear_saver)
-    assert report.passed_all_base(), report.to_dict()
-
-
 @pytest.mark.covers("L9")
 @pytest.mark.slow
 async def test_the_history_is_langgraphs_own_at_every_checkpoint_and_on_forks(tmp_path: Path) -> None:
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
-        graph = turn_graph(load_settings(STRUCTURED), sources=[docs()], checkpointer=saver, store=InMemoryStore())
+        graph = build(base=QUOTING, sources=[docs()], checkpointer=saver, store=InMemoryStore())
         assert isinstance(graph.checkpointer, LinearSqliteSaver)
         for n in range(55):
-            await graph.ainvoke(ask(f"grant types {n}"), thread())
+            await ask(graph, f"grant types {n}", "t")
         middle = [point async for point in graph.aget_state_history(thread(), limit=200)][120]
         await graph.aupdate_state(middle.config, {"metadata": {"forked": True}}, as_node="record_turn")
-        await graph.ainvoke(ask("on the fork"), thread())
+        await ask(graph, "on the fork", "t")
         compared = 0
         for point in [point async for point in saver.alist(thread(), limit=250)]:
             both = ["messages", "metadata"]
@@ -72,13 +55,11 @@ async def test_it_reads_no_checkpoint_between_the_head_and_the_snapshot(tmp_path
             return await super()._snapshot(*args)
 
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
-        graph = turn_graph(
-            load_settings(STRUCTURED), sources=[docs()], checkpointer=Counting.over(saver), store=InMemoryStore()
-        )
+        graph = build(base=QUOTING, sources=[docs()], checkpointer=Counting.over(saver), store=InMemoryStore())
         for n in range(8):
-            await graph.ainvoke(ask(f"grant types {n}"), thread())
+            await ask(graph, f"grant types {n}", "t")
         read = 0
-        await graph.ainvoke(ask("one more"), thread())
+        await ask(graph, "one more", "t")
     assert read <= 2, "at most one for each channel"
 
 
@@ -86,9 +67,9 @@ async def test_it_reads_no_checkpoint_between_the_head_and_the_snapshot(tmp_path
 @pytest.mark.parametrize("distance", [-1, 0, 1, 3, 100, "many", None, []])
 async def test_a_wrong_distance_in_the_metadata_of_a_checkpoint_is_not_believed(tmp_path: Path, distance) -> None:
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
-        graph = turn_graph(load_settings(STRUCTURED), sources=[docs()], checkpointer=saver, store=InMemoryStore())
+        graph = build(base=QUOTING, sources=[docs()], checkpointer=saver, store=InMemoryStore())
         for n in range(3):
-            await graph.ainvoke(ask(f"grant types {n}"), thread())
+            await ask(graph, f"grant types {n}", "t")
         head = (await graph.aget_state(thread())).config
         ((stored,),) = await saver.conn.execute_fetchall(
             "SELECT metadata FROM checkpoints WHERE checkpoint_id = ?", (head["configurable"]["checkpoint_id"],)
@@ -127,14 +108,11 @@ async def test_writes_in_line_behind_one_that_a_locked_file_failed_wait_no_longe
 
         await write()
         await saver.conn.execute("PRAGMA busy_timeout=50")
-        holder = sqlite3.connect(path)
-        holder.execute("BEGIN EXCLUSIVE")
         tried: list[str] = []
         await saver.conn.set_trace_callback(lambda said: tried.append(said) if "INTO checkpoints" in said else None)
-        failed = await asyncio.gather(*(write() for _ in range(6)), return_exceptions=True)
+        with held_file(path, "EXCLUSIVE"):
+            failed = await asyncio.gather(*(write() for _ in range(6)), return_exceptions=True)
         assert [type(error) for error in failed] == [StorageLocked] * 6
         assert len(tried) == 1, "only the first one waited for the file"
-        holder.rollback()
-        holder.close()
         await write()
         assert len(tried) == 2

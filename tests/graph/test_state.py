@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 from typing import Any, get_type_hints
 
 import pytest
+import turns
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from langgraph.graph import END, START, StateGraph
 from langgraph.store.memory import InMemoryStore
-from oauth_sources import QUESTION, ask, docs, notes, thread
+from parents import in_a_row
+from turns import QUESTION, QUOTING, ask, asking, thread
 from typing_extensions import TypedDict
 
-from groundgraph import load_settings, turn_graph
 from groundgraph.graph.state import TurnOutput, TurnState, lifetimes
 
-SETTINGS = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
 # What a later turn may see of an earlier one; whoever adds a channel must decide, and say so here.
 THREAD_SCOPED = {"messages", "metadata"}
 TURN_SCOPED = {
@@ -25,8 +23,7 @@ TURN_SCOPED = {
 RUN_SCOPED = {"question", "task", "answer", "outcome", "notes", "citations", "support", "provenance"}
 
 
-def build(saver: object = None, **options: object):
-    return turn_graph(load_settings(SETTINGS), sources=[docs(), notes()], checkpointer=saver, **options)
+build = partial(turns.build, base=QUOTING)
 
 
 def test_every_channel_of_the_compiled_graph_has_a_declared_lifetime() -> None:
@@ -59,7 +56,7 @@ def test_every_channel_of_a_turn_has_a_step_that_writes_it() -> None:
 async def test_each_channel_is_written_by_steps_whose_type_says_so() -> None:
     graph, written = build(), dict[str, set[str]]()
     declared = declared_updates(graph)
-    async for update in graph.astream(ask(), stream_mode="updates"):
+    async for update in graph.astream(asking(), stream_mode="updates"):
         for node, values in update.items():
             for name in values or {}:
                 written.setdefault(name, set()).add(node)
@@ -67,12 +64,12 @@ async def test_each_channel_is_written_by_steps_whose_type_says_so() -> None:
         assert nodes <= {node for node, keys in declared.items() if name in keys}, name
 
 
-async def _second_turn_sees_only_thread_channels(saver: object) -> None:
-    graph = build(saver, store=InMemoryStore())
-    await graph.ainvoke({**ask(), "metadata": {"topic": "x"}}, thread())
+async def test_two_turns_share_only_thread_channels(saver: object) -> None:
+    graph = build(checkpointer=saver, store=InMemoryStore())
+    await ask(graph, on="t", metadata={"topic": "x"})
     seen: dict[str, object] = {}
     async for update in graph.astream(
-        ask("zzz unknown"), thread(), stream_mode="values", interrupt_after=["begin_turn"]
+        asking("zzz unknown"), thread(), stream_mode="values", interrupt_after=["begin_turn"]
     ):
         seen = update
     assert set(seen["metadata"]) == {"topic", "retrieval_provenance", "retrieval_provenance_history"}
@@ -83,26 +80,13 @@ async def _second_turn_sees_only_thread_channels(saver: object) -> None:
         assert state[name] in ({}, lifetimes()[name].empty), f"{name} leaked from the turn before"
 
 
-async def test_two_turns_share_only_thread_channels_on_the_memory_saver() -> None:
-    await _second_turn_sees_only_thread_channels(InMemorySaver())
-
-
-async def test_two_turns_share_only_thread_channels_on_the_sqlite_saver(tmp_path: Path) -> None:
-    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "t.sqlite")) as saver:
-        await _second_turn_sees_only_thread_channels(saver)
-
-
 async def test_two_turns_share_nothing_undeclared_as_a_subgraph() -> None:
     class Parent(TurnOutput):
         pass
 
-    builder = StateGraph(Parent)
-    builder.add_node("turn", build())
-    builder.add_edge(START, "turn")
-    builder.add_edge("turn", END)
-    parent = builder.compile(checkpointer=InMemorySaver(), store=InMemoryStore())
-    first = await parent.ainvoke(ask(), thread())
-    second = await parent.ainvoke(ask("zzz unknown"), thread())
+    parent = in_a_row(Parent, turn=build()).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
+    first = await ask(parent, on="t")
+    second = await ask(parent, "zzz unknown", "t")
     assert first["outcome"] == "answered"
     assert second["outcome"] == "insufficient"
     assert second["citations"] == []
@@ -113,12 +97,11 @@ async def test_two_turns_share_nothing_undeclared_as_a_subgraph() -> None:
 
 @pytest.mark.covers("fault 43")
 async def test_an_abandoned_turn_leaves_nothing_to_the_next_one() -> None:
-    graph = build(InMemorySaver(), store=InMemoryStore())
-    async for _ in graph.astream(ask(), thread(), interrupt_after=["process_results"]):
-        pass
+    graph = build(memory=True)
+    await graph.ainvoke(asking(), thread(), interrupt_after=["process_results"])
     abandoned = (await graph.aget_state(thread())).values
     assert abandoned["ranking"]["refs"]
-    result = await graph.ainvoke(ask("zzz unknown"), thread())
+    result = await ask(graph, "zzz unknown", "t")
     assert result["outcome"] == "insufficient"
     assert result["citations"] == []
     assert set(result["provenance"]["sources"]) == {"docs", "notes"}
@@ -137,11 +120,7 @@ def test_a_parent_may_use_another_state() -> None:
     class Narrow(TypedDict):
         answer: str
 
-    builder = StateGraph(Narrow)
-
     async def call(state: Narrow) -> Narrow:
         return {"answer": (await build().ainvoke({"question": QUESTION}))["answer"]}
 
-    builder.add_node("call", call)
-    builder.add_edge(START, "call")
-    assert builder.compile()
+    assert in_a_row(Narrow, call=call).compile()

@@ -7,14 +7,14 @@ import time
 import warnings
 
 import pytest
+import turns
 from langchain_core._api import LangChainBetaWarning
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.store.memory import InMemoryStore
-from oauth_sources import ask, docs, notes, thread
+from langgraph.graph import MessagesState
+from parents import in_a_row
+from turns import ask, asking, docs, notes, thread
 from virtual_time import in_virtual_time
 
-from groundgraph import load_settings, turn_graph
 from groundgraph.testing import FaultySource, Reply, ScriptedChatModel
 
 TEXT = "<think>hm [2]</think>OAuth has four types [1]. Clients [9] too [2, 7]. All of it: [1-3]. And `a[9]`."
@@ -23,19 +23,17 @@ STYLES = ["conversational", "hybrid", "structured"]
 
 
 def build(style: str = "conversational", reply: object = TEXT, sources: list | None = None, **options: object):
-    settings = load_settings({"intent": {"mode": "static"}, "synthesis": {"style": style}})
-    model = ScriptedChatModel(reply)
-    return turn_graph(settings, sources=sources or [docs(), notes()], chat_model=model, **options)
+    return turns.build(reply=reply, sources=sources or [docs(), notes()], synthesis={"style": style}, **options)
 
 
 async def streamed(graph, **options: object) -> list[str]:
-    return [chunk.text async for chunk, _ in graph.astream(ask(), thread(), stream_mode="messages", **options)]
+    return [chunk.text async for chunk, _ in graph.astream(asking(), thread(), stream_mode="messages", **options)]
 
 
 @pytest.mark.covers("fault 70")
 @pytest.mark.parametrize("style", STYLES)
 async def test_stream_and_invoke_give_the_same_answer_and_provenance(style: str) -> None:
-    graph = build(style, checkpointer=InMemorySaver(), store=InMemoryStore())
+    graph = build(style, memory=True)
     pieces = await streamed(graph)
     kept = (await graph.aget_state(thread())).values
     invoked = await build(style).ainvoke({"messages": [kept["messages"][0]]})
@@ -52,7 +50,7 @@ async def test_stream_and_invoke_give_the_same_answer_and_provenance(style: str)
 @pytest.mark.parametrize("style", STYLES)
 async def test_version_2_streams_the_answer_once(style: str) -> None:
     graph = build(style)
-    parts = [p async for p in graph.astream(ask(), stream_mode=["messages", "custom", "values"], version="v2")]
+    parts = [p async for p in graph.astream(asking(), stream_mode=["messages", "custom", "values"], version="v2")]
     text = "".join(p["data"][0].text for p in parts if p["type"] == "messages")
     assert text == [p["data"] for p in parts if p["type"] == "values"][-1]["answer"]
     stages = [p["data"]["stage"] for p in parts if p["type"] == "custom"]
@@ -66,7 +64,7 @@ async def test_version_2_streams_the_answer_once(style: str) -> None:
 async def test_version_3_streams_the_answer_once(style: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LangChainBetaWarning)
-        run = await build(style).astream_events(ask(), version="v3")
+        run = await build(style).astream_events(asking(), version="v3")
         pieces = [text async for message in run.messages async for text in message.text]
         output = await run.output()
     assert "".join(pieces) == output["answer"]
@@ -75,7 +73,7 @@ async def test_version_3_streams_the_answer_once(style: str) -> None:
 @pytest.mark.covers("T7")
 async def test_retrieval_is_complete_before_the_first_token() -> None:
     order: list[str] = []
-    async for mode, item in build().astream(ask(), stream_mode=["messages", "updates"]):
+    async for mode, item in build().astream(asking(), stream_mode=["messages", "updates"]):
         order += ["token"] if mode == "messages" else list(item)
     assert order.index("process_results") < order.index("token")
 
@@ -93,13 +91,9 @@ async def test_as_a_subgraph_tokens_come_once(style: str, as_node: bool) -> None
     async def call(state: MessagesState) -> MessagesState:
         return {"messages": (await turn.ainvoke({"messages": state["messages"]}))["messages"][-1:]}
 
-    builder = StateGraph(MessagesState)
-    builder.add_node("turn", turn if as_node else call)
-    builder.add_edge(START, "turn")
-    builder.add_edge("turn", END)
-    parent = builder.compile(checkpointer=InMemorySaver())
+    parent = in_a_row(MessagesState, turn=turn if as_node else call).compile(checkpointer=InMemorySaver())
     pieces, spaces = "", set()
-    async for space, (chunk, _) in parent.astream(ask(), thread(), stream_mode="messages", subgraphs=True):
+    async for space, (chunk, _) in parent.astream(asking(), thread(), stream_mode="messages", subgraphs=True):
         pieces += chunk.text
         spaces.add(space)
     final = (await parent.aget_state(thread())).values["messages"][-1].text
@@ -110,9 +104,9 @@ async def test_as_a_subgraph_tokens_come_once(style: str, as_node: bool) -> None
 @pytest.mark.covers("T7")
 def test_the_synchronous_methods_work_too() -> None:
     graph = build(checkpointer=InMemorySaver())
-    pieces = [chunk.text for chunk, _ in graph.stream(ask(), thread(), stream_mode="messages")]
+    pieces = [chunk.text for chunk, _ in graph.stream(asking(), thread(), stream_mode="messages")]
     assert "".join(pieces) == CHECKED
-    assert graph.invoke(ask(), thread("other"))["answer"] == CHECKED
+    assert graph.invoke(asking(), thread("other"))["answer"] == CHECKED
 
 
 @pytest.mark.covers("fault 72")
@@ -120,7 +114,7 @@ async def test_an_error_in_mid_stream_ends_the_stream_with_a_marked_part() -> No
     reply = Reply("OAuth has four grant types and more besides [1].", error_after=6)
     graph = build(reply=reply, checkpointer=InMemorySaver())
     pieces, events, result = "", [], {}
-    async for mode, item in graph.astream(ask(), thread(), stream_mode=["messages", "custom", "values"]):
+    async for mode, item in graph.astream(asking(), thread(), stream_mode=["messages", "custom", "values"]):
         if mode == "messages":
             pieces += item[0].text
         elif mode == "custom":
@@ -150,7 +144,7 @@ def test_a_client_that_leaves_cancels_source_and_model() -> None:
     model_graph = build(reply=Reply("one two three " * 50, token_delay=0.05))
 
     async def leave_the_source() -> None:
-        task = asyncio.create_task(source_graph.ainvoke(ask()))
+        task = asyncio.create_task(ask(source_graph))
         while not slow.calls:
             await asyncio.sleep(0.01)
         started = time.monotonic()
@@ -162,7 +156,7 @@ def test_a_client_that_leaves_cancels_source_and_model() -> None:
         assert slow.cancellations == 1
 
     async def leave_the_model() -> None:
-        stream = model_graph.astream(ask(), stream_mode="messages")
+        stream = model_graph.astream(asking(), stream_mode="messages")
         await anext(stream)
         started = time.monotonic()
         await stream.aclose()
@@ -185,12 +179,11 @@ async def test_a_slow_reader_bounds_what_waits_for_it() -> None:
                 emitted += 1
                 yield chunk
 
-    settings = load_settings({"intent": {"mode": "static"}, "synthesis": {"style": "conversational"}})
-    model = Counting(Reply(chunks=["x "] * 6000))
-    graph = turn_graph(settings, sources=[docs()], chat_model=model)
-    stream = graph.astream(ask(), stream_mode="messages")
+    stream = build(reply=Counting(Reply(chunks=["x "] * 3000)), sources=[docs()]).astream(
+        asking(), stream_mode="messages"
+    )
     await anext(stream)
     await asyncio.sleep(0.5)
     assert emitted < 1200
     rest = [chunk async for chunk, _ in stream]
-    assert len(rest) == 5999 or "".join(chunk.text for chunk in rest).count("x") == 5999
+    assert len(rest) == 2999 or "".join(chunk.text for chunk in rest).count("x") == 2999

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from oauth_sources import docs
+from turns import docs
 
 from groundgraph import ingest_graph, load_settings, retrieval_graph, turn_graph
 from groundgraph.graph.server_ask import ask_graph

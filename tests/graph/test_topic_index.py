@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from topic_bases import GUIDE, WordVectors, base
+from turns import ask_once, build
 
-from groundgraph import Context, load_settings, retrieval_graph, turn_graph
+from groundgraph import Context, load_settings, retrieval_graph
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.sources import InMemorySource
@@ -19,20 +20,11 @@ SAFETY = ["Safety", "Fire", "Water", "Pumps", "Power"]
 TREE = {"type": "heading_tree", "entry_strategy": "heading_match"}
 
 
-async def retrieved(path: Path, question: str, index: dict[str, Any], **sections: Any) -> dict[str, Any]:
-    python = {
-        name: sections.pop(name) for name in ("sources", "query_model", "embeddings", "context") if name in sections
-    }
-    context = python.pop("context", None)
-    retrieval = {"merge_adjacent": False, **sections.pop("retrieval", {})}
-    settings = load_settings(
-        {"knowledge_base": {"file": str(path), "topic_index": index}, "retrieval": retrieval, **sections}
-    )
-    graph = retrieval_graph(settings, **python)
-    try:
-        return await graph.ainvoke({"messages": [HumanMessage(question)]}, context=context)
-    finally:
-        await graph.resources.close()
+async def retrieved(path: Path, question: str, index: dict[str, Any], *, context: Any = None, **given: Any) -> Any:
+    base = {"knowledge_base": {"file": str(path), "topic_index": index}}
+    retrieval = {"merge_adjacent": False, **given.pop("retrieval", {})}
+    graph = build(graph=retrieval_graph, base=base, retrieval=retrieval, **given)
+    return await ask_once(graph, question, context=context)
 
 
 @pytest.fixture
@@ -69,13 +61,8 @@ async def test_the_context_budget_cuts_afterwards(guide):
 @pytest.mark.covers("X6")
 async def test_a_source_with_an_index_is_asked_once_with_the_question_and_others_as_usual(guide):
     other = InMemorySource(["pump rules and safety rules"], name="notes")
-    output = await retrieved(
-        guide,
-        "What about safety of machines?",
-        TREE,
-        sources=[other],
-        query_model=ScriptedChatModel("pump rules\nsafety rules"),
-    )
+    model = ScriptedChatModel("pump rules\nsafety rules")
+    output = await retrieved(guide, "What about safety of machines?", TREE, sources=[other], query_model=model)
     sources = output["provenance"]["sources"]
     assert sources["knowledge_base"]["queries"] == ["What about safety of machines?"]
     assert sources["notes"]["queries"] == ["pump rules", "safety rules"]
@@ -136,25 +123,21 @@ async def test_default_and_scope_filters_hold_inside_an_index(tmp_path):
     tenants = {"a": {"tenant": "a", "year": 1}, "b": {"tenant": "b", "year": 1}, "old": {"tenant": "a", "year": 0}}
     fields = {"tenant": {"type": "string"}, "year": {"type": "integer"}}
     await base(tmp_path / "kb.sqlite", dict.fromkeys(tenants, text), metadata=tenants, fields=fields)
-    settings = load_settings(
-        {
-            "knowledge_base": {"file": str(tmp_path / "kb.sqlite"), "fields": fields, "topic_index": TREE},
-            "intent": {"default_filters": {"knowledge_base": {"year": 1}}},
-            "retrieval": {"scope_filters": {"knowledge_base": {"tenant": "context.tenant"}}},
-        }
+    graph = build(
+        graph=retrieval_graph,
+        knowledge_base={"file": str(tmp_path / "kb.sqlite"), "fields": fields, "topic_index": TREE},
+        intent={"default_filters": {"knowledge_base": {"year": 1}}},
+        retrieval={"scope_filters": {"knowledge_base": {"tenant": "context.tenant"}}},
     )
-    graph = retrieval_graph(settings)
     context = Context(scope={"tenant": "a"})
-    output = await graph.ainvoke({"messages": [HumanMessage("fire safety")]}, context=context)
+    output = await ask_once(graph, "fire safety", context=context)
     assert {row["metadata"]["document"] for row in output["evidence"]} == {"a"}
-    await graph.resources.close()
 
 
 @pytest.mark.covers("S4")
 async def test_the_structured_answer_shows_a_topic_as_an_outline(guide):
-    settings = load_settings({"knowledge_base": {"file": str(guide), "topic_index": TREE}})
-    graph = turn_graph(settings)
-    output = await graph.ainvoke({"messages": [HumanMessage("What about safety?")]})
+    graph = build(base={}, knowledge_base={"file": str(guide), "topic_index": TREE})
+    output = await ask_once(graph, "What about safety?")
     lines = [line.split(" (relevance")[0] for line in output["messages"][-1].text.split("## Sources")[1].splitlines()]
     outline = [line.replace("- [", "- ").replace("] ", " ") for line in lines if line.lstrip().startswith("- ")]
     depth = {line.split(" ")[-1]: (len(line) - len(line.lstrip())) // 2 for line in outline}
@@ -163,7 +146,6 @@ async def test_the_structured_answer_shows_a_topic_as_an_outline(guide):
         "Fire": 2, "Water": 2, "Pumps": 3, "Power": 2,
     }  # fmt: skip
     assert output["outcome"] == "insufficient", "no sentence says anything of safety"
-    await graph.resources.close()
 
 
 @pytest.mark.covers("X3")
@@ -252,8 +234,5 @@ async def test_the_index_of_the_knowledge_base_is_that_of_its_sources_without_on
     settings = load_settings(
         {"sources": entries, "knowledge_base": {"topic_index": TREE}, "retrieval": {"merge_adjacent": False}}
     )
-    graph = retrieval_graph(settings)
-    output = await graph.ainvoke({"messages": [HumanMessage("safety")]})
-    by_source = output["provenance"]["sources"]
+    by_source = (await ask_once(retrieval_graph(settings), "safety"))["provenance"]["sources"]
     assert (by_source["docs"]["kept"], by_source["own"]["kept"]) == (5, 3)
-    await graph.resources.close()

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from filled_base import fill
-from langchain_core.messages import HumanMessage
+from turns import ask_once, build
 
-from groundgraph import load_settings, retrieval_graph
+from groundgraph import retrieval_graph
 from groundgraph.core.document import Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.evals.corpus_base import corpus_base
@@ -33,17 +33,11 @@ async def rfc6749(path: Path, data: Path) -> Path:
 
 async def found(base: Path, question: str, embedder: Embedder | None = None, **index: Any) -> list[dict[str, Any]]:
     """The evidence; the thresholds are as low as the cosines of a small model are."""
-    settings = load_settings(
-        {
-            "knowledge_base": {"file": str(base), "topic_index": {"type": "heading_tree", **index}},
-            "retrieval": {"merge_adjacent": False, "score_threshold": 0.1, "answerable_threshold": None},
-        }
-    )
-    graph = retrieval_graph(settings, embeddings=embedder)
-    try:
-        return (await graph.ainvoke({"messages": [HumanMessage(question)]}))["evidence"]
-    finally:
-        await graph.resources.close()
+    sections = {
+        "knowledge_base": {"file": str(base), "topic_index": {"type": "heading_tree", **index}},
+        "retrieval": {"merge_adjacent": False, "score_threshold": 0.1, "answerable_threshold": None},
+    }
+    return (await ask_once(build(graph=retrieval_graph, base=sections, embeddings=embedder), question))["evidence"]
 
 
 def check_section_10(evidence: list[dict[str, Any]]) -> None:

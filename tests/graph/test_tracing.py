@@ -14,24 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import turns
 from langchain_core.tracers.run_collector import RunCollectorCallbackHandler
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.graph import START, MessagesState
 from langgraph.types import Command, interrupt
-from oauth_sources import QUESTION, ask, docs, notes, thread
 from opentelemetry import trace
 from opentelemetry.trace import StatusCode
+from parents import in_a_row
 from ranked_source import RankedSource
 from recorded_spans import RecordedSpans, attributes, recorded_spans
+from turns import QUESTION, ask, ask_once, asking, docs, notes, thread
 
-from groundgraph import (
-    KnowledgeBase,
-    ingest_graph,
-    load_settings,
-    retrieval_graph,
-    retrieve_context,
-    turn_graph,
-)
+from groundgraph import KnowledgeBase, ingest_graph, load_settings, retrieval_graph, retrieve_context, turn_graph
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.settings.services import TracingSettings
 from groundgraph.testing import FaultySource, NgramEmbeddings, Reply, Rule, ScriptedChatModel
@@ -48,9 +43,8 @@ def settings(**more: Any) -> Any:
     return load_settings({**TRACED, **more})
 
 
-def build(reply: Any = ANSWER, *, sources: Sequence[Any] | None = None, arguments: Any = None, **more: Any) -> Any:
-    model = ScriptedChatModel(reply) if reply is not None else None
-    return turn_graph(settings(**more), sources=sources or [docs()], chat_model=model, **(arguments or {}))
+def build(reply: Any = ANSWER, *, sources: Sequence[Any] | None = None, **more: Any) -> Any:
+    return turns.build(reply, base=TRACED, sources=sources or [docs()], **more)
 
 
 def kinds(spans: RecordedSpans) -> dict[str, set[Any]]:
@@ -100,8 +94,7 @@ async def full_turn(folder: Path, **tracing: bool) -> RecordedSpans:
         checkpointer=InMemorySaver(),
     )
     with recorded_spans() as spans:
-        await graph.ainvoke(ask(), thread())
-    await graph.resources.close()
+        await ask_once(graph, on="t")
     return spans
 
 
@@ -206,7 +199,7 @@ async def test_an_error_that_ends_a_turn_is_named_and_its_message_is_content() -
     for content in (False, True):
         graph = build(tracing={"enabled": True, "content": content}, intent={"mode": "template", "template": "a: ["})
         with recorded_spans() as spans, suppress(Exception):
-            await graph.ainvoke(ask())
+            await ask(graph)
         outer, step = spans.one("turn"), spans.one("resolve_intent")
         assert outer.status.status_code is step.status.status_code is StatusCode.ERROR
         assert outer.status.description == step.status.description
@@ -218,7 +211,7 @@ async def test_a_long_list_ends_and_loses_nothing_else() -> None:
     source = RankedSource([(0.9, f"Grant type {n} of OAuth") for n in range(100)])
     graph = build(None, sources=[source], retrieval={"top_k": 100}, tracing={"enabled": True, "content": True})
     with recorded_spans() as spans:
-        await graph.ainvoke(ask())
+        await ask(graph)
     found = attributes(spans.one("retrieve_source"))
     assert found["openinference.span.kind"] == "RETRIEVER"
     assert found["groundgraph.results"] == 100
@@ -233,14 +226,14 @@ async def test_a_turn_is_nested_below_the_span_of_its_caller_however_it_is_calle
     graph, tracer = build(), trace.get_tracer("test")
 
     async def streamed() -> None:
-        async for _ in graph.astream(ask(), stream_mode=["updates", "messages"]):
+        async for _ in graph.astream(asking(), stream_mode=["updates", "messages"]):
             pass
 
     calls = {
-        "ainvoke": lambda: graph.ainvoke(ask()),
+        "ainvoke": lambda: ask(graph),
         "astream": streamed,
-        "invoke": lambda: asyncio.to_thread(graph.invoke, ask()),
-        "stream": lambda: asyncio.to_thread(lambda: list(graph.stream(ask()))),
+        "invoke": lambda: asyncio.to_thread(graph.invoke, asking()),
+        "stream": lambda: asyncio.to_thread(lambda: list(graph.stream(asking()))),
     }
     for name, call in calls.items():
         with recorded_spans() as spans:
@@ -254,7 +247,7 @@ async def test_a_turn_is_nested_below_the_span_of_its_caller_however_it_is_calle
 async def test_whoever_reads_a_stream_keeps_their_own_span() -> None:
     graph, tracer = build(), trace.get_tracer("test")
     with recorded_spans() as spans, tracer.start_as_current_span("reader") as own:
-        async for _ in graph.astream(ask()):
+        async for _ in graph.astream(asking()):
             assert trace.get_current_span() is own
             tracer.start_span("work of the reader").end()
     assert {tuple(spans.path(one)) for one in spans.named("work of the reader")} == {("reader", "work of the reader")}
@@ -272,7 +265,7 @@ async def test_spans_that_a_source_opens_are_below_its_own() -> None:
 
     graph = build(sources=[Instrumented([(0.9, "OAuth has four grant types.")])])
     with recorded_spans() as spans:
-        await graph.ainvoke(ask())
+        await ask(graph)
     assert spans.path(spans.one("GET")) == ["turn", "retrieve_source", "GET"]
     assert spans.path(spans.one("retrieval")) == ["turn", "retrieve_source", "retrieval"]
     assert attributes(spans.one("retrieval"))["results"] == 1
@@ -287,14 +280,9 @@ async def test_a_turn_inside_a_larger_graph_is_nested_in_the_step_that_holds_it(
             found = await inner.ainvoke({"messages": state["messages"]})
         return {"messages": found["messages"][-1:]}
 
-    parent = StateGraph(MessagesState)
-    parent.add_node("called", step)
-    parent.add_node("as_node", inner)
-    parent.add_edge(START, "called")
-    parent.add_edge("called", "as_node")
-    parent.add_edge("as_node", END)
+    parent = in_a_row(MessagesState, called=step, as_node=inner).compile()
     with recorded_spans() as spans, tracer.start_as_current_span("parent"):
-        await parent.compile().ainvoke(ask())
+        await ask(parent)
     paths = [spans.path(one)[:-1] for one in spans.named("check_citations")]
     # The second turn leaves its question to the assistant's reply, so it says that there is no question.
     assert ["parent", "step of the parent", "turn"] in paths
@@ -309,7 +297,7 @@ async def test_a_turn_inside_a_larger_graph_is_nested_in_the_step_that_holds_it(
 async def test_turns_at_once_have_traces_of_their_own() -> None:
     graph = build(sources=[docs(), notes()])
     with recorded_spans() as spans:
-        await asyncio.gather(*(graph.ainvoke(ask(f"{QUESTION} {n}")) for n in range(20)))
+        await asyncio.gather(*(ask(graph, f"{QUESTION} {n}") for n in range(20)))
     turns = spans.named("turn")
     assert len({one.context.trace_id for one in turns}) == 20
     shapes = [sorted(child.name for child in spans.below(one)) for one in turns]
@@ -342,7 +330,7 @@ async def until(true: Callable[[], bool]) -> None:
 async def test_a_cancelled_turn_ends_its_spans_and_says_why() -> None:
     graph = build(Reply("Four", delay=30))
     with recorded_spans() as spans:
-        task = asyncio.create_task(graph.ainvoke(ask()))
+        task = asyncio.create_task(ask(graph))
         await until(lambda: "model_call" in spans.open)
         task.cancel()
         with suppress(asyncio.CancelledError):
@@ -357,7 +345,7 @@ async def test_a_cancelled_turn_ends_its_spans_and_says_why() -> None:
 async def test_a_stream_that_nobody_reads_to_its_end_ends_its_spans() -> None:
     graph = build(Reply(ANSWER, token_delay=0.05))
     with recorded_spans() as spans:
-        items = graph.astream(ask(), stream_mode="messages")
+        items = graph.astream(asking(), stream_mode="messages")
         await anext(items)
         await items.aclose()
     assert spans.open == []
@@ -369,7 +357,7 @@ async def test_each_try_of_a_model_is_a_span() -> None:
     reply = [Reply("busy", status=503), Reply(ANSWER)]
     graph = build(reply, limits={"attempts": 2})
     with recorded_spans() as spans:
-        result = await graph.ainvoke(ask())
+        result = await ask(graph)
     assert result["outcome"] == "answered"
     assert [one.status.status_code for one in spans.named("model_call")] == [StatusCode.ERROR, StatusCode.UNSET]
     assert spans.one("turn").status.status_code is StatusCode.UNSET
@@ -384,7 +372,7 @@ async def test_waiting_for_a_human_is_no_failure() -> None:
     builder.add_edge(START, "asks")
     graph = builder.compile(checkpointer=InMemorySaver())
     with recorded_spans() as spans:
-        await graph.ainvoke(ask(), thread())
+        await ask(graph, on="t")
         await graph.ainvoke(Command(resume="yes"), thread())
     asked, answered = spans.named("asks")
     assert asked.status.status_code is answered.status.status_code is StatusCode.UNSET
@@ -393,9 +381,9 @@ async def test_waiting_for_a_human_is_no_failure() -> None:
 
 
 async def test_a_turn_that_is_resumed_is_another_run_of_the_same_turn() -> None:
-    graph = build(arguments={"checkpointer": InMemorySaver()})
+    graph = build(checkpointer=InMemorySaver())
     with recorded_spans() as spans:
-        await graph.ainvoke(ask(), thread(), interrupt_before=["check_citations"])
+        await graph.ainvoke(asking(), thread(), interrupt_before=["check_citations"])
         result = await graph.ainvoke(None, thread())
     first, second = (attributes(one) for one in spans.named("turn"))
     assert result["answer"] == ANSWER
@@ -455,8 +443,7 @@ async def test_the_reranker_of_a_knowledge_base_has_a_span_inside_its_retriever(
         base.add_documents([{"name": "a", "text": "OAuth has four grant types."}])
     graph = turn_graph(chosen, chat_model=ScriptedChatModel(ANSWER))
     with recorded_spans() as spans:
-        await graph.ainvoke(ask())
-    await graph.resources.close()
+        await ask_once(graph)
     one = spans.one("rerank")
     assert spans.path(one) == ["turn", "retrieve_source", "rerank"]
     assert attributes(one)["reranker.output_documents.0.document.score"] == 0.75
@@ -474,7 +461,7 @@ async def test_langsmith_sees_the_same_runs_with_spans_and_without() -> None:
         graph = build(tracing={"enabled": enabled})
         collector = RunCollectorCallbackHandler()
         with recorded_spans() as spans:
-            await graph.ainvoke(ask(), {"callbacks": [collector]})
+            await graph.ainvoke(asking(), {"callbacks": [collector]})
         assert bool(spans.all) is enabled
         shapes.append([shape(run) for run in collector.traced_runs])
     assert shapes[0] == shapes[1]
@@ -488,7 +475,7 @@ async def test_spans_change_nothing_in_a_stream() -> None:
     found = []
     for enabled in (True, False):
         graph = build(tracing={"enabled": enabled})
-        pieces = [piece.text async for piece, _ in graph.astream(ask(), stream_mode="messages")]
+        pieces = [piece.text async for piece, _ in graph.astream(asking(), stream_mode="messages")]
         found.append(pieces)
     assert found[0] == found[1]
     assert "".join(found[0]) == ANSWER
@@ -515,13 +502,7 @@ TURN = (
 
 
 @pytest.mark.covers("L10")
-def test_without_tracing_nothing_of_it_is_loaded() -> None:
-    done = run(
-        f"{TURN}\nimport sys\nbuild().invoke({{'question': 'Which pump is red?'}})\n"
-        "print([name for name in sys.modules if name.startswith(('openinference', 'groundgraph.tracing.spans'))])"
-    )
-    # LangSmith's client looks for OpenTelemetry by itself, so that alone would prove nothing.
-    assert done.stdout == "[]\n", done.stderr
+def test_only_the_room_of_tracing_imports_its_packages() -> None:
     files = [
         path for folder in ("graph", "nodes", "sources", "prompts", "src") for path in (ROOT / folder).rglob("*.py")
     ]

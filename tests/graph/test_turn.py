@@ -11,29 +11,18 @@ import pytest
 from growth import uncollected
 from held_source import held_source, lag_while_blocked
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.store.memory import InMemoryStore
-from oauth_sources import QUESTION, ask, docs, notes, thread
+from turns import QUESTION, ask, asked_by, asking, build, docs, notes, thread
 from virtual_time import in_virtual_time
 
-from groundgraph import Context, InMemorySource, SourceSchema, load_settings, turn_graph
+from groundgraph import Context, InMemorySource, SourceSchema
 from groundgraph.core.errors import ConfigurationError, TemplateInvalid
 from groundgraph.resilience.deadline import left_behind
-from groundgraph.testing import FaultySource, Reply, ScriptedChatModel
-
-STATIC = {"intent": {"mode": "static"}}
-
-
-def build(*, reply: object = None, sources: list | None = None, settings: dict | None = None, **options: object):
-    model = ScriptedChatModel(reply) if reply is not None else None
-    merged = {**STATIC, **(settings or {})}
-    chosen = [docs(), notes()] if sources is None else sources
-    return turn_graph(load_settings(merged), sources=chosen, chat_model=model, **options), model
+from groundgraph.testing import FaultySource, Reply
 
 
 @pytest.mark.covers("T1")
 async def test_a_turn_goes_through_every_step_in_order() -> None:
-    graph, _ = build(reply="Four [1].")
-    steps = [name async for update in graph.astream(ask(), stream_mode="updates") for name in update]
+    steps = [name async for update in build("Four [1].").astream(asking(), stream_mode="updates") for name in update]
     assert [step for step in steps if step != "retrieve_source"] == [
         "begin_turn", "resolve_intent", "process_results", "answer_conversational", "check_citations", "record_turn",
     ]  # fmt: skip
@@ -42,8 +31,7 @@ async def test_a_turn_goes_through_every_step_in_order() -> None:
 
 @pytest.mark.covers("T1", "U1")
 async def test_an_answer_cites_what_it_rests_on() -> None:
-    graph, _ = build(reply="OAuth has four grant types [1]. One is client credentials [2].")
-    result = await graph.ainvoke(ask())
+    result = await ask(build("OAuth has four grant types [1]. One is client credentials [2]."))
     assert result["outcome"] == "answered"
     assert result["notes"] == []
     assert [(c["label"], c["source_name"], c["section"]) for c in result["citations"]] == [
@@ -58,23 +46,22 @@ async def test_an_answer_cites_what_it_rests_on() -> None:
 
 
 async def test_a_bare_question_is_an_input_too() -> None:
-    graph, _ = build()
-    result = await graph.ainvoke({"question": QUESTION})
+    result = await build().ainvoke({"question": QUESTION})
     assert result["messages"][0].text == QUESTION
     assert result["outcome"] == "answered"
 
 
 @pytest.mark.covers("T4")
 async def test_one_task_per_source_and_query() -> None:
-    graph, _ = build(settings={"intent": {"mode": "static", "text_queries": ["grant types", "client"]}})
-    updates = [update async for update in graph.astream(ask(), stream_mode="updates")]
+    graph = build(intent={"mode": "static", "text_queries": ["grant types", "client"]})
+    updates = [update async for update in graph.astream(asking(), stream_mode="updates")]
     tasks = [name for u in updates for name in u.get("retrieve_source", {}).get("retrievals", {})]
     assert sorted(tasks) == [f"{name}/{n}" for name in ("docs", "notes") for n in range(3)]
 
 
 @pytest.mark.covers("T5")
 def test_the_picture_is_the_pipeline() -> None:
-    graph, _ = build()
+    graph = build()
     assert set(graph.get_graph().nodes) - {"__start__", "__end__"} == {
         "begin_turn", "resolve_intent", "retrieve_source", "process_results", "answer_structured",
         "answer_conversational", "answer_hybrid", "report_absence", "check_citations", "record_turn",
@@ -83,8 +70,7 @@ def test_the_picture_is_the_pipeline() -> None:
 
 @pytest.mark.covers("T9")
 async def test_the_recursion_limit_is_50_or_less() -> None:
-    graph, _ = build()
-    assert graph.config["recursion_limit"] <= 50
+    assert build().config["recursion_limit"] <= 50
 
 
 # Intent
@@ -93,19 +79,18 @@ async def test_the_recursion_limit_is_50_or_less() -> None:
 @pytest.mark.covers("I6")
 async def test_static_queries_filters_and_message() -> None:
     intent = {"mode": "static", "text_queries": ["pump 17"], "filters": {"docs": {"category": "operations"}}}
-    graph, _ = build(settings={"intent": intent, "retrieval": {"score_threshold": 0.0}})
-    record = (await graph.ainvoke(ask()))["provenance"]
+    record = (await ask(build(intent=intent, retrieval={"score_threshold": 0.0})))["provenance"]
     assert record["intent"]["text_queries"] == ["pump 17", QUESTION]
     assert [row["source_id"] for row in record["results_by_source"]["docs"]] == ["pump"]
-    graph, _ = build(settings={"intent": {**intent, "include_message_as_query": False}})
-    assert (await graph.ainvoke(ask()))["provenance"]["intent"]["text_queries"] == ["pump 17"]
+    graph = build(intent={**intent, "include_message_as_query": False})
+    assert (await ask(graph))["provenance"]["intent"]["text_queries"] == ["pump 17"]
 
 
 @pytest.mark.covers("I7")
 async def test_a_template_intent() -> None:
     template = 'text_queries:\n  - "{{ message }}"\n  - "{{ metadata[\'topic\'] }} overview"\n'
-    graph, _ = build(settings={"intent": {"mode": "template", "template": template}})
-    record = (await graph.ainvoke({**ask(), "metadata": {"topic": "pumps"}}))["provenance"]
+    graph = build(intent={"mode": "template", "template": template})
+    record = (await ask(graph, metadata={"topic": "pumps"}))["provenance"]
     assert record["intent"]["mode"] == "template"
     assert record["intent"]["text_queries"] == [QUESTION, "pumps overview"]
 
@@ -120,8 +105,8 @@ async def test_a_default_filter_wins_in_every_mode(mode: str) -> None:
         "filters": {"docs": {"category": "security"}} if mode == "static" else {},
         "default_filters": {"docs": {"category": "operations"}},
     }
-    graph, _ = build(settings={"intent": intent, "retrieval": {"score_threshold": 0.0}})
-    record = (await graph.ainvoke(ask("OAuth grant types and pump 17")))["provenance"]
+    graph = build(intent=intent, retrieval={"score_threshold": 0.0})
+    record = (await ask(graph, "OAuth grant types and pump 17"))["provenance"]
     assert record["intent"]["filters"]["docs"] == {"category": "operations"}
     assert {row["source_id"] for row in record["results_by_source"]["docs"]} == {"pump"}
 
@@ -129,8 +114,8 @@ async def test_a_default_filter_wins_in_every_mode(mode: str) -> None:
 @pytest.mark.covers("I8")
 async def test_a_caller_cannot_widen_a_default_filter_by_metadata_or_state() -> None:
     intent = {"mode": "static", "default_filters": {"docs": {"category": "operations"}}}
-    graph, _ = build(settings={"intent": intent})
-    given = {**ask(), "metadata": {"filters": {"docs": {}}, "default_filters": {}}, "intent": {"filters": {}}}
+    graph = build(intent=intent)
+    given = {**asking(), "metadata": {"filters": {"docs": {}}, "default_filters": {}}, "intent": {"filters": {}}}
     record = (await graph.ainvoke(given))["provenance"]
     assert "docs" not in record["results_by_source"]
     assert record["sources"]["docs"]["status"] == "ok"
@@ -139,18 +124,17 @@ async def test_a_caller_cannot_widen_a_default_filter_by_metadata_or_state() -> 
 @pytest.mark.covers("fault 13")
 def test_a_default_filter_on_an_undeclared_field_fails_at_build() -> None:
     with pytest.raises(ConfigurationError, match="no field 'colour'"):
-        build(settings={"intent": {"default_filters": {"docs": {"colour": "red"}}}})
+        build(intent={"default_filters": {"docs": {"colour": "red"}}})
     with pytest.raises(ConfigurationError, match="declares no schema"):
-        build(settings={"intent": {"default_filters": {"notes": {"category": "x"}}}})
+        build(intent={"default_filters": {"notes": {"category": "x"}}})
     with pytest.raises(ConfigurationError, match="Did you mean 'docs'"):
-        build(settings={"intent": {"default_filters": {"dosc": {"category": "security"}}}})
+        build(intent={"default_filters": {"dosc": {"category": "security"}}})
 
 
 @pytest.mark.covers("R2")
 async def test_a_refused_filter_never_widens_the_search() -> None:
     template = 'text_queries: ["{{ message }}"]\nfilters: {docs: {category: "{{ metadata.category }}"}}\n'
-    graph, _ = build(settings={"intent": {"mode": "template", "template": template}})
-    result = await graph.ainvoke({**ask(), "metadata": {"category": "secrets"}})
+    result = await ask(build(intent={"mode": "template", "template": template}), metadata={"category": "secrets"})
     assert result["provenance"]["sources"]["docs"]["status"] == "skipped"
     assert "docs" not in result["provenance"]["results_by_source"]
     assert any("'secrets' is not an allowed value" in note for note in result["notes"])
@@ -170,36 +154,32 @@ async def test_a_turn_with_filters_asks_no_source_for_its_schema_again() -> None
 
     schema = SourceSchema("tables", {"hall": {"type": "string"}})
     source = Tables([{"content": "The pump leaks.", "metadata": {"hall": "A"}}], name="tables", schema=schema)
-    settings = {"intent": {"mode": "static", "default_filters": {"tables": {"hall": "A"}}}}
-    graph = turn_graph(load_settings(settings), sources=[source])
+    graph = build(sources=[source], intent={"mode": "static", "default_filters": {"tables": {"hall": "A"}}})
     before = len(asked)
-    result = await graph.ainvoke(ask("Which pump leaks?"))
+    result = await ask(graph, "Which pump leaks?")
     assert result["outcome"] == "answered"
     assert len(asked) == before
 
 
+def cases() -> InMemorySource:
+    schema = SourceSchema("cases", {"tenant": {"type": "string"}}, ["tenant"])
+    return InMemorySource([{"content": "OAuth grant types case", "tenant": "a"}], name="cases", schema=schema)
+
+
 @pytest.mark.covers("R2")
 async def test_a_source_whose_required_field_is_not_set_is_skipped() -> None:
-    cases = InMemorySource(
-        [{"content": "OAuth grant types case", "tenant": "a"}],
-        name="cases",
-        schema=SourceSchema("cases", {"tenant": {"type": "string"}}, ["tenant"]),
-    )
-    graph, _ = build(sources=[cases, notes()])
-    result = await graph.ainvoke(ask())
+    result = await ask(build(sources=[cases(), notes()]))
     assert result["provenance"]["sources"]["cases"]["status"] == "skipped"
     assert any("tenant" in note for note in result["notes"])
 
 
 @pytest.mark.covers("S8", "A24")
 async def test_a_source_that_is_left_out_for_lack_of_a_filter_is_no_outage_and_no_ignorance() -> None:
-    schema = SourceSchema("cases", {"tenant": {"type": "string"}}, ["tenant"])
-    cases = InMemorySource([{"content": "OAuth grant types case", "tenant": "a"}], name="cases", schema=schema)
-    graph, model = build(reply="Paris.", sources=[cases], settings={"synthesis": {"allow_parametric": True}})
-    result = await graph.ainvoke(ask())
+    graph = build("Paris.", sources=[cases()], synthesis={"allow_parametric": True})
+    result = await ask(graph)
     assert result["outcome"] == "insufficient"
     assert result["answer"] == "This question was not looked up: a filter that cases needs is not set."
-    assert model.calls == [], "nobody knows that the sources do not cover it"
+    assert asked_by(graph) == [], "nobody knows that the sources do not cover it"
 
 
 # Sources and merge
@@ -209,10 +189,10 @@ async def test_a_source_that_is_left_out_for_lack_of_a_filter_is_no_outage_and_n
 def test_one_source_of_three_hangs_and_one_raises() -> None:
     hanging = FaultySource(InMemorySource(["x"], name="slow"), delay=30, swallow_cancellation=True)
     broken = FaultySource(InMemorySource(["x"], name="broken"), error=RuntimeError("disk on fire"))
-    graph, _ = build(sources=[hanging, broken, docs()], settings={"deadlines": {"source": 0.3, "turn": 5}})
+    graph = build(sources=[hanging, broken, docs()], deadlines={"source": 0.3, "turn": 5})
 
     async def a_turn() -> dict:
-        result = await graph.ainvoke(ask())
+        result = await ask(graph)
         hanging.release()
         await asyncio.gather(*left_behind)
         return result
@@ -231,16 +211,12 @@ def test_one_source_of_three_hangs_and_one_raises() -> None:
 @pytest.mark.covers("R8")
 async def test_weights_decide_the_order_and_duplicates_are_recorded() -> None:
     both = [{"id": str(n), "content": f"grant type number {n}"} for n in range(4)]
-    settings = {
-        "sources": [
-            {"type": "memory", "name": "a", "weight": 3, "records": both},
-            {"type": "memory", "name": "b", "records": both},
-        ],
-        "intent": {"mode": "static", "text_queries": ["grant type"]},
-        "retrieval": {"score_threshold": 0.0},
-    }
-    graph, _ = build(sources=[], settings=settings)
-    record = (await graph.ainvoke(ask("grant type number")))["provenance"]
+    sources = [
+        {"type": "memory", "name": name, "weight": weight, "records": both} for name, weight in (("a", 3), ("b", 1))
+    ]
+    intent = {"mode": "static", "text_queries": ["grant type"]}
+    graph = build(base={"sources": sources}, intent=intent, retrieval={"score_threshold": 0.0})
+    record = (await ask(graph, "grant type number"))["provenance"]
     assert [row["source_name"] for row in record["results"]] == list("aaababbb")
     assert record["total_results"] == 16
     assert record["deduplicated_to"] == 8
@@ -254,8 +230,8 @@ async def test_top_k_and_threshold_hold_for_a_source_that_ignores_them() -> None
             return await super().query(intent, top_k=1000, score_threshold=0.0)
 
     many = Careless([f"grant type {n}" for n in range(50)] + ["grant"], name="many")
-    graph, _ = build(sources=[many], settings={"retrieval": {"top_k": 3, "score_threshold": 0.9}})
-    record = (await graph.ainvoke(ask("grant type")))["provenance"]
+    graph = build(sources=[many], retrieval={"top_k": 3, "score_threshold": 0.9})
+    record = (await ask(graph, "grant type"))["provenance"]
     assert len(record["results"]) == 3
     assert all(row["relevance"] >= 0.9 for row in record["results"])
     assert record["sources"]["many"]["dropped"]["beyond_top_k"] == 47
@@ -263,11 +239,11 @@ async def test_top_k_and_threshold_hold_for_a_source_that_ignores_them() -> None
 
 
 async def test_context_changes_one_run_only() -> None:
-    graph, _ = build(reply="Yes [1].")
-    narrow = await graph.ainvoke(ask(), context=Context(sources=["notes"], top_k=1, style="structured"))
+    graph = build("Yes [1].")
+    narrow = await ask(graph, context=Context(sources=["notes"], top_k=1, style="structured"))
     assert set(narrow["provenance"]["sources"]) == {"notes"}
     assert narrow["provenance"]["style"]["used"] == "structured"
-    wide = await graph.ainvoke(ask())
+    wide = await ask(graph)
     assert set(wide["provenance"]["sources"]) == {"docs", "notes"}
 
 
@@ -277,14 +253,15 @@ async def test_context_changes_one_run_only() -> None:
 @pytest.mark.covers("S2")
 async def test_the_style_cascade() -> None:
     template = 'text_queries: ["{{ message }}"]\noutput_style: {{ metadata.wanted }}\n'
-    graph, _ = build(
-        reply=[f"a{n} [1]" for n in range(9)],
-        settings={"intent": {"mode": "template", "template": template}, "synthesis": {"style": "hybrid"}},
+    graph = build(
+        [f"a{n} [1]" for n in range(9)],
+        intent={"mode": "template", "template": template},
+        synthesis={"style": "hybrid"},
         checkpointer=InMemorySaver(),
     )
 
     async def used(**metadata: object) -> str:
-        result = await graph.ainvoke({**ask(), "metadata": metadata}, thread())
+        result = await ask(graph, on="t", metadata=metadata)
         return result["provenance"]["style"]["used"]
 
     assert await used(wanted=None) == "hybrid"
@@ -295,17 +272,17 @@ async def test_the_style_cascade() -> None:
 
 @pytest.mark.covers("S2")
 async def test_the_legacy_mode() -> None:
-    graph, model = build(reply="x", settings={"synthesis": {"mode": "template"}})
-    assert (await graph.ainvoke(ask()))["provenance"]["style"]["used"] == "structured"
-    assert model.calls == []
+    graph = build("x", synthesis={"mode": "template"})
+    assert (await ask(graph))["provenance"]["style"]["used"] == "structured"
+    assert asked_by(graph) == []
 
 
 @pytest.mark.covers("S3")
 async def test_the_prompt_says_what_the_settings_say() -> None:
     options = {"require_citations": False, "allow_parametric": "bridge", "instruction": "Mind the gap."}
-    graph, model = build(reply="x", settings={"synthesis": {**options, "citation_format": "source"}})
-    result = await graph.ainvoke(ask())
-    prompt = model.calls[0].text
+    graph = build("x", synthesis={**options, "citation_format": "source"})
+    result = await ask(graph)
+    prompt = asked_by(graph)[0].text
     assert "square brackets" not in prompt
     assert "connect what different passages say" in prompt
     assert "Mind the gap." in prompt
@@ -316,8 +293,7 @@ async def test_the_prompt_says_what_the_settings_say() -> None:
 @pytest.mark.covers("S4")
 async def test_custom_templates() -> None:
     template = "{{ message }}|{% for r in results %}{{ r.source_name }}:{{ r.text }}[{{ r.label }}]{% endfor %}"
-    graph, _ = build(settings={"synthesis": {"style": "structured", "template": template}})
-    result = await graph.ainvoke(ask())
+    result = await ask(build(synthesis={"style": "structured", "template": template}))
     assert result["answer"].startswith(f"{QUESTION}|docs:OAuth has four")
     assert [c["label"] for c in result["citations"]] == [1, 2]
 
@@ -325,26 +301,26 @@ async def test_custom_templates() -> None:
 @pytest.mark.covers("fault 12")
 def test_a_template_with_a_syntax_error_fails_at_build() -> None:
     with pytest.raises(TemplateInvalid, match=r"synthesis.template: template line 2"):
-        build(settings={"synthesis": {"template": "ok\n{% for %}"}})
+        build(synthesis={"template": "ok\n{% for %}"})
     with pytest.raises(TemplateInvalid, match=r"intent\.template"):
-        build(settings={"intent": {"mode": "template", "template": "{{ message "}})
+        build(intent={"mode": "template", "template": "{{ message "})
 
 
 @pytest.mark.covers("S5", "fault 33")
 async def test_nothing_found_calls_no_model() -> None:
-    graph, model = build(reply="I made this up [1].")
-    result = await graph.ainvoke(ask("Quantum chromodynamics lattice"))
+    graph = build("I made this up [1].")
+    result = await ask(graph, "Quantum chromodynamics lattice")
     assert result["outcome"] == "insufficient"
     assert "does not cover" in result["answer"]
-    assert model.calls == []
-    russian = await graph.ainvoke(ask("Сколько стоит подводная лодка?"))
+    assert asked_by(graph) == []
+    russian = await ask(graph, "Сколько стоит подводная лодка?")
     assert "В базе знаний нет ответа" in russian["answer"]
 
 
 @pytest.mark.covers("S5")
 async def test_general_knowledge_is_marked_when_it_is_allowed() -> None:
-    graph, _ = build(reply="General knowledge: gluons.", settings={"synthesis": {"allow_parametric": True}})
-    result = await graph.ainvoke(ask("Quantum chromodynamics lattice"))
+    graph = build("General knowledge: gluons.", synthesis={"allow_parametric": True})
+    result = await ask(graph, "Quantum chromodynamics lattice")
     assert result["outcome"] == "insufficient"
     assert result["answer"].startswith("The knowledge base does not cover this question.")
     assert "General knowledge: gluons." in result["answer"]
@@ -354,8 +330,7 @@ async def test_general_knowledge_is_marked_when_it_is_allowed() -> None:
 @pytest.mark.covers("S6")
 @pytest.mark.parametrize("style", ["conversational", "hybrid"])
 async def test_without_a_model_the_answer_quotes_and_says_so_once(style: str) -> None:
-    graph, _ = build(settings={"synthesis": {"style": style}})
-    result = await graph.ainvoke(ask())
+    result = await ask(build(synthesis={"style": style}))
     assert result["outcome"] == "answered"
     assert result["notes"] == [
         "No language model is configured, so this answer quotes the sources instead of summarising them."
@@ -365,16 +340,14 @@ async def test_without_a_model_the_answer_quotes_and_says_so_once(style: str) ->
 
 @pytest.mark.covers("S1")
 async def test_hybrid_is_the_answer_and_the_evidence_behind_it() -> None:
-    graph, _ = build(reply="Four [1].", settings={"synthesis": {"style": "hybrid"}})
-    answer = (await graph.ainvoke(ask()))["answer"]
+    answer = (await ask(build("Four [1].", synthesis={"style": "hybrid"})))["answer"]
     assert answer.startswith("Four [1].\n\n## Sources")
     assert "- [2]" in answer
 
 
 @pytest.mark.covers("S7")
 async def test_quotes_come_first_and_are_verbatim() -> None:
-    graph, _ = build()
-    result = await graph.ainvoke(ask("How often is pump 17 serviced?"))
+    result = await ask(build(), "How often is pump 17 serviced?")
     assert result["answer"].startswith("From the evidence:\n\n> Pump 17 is serviced every 90 days. [1]")
 
 
@@ -384,31 +357,31 @@ async def test_quotes_come_first_and_are_verbatim() -> None:
 @pytest.mark.covers("fault 1")
 async def test_an_empty_message_gets_a_fixed_reply_and_a_record() -> None:
     source = FaultySource(docs())
-    graph, model = build(reply="x", sources=[source], checkpointer=InMemorySaver(), store=InMemoryStore())
+    graph = build("x", sources=[source], memory=True)
     for message in ("", "  \n\t "):
-        result = await graph.ainvoke(ask(message), thread())
+        result = await ask(graph, message, "t")
         assert result["outcome"] == "chat"
         assert result["answer"].startswith("Your message is empty.")
         assert result["provenance"]["outcome"] == "chat"
     assert source.calls == 0
-    assert model.calls == []
+    assert asked_by(graph) == []
     history = (await graph.aget_state(thread())).values["metadata"]["retrieval_provenance_history"]
     assert len(history) == 2
 
 
 @pytest.mark.covers("fault 2")
 async def test_a_huge_message_is_rejected_quickly_without_a_model() -> None:
-    graph, model = build(reply="x", checkpointer=InMemorySaver())
+    graph = build("x", checkpointer=InMemorySaver())
     # The time that this process works: it does not depend on what else the machine does.
     with uncollected():
         started = time.process_time()
-        result = await graph.ainvoke(ask("grant types " * 90_000), thread())
+        result = await ask(graph, "grant types " * 90_000, "t")
         assert time.process_time() - started < 0.2
-    assert model.calls == []
+    assert asked_by(graph) == []
     assert "1,080,000" in result["answer"] or "1080000" in result["answer"]
     assert len(result["messages"][0].text) <= 200
-    cut, model = build(reply="x [1]", settings={"limits": {"message_chars": 40, "long_message": "truncate"}})
-    result = await cut.ainvoke(ask("Which grant types does OAuth have? " * 9))
+    cut = build("x [1]", limits={"message_chars": 40, "long_message": "truncate"})
+    result = await ask(cut, "Which grant types does OAuth have? " * 9)
     assert len(result["messages"][0].text) == 40
     assert any("first 40 characters" in note for note in result["notes"])
 
@@ -417,8 +390,7 @@ async def test_a_huge_message_is_rejected_quickly_without_a_model() -> None:
 async def test_emoji_and_combining_marks_make_a_round_trip() -> None:
     text = "Family 👨‍👩‍👧 café e\u0301cole uses grant types 🎉 daily."
     source = InMemorySource([{"content": text, "start": 1000}], name="docs")
-    graph, _ = build(reply=f"{text} [1]", sources=[source])
-    result = await graph.ainvoke(ask("Does the 👨‍👩‍👧 family use grant types e\u0301cole?"))
+    result = await ask(build(f"{text} [1]", sources=[source]), "Does the 👨‍👩‍👧 family use grant types e\u0301cole?")
     assert result["messages"][0].text == "Does the 👨‍👩‍👧 family use grant types e\u0301cole?"
     citation = result["citations"][0]
     assert text[citation["start"] - 1000 : citation["end"] - 1000] == citation["quote"] == text
@@ -427,8 +399,8 @@ async def test_emoji_and_combining_marks_make_a_round_trip() -> None:
 @pytest.mark.covers("fault 4")
 async def test_right_to_left_text_is_answered_and_cited() -> None:
     text = "يدعم OAuth أربعة أنواع من المنح. النوع الأول هو رمز التفويض."
-    graph, _ = build(reply="أربعة أنواع [1].", sources=[InMemorySource([text], name="docs")])
-    result = await graph.ainvoke(ask("كم عدد أنواع المنح في OAuth؟"))
+    graph = build("أربعة أنواع [1].", sources=[InMemorySource([text], name="docs")])
+    result = await ask(graph, "كم عدد أنواع المنح في OAuth؟")
     assert result["outcome"] == "answered"
     assert result["answer"] == "أربعة أنواع [1]."
     assert result["citations"][0]["quote"] in text
@@ -436,8 +408,7 @@ async def test_right_to_left_text_is_answered_and_cited() -> None:
 
 @pytest.mark.covers("fault 5")
 async def test_lone_surrogates_and_nul_are_replaced_and_recorded() -> None:
-    graph, _ = build(checkpointer=InMemorySaver())
-    result = await graph.ainvoke(ask("grant\x00 types \ud83d OAuth"), thread())
+    result = await ask(build(checkpointer=InMemorySaver()), "grant\x00 types \ud83d OAuth", "t")
     assert result["messages"][0].text == "grant\ufffd types \ufffd OAuth"
     assert any("were replaced: 2" in note for note in result["notes"])
 
@@ -447,17 +418,14 @@ async def test_lone_surrogates_and_nul_are_replaced_and_recorded() -> None:
 async def test_yaml_and_template_syntax_stay_literal(mode: str) -> None:
     message = '{{ 7*7 }} "OAuth"\nfilters: {docs: {category: operations}} {% raw %} !!python/object grant types'
     template = 'text_queries:\n  - "{{ message }}"\n' if mode == "template" else None
-    graph, model = build(
-        reply="ok [1]", settings={"intent": {"mode": mode, "template": template}, "retrieval": {"score_threshold": 0.0}}
-    )
-    if mode == "extract":
-        model._script = ScriptedChatModel(["queries failed on purpose:", "ok [1]"])._script
-    result = await graph.ainvoke(ask(message))
+    replies = ["queries failed on purpose:", "ok [1]"] if mode == "extract" else "ok [1]"
+    graph = build(replies, intent={"mode": mode, "template": template}, retrieval={"score_threshold": 0.0})
+    result = await ask(graph, message)
     assert result["messages"][0].text == message
     assert message in result["provenance"]["intent"]["text_queries"]
     assert result["provenance"]["intent"]["filters"] == {}
-    assert message in model.calls[-1].text
-    assert "49" not in model.calls[-1].text
+    assert message in asked_by(graph)[-1].text
+    assert "49" not in asked_by(graph)[-1].text
 
 
 @pytest.mark.covers("fault 16")
@@ -468,16 +436,14 @@ def test_no_source_is_refused_at_build() -> None:
 
 @pytest.mark.covers("fault 19")
 async def test_an_empty_completion_never_gives_an_empty_answer() -> None:
-    graph, _ = build(reply="")
-    result = await graph.ainvoke(ask())
+    result = await ask(build(""))
     assert result["answer"].startswith("From the evidence:")
     assert any("wrote nothing" in note for note in result["notes"])
 
 
 @pytest.mark.covers("fault 20")
 async def test_a_refusal_is_passed_on_marked_and_not_cited() -> None:
-    graph, _ = build(reply=Reply("", refusal="I cannot help with that."))
-    result = await graph.ainvoke(ask())
+    result = await ask(build(Reply("", refusal="I cannot help with that.")))
     assert result["answer"] == "I cannot help with that."
     assert [flag["kind"] for flag in result["support"]["flags"]] == ["refusal"]
     assert result["citations"] == []
@@ -485,8 +451,7 @@ async def test_a_refusal_is_passed_on_marked_and_not_cited() -> None:
 
 @pytest.mark.covers("fault 21")
 async def test_a_truncated_answer_is_marked() -> None:
-    graph, _ = build(reply=Reply("OAuth has four grant types [1] and [", finish_reason="length"))
-    result = await graph.ainvoke(ask())
+    result = await ask(build(Reply("OAuth has four grant types [1] and [", finish_reason="length")))
     assert result["answer"] == "OAuth has four grant types [1] and"
     assert [flag["kind"] for flag in result["support"]["flags"]] == ["truncated"]
     assert any("cut off" in note for note in result["notes"])
@@ -494,8 +459,7 @@ async def test_a_truncated_answer_is_marked() -> None:
 
 @pytest.mark.covers("fault 22")
 def test_a_model_that_hangs_gives_way_within_the_deadline() -> None:
-    graph, _ = build(reply=Reply("late", delay=30), settings={"deadlines": {"model": 0.3, "turn": 5}})
-    result, took = in_virtual_time(graph.ainvoke(ask()))
+    result, took = in_virtual_time(ask(build(Reply("late", delay=30), deadlines={"model": 0.3, "turn": 5})))
     assert took == pytest.approx(0.3)
     assert result["provenance"]["style"]["used"] == "structured"
     assert any("0.3 seconds" in note for note in result["notes"])
@@ -504,60 +468,55 @@ def test_a_model_that_hangs_gives_way_within_the_deadline() -> None:
 @pytest.mark.covers("T9")
 def test_the_deadline_of_the_turn_bounds_sources_and_model_together() -> None:
     slow = FaultySource(docs(), delay=0.6)
-    graph, _ = build(
-        reply=Reply("late", delay=30), sources=[slow], settings={"deadlines": {"turn": 1, "source": 30, "model": 30}}
-    )
-    result, took = in_virtual_time(graph.ainvoke(ask()))
+    graph = build(Reply("late", delay=30), sources=[slow], deadlines={"turn": 1, "source": 30, "model": 30})
+    result, took = in_virtual_time(ask(graph))
     assert took == pytest.approx(1)
     assert result["provenance"]["style"]["used"] == "structured"
 
 
 @pytest.mark.covers("T9")
 async def test_the_cap_on_model_calls_is_kept_and_told() -> None:
-    graph, model = build(reply="x [1]", settings={"limits": {"model_calls": 0}})
-    result = await graph.ainvoke(ask())
-    assert model.calls == []
+    graph = build("x [1]", limits={"model_calls": 0})
+    result = await ask(graph)
+    assert asked_by(graph) == []
     assert any("limits.model_calls" in note for note in result["notes"])
 
 
 @pytest.mark.covers("T9")
 async def test_evidence_beyond_the_token_limit_is_left_out_and_told() -> None:
     records = [f"grant type {n} " + "word " * 400 for n in range(5)]
-    graph, model = build(
-        reply="x [1] [5]", sources=[InMemorySource(records, name="docs")], settings={"limits": {"tokens": 2500}}
-    )
-    result = await graph.ainvoke(ask("grant type"))
+    graph = build("x [1] [5]", sources=[InMemorySource(records, name="docs")], limits={"tokens": 2500})
+    result = await ask(graph, "grant type")
     assert any("did not fit" in note for note in result["notes"])
-    assert "grant type 0" in model.calls[0].text
-    assert 'number="5"' not in model.calls[0].text
+    assert "grant type 0" in asked_by(graph)[0].text
+    assert 'number="5"' not in asked_by(graph)[0].text
     assert result["answer"] == "x [1]", "a label of evidence that was not shown does not resolve"
 
 
 @pytest.mark.covers("fault 23")
 async def test_429_waits_as_asked_and_tries_again() -> None:
     replies = [Reply("slow down", status=429, headers={"Retry-After": "0.2"}), "Four [1]."]
-    graph, model = build(reply=replies)
-    result = await graph.ainvoke(ask())
+    graph = build(replies)
+    result = await ask(graph)
     assert result["answer"] == "Four [1]."
     call = result["provenance"]["models"][0]
     assert call["attempts"] == 2
     assert call["elapsed_ms"] >= 200
-    assert len(model.calls) == 2
+    assert len(asked_by(graph)) == 2
 
 
 @pytest.mark.covers("fault 24")
 @pytest.mark.parametrize("status", [400, 401])
 async def test_a_client_error_is_not_tried_again(status: int) -> None:
-    graph, model = build(reply=[Reply("no", status=status), "Four [1]."])
-    result = await graph.ainvoke(ask())
-    assert len(model.calls) == 1
+    graph = build([Reply("no", status=status), "Four [1]."])
+    result = await ask(graph)
+    assert len(asked_by(graph)) == 1
     assert str(status) in result["notes"][0]
 
 
 @pytest.mark.covers("fault 26")
 async def test_a_label_that_refers_to_nothing_is_removed_and_flagged() -> None:
-    graph, _ = build(reply="OAuth has four grant types [9]. Really [1].")
-    result = await graph.ainvoke(ask())
+    result = await ask(build("OAuth has four grant types [9]. Really [1]."))
     assert result["answer"] == "OAuth has four grant types. Really [1]."
     assert [flag["kind"] for flag in result["support"]["flags"]] == ["unresolved_label", "uncited"]
     assert result["provenance"]["citation_check"]["flags"]
@@ -566,8 +525,8 @@ async def test_a_label_that_refers_to_nothing_is_removed_and_flagged() -> None:
 
 @pytest.mark.covers("fault 29")
 async def test_thinking_is_stripped_from_answer_and_history() -> None:
-    graph, _ = build(reply="<think>secret [1]</think>\nFour [1].", checkpointer=InMemorySaver())
-    await graph.ainvoke(ask(), thread())
+    graph = build("<think>secret [1]</think>\nFour [1].", checkpointer=InMemorySaver())
+    await ask(graph, on="t")
     state = await graph.aget_state(thread())
     assert state.values["messages"][-1].text == "Four [1]."
     assert "secret" not in str(state.values)
@@ -576,8 +535,7 @@ async def test_thinking_is_stripped_from_answer_and_history() -> None:
 @pytest.mark.covers("fault 30")
 async def test_one_of_three_raises() -> None:
     broken = FaultySource(InMemorySource(["x"], name="broken"), error=ValueError("bad column"))
-    graph, _ = build(sources=[broken, docs(), notes()])
-    result = await graph.ainvoke(ask())
+    result = await ask(build(sources=[broken, docs(), notes()]))
     assert {c["source_name"] for c in result["citations"]} == {"docs", "notes"}
     assert result["provenance"]["sources"]["broken"] | {"elapsed_ms": 0} == {
         "status": "failed", "error": "bad column", "error_type": "ValueError", "queries": [QUESTION],
@@ -588,8 +546,7 @@ async def test_one_of_three_raises() -> None:
 @pytest.mark.covers("fault 31")
 def test_a_hanging_source_is_cut_at_its_own_timeout() -> None:
     slow = FaultySource(InMemorySource(["x"], name="slow"), delay=30)
-    graph, _ = build(sources=[slow, docs()], settings={"deadlines": {"source": 0.3}})
-    result, took = in_virtual_time(graph.ainvoke(ask()))
+    result, took = in_virtual_time(ask(build(sources=[slow, docs()], deadlines={"source": 0.3})))
     assert took == pytest.approx(0.3)
     assert result["provenance"]["sources"]["slow"]["status"] == "timed_out"
 
@@ -597,12 +554,12 @@ def test_a_hanging_source_is_cut_at_its_own_timeout() -> None:
 @pytest.mark.covers("fault 32")
 async def test_all_sources_down_is_not_nothing_found() -> None:
     down = [FaultySource(s, error=ConnectionError("refused")) for s in (docs(), notes())]
-    graph, model = build(reply="x", sources=down, settings={"synthesis": {"allow_parametric": True}})
-    result = await graph.ainvoke(ask())
+    graph = build("x", sources=down, synthesis={"allow_parametric": True})
+    result = await ask(graph)
     assert result["outcome"] == "unavailable"
     assert "docs, notes could not be reached" in result["answer"]
-    assert model.calls == [], "an outage is never answered from general knowledge"
-    found = await build(sources=[docs()])[0].ainvoke(ask("lattice"))
+    assert asked_by(graph) == [], "an outage is never answered from general knowledge"
+    found = await ask(build(sources=[docs()]), "lattice")
     assert found["outcome"] == "insufficient"
     assert found["answer"] != result["answer"]
 
@@ -610,8 +567,7 @@ async def test_all_sources_down_is_not_nothing_found() -> None:
 @pytest.mark.covers("S8")
 async def test_an_outage_of_one_source_is_not_insufficient_either() -> None:
     down = FaultySource(notes(), error=ConnectionError("refused"))
-    graph, _ = build(sources=[docs(), down])
-    result = await graph.ainvoke(ask("Quantum lattice"))
+    result = await ask(build(sources=[docs(), down]), "Quantum lattice")
     assert result["outcome"] == "unavailable"
 
 
@@ -622,8 +578,7 @@ async def test_ten_thousand_rows_are_capped() -> None:
             row = (await super().query(intent, top_k=1))[0]
             return [row] * 10_000
 
-    graph, _ = build(sources=[Flood(["grant types"], name="flood")])
-    record = (await graph.ainvoke(ask()))["provenance"]
+    record = (await ask(build(sources=[Flood(["grant types"], name="flood")])))["provenance"]
     assert record["sources"]["flood"]["found"] == 10_000
     assert record["sources"]["flood"]["kept"] == 5
 
@@ -635,8 +590,7 @@ async def test_empty_content_is_skipped_and_counted() -> None:
             row = (await super().query(intent, top_k=1))[0]
             return [replace(row, content=None), replace(row, content="  "), row]
 
-    graph, _ = build(sources=[Hollow(["grant types"], name="hollow")])
-    record = (await graph.ainvoke(ask()))["provenance"]
+    record = (await ask(build(sources=[Hollow(["grant types"], name="hollow")])))["provenance"]
     assert record["sources"]["hollow"]["dropped"] == {"empty": 2}
     assert len(record["results"]) == 1
 
@@ -646,16 +600,16 @@ def test_five_failures_in_a_row_open_the_breaker() -> None:
     down = FaultySource(docs(), error=RuntimeError("down"), fail_times=5)
 
     async def turns() -> None:
-        graph, _ = build(sources=[down, notes()], settings={"limits": {"breaker_pause": 30, "attempts": 1}})
+        graph = build(sources=[down, notes()], limits={"breaker_pause": 30, "attempts": 1})
         for _ in range(5):
-            await graph.ainvoke(ask())
+            await ask(graph)
         asked = down.calls
         for _ in range(2):
-            result = await graph.ainvoke(ask())
+            result = await ask(graph)
             assert down.calls == asked, "the source is left alone"
             assert result["provenance"]["sources"]["docs"]["error_type"] == "CircuitOpen"
             await asyncio.sleep(29)
-        result = await graph.ainvoke(ask())
+        result = await ask(graph)
         assert result["provenance"]["sources"]["docs"]["status"] == "ok"
 
     in_virtual_time(turns())
@@ -664,8 +618,8 @@ def test_five_failures_in_a_row_open_the_breaker() -> None:
 @pytest.mark.covers("fault 77")
 async def test_a_blocking_source_does_not_hold_up_the_loop() -> None:
     blocking = held_source(["OAuth has four grant types."], name="docs")
-    graph, _ = build(sources=[blocking])
+    graph = build(sources=[blocking])
     lag = asyncio.create_task(lag_while_blocked([blocking]))
-    result = await graph.ainvoke(ask())
+    result = await ask(graph)
     assert result["outcome"] == "answered"
     assert await lag < 0.1

@@ -11,23 +11,23 @@ import sys
 from pathlib import Path
 
 import pytest
+import turns
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.memory import InMemoryStore
-from oauth_sources import ask, docs, thread
+from turns import QUOTING, ask, asking, docs, thread
 
-from groundgraph import load_settings, open_graph, turn_graph
+from groundgraph import load_settings, open_graph
 from groundgraph.core.errors import ThreadBusy, ThreadConflict
 from groundgraph.storage import sqlite_saver as thread_files
 from groundgraph.storage.sqlite_saver import ThreadFiles
 from groundgraph.testing import FaultySource
 
 SUPPORT = Path(__file__).parent.parent / "support"
-SETTINGS = {"intent": {"mode": "static"}, "synthesis": {"style": "structured"}}
 
 
 def build(saver: object, source: object = None, **settings: object):
-    chosen = load_settings({**SETTINGS, **settings})
-    return turn_graph(chosen, sources=[source or docs()], checkpointer=saver, store=InMemoryStore())
+    given = {"sources": [source or docs()], "checkpointer": saver, "store": InMemoryStore()}
+    return turns.build(base=QUOTING, **given, **settings)
 
 
 def claims(path: Path) -> ThreadFiles:
@@ -93,7 +93,7 @@ async def test_turns_of_two_connections_on_one_thread_run_one_after_the_other(tm
     # Two savers have two connections and two locks, as two processes have.
     async with AsyncSqliteSaver.from_conn_string(path) as one, AsyncSqliteSaver.from_conn_string(path) as other:
         graphs = [build(one), build(other)]
-        await asyncio.gather(*(graph.ainvoke(ask(f"grant {n}"), thread()) for graph in graphs for n in range(3)))
+        await asyncio.gather(*(ask(graph, f"grant {n}", "t") for graph in graphs for n in range(3)))
         messages = (await graphs[0].aget_state(thread())).values["messages"]
     assert [message.type for message in messages] == ["human", "ai"] * 6
 
@@ -102,15 +102,15 @@ async def test_turns_of_two_connections_on_one_thread_run_one_after_the_other(tm
 async def test_where_nothing_can_be_locked_a_conflict_tells_whether_the_turn_was_kept(tmp_path: Path, no_locks) -> None:
     path = str(tmp_path / "t.sqlite")
     async with AsyncSqliteSaver.from_conn_string(path) as one, AsyncSqliteSaver.from_conn_string(path) as other:
-        await build(one).ainvoke(ask("before"), thread())
+        await ask(build(one), "before", "t")
         held = FaultySource(docs(), delay=60, swallow_cancellation=True)
         slow = build(one, held, deadlines={"turn": 60, "source": 60})
         # Nothing of it is still to be written while the other one runs.
-        first = asyncio.create_task(slow.ainvoke(ask("slow"), thread(), durability="sync"))
+        first = asyncio.create_task(slow.ainvoke(asking("slow"), thread(), durability="sync"))
         try:
             while not held.calls:
                 await asyncio.sleep(0.01)
-            await build(other).ainvoke(ask("quick"), thread())
+            await ask(build(other), "quick", "t")
         finally:
             held.release()
         with pytest.raises(ThreadConflict) as conflict:
@@ -118,7 +118,7 @@ async def test_where_nothing_can_be_locked_a_conflict_tells_whether_the_turn_was
         asked = [message.text for message in (await slow.aget_state(thread())).values["messages"][::2]]
         assert conflict.value.kept is ("slow" in asked)
         assert ("do not ask again" in str(conflict.value)) is conflict.value.kept
-        assert (await build(one).ainvoke(ask("after"), thread()))["outcome"] in ("answered", "insufficient")
+        assert (await ask(build(one), "after", "t"))["outcome"] in ("answered", "insufficient")
 
 
 @pytest.mark.covers("F7", "F21", "fault 92")
@@ -127,9 +127,9 @@ async def test_one_single_foreign_checkpoint_is_noticed(tmp_path: Path, late: bo
     path = str(tmp_path / "t.sqlite")
     async with AsyncSqliteSaver.from_conn_string(path) as one, AsyncSqliteSaver.from_conn_string(path) as other:
         graph, elsewhere = build(one), build(other)
-        await graph.ainvoke(ask("before"), thread())
+        await ask(graph, "before", "t")
         head = (await elsewhere.aget_state(thread())).config
-        ran = graph.astream(ask("grant types"), thread(), stream_mode="updates", durability="sync")
+        ran = graph.astream(asking("grant types"), thread(), stream_mode="updates", durability="sync")
         with pytest.raises(ThreadConflict) as conflict:  # noqa: PT012 - the last step of all is the one that raises
             async for update in ran:
                 if ("record_turn" if late else "begin_turn") in update:
@@ -157,7 +157,7 @@ async def test_two_processes_one_of_them_stopped_for_a_while_keep_every_turn_onc
     running[0].send_signal(signal.SIGCONT)
     told = [line for process in running for line in process.communicate(timeout=120)[0].splitlines()]
     assert {line.split()[0] for line in told} == {"kept"}, "no conflict, where files can be locked"
-    settings = load_settings(SETTINGS).model_copy(update={"base_dir": tmp_path})
+    settings = load_settings(QUOTING).model_copy(update={"base_dir": tmp_path})
     async with open_graph(settings, sources=[docs()]) as graph:
         messages = (await graph.aget_state(thread())).values["messages"]
     assert [message.type for message in messages] == ["human", "ai"] * 2 * turns

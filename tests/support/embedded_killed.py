@@ -22,7 +22,7 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.sqlite.aio import AsyncSqliteStore
-from oauth_sources import docs, notes, thread
+from turns import docs, notes, thread
 
 from groundgraph import load_settings, turn_graph
 

@@ -16,6 +16,15 @@ from groundgraph.sources.knowledge_base import EmbeddedStore
 Texts = Callable[[Chunk], Sequence[str]]
 
 
+def folder_of(place: Path, **texts: str | bytes) -> Path:
+    """The folder `docs` at `place`, with a Markdown file for each text."""
+    folder = place / "docs"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / f"{name}.md").write_bytes(text if isinstance(text, bytes) else text.encode())
+    return folder
+
+
 def own_text(chunk: Chunk) -> list[str]:
     return [chunk.text]
 

@@ -22,7 +22,7 @@ os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.sqlite.aio import AsyncSqliteStore
-from oauth_sources import QUESTION, docs, notes, thread
+from turns import QUESTION, docs, notes, thread
 
 from groundgraph import load_settings, resume_turn, turn_graph
 from groundgraph.testing import FaultySource, ScriptedChatModel

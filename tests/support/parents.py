@@ -7,10 +7,6 @@ from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
-from oauth_sources import docs, notes
-
-from groundgraph import load_settings, turn_graph
-from groundgraph.testing import ScriptedChatModel
 
 ANSWER = "Four types [1], clients [2]."
 
@@ -19,18 +15,6 @@ class Desk(MessagesState):
     """A state with what a turn keeps from one run to the next."""
 
     metadata: Annotated[dict[str, Any], or_]
-
-
-def turn(replies: Any = ANSWER, *, sources: Any = None, settings: Any = None, **options: Any) -> Any:
-    """A turn graph without a checkpointer of its own; without `replies` it quotes."""
-    model = None if replies is None else ScriptedChatModel(replies)
-    chosen = load_settings({"intent": {"mode": "static"}, **(settings or {})})
-    return turn_graph(chosen, sources=sources or [docs(), notes()], chat_model=model, **options)
-
-
-def asked_by(graph: Any) -> list[Any]:
-    """The calls of the scripted model of `graph`."""
-    return graph.resources.chat_model.calls
 
 
 def in_a_row(schema: Any = Desk, *, context_schema: Any = None, **nodes: Any) -> StateGraph:

@@ -20,7 +20,7 @@ from typing import Any
 os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
 
 from langchain_core.messages import AIMessage
-from oauth_sources import QUESTION, docs, thread
+from turns import QUESTION, docs, thread
 
 from groundgraph import load_settings, open_graph, resume_turn
 from groundgraph.core.errors import NothingToResume

@@ -10,7 +10,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from oauth_sources import docs, thread
+from turns import docs, thread
 
 from groundgraph import load_settings, open_graph
 from groundgraph.core.errors import ThreadConflict
