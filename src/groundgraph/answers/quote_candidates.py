@@ -70,19 +70,23 @@ def candidates_of(asked: Asked, evidence: Sequence[SourceResult]) -> list[Candid
     found: dict[str, Candidate] = {}
     if asked.weights:
         for label, result in enumerate(evidence, 1):
-            for candidate in _candidates_in(label, result, asked, _discount(label, result, evidence[0])):
+            for candidate in _candidates_in(label, result, asked, evidence[0]):
                 found.setdefault(candidate.text, candidate)
     return list(found.values())
 
 
-def _candidates_in(label: int, result: SourceResult, asked: Asked, discount: float) -> Iterator[Candidate]:
+def _candidates_in(label: int, result: SourceResult, asked: Asked, first: SourceResult) -> Iterator[Candidate]:
     content, named, shape = result.content, _named(result) & asked.stems, Shape.of(result)
+    weights = weights_held(content, asked.weights, shape.running)
+    if not named and not any(weights):
+        return
+    discount = _discount(label, result, first)
     heading = stems_of(shape.heading or str(result.metadata.get("title") or ""))
     about = ABOUT * len(heading & asked.stems) / len(heading | asked.stems) if heading else 0.0
     own_sentences = sentences_of(content, shape.running)
     # A sentence that is all there is, however short, is no fragment.
     whole = len(own_sentences) == 1 and content.rstrip().endswith(_ENDS)
-    held = zip(own_sentences, weights_held(content, asked.weights, shape.running), quotable(shape), strict=True)
+    held = zip(own_sentences, weights, quotable(shape), strict=True)
     for place, (sentence, weight, shown) in enumerate(held, 1):
         if (shown or whole) and (weight or named):
             text, only_named = content[sentence.start : sentence.end], named - sentence.stems

@@ -153,6 +153,7 @@ class _ChecksKind(_Base):
     __slots__ = ()
     _kind: type = object
     _of_turn = False
+    value: Any
     # Whether nothing written leaves what is held as it is.
     _stays = False
 
@@ -205,10 +206,11 @@ class _ChecksKind(_Base):
         return result
 
     def _fault(self, *, stored: bool = False) -> str:
-        if self._kind is object or not self.is_available():
+        kind, value = self._kind, self.value
+        if kind is object or value is MISSING:
             return ""
-        if not isinstance(value := self.get(), self._kind):
-            return f"{type(value).__name__} in place of {self._kind.__name__}"
+        if not isinstance(value, kind):
+            return f"{type(value).__name__} in place of {kind.__name__}"
         return fault_inside(self.key, value) if stored and self._of_turn and value else ""
 
 
@@ -219,7 +221,6 @@ class _HoldsWhole(_ChecksKind):
     __slots__ = ()
     _empty: Mapping[str, Any] = {}
     _size = 0
-    value: Any
 
     def checkpoint(self) -> Any:
         """What is stored of the value."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 from urllib.parse import quote as quoted
 
@@ -264,12 +264,11 @@ _MARKUP = re.compile(r"[*_`\[\]()|<>#\\~]|^(?:\W+|\d{1,3}[.)])$")
 def _fragment(url: str, quote: str) -> str:
     """The text fragment that leads to `quote` on a page: its first words in a row without markup; perhaps none."""
     for line in quote.split("\n"):
-        rows = (
-            list(row) for marked, row in groupby(line.split(), lambda word: bool(_MARKUP.search(word))) if not marked
-        )
+        by_markup = groupby(line.split(), lambda word: bool(_MARKUP.search(word)))
+        rows = (list(islice(row, _MOST_WORDS)) for marked, row in by_markup if not marked)
         row = next((row for row in rows if len(row) >= _LEAST_WORDS), None)
         if row:
-            words = quoted(" ".join(row[:_MOST_WORDS]), safe="").replace("-", "%2D")
+            words = quoted(" ".join(row), safe="").replace("-", "%2D")
             return f"{'' if '#' in url else '#'}:~:text={words}"
     return ""
 
