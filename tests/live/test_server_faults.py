@@ -76,6 +76,18 @@ async def until(happened: Callable[[], Any], seconds: float = 120) -> float:
     return time.time() - began
 
 
+async def streamed(client: Any, graph: str, question: str, **options: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """The last values of a streamed run, and what came of the answer, by the name of the event."""
+    values: dict[str, Any] = {}
+    pieces: dict[str, str] = {}
+    async for part in client.runs.stream(None, graph, input={"question": question}, context=DOCS, **options):
+        if part.event == "values":
+            values = part.data
+        elif part.event.startswith("messages") and part.data[0]["type"] == "AIMessageChunk":
+            pieces[part.event] = pieces.get(part.event, "") + part.data[0]["content"]
+    return values, pieces
+
+
 @pytest.mark.covers("fault 69")
 @pytest.mark.parametrize("way", ["leaves", "cancels"])
 async def test_a_client_that_leaves_or_cancels_ends_the_sources_task(url: str, notes: Path, way: str) -> None:
@@ -125,20 +137,12 @@ async def test_a_client_that_leaves_ends_the_models_call(url: str, model: OpenAI
 async def test_a_stream_and_a_wait_give_the_same_answer_and_record(url: str) -> None:
     async with get_client(url=url) as client:
         waited = await client.runs.wait(None, "turn", input={"question": QUESTION}, context=DOCS)
-        streamed: dict[str, Any] = {}
-        pieces = ""
-        async for part in client.runs.stream(
-            None, "turn", input={"question": QUESTION}, context=DOCS, stream_mode=["values", "messages-tuple"]
-        ):
-            if part.event == "values":
-                streamed = part.data
-            elif part.event.startswith("messages") and part.data[0]["type"] == "AIMessageChunk":
-                pieces += part.data[0]["content"]
-    assert streamed["answer"] == waited["answer"] == ANSWER
-    assert pieces == ANSWER
+        last, pieces = await streamed(client, "turn", QUESTION, stream_mode=["values", "messages-tuple"])
+    assert last["answer"] == waited["answer"] == ANSWER
+    assert list(pieces.values()) == [ANSWER]
     for key in ("outcome", "notes", "citations", "support"):
-        assert streamed[key] == waited[key]
-    assert lasting(streamed["provenance"]) == lasting(waited["provenance"])
+        assert last[key] == waited[key]
+    assert lasting(last["provenance"]) == lasting(waited["provenance"])
 
 
 def lasting(record: Any) -> Any:
@@ -155,32 +159,21 @@ def lasting(record: Any) -> Any:
 
 @pytest.mark.covers("fault 71")
 async def test_as_a_subgraph_tokens_come_once(url: str) -> None:
-    pieces: dict[str, str] = {}
+    modes = ["messages-tuple", "updates"]
     async with get_client(url=url) as client:
-        async for part in client.runs.stream(
-            None, "ask", input={"question": QUESTION}, context=DOCS, stream_mode=["messages-tuple", "updates"],
-            stream_subgraphs=True,
-        ):  # fmt: skip
-            if part.event.startswith("messages") and part.data[0]["type"] == "AIMessageChunk":
-                pieces[part.event] = pieces.get(part.event, "") + part.data[0]["content"]
+        _, pieces = await streamed(client, "ask", QUESTION, stream_mode=modes, stream_subgraphs=True)
     assert list(pieces.values()) == [ANSWER]
     assert next(iter(pieces)).startswith("messages|turn:")
 
 
 @pytest.mark.covers("fault 72")
 async def test_a_model_that_breaks_off_leaves_a_marked_part(url: str) -> None:
-    pieces, last = "", {}
+    modes = ["values", "messages-tuple"]
     async with get_client(url=url) as client:
-        async for part in client.runs.stream(
-            None, "turn", input={"question": f"{QUESTION} Then break off."}, context=DOCS,
-            stream_mode=["values", "messages-tuple"],
-        ):  # fmt: skip
-            if part.event == "values":
-                last = part.data
-            elif part.event.startswith("messages") and part.data[0]["type"] == "AIMessageChunk":
-                pieces += part.data[0]["content"]
-    assert pieces
-    assert last["answer"].startswith(pieces)
+        last, pieces = await streamed(client, "turn", f"{QUESTION} Then break off.", stream_mode=modes)
+    [piece] = pieces.values()
+    assert piece
+    assert last["answer"].startswith(piece)
     assert "one of them" not in last["answer"]
     assert [flag["kind"] for flag in last["support"]["flags"]] == ["incomplete"]
     assert any("incomplete" in note for note in last["notes"])

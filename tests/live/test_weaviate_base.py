@@ -94,21 +94,6 @@ async def test_an_ingest_of_what_did_not_change_writes_and_embeds_nothing(folder
     assert sorted(await objects_of(place, place.chunks(1))) == sorted(before)
 
 
-@pytest.mark.covers("fault 54")
-async def test_a_document_that_changed_or_went_leaves_nothing_behind(folder, weaviate_server):
-    settings, model = settings_in(folder, weaviate_section(weaviate_server)), Counting(32)
-    await ingest(settings, model)
-    (folder / "docs" / "oauth.md").write_text("OAuth 2.1 drops the implicit grant.\n", "utf-8")
-    (folder / "docs" / "pump.md").unlink()
-    report = await ingest(settings, model)
-    assert (report.written, report.deleted, report.unchanged) == (1, 1, 1)
-    place = knowledge_base_file(settings).place
-    assert place is not None
-    texts = [one.properties["text"] for one in (await objects_of(place, place.chunks(1))).values()]
-    assert len(texts) == 2
-    assert not [text for text in texts if "pump" in text or "four" in text]
-
-
 def shape(state: Any) -> dict[str, Any]:
     """What a caller sees of a turn, without ids of this run and numbers that may differ in the last place."""
     record = state["provenance"]

@@ -17,17 +17,6 @@ from groundgraph.core.filters import matches
 from groundgraph.sources.weaviate import WeaviateSource
 
 TIMES = ["2024-03-31T17:00:00", "2024-03-31T19:00+02:00", "2023-03-31T17:00:00Z", "2025-04-01T03:00:00.000+10:00"]
-FIELDS = {
-    "manual": {"type": "string"},
-    "year": {"type": "integer"},
-    "price": {"type": "number"},
-    "day": {"type": "date"},
-    "seen": {"type": "datetime"},
-    "public": {"type": "boolean"},
-    "tags": {"type": "array"},
-    "sizes": {"type": "array"},
-    "owner": {"type": "string", "property": "customer"},
-}
 DAYS_NEAR = st.sampled_from(["2023-03-31", "2024-03-31", "2024-04-01", "0001-01-01", "9999-12-31"])
 ARTICLE_VALUES = {
     "manual": st.sampled_from(["pumps", "Pumps", "belts", "насосы", "л", "ELT", "p", "pumps ", *HOSTILE]),
@@ -43,7 +32,7 @@ ARTICLE_VALUES = {
 
 
 def weaviate_engine(server: WeaviateServer, runner: asyncio.Runner) -> Searched:
-    from weaviate_collections import MAPPING, address, embedder, make
+    from weaviate_collections import FIELDS, MAPPING, address, embedder, make
 
     runner.run(make(server, "Filtered"))
     source = WeaviateSource(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from dataclasses import replace
 from types import MappingProxyType, SimpleNamespace
@@ -27,20 +28,106 @@ RECORDS = [
 
 
 class Good(InMemorySource):
-    def __init__(self, **options):
+    """The good source, or one that answers in another `way`."""
+
+    def __init__(self, way=None, **options):
         super().__init__(RECORDS, name="shop", schema=SourceSchema("shop", dict(FIELDS)), **options)
-
-
-class Changed(Good):
-    """The good source with its answers changed by `change`, a method of the subclass."""
+        self.way = way
 
     async def query(self, intent, *, top_k=5, score_threshold=0.0):
-        return self.change(await super().query(intent, top_k=top_k, score_threshold=score_threshold))
+        if self.way is None:
+            return await self.good(intent, top_k, score_threshold)
+        return await self.way(self.good, intent, top_k, score_threshold)
+
+    async def good(self, intent, top_k, threshold):
+        return await super().query(intent, top_k=top_k, score_threshold=threshold)
 
 
-class NoType(Good):
-    def __init__(self):
-        super().__init__(source_type=" ")
+def changed(change):
+    """Gives what `change` makes of each result."""
+
+    async def way(good, intent, top_k, threshold):
+        return [made for result in await good(intent, top_k, threshold) if (made := change(result))]
+
+    return way
+
+
+def filtered(keep):
+    """Filters by what `keep` leaves of the conditions."""
+
+    async def way(good, intent, top_k, threshold):
+        filters = {"shop": keep(intent.filters.get("shop", {}))}
+        return await good(replace(intent, filters=filters), top_k, threshold)
+
+    return way
+
+
+async def repeated_ids(good, intent, top_k, threshold):
+    answers = [await good(replace(intent, text_queries=[text]), top_k, threshold) for text in intent.text_queries]
+    return [result for answer in answers for result in answer]
+
+
+async def negative_relevance(good, intent, top_k, threshold):
+    results = await good(intent, top_k, threshold)
+    return results if threshold or not results else [*results[:-1], replace(results[-1], relevance=-0.1)]
+
+
+async def one_too_many(good, intent, top_k, threshold):
+    return await good(intent, top_k + (top_k == 2), threshold)
+
+
+async def other_order(good, intent, top_k, threshold):
+    results = await good(intent, max(2, top_k), threshold)
+    return results[1:2] if top_k == 1 else results
+
+
+async def ignores_threshold(good, intent, top_k, _threshold):
+    return await good(intent, top_k, 0.0)
+
+
+async def needs_a_query(good, intent, top_k, threshold):
+    _ = intent.text_queries[0]
+    return await good(intent, top_k, threshold)
+
+
+async def chokes_on_quotes(good, intent, top_k, threshold):
+    if any('"' in text for text in intent.text_queries):
+        raise RuntimeError("unterminated string")
+    return await good(intent, top_k, threshold)
+
+
+def warms_up():
+    calls = itertools.count(1)
+
+    async def way(good, intent, top_k, threshold):
+        score = float(min(next(calls), 15))
+        return [replace(result, score=score) for result in await good(intent, top_k, threshold)]
+
+    return way
+
+
+def mixes_up_callers():
+    running = []
+
+    async def way(good, intent, top_k, threshold):
+        running.append(1)
+        await asyncio.sleep(0)
+        crowded = len(running) > 1
+        await asyncio.sleep(0)
+        running.pop()
+        return (await good(intent, top_k, threshold))[crowded:]
+
+    return way
+
+
+def falls_back(given):
+    topic = given.get("topic")
+    known = {HOSTILE_VALUE, *(record.get("topic") for record in RECORDS)}
+    return {} if isinstance(topic, str) and topic not in known else given
+
+
+def not_quoted(given):
+    return {name: value for name, value in given.items() if not (isinstance(value, str) and "'" in value)}
 
 
 class BadSchema(Good):
@@ -55,130 +142,6 @@ class FieldsAsList(Good):
         return ["topic"]
 
 
-class FindsNothing(Changed):
-    def change(self, results):
-        return []
-
-
-class Namespaces(Changed):
-    def change(self, results):
-        return [SimpleNamespace(**vars(result)) for result in results]
-
-
-class ForeignName(Changed):
-    def change(self, results):
-        return [replace(result, source_name="another") for result in results]
-
-
-class BlankContent(Changed):
-    def change(self, results):
-        return [replace(result, content="\n") for result in results]
-
-
-class RepeatedIds(Good):
-    async def query(self, intent, *, top_k=5, score_threshold=0.0):
-        answers = [
-            await super(RepeatedIds, self).query(
-                replace(intent, text_queries=[text]), top_k=top_k, score_threshold=score_threshold
-            )
-            for text in intent.text_queries
-        ]
-        return [result for answer in answers for result in answer]
-
-
-class NegativeRelevance(Good):
-    async def query(self, intent, *, top_k=5, score_threshold=0.0):
-        results = await super().query(intent, top_k=top_k, score_threshold=score_threshold)
-        if score_threshold:
-            return results
-        return [*results[:-1], *(replace(result, relevance=-0.1) for result in results[-1:])]
-
-
-class MetadataNoDict(Changed):
-    def change(self, results):
-        return [replace(result, metadata=MappingProxyType(result.metadata)) for result in results]
-
-
-class OneTooMany(Good):
-    async def query(self, intent, *, top_k=5, score_threshold=0.0):
-        top_k += top_k == 2
-        return await super().query(intent, top_k=top_k, score_threshold=score_threshold)
-
-
-class OtherOrder(Good):
-    async def query(self, intent, *, top_k=5, score_threshold=0.0):
-        results = await super().query(intent, top_k=max(2, top_k), score_threshold=score_threshold)
-        return results[1:2] if top_k == 1 else results
-
-
-class WarmsUp(Changed):
-    calls = 0
-
-    def change(self, results):
-        self.calls += 1
-        return [replace(result, score=float(min(self.calls, 15))) for result in results]
-
-
-class IgnoresThreshold(Good):
-    async def query(self, intent, *, top_k=5, score_threshold=0.0):
-        return await super().query(intent, top_k=top_k, score_threshold=0.0)
-
-
-class NeedsAQuery(Good):
-    async def query(self, intent, *, top_k=5, score_threshold=0.0):
-        _ = intent.text_queries[0]
-        return await super().query(intent, top_k=top_k, score_threshold=score_threshold)
-
-
-class ChokesOnQuotes(Good):
-    async def query(self, intent, *, top_k=5, score_threshold=0.0):
-        if any('"' in text for text in intent.text_queries):
-            raise RuntimeError("unterminated string")
-        return await super().query(intent, top_k=top_k, score_threshold=score_threshold)
-
-
-class Filtered(Good):
-    """The good source with its filters changed by `filters`, a method of the subclass."""
-
-    async def query(self, intent, *, top_k=5, score_threshold=0.0):
-        filters = self.filters(intent.filters.get("shop", {}))
-        return await super().query(
-            replace(intent, filters={"shop": filters}), top_k=top_k, score_threshold=score_threshold
-        )
-
-
-class IgnoresNot(Filtered):
-    def filters(self, given):
-        return {name: condition for name, condition in given.items() if not isinstance(condition, dict)}
-
-
-class FallsBack(Filtered):
-    def filters(self, given):
-        known = {record.get("topic") for record in RECORDS}
-        given_topic = given.get("topic")
-        unknown = isinstance(given_topic, str) and given_topic not in known and given_topic != HOSTILE_VALUE
-        return {} if unknown else given
-
-
-class Injectable(Filtered):
-    def filters(self, given):
-        hostile = {name for name, condition in given.items() if isinstance(condition, str) and "'" in condition}
-        return {name: condition for name, condition in given.items() if name not in hostile}
-
-
-class MixesUpCallers(Good):
-    running = 0
-
-    async def query(self, intent, *, top_k=5, score_threshold=0.0):
-        self.running += 1
-        await asyncio.sleep(0)
-        crowded = self.running > 1
-        await asyncio.sleep(0)
-        self.running -= 1
-        results = await super().query(intent, top_k=top_k, score_threshold=score_threshold)
-        return results[1:] if crowded else results
-
-
 class ClosesOnce(Good):
     closed = False
 
@@ -189,26 +152,26 @@ class ClosesOnce(Good):
 
 
 BROKEN = {
-    "names": NoType,
+    "names": lambda: Good(source_type=" "),
     "schema": BadSchema,
     "metadata_fields": FieldsAsList,
-    "finds": FindsNothing,
-    "result_type": Namespaces,
-    "own_name": ForeignName,
-    "content": BlankContent,
-    "source_ids": RepeatedIds,
-    "relevance": NegativeRelevance,
-    "metadata_json": MetadataNoDict,
-    "top_k": OneTooMany,
-    "order": OtherOrder,
-    "deterministic": WarmsUp,
-    "score_threshold": IgnoresThreshold,
-    "no_queries": NeedsAQuery,
-    "odd_queries": ChokesOnQuotes,
-    "filters_hold": IgnoresNot,
-    "filters_empty": FallsBack,
-    "filters_hostile": Injectable,
-    "concurrent": MixesUpCallers,
+    "finds": lambda: Good(changed(lambda _: None)),
+    "result_type": lambda: Good(changed(lambda result: SimpleNamespace(**vars(result)))),
+    "own_name": lambda: Good(changed(lambda result: replace(result, source_name="another"))),
+    "content": lambda: Good(changed(lambda result: replace(result, content="\n"))),
+    "source_ids": lambda: Good(repeated_ids),
+    "relevance": lambda: Good(negative_relevance),
+    "metadata_json": lambda: Good(changed(lambda result: replace(result, metadata=MappingProxyType(result.metadata)))),
+    "top_k": lambda: Good(one_too_many),
+    "order": lambda: Good(other_order),
+    "deterministic": lambda: Good(warms_up()),
+    "score_threshold": lambda: Good(ignores_threshold),
+    "no_queries": lambda: Good(needs_a_query),
+    "odd_queries": lambda: Good(chokes_on_quotes),
+    "filters_hold": lambda: Good(filtered(lambda given: {k: v for k, v in given.items() if not isinstance(v, dict)})),
+    "filters_empty": lambda: Good(filtered(falls_back)),
+    "filters_hostile": lambda: Good(filtered(not_quoted)),
+    "concurrent": lambda: Good(mixes_up_callers()),
     "close_twice": ClosesOnce,
 }
 
@@ -303,7 +266,7 @@ async def test_a_source_that_hangs_or_fails_is_reported_and_not_waited_for():
 
 
 async def test_an_outcome_reads_well():
-    report = await check_source(FindsNothing(), query=QUERY)
+    report = await check_source(BROKEN["finds"](), query=QUERY)
     lines = [str(check) for check in report.checks]
     assert "ok  names" in lines
     assert any(line.startswith("FAILED  finds: 0 results for 'refund policy'") for line in lines)

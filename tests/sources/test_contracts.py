@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import ask, ids
 from contract_subjects import EVERYTHING, LIVE_SOURCES, LIVE_TOPICS, SOURCES, TOPICS
 from postgres_fixture import postgres  # noqa: F401 - a fixture
 from weaviate_bases import place_on, weaviate_section
 
 from groundgraph import KnowledgeBase, load_settings
 from groundgraph.core.embedder import Embedder
+from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.knowledge_store import KnowledgeStore
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource
@@ -34,11 +37,8 @@ def of_all(here: Any, live: Any) -> list[Any]:
 
 
 @pytest.fixture
-async def subject(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[GroundedSource]:
+async def subject(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[GroundedSource]:
     kinds, name = request.param
-    monkeypatch.chdir(tmp_path)
     source = await kinds[name](request, tmp_path)
     yield source
     await source.close()
@@ -57,6 +57,31 @@ async def test_a_source_keeps_the_contract_and_filters_as_all_others_do(subject)
     report = await check_source(subject, query=EVERYTHING)
     report.raise_for_failures()
     assert not any(check.detail for check in report.checks), "every check applies"
+
+
+# A source in memory leaves both to the graph that asks it.
+STORED = {name: make for name, make in SOURCES.items() if name != "memory"}
+
+
+@pytest.mark.covers("R2", "I10")
+@subjects(STORED, LIVE_SOURCES)
+async def test_a_filter_on_no_declared_field_is_refused_with_the_nearest_one(subject):
+    with pytest.raises(FilterInvalid, match="Did you mean 'whole'"):
+        await ask(subject, EVERYTHING, whol=1)
+
+
+@pytest.mark.covers("R3", "R4", "R5")
+@subjects(STORED, LIVE_SOURCES)
+async def test_several_questions_take_turns_and_what_two_find_comes_once_with_its_best_relevance(subject):
+    one, other = [await ask(subject, question, top_k=9) for question in ("hall 3", "hall 5")]
+    both = await ask(subject, "hall 3", "hall 5", top_k=9)
+    assert ids(both)[:2] == [ids(one)[0], ids(other)[0]]
+    best = Counter({result.source_id: result.relevance for result in one}) | Counter(
+        {result.source_id: result.relevance for result in other}
+    )
+    assert [(result.source_id, result.relevance) for result in both] == [
+        (name, best[name]) for name in dict.fromkeys(ids(both))
+    ]
 
 
 @pytest.mark.covers("X1", "X2", "fault 60")

@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from asking import ask, ask_ids
 
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.evidence import SourceResult
@@ -49,14 +50,9 @@ def shop():
     return InMemorySource(RECORDS, name="shop", schema=SCHEMA)
 
 
-async def ids(source, *queries, filters=None, **options):
-    intent = RetrievalIntent(list(queries), {source.name: filters or {}})
-    return [result.source_id for result in await source.query(intent, **options)]
-
-
 @pytest.mark.covers("R1")
 async def test_results_carry_everything_of_the_contract(shop):
-    (result, *_) = await shop.query(RetrievalIntent(["refund policy days"]), top_k=1)
+    (result, *_) = await ask(shop, "refund policy days", top_k=1)
     assert (result.content, result.source_id) == ("Refund policy: 30 days.", "a")
     assert (result.source_name, result.source_type) == ("shop", "memory")
     assert result.metadata == {"topic": "returns", "year": 2024, "tags": ["money", "time"]}
@@ -100,16 +96,11 @@ def test_importing_sources_loads_no_chat_model_code():
 
 @pytest.mark.covers("R10")
 async def test_score_threshold_drops_what_covers_too_little(shop):
-    both = await shop.query(RetrievalIntent(["refund days"]), score_threshold=0.0)
+    both = await ask(shop, "refund days", score_threshold=0.0)
     assert both[0].source_id == "a"
     assert len(both) == 3
-    kept = await shop.query(RetrievalIntent(["refund days"]), score_threshold=0.6)
+    kept = await ask(shop, "refund days", score_threshold=0.6)
     assert [result.source_id for result in kept] == ["a"]
-
-
-@pytest.mark.covers("R10")
-async def test_a_filter_is_applied_before_top_k(shop):
-    assert await ids(shop, "refund policy", top_k=1, filters={"topic": "payment"}) == ["b"]
 
 
 @pytest.mark.covers("R2")
@@ -131,7 +122,7 @@ async def test_filters_of_another_source_do_not_apply(shop):
 )
 async def test_russian_and_english_words_meet_by_stem_and_folding(text, query):
     source = InMemorySource([text, "нечто другое", "something else"])
-    results = await source.query(RetrievalIntent([query]))
+    results = await ask(source, query)
     assert [(result.content, result.relevance) for result in results] == [(text, pytest.approx(1.0))]
 
 
@@ -139,13 +130,13 @@ async def test_title_and_section_are_searched_but_not_content():
     source = InMemorySource(
         [{"content": "Thirty days.", "title": "Refunds"}, {"text": "Ten.", "section": "Fees > Late"}]
     )
-    assert await ids(source, "refund") == ["0"]
-    (result,) = await source.query(RetrievalIntent(["late fees"]))
+    assert await ask_ids(source, "refund") == ["0"]
+    (result,) = await ask(source, "late fees")
     assert result.content == "Ten."
 
 
 async def test_what_two_queries_find_comes_once_with_its_best_relevance(shop):
-    results = await shop.query(RetrievalIntent(["refund unicorn", "refund"]))
+    results = await ask(shop, "refund unicorn", "refund")
     assert len({result.source_id for result in results}) == len(results) == 3
     assert all(result.relevance == pytest.approx(1.0) for result in results)
 
@@ -154,12 +145,12 @@ async def test_finished_results_are_kept_and_metadata_names_are_told():
     made = SourceResult("refund", "x", "memory", "memory", metadata={"k": 1})
     source = InMemorySource([made, {"content": "refund", "metadata": {"nested": True}, "flat": 2}])
     assert await source.metadata_fields() == {"k", "nested", "flat"}
-    assert await ids(source, "refund") == ["x", "1"]
+    assert await ask_ids(source, "refund") == ["x", "1"]
 
 
 async def test_no_records_no_results():
-    assert await ids(InMemorySource(), "refund") == []
-    assert await ids(InMemorySource(["refund"])) == []
+    assert await ask_ids(InMemorySource(), "refund") == []
+    assert await ask_ids(InMemorySource(["refund"])) == []
 
 
 def test_a_record_without_text_is_refused_by_its_place():
@@ -181,6 +172,6 @@ async def test_type_memory_is_built_from_options():
         ["year"],
         "What the shop says.",
     )
-    assert await ids(source, "refund", filters={"year": 2025}) == ["1"]
+    assert await ask_ids(source, "refund", year=2025) == ["1"]
     with pytest.raises(ConfigurationError, match=r"sources\[0\]\.recods"):
         source_types.get("memory")(SourceOptions("shop", {"recods": []}, Path(), "sources[0]"))

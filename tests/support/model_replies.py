@@ -28,15 +28,8 @@ _SCALARS = [
     *(0, 5, -1, 10**40, 0.5, float("nan"), float("inf"), True, False, None, "x" * 3000, "Ж" * 40, "{{ 7*7 }}"),
 ]
 _PROSE = [
-    "Sure, here you are:",
-    "Конечно!",
-    "I think the answer is {this}.",
-    "```",
-    "<think>",
-    "</think>",
-    "42",
-    "null",
-]
+    "Sure, here you are:", "Конечно!", "I think the answer is {this}.", "```", "<think>", "</think>", "42", "null",
+]  # fmt: skip
 
 
 def model_reply(random: Random) -> Reply:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 PUMPS = [
     (n, f"Pump {n}", f"Serviced every {n} months by the crew.", n * 10, "hall A" if n % 2 else "hall B")
@@ -33,3 +37,31 @@ def change(path: Path, *statements: str) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         for statement in statements:
             connection.execute(statement)
+
+
+def watched_threads(monkeypatch: pytest.MonkeyPatch) -> list[threading.Thread]:
+    """The threads of all calls of SQLite from now on; SQLite is real, only who calls it is noted."""
+    seen: list[threading.Thread] = []
+    connect = sqlite3.connect
+
+    class Watched(sqlite3.Connection):
+        def execute(self, *given: Any) -> sqlite3.Cursor:
+            seen.append(threading.current_thread())
+            return super().execute(*given)
+
+        def close(self) -> None:
+            seen.append(threading.current_thread())
+            super().close()
+
+    def connected(*given: Any, **options: Any) -> sqlite3.Connection:
+        seen.append(threading.current_thread())
+        return connect(*given, **{"factory": Watched, **options})
+
+    monkeypatch.setattr(sqlite3, "connect", connected)
+    return seen
+
+
+def rows_of(path: Path, query: str) -> list[tuple[Any, ...]]:
+    """What `query` gives of the database at `path`."""
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(query).fetchall()

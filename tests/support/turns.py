@@ -109,10 +109,15 @@ async def ask_once(graph: Any, question: str = QUESTION, **how: Any) -> dict[str
 
 
 async def found(
-    source: GroundedSource, *questions: str, top_k: int = 5, score_threshold: float = 0.0, **filters: Any
+    source: GroundedSource,
+    *questions: str,
+    top_k: int = 5,
+    score_threshold: float = 0.0,
+    raw: Mapping[str, Any] | None = None,
+    **filters: Any,
 ) -> list[SourceResult]:
-    """What a source gives for questions and conditions on its own fields."""
-    intent = RetrievalIntent(list(questions), {source.name: filters} if filters else {})
+    """What a source gives for questions and conditions on its own fields; `raw` is the `raw_data` of the intent."""
+    intent = RetrievalIntent(list(questions), {source.name: filters} if filters else {}, raw_data=dict(raw or {}))
     return await source.query(intent, top_k=top_k, score_threshold=score_threshold)
 
 

@@ -98,6 +98,18 @@ def article(number: int) -> dict[str, Any]:
 
 MAPPING = {"text": "body", "id": "slug", "title": "headline", "headings": "path", "document": "manual",
            "order": "paragraph", "url": "link"}  # fmt: skip
+# Those by which they can be filtered.
+FIELDS: dict[str, Any] = {
+    "manual": {"type": "string"},
+    "year": {"type": "integer"},
+    "price": {"type": "number"},
+    "day": {"type": "date"},
+    "seen": {"type": "datetime"},
+    "public": {"type": "boolean"},
+    "tags": {"type": "array"},
+    "sizes": {"type": "array"},
+    "owner": {"type": "string", "property": "customer"},
+}
 
 
 async def make(

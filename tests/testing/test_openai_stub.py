@@ -6,6 +6,8 @@ import asyncio
 import socket
 import threading
 import time
+from functools import reduce
+from operator import add
 from urllib.parse import urlsplit
 
 import httpx
@@ -32,13 +34,6 @@ def model_for(stub, **options):
     return init_chat_model("openai:test-model", base_url=stub.base_url, api_key="test", max_retries=0, **options)
 
 
-def added(chunks):
-    first, *rest = chunks
-    for chunk in rest:
-        first += chunk
-    return first
-
-
 async def test_the_wire_gives_the_same_text_and_usage_as_the_scripted_model():
     rules = [
         Rule("returns", ANSWER, role="user"),
@@ -56,7 +51,7 @@ async def test_the_wire_gives_the_same_text_and_usage_as_the_scripted_model():
         for prompt in prompts:
             expected = scripted.invoke(prompt)
             whole = await wired.ainvoke(prompt)
-            streamed = added([chunk async for chunk in wired.astream(prompt)])
+            streamed = reduce(add, [chunk async for chunk in wired.astream(prompt)])
             for found in (whole, streamed):
                 assert found.content == expected.content
                 assert found.response_metadata["finish_reason"] == expected.response_metadata["finish_reason"]
@@ -91,7 +86,7 @@ def test_tool_calls_whole_and_streamed():
     calls = [{"name": "Queries", "args": {"text_queries": ["a"]}}, {"name": "Other", "args": {}}]
     with openai_stub(Reply(tool_calls=calls)) as stub:
         model = model_for(stub).bind_tools([Queries])
-        whole, streamed = model.invoke("x"), added(list(model.stream("x")))
+        whole, streamed = model.invoke("x"), reduce(add, model.stream("x"))
     expected = ScriptedChatModel(Reply(tool_calls=calls)).invoke("x").tool_calls
     assert whole.tool_calls == streamed.tool_calls == expected
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import copy
 import time
+from functools import reduce
+from operator import add
 from typing import Annotated
 
 import pytest
@@ -125,9 +127,7 @@ async def test_both_streams_give_the_text_and_the_usage_of_invoke(text):
     streamed = list(model.stream("two words"))
     astreamed = [chunk async for chunk in model.astream("two words")]
     for chunks in (streamed, astreamed):
-        total = chunks[0]
-        for chunk in chunks[1:]:
-            total += chunk
+        total = reduce(add, chunks)
         assert total.content == whole.content == text
         assert total.usage_metadata == whole.usage_metadata
         assert total.response_metadata["finish_reason"] == whole.response_metadata["finish_reason"] == "stop"
@@ -236,10 +236,7 @@ def test_tool_calls_good_and_bad():
     whole = model.bind_tools([Queries]).invoke("x")
     assert whole.tool_calls[0]["args"] == {"text_queries": ["a"]}
     assert whole.response_metadata["finish_reason"] == "tool_calls"
-    first, *rest = model.stream("x")
-    for chunk in rest:
-        first += chunk
-    assert first.tool_calls == whole.tool_calls
+    assert reduce(add, model.stream("x")).tool_calls == whole.tool_calls
     bad = ScriptedChatModel(Reply(tool_calls=[{"name": "Queries", "args": '{"text_queries": ['}])).invoke("x")
     assert bad.tool_calls == []
     assert bad.invalid_tool_calls[0]["args"] == '{"text_queries": ['
@@ -252,10 +249,7 @@ def test_a_message_can_be_the_reply():
     assert reply.content == blocks
     assert reply.text == "with blocks"
     assert reply.additional_kwargs == {"reasoning_content": "hm"}
-    first, *rest = ScriptedChatModel(message).stream("x")
-    for chunk in rest:
-        first += chunk
-    assert first.text == "with blocks"
+    assert reduce(add, ScriptedChatModel(message).stream("x")).text == "with blocks"
 
 
 def test_copies_and_bindings_work():

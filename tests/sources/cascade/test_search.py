@@ -227,37 +227,10 @@ async def test_the_first_stage_with_a_hit_ends_the_search_when_that_is_asked_for
 
 
 @pytest.mark.covers("C1")
-@pytest.mark.parametrize("stages", [["lemma", "exact"], ["exact", "lemma"]])
-async def test_the_order_of_the_stages_decides_which_one_a_result_belongs_to(shop, stages):
-    [result, *_] = await found(shop, "the rate", stages=stages)
-    assert (result.key, result.stage) == ("monthly_rate", stages[0])
-
-
-@pytest.mark.covers("C1")
-async def test_ordered_by_stage_every_hit_of_a_stage_stands_before_those_of_the_next(write):
-    folder = write(faq=STRAY)
-    question = "hi, when is the refund paid"
-    assert keys(await found(folder, question, ordering="stage")) == ["greeting", "refund"]
-    reverse = await found(folder, question, ordering="stage", stages=["lemma", "exact"])
-    assert [(one.key, one.stage) for one in reverse] == [("refund", "lemma"), ("greeting", "lemma")]
-
-
-@pytest.mark.covers("C1")
 async def test_a_dictionary_knows_forms_that_no_stem_has(shop):
     for question, key in {"ставок": "ставка", "the rate that was paid": "monthly_rate"}.items():
         assert keys(await found(shop, question, lemmatizer=DictionaryLemmatizer()))[0] == key
     assert not await found(shop, "ставок", lemmatizer=SnowballLemmatizer())
-
-
-@pytest.mark.covers("C1")
-@pytest.mark.parametrize("stage", STAGES)
-async def test_each_stage_can_run_alone(shop, stage):
-    results, report = await source(shop, embed=True, stages=[stage]).run("How much is the monthly rate?")
-    assert [one.stage for one in report.stages] == [stage]
-    assert report.stages[0].ran
-    assert results[0].key == "monthly_rate"
-    assert {result.stage for result in results} == {stage}
-    assert all(set(result.scores) == {stage} for result in results)
 
 
 @pytest.mark.covers("C1")
@@ -385,6 +358,9 @@ def test_whatever_the_configuration_results_are_hits_in_order(
         assert not sections[int(result.key[1:])].get("sensitive")
         earlier = stages[: stages.index(result.stage)]
         assert all(result.scores.get(stage, -2.0) < thresholds[stage] for stage in earlier)
+    places = [stages.index(result.stage) for result in results]
+    assert ordering == "fused" or places == sorted(places)
+    assert not stop or len(set(places)) <= 1
     for stage in report.stages:
         assert stage.hits <= stage.candidates
         assert stage.ran == (not stage.reason)

@@ -7,6 +7,7 @@ import os
 import time
 
 import pytest
+from asking import ask, ids
 
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import FilterInvalid, KnowledgeFileInvalid, SourceUnavailable
@@ -14,7 +15,7 @@ from groundgraph.core.failure import collect_degradations
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.cascade import CascadeSource
 from groundgraph.sources.conformance import check_source
-from groundgraph.testing import NgramEmbeddings
+from groundgraph.testing import NgramEmbeddings, check_filters
 from groundgraph.text.lemmatizer import SnowballLemmatizer
 
 
@@ -23,15 +24,12 @@ def asked(shop) -> CascadeSource:
     return CascadeSource(shop, name="shop")
 
 
-def ids(results) -> list[str]:
-    return [result.source_id for result in results]
-
-
-@pytest.mark.covers("R1")
+@pytest.mark.covers("R1", "R2")
 @pytest.mark.parametrize("embed", [False, True])
 async def test_the_source_keeps_the_contract(shop, embed):
     embedder = Embedder(NgramEmbeddings(), "ngrams") if embed else None
     source = CascadeSource(shop, name="shop", embedder=embedder, vectors=shop / "vectors.sqlite")
+    (await check_filters(source, query="the rate, and how support answers")).raise_for_failures()
     report = await check_source(source, query="the rate, and how support answers")
     report.raise_for_failures()
     assert all(not check.detail for check in report.checks), "every check applies"
@@ -39,7 +37,7 @@ async def test_the_source_keeps_the_contract(shop, embed):
 
 @pytest.mark.covers("R1")
 async def test_a_result_is_a_section(asked):
-    [result] = await asked.query(RetrievalIntent(["rates"]))
+    [result] = await ask(asked, "rates")
     assert result.content == "The monthly rate is 990 roubles per cash desk.\nPaid for a year, it is 790 roubles."
     assert (result.source_id, result.source_name, result.source_type) == ("pricing/monthly_rate", "shop", "cascade")
     assert result.metadata == {
@@ -60,8 +58,8 @@ async def test_a_result_is_a_section(asked):
 
 @pytest.mark.covers("R1")
 async def test_a_section_is_the_same_evidence_whichever_stage_found_it(asked):
-    [by_keyword] = await asked.query(RetrievalIntent(["rate"]))
-    [by_word] = await asked.query(RetrievalIntent(["rates"]))
+    [by_keyword] = await ask(asked, "rate")
+    [by_word] = await ask(asked, "rates")
     assert by_keyword.scores.keys() != by_word.scores.keys()
     assert by_keyword.metadata == by_word.metadata
 
@@ -77,26 +75,6 @@ async def test_the_schema_is_typed_and_a_filter_on_anything_else_is_refused(aske
     for filters in ({"title": "x"}, {"priority": "high"}, {"category": {"like": "x"}}):
         with pytest.raises(FilterInvalid):
             await asked.query(RetrievalIntent(["rate"], {"shop": filters}))
-
-
-@pytest.mark.covers("R2")
-@pytest.mark.parametrize(
-    ("filters", "found"),
-    [
-        ({"category": "pricing"}, ["pricing/monthly_rate"]),
-        ({"category": ["faq", "other"]}, ["faq/support"]),
-        ({"category": {"not": "pricing"}}, ["faq/support"]),
-        ({"category": "Pricing"}, []),
-        ({"priority": {"gte": 2}}, ["pricing/monthly_rate"]),
-        ({"key": "support"}, ["faq/support"]),
-        ({"category": "faq", "priority": 5}, []),
-    ],
-)
-async def test_filters_hold_in_every_stage(shop, filters, found):
-    embedder = Embedder(NgramEmbeddings(), "ngrams")
-    source = CascadeSource(shop, name="shop", embedder=embedder, vectors=shop / "vectors.sqlite")
-    results = await source.query(RetrievalIntent(["the rate, and how support answers"], {"shop": filters}))
-    assert ids(results) == found
 
 
 @pytest.mark.covers("fault 60")
@@ -155,29 +133,22 @@ async def test_categories_are_told_with_what_they_are_about(asked):
 @pytest.mark.covers("R10")
 async def test_top_k_and_threshold_cut_and_several_queries_take_turns(asked):
     question = "the rate, and how support answers"
-    one = await asked.query(RetrievalIntent([question]), top_k=1)
+    one = await ask(asked, question, top_k=1)
     assert ids(one) == ["faq/support"]
-    assert await asked.query(RetrievalIntent([question]), top_k=0) == []
-    relevances = [result.relevance for result in await asked.query(RetrievalIntent([question]))]
-    assert len(await asked.query(RetrievalIntent([question]), score_threshold=relevances[0])) == 1
-    two = await asked.query(RetrievalIntent(["support", "rates"]), top_k=1)
+    assert await ask(asked, question, top_k=0) == []
+    relevances = [result.relevance for result in await ask(asked, question)]
+    assert len(await ask(asked, question, score_threshold=relevances[0])) == 1
+    two = await ask(asked, "support", "rates", top_k=1)
     assert ids(two) == ["faq/support", "pricing/monthly_rate"]
 
 
 @pytest.mark.covers("C1")
-async def test_a_changed_file_is_found_by_the_next_question(asked, shop):
-    assert await asked.query(RetrievalIntent(["zeppelin"])) == []
-    (shop / "new.yaml").write_text("sections: {a: {facts: A zeppelin flies}}")
-    assert ids(await asked.query(RetrievalIntent(["zeppelin"]))) == ["new/a"]
-
-
-@pytest.mark.covers("C1")
 async def test_a_file_broken_by_an_edit_is_told_and_the_last_good_version_answers(asked, shop):
-    await asked.query(RetrievalIntent(["rates"]))
+    await ask(asked, "rates")
     (shop / "faq.yaml").write_text("sections: [")
     os.utime(shop / "faq.yaml", ns=(1, 1))
     with collect_degradations() as notes:
-        assert ids(await asked.query(RetrievalIntent(["support"]))) == ["faq/support"]
+        assert ids(await ask(asked, "support")) == ["faq/support"]
     assert [note["part"] for note in notes] == ["files"]
     assert notes[0]["reason"] == "faq.yaml, line 2, is wrong"
 
@@ -190,7 +161,7 @@ async def test_files_that_are_missing_or_were_never_right_are_typed_errors(tmp_p
     with pytest.raises(KnowledgeFileInvalid):
         await broken.run("rates")
     with pytest.raises(SourceUnavailable) as caught:
-        await broken.query(RetrievalIntent(["rates"]))
+        await ask(broken, "rates")
     assert str(caught.value) == "The knowledge cannot be read: a.yaml, line 1, is wrong.", "readers are told no more"
     assert isinstance(caught.value.__cause__, KnowledgeFileInvalid)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from asking import opened
 from filled_base import fill
 
 from groundgraph.core.document import MARKDOWN, PLAIN_TEXT, Chunk, Document, Part
@@ -64,6 +65,5 @@ async def test_chunks_that_are_far_apart_are_not_read_for(tmp_path):
 
     path = tmp_path / "kb.sqlite"
     await fill(path, [Document("d", TEXT + " x" * 60, PLAIN_TEXT)], chunker=apart)
-    source = KnowledgeBaseSource(path)
+    source = opened(KnowledgeBaseSource(path))
     assert await source.texts_between([("d#0", "d#1")]) == [None]
-    await source.close()

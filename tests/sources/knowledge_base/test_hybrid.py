@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from asking import ask, ids, opened
 from filled_base import fill
 from langchain_core.embeddings import Embeddings
 
@@ -14,7 +15,6 @@ from groundgraph.core.document import Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, EmbeddingModelChanged
 from groundgraph.core.failure import collect_degradations
-from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.contract import SourceOptions, source_types
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.testing import NgramEmbeddings
@@ -57,15 +57,6 @@ async def base(tmp_path: Path, *documents: Document, embedder: Embedder | None, 
         yield source
     finally:
         await source.close()
-
-
-async def ask(source, *questions, top_k=5, score_threshold=0.0, **filters):
-    intent = RetrievalIntent(list(questions), {source.name: filters} if filters else {})
-    return await source.query(intent, top_k=top_k, score_threshold=score_threshold)
-
-
-def ids(results):
-    return [result.source_id for result in results]
 
 
 FLEET = [
@@ -115,10 +106,9 @@ async def test_a_chunk_is_found_once_by_its_best_matching_text(tmp_path):
             expected = max(float(row @ question) for row in await embedder.embed_texts(candidates))
             assert best[f"{name}#0"] == pytest.approx(expected, abs=1e-3)
         assert [result.content for result in found] == [f"text {result.metadata['document']}" for result in found]
-    source = KnowledgeBaseSource(tmp_path / "kb.sqlite")
+    source = opened(KnowledgeBaseSource(tmp_path / "kb.sqlite"))
     assert ids(await ask(source, "doctor")) == ["b#0"]
     assert ids(await ask(source, "physician")) == ["a#0"]
-    await source.close()
 
 
 @pytest.mark.covers("K10")
@@ -157,7 +147,7 @@ async def test_a_question_in_a_language_that_the_model_does_not_know_is_searched
 
 
 @pytest.mark.covers("R5")
-@pytest.mark.parametrize("question", ["", "  ", "?!", "🙂"])
+@pytest.mark.parametrize("question", ["", "  ", "?!", "\x00", "\ud800", "🙂"])
 async def test_a_question_without_words_costs_no_embedding_and_finds_nothing(tmp_path, question):
     model = Meanings()
     async with base(tmp_path, *FLEET, embedder=Embedder(model, "m")) as source:
@@ -192,12 +182,11 @@ async def test_documents_without_vectors_are_found_by_words_beside_those_that_ha
     embedder = Embedder(Meanings(), "m")
     await fill(tmp_path / "kb.sqlite", [Document("old", "apple tart")])
     await fill(tmp_path / "kb.sqlite", FLEET, embedder=embedder)
-    source = KnowledgeBaseSource(tmp_path / "kb.sqlite", embedder=embedder)
+    source = opened(KnowledgeBaseSource(tmp_path / "kb.sqlite", embedder=embedder))
     found = {result.source_id: result for result in await ask(source, "apple tart", score_threshold=0.3)}
     assert set(found) == {"old#0", "b#0"}
     assert "vector" not in found["old#0"].scores
     assert found["old#0"].relevance == found["old#0"].scores["match"] == pytest.approx(1.0)
-    await source.close()
 
 
 @pytest.mark.covers("fault 40")
@@ -226,18 +215,6 @@ async def test_searches_with_vectors_at_once_do_not_mix(tmp_path):
     async with base(tmp_path, *documents, embedder=NGRAM, fields={"n": {"type": "integer"}}) as source:
         found = await asyncio.gather(*(ask(source, f"word{n}x{n * 7}", top_k=1, n=n) for n in range(40)))
     assert [ids(results) for results in found] == [[f"d{n}#0"] for n in range(40)]
-
-
-@pytest.mark.covers("R5")
-async def test_the_order_of_the_best_does_not_depend_on_how_many_are_asked_for(tmp_path):
-    documents = [
-        Document(f"d{n}", f"{'apple ' * (n % 5)} car{n} {'sea' if n % 2 else 'doctor'} pie") for n in range(60)
-    ]
-    async with base(tmp_path, *documents, embedder=NGRAM) as source:
-        all_of_them = ids(await ask(source, "apple pie by the sea", top_k=60))
-        assert len(all_of_them) == 60
-        for top_k in (1, 3, 10):
-            assert ids(await ask(source, "apple pie by the sea", top_k=top_k)) == all_of_them[:top_k]
 
 
 @pytest.mark.covers("R11")

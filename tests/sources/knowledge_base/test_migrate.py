@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from pathlib import Path
 
 import pytest
+from asking import ask_ids, opened
 from filled_base import check_counts, fill, prepared
+from plant_database import change, rows_of
+from plant_database import fill as fill_database
 
 from groundgraph.core.document import Document
 from groundgraph.core.errors import SchemaVersionUnsupported
-from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource
 from groundgraph.sources.knowledge_base.schema import SCHEMA_VERSION
@@ -44,19 +45,11 @@ PRAGMA user_version = 1;
 
 @pytest.fixture
 def old(tmp_path) -> Path:
-    path = tmp_path / "kb.sqlite"
-    connection = sqlite3.connect(path)
-    connection.executescript(VERSION_1)
-    connection.close()
-    return path
-
-
-async def found(source: KnowledgeBaseSource, question: str) -> list[str]:
-    return [result.source_id for result in await source.query(RetrievalIntent([question]))]
+    return fill_database(tmp_path / "kb.sqlite", VERSION_1)
 
 
 async def test_opening_an_older_file_for_writing_migrates_it_and_nothing_is_lost(old):
-    store = EmbeddedStore(old)
+    store = opened(EmbeddedStore(old))
     await store.open(BaseIdentity())
     assert [(row.name, row.hash, row.chunks, row.from_file) for row in await store.documents()] == [
         ("a.md", "h4", 2, True),
@@ -64,40 +57,32 @@ async def test_opening_an_older_file_for_writing_migrates_it_and_nothing_is_lost
     ]
     assert await store.document("b.md") == Document("b.md", "blue fig")
     check_counts(old)
-    source = KnowledgeBaseSource(old)
-    assert await found(source, "fruit apple") == ["a.md#0", "a.md#1"]
+    source = opened(KnowledgeBaseSource(old))
+    assert await ask_ids(source, "fruit apple") == ["a.md#0", "a.md#1"]
     # Replacing and removing need what the index was told in version 1.
     await store.write([await prepared(Document("a.md", "green kiwi"))])
     assert await store.remove(["b.md"]) == 1
     check_counts(old)
-    assert await found(source, "kiwi") == ["a.md#0"]
-    assert await found(source, "fruit fig pear") == []
-    await source.close()
-    await store.close()
+    assert await ask_ids(source, "kiwi") == ["a.md#0"]
+    assert await ask_ids(source, "fruit fig pear") == []
 
 
 async def test_a_reader_migrates_an_older_file_too(old):
-    source = KnowledgeBaseSource(old)
-    assert await found(source, "blue figs") == ["b.md#0"]
-    await source.close()
-    connection = sqlite3.connect(old)
-    assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
-    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    connection.close()
+    source = opened(KnowledgeBaseSource(old))
+    assert await ask_ids(source, "blue figs") == ["b.md#0"]
+    assert rows_of(old, "PRAGMA user_version") == [(SCHEMA_VERSION,)]
+    assert rows_of(old, "PRAGMA integrity_check") == [("ok",)]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 async def test_an_older_file_that_cannot_be_written_is_refused_with_a_way_out(old):
-    connection = sqlite3.connect(old)
-    connection.execute("PRAGMA journal_mode = DELETE")
-    connection.close()
+    change(old, "PRAGMA journal_mode = DELETE")
     old.chmod(0o400)
     old.parent.chmod(0o500)
     try:
-        source = KnowledgeBaseSource(old)
+        source = opened(KnowledgeBaseSource(old))
         with pytest.raises(SchemaVersionUnsupported, match=r"schema version 1 .*writable"):
-            await found(source, "fig")
-        await source.close()
+            await ask_ids(source, "fig")
     finally:
         old.parent.chmod(0o700)
 
@@ -106,44 +91,29 @@ async def test_a_migration_that_fails_leaves_the_old_file_as_it_was(old, monkeyp
     monkeypatch.setattr(
         "groundgraph.sources.knowledge_base.schema._AFTER", ["INSERT INTO documents (nothing) VALUES (1)"]
     )
-    source = KnowledgeBaseSource(old)
+    source = opened(KnowledgeBaseSource(old))
     with pytest.raises(SchemaVersionUnsupported, match="schema version 1"):
-        await found(source, "fig")
-    await source.close()
-    connection = sqlite3.connect(old)
-    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
-    assert connection.execute("SELECT name, stems FROM documents JOIN chunks USING (id)").fetchall() == [
-        ("b.md", "blue fig")
-    ]
-    connection.close()
+        await ask_ids(source, "fig")
+    assert rows_of(old, "PRAGMA user_version") == [(1,)]
+    assert rows_of(old, "SELECT name, stems FROM documents JOIN chunks USING (id)") == [("b.md", "blue fig")]
 
 
 async def test_a_file_that_a_newer_groundgraph_migrates_meanwhile_is_refused_by_an_open_reader(tmp_path):
     await fill(tmp_path / "kb.sqlite", [Document("a", "apple")])
-    source = KnowledgeBaseSource(tmp_path / "kb.sqlite")
-    assert await found(source, "apple") == ["a#0"]
-    connection = sqlite3.connect(tmp_path / "kb.sqlite")
-    connection.execute("PRAGMA user_version = 99")
-    connection.close()
+    source = opened(KnowledgeBaseSource(tmp_path / "kb.sqlite"))
+    assert await ask_ids(source, "apple") == ["a#0"]
+    change(tmp_path / "kb.sqlite", "PRAGMA user_version = 99")
     with pytest.raises(SchemaVersionUnsupported, match="version 99"):
-        await found(source, "apple")
-    await source.close()
+        await ask_ids(source, "apple")
 
 
 async def test_row_numbers_are_never_used_again(tmp_path):
     path = tmp_path / "kb.sqlite"
-    store = EmbeddedStore(path)
+    store = opened(EmbeddedStore(path))
     await store.open(BaseIdentity())
     rows = set()
     for text in ("one", "two", "three"):
         await store.write([await prepared(Document("d", text))])
-        connection = sqlite3.connect(path)
-        rows.add(
-            connection.execute(
-                "SELECT max(documents.id), max(chunk_id), max(texts.id) FROM documents, texts"
-            ).fetchone()
-        )
-        connection.close()
+        rows |= set(rows_of(path, "SELECT max(documents.id), max(chunk_id), max(texts.id) FROM documents, texts"))
         await store.remove(["d"])
-    await store.close()
     assert rows == {(1, 1, 1), (2, 2, 2), (3, 3, 3)}

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from asking import ask, ids, opened
 from filled_base import fill
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,6 @@ from groundgraph.core.chain import IDENTITY, QueryChains
 from groundgraph.core.document import Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.failure import collect_degradations
-from groundgraph.core.intent import RetrievalIntent
 from groundgraph.ingest.builtin_chains import KeepEverything, VerbatimQuery
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.testing import NgramEmbeddings
@@ -31,16 +31,6 @@ async def base(tmp_path: Path, chains: QueryChains = IDENTITY, documents=FRUIT, 
         yield source
     finally:
         await source.close()
-
-
-async def ask(source, *questions, top_k=5, score_threshold=0.0, **raw_data):
-    return await source.query(
-        RetrievalIntent(list(questions), raw_data=raw_data), top_k=top_k, score_threshold=score_threshold
-    )
-
-
-def ids(results):
-    return [result.source_id for result in results]
 
 
 def last_first(query, candidates):
@@ -71,7 +61,7 @@ async def test_the_reranker_gives_order_and_relevance_and_sees_no_more_than_its_
         return last_first(query, candidates)
 
     async with base(tmp_path, QueryChains(reranker=reranker, candidates_count=8)) as source:
-        raw = ids(await ask(source, "apple pear", top_k=8, chains="identity"))
+        raw = ids(await ask(source, "apple pear", top_k=8, raw={"chains": "identity"}))
         found = await ask(source, "apple pear", top_k=3)
     by_number = sorted(raw, key=lambda name: -int(name[1:-2]))
     assert ids(found) == by_number[:3]
@@ -117,7 +107,7 @@ async def test_a_chain_that_fails_leaves_the_plain_result_and_is_told(tmp_path, 
     async with base(tmp_path, chains) as source:
         with collect_degradations() as told:
             found = await ask(source, "apple pear")
-        assert found == await ask(source, "apple pear", chains="identity")
+        assert found == await ask(source, "apple pear", raw={"chains": "identity"})
     assert [entry["part"] for entry in told] == [part]
     assert reason in told[0]["reason"]
 
@@ -160,7 +150,7 @@ async def test_matches_drops_nothing_and_marks_what_the_filter_would_drop(tmp_pa
         assert len(await source.matches("apple", top_k=4)) == 4
         plain = await source.matches("apple", top_k=12, chains=IDENTITY)
         assert [(match.rerank_score, match.kept) for match in plain] == [(None, True)] * 12
-        assert [match.result for match in plain] == await ask(source, "apple", top_k=12, chains="identity")
+        assert [match.result for match in plain] == await ask(source, "apple", top_k=12, raw={"chains": "identity"})
         only = await source.matches("apple", top_k=12, filters={"document": "d4"})
         assert ids([match.result for match in only]) == ["d4#0"]
 
@@ -204,7 +194,6 @@ async def test_all_identity_chains_return_exactly_what_the_raw_store_returns(
     async with base(tmp_path, documents=documents, embedder=embedder) as raw:
         expected = await ask(raw, question, top_k=top_k)
         for chains in (verbatim, judged):
-            source = KnowledgeBaseSource(tmp_path / "kb.sqlite", query_chains=chains, embedder=embedder)
-            how = {"chains": "identity"} if chains is judged else {}
+            source = opened(KnowledgeBaseSource(tmp_path / "kb.sqlite", query_chains=chains, embedder=embedder))
+            how = {"raw": {"chains": "identity"}} if chains is judged else {}
             assert await ask(source, question, top_k=top_k, **how) == expected
-            await source.close()

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from pathlib import Path
 
 import numpy as np
 import pytest
+from asking import ask, opened
 from filled_base import fill
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from plant_database import change, rows_of
 
 from groundgraph.core.document import Chunk, Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import SourceUnavailable
-from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument
 from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource, vectors
 from groundgraph.sources.knowledge_base.schema import open_for_reading
@@ -44,15 +44,13 @@ def document(name: str, texts_of_chunks: list[int], rng: np.random.Generator) ->
 
 def best_cosines(path: Path, query: np.ndarray) -> dict[int, float]:
     """What is near, worked out from the file row by row."""
-    connection = sqlite3.connect(path)
     found: dict[int, float] = {}
-    for number, blob in connection.execute("SELECT document_id, vectors FROM vectors"):
+    for number, blob in rows_of(path, "SELECT document_id, vectors FROM vectors"):
         rows = np.frombuffer(blob, dtype=np.float16).reshape(-1, SIZE).astype(np.float32)
-        texts = connection.execute("SELECT chunk_id FROM texts WHERE document_id = ? ORDER BY id", (number,)).fetchall()
+        texts = rows_of(path, f"SELECT chunk_id FROM texts WHERE document_id = {number} ORDER BY id")
         assert len(texts) == len(rows)
         for (chunk,), row in zip(texts, rows, strict=True):
             found[chunk] = max(found.get(chunk, -2.0), float(row @ query))
-    connection.close()
     return found
 
 
@@ -158,19 +156,16 @@ async def test_a_source_over_a_restored_file_finds_what_that_holds(tmp_path):
     path, kept = tmp_path / "kb.sqlite", tmp_path / "kept.sqlite"
     embedder = Embedder(NgramEmbeddings(16), "m")
     await fill(path, [Document("a", "apple tree")], embedder=embedder)
-    connection = sqlite3.connect(path)
-    connection.execute("VACUUM INTO ?", (str(kept),))
-    connection.close()
-    source = KnowledgeBaseSource(path, embedder=embedder)
+    change(path, f"VACUUM INTO '{kept}'")
+    source = opened(KnowledgeBaseSource(path, embedder=embedder))
     await fill(path, [Document("b", "banana tree")], embedder=embedder)
     await fill(path, [Document("a", "avocado")], embedder=embedder)
-    assert (await source.query(RetrievalIntent(["apple"]), score_threshold=0.3)) == []
+    assert (await ask(source, "apple", score_threshold=0.3)) == []
     for file in tmp_path.glob("kb.sqlite*"):
         file.unlink()
     shutil.copy(kept, path)
-    found = await source.query(RetrievalIntent(["apple"]), score_threshold=0.3)
+    found = await ask(source, "apple", score_threshold=0.3)
     assert [result.source_id for result in found] == ["a#0"]
-    await source.close()
 
 
 @pytest.mark.covers("K11")
@@ -191,10 +186,7 @@ def test_a_filter_leaves_out_documents_and_single_chunks(tmp_path):
 def test_vectors_that_do_not_fit_the_matching_texts_are_reported(tmp_path):
     path = tmp_path / "kb.sqlite"
     filled(path).close()
-    connection = sqlite3.connect(path)
-    connection.execute("UPDATE vectors SET vectors = zeroblob(?) WHERE document_id = 2", (2 * SIZE,))
-    connection.commit()
-    connection.close()
+    change(path, f"UPDATE vectors SET vectors = zeroblob({2 * SIZE}) WHERE document_id = 2")
     with pytest.raises(SourceUnavailable, match="damaged"):
         read(path, VectorCache())
 
@@ -215,10 +207,9 @@ async def test_sixteen_bits_lose_less_than_a_thousandth_of_a_cosine(tmp_path):
     exact = unit(rng, 200)
     whole = Document("d", "x")
     chunks = [PreparedChunk(Chunk(whole, n, 0, 1, (), "x"), ("x",), "", exact[n : n + 1]) for n in range(200)]
-    store = EmbeddedStore(tmp_path / "kb.sqlite")
+    store = opened(EmbeddedStore(tmp_path / "kb.sqlite"))
     await store.open(BaseIdentity("m", SIZE))
     await store.write([PreparedDocument(whole, chunks, "h")])
-    await store.close()
     query = unit(rng, 1)[0]
     near = read(tmp_path / "kb.sqlite", VectorCache()).nearness(query, None)
     assert np.abs(near.cosines - exact @ query).max() < 0.001

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable
 
 import pytest
 from filled_base import check_counts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from plant_database import rows_of
 
 from groundgraph.core.document import MARKDOWN, Chunk, Document
 from groundgraph.core.knowledge_store import PreparedChunk, PreparedDocument
@@ -59,12 +59,8 @@ def test_a_document_that_cannot_be_stored_keeps_its_old_chunks_and_the_counts(tm
     assert list(failed) == ["a"]
     writer.close()
     check_counts(tmp_path / "kb.sqlite")
-    connection = sqlite3.connect(tmp_path / "kb.sqlite")
-    assert connection.execute("SELECT name, text FROM documents ORDER BY name").fetchall() == [
-        ("a", "old apples"),
-        ("b", "blueberries"),
-    ]
-    connection.close()
+    stored = rows_of(tmp_path / "kb.sqlite", "SELECT name, text FROM documents ORDER BY name")
+    assert stored == [("a", "old apples"), ("b", "blueberries")]
 
 
 @pytest.mark.covers("K1")
@@ -81,8 +77,6 @@ def test_a_transaction_that_fails_leaves_everything_as_it_was(tmp_path):
 def test_a_new_base_is_made_with_its_folder_version_and_write_ahead_log(tmp_path):
     path = tmp_path / "new" / "folder" / "kb.sqlite"
     KnowledgeBaseWriter(path).close()
-    connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
-    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    assert connection.execute("SELECT chunks FROM state").fetchone() == (0,)
-    connection.close()
+    assert rows_of(path, "PRAGMA user_version") == [(SCHEMA_VERSION,)]
+    assert rows_of(path, "PRAGMA journal_mode") == [("wal",)]
+    assert rows_of(path, "SELECT chunks FROM state") == [(0,)]

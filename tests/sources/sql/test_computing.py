@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import pytest
+from asking import ask, opened
 from plant_database import fill
 
 from groundgraph.core.errors import FilterInvalid
-from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.sql import SqlSource
 
 
 @pytest.fixture
 async def incidents(plant):
-    source = SqlSource(plant, table="incidents", name="plant", text_search_fields=["title", "month"])
-    yield source
-    await source.close()
+    return opened(SqlSource(plant, table="incidents", name="plant", text_search_fields=["title", "month"]))
 
 
 async def explicit(source, filters=None, **wanted):
-    intent = RetrievalIntent(["x"], {"plant": filters} if filters else {}, raw_data={"aggregate": wanted})
-    (result,) = await source.query(intent)
+    (result,) = await ask(source, "x", raw={"aggregate": wanted}, **(filters or {}))
     return result
 
 
 async def by_rule(source, question, **filters):
-    return (await source.query(RetrievalIntent([question], {"plant": filters} if filters else {})))[0]
+    return (await ask(source, question, **filters))[0]
 
 
 @pytest.mark.covers("R15")
@@ -120,31 +117,23 @@ async def test_any_other_computation_is_said_to_be_needed(incidents, question, n
 
 
 @pytest.mark.covers("R15", "A7")
-async def test_of_several_date_columns_the_named_or_the_declared_one_is_meant(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+async def test_of_several_date_columns_the_named_or_the_declared_one_is_meant(tmp_path):
     rows = [("Leak", "2026-03-02", "2026-04-01"), ("Noise", "2026-02-20", "2026-03-01")]
     path = fill(tmp_path / "d.db", "CREATE TABLE tickets (title TEXT, opened DATE, closed DATE)", tickets=rows)
-    plain = SqlSource(path, name="plant")
+    plain = opened(SqlSource(path, name="plant"))
     named = await by_rule(plain, "How many tickets were closed in March 2026?")
     assert (named.metadata["filters"].keys(), named.metadata["value"]) == ({"closed"}, 1)
     assert (await by_rule(plain, "How many tickets in March 2026?")).metadata.get("needs_computation")
-    await plain.close()
-    declared = SqlSource(path, name="plant", schema=[{"name": "opened", "type": "date"}])
+    declared = opened(SqlSource(path, name="plant", schema=[{"name": "opened", "type": "date"}]))
     meant = await by_rule(declared, "How many tickets in February 2026?")
     assert (meant.metadata["filters"].keys(), meant.metadata["value"]) == ({"opened"}, 1)
-    await declared.close()
 
 
 @pytest.mark.covers("R15", "A7")
-async def test_a_column_that_is_asked_for_is_not_summed(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = fill(
-        tmp_path / "o.db", "CREATE TABLE orders (id INTEGER PRIMARY KEY, customer INT)", orders=[(1, 101), (2, 7)]
-    )
-    source = SqlSource(path, name="plant")
+async def test_a_column_that_is_asked_for_is_not_summed(over):
+    source = over("CREATE TABLE orders (id INTEGER PRIMARY KEY, customer INT)", orders=[(1, 101), (2, 7)])
     result = await by_rule(source, "How many customers are there?")
     assert "computed" not in result.metadata
-    await source.close()
 
 
 @pytest.mark.covers("R15")
@@ -157,11 +146,10 @@ async def test_the_callers_filters_hold_beside_those_of_the_question(incidents):
 async def test_values_that_a_filter_hides_are_not_known_unless_they_are_declared(plant):
     for enum, known in ((None, False), (["low", "critical"], True)):
         schema = {"severity": {"type": "string", **({"enum": enum} if enum else {})}}
-        source = SqlSource(plant, table="incidents", name="plant", schema=schema)
+        source = opened(SqlSource(plant, table="incidents", name="plant", schema=schema))
         result = await by_rule(source, "How many critical incidents?", severity="low")
         assert bool(result.metadata.get("computed")) is known
         assert result.metadata.get("rows", 0) == 0
-        await source.close()
 
 
 @pytest.mark.covers("R15")
@@ -192,14 +180,11 @@ async def test_any_other_question_gets_rows(incidents, question):
 
 
 @pytest.mark.covers("R15")
-async def test_a_column_that_is_named_like_a_computation_is_looked_up(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = fill(
-        tmp_path / "c.db",
+async def test_a_column_that_is_named_like_a_computation_is_looked_up(over):
+    source = over(
         "CREATE TABLE companies (name TEXT, number_of_employees INT, average_age REAL, first_product TEXT)",
         companies=[("Acme", 12, 40.5, "anvil"), ("Globex", 30, 35.0, "bolt")],
     )
-    source = SqlSource(path, name="plant")
     for question in (
         "What is the number of employees of Acme?",
         "average age at Acme",
@@ -207,43 +192,35 @@ async def test_a_column_that_is_named_like_a_computation_is_looked_up(tmp_path, 
     ):
         result = await by_rule(source, question)
         assert result.metadata.get("name") == "Acme"
-    await source.close()
 
 
 @pytest.mark.covers("R15")
-async def test_questions_in_russian(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+async def test_questions_in_russian(over):
     rows = [("Течь", "критический", "март", 3), ("Шум", "низкий", "март", 1), ("Дым", "критический", "март", 5)]
-    path = fill(
-        tmp_path / "r.db",
+    source = over(
         "CREATE TABLE инциденты (название TEXT, важность TEXT, месяц TEXT, длительность INT)",
         инциденты=rows,
     )
-    source = SqlSource(path, name="plant")
     counted = await by_rule(source, "Сколько критических инцидентов было в марте?")
     assert counted.metadata["value"] == 2
     needed = await by_rule(source, "Какова средняя длительность инцидентов в марте?")
     assert needed.metadata["needs"] == "average"
     assert (await by_rule(source, "Какой инцидент был самый длинный?")).metadata["needs_computation"]
     assert (await by_rule(source, "Какова медиана длительности инцидентов?")).metadata["needs"] == "statistic"
-    await source.close()
 
 
 @pytest.mark.covers("R15")
-async def test_texts_that_are_numbers_are_computed_when_they_are_declared_so(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = fill(
-        tmp_path / "n.db",
+async def test_texts_that_are_numbers_are_computed_when_they_are_declared_so(over):
+    source = over(
         "CREATE TABLE sales (city TEXT, income TEXT)",
+        {"schema": [{"name": "income", "type": "number"}]},
         sales=[("Oslo", "1,200"), ("Oslo", "300.5"), ("Oslo", "n/a"), ("Rome", "7"), ("Rome", None)],
     )
-    source = SqlSource(path, name="plant", schema=[{"name": "income", "type": "number"}])
     result = await explicit(source, {"city": "Oslo"}, function="sum", field="income")
     assert result.metadata["value"] == 1500.5
     assert "1 rows were left out" in result.content
-    rows = await source.query(RetrievalIntent(["Oslo"], {"plant": {"income": {"gte": 1000}}}))
+    rows = await ask(source, "Oslo", income={"gte": 1000})
     assert [row.metadata["income"] for row in rows] == [1200]
-    await source.close()
 
 
 @pytest.mark.covers("R15")
@@ -261,22 +238,17 @@ async def test_texts_that_are_numbers_are_computed_when_they_are_declared_so(tmp
     ],
 )
 async def test_only_a_value_that_was_said_becomes_a_condition(rows, question, value):
-    source = SqlSource.from_records(rows, name="d", table="distributions")
-    found = await source.query(RetrievalIntent([question]))
+    source = opened(SqlSource.from_records(rows, name="d", table="distributions"))
+    found = await ask(source, question)
     assert [r.metadata["value"] for r in found if r.metadata.get("computed")] == ([] if value is None else [value])
-    await source.close()
 
 
 @pytest.mark.covers("R15", "A7")
-async def test_a_count_of_what_no_table_holds_is_left_to_documents(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = fill(
-        tmp_path / "m.db",
+async def test_a_count_of_what_no_table_holds_is_left_to_documents(over):
+    source = over(
         "CREATE TABLE machines (name TEXT, service_interval_days INT)",
         machines=[("Press P1", 90), ("Mill F2", 60)],
     )
-    source = SqlSource(path, name="plant")
-    of_documents = await source.query(RetrievalIntent(["How many days of holiday do I get?"]))
+    of_documents = await ask(source, "How many days of holiday do I get?")
     assert not any("needs_computation" in result.metadata for result in of_documents)
     assert (await by_rule(source, "How many days pass between two services of the press?")).metadata["needs"] == "count"
-    await source.close()

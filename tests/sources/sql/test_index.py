@@ -11,14 +11,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from plant_database import change, fill
+from asking import ask, ask_ids, opened
+from plant_database import change, fill, watched_threads
 
-from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.sql import SqlSource, keep_index, shape
-
-
-async def ids(source, question):
-    return [result.source_id for result in await source.query(RetrievalIntent([question]))]
 
 
 def index_files(folder):
@@ -35,10 +31,8 @@ def stemmed(monkeypatch):
 
 
 async def asked_once(plant, question="pump 17"):
-    source = SqlSource(plant, table="pumps", name="plant")
-    found = await ids(source, question)
-    await source.close()
-    return found
+    source = opened(SqlSource(plant, table="pumps", name="plant"))
+    return await ask_ids(source, question)
 
 
 @pytest.mark.covers("R3")
@@ -77,8 +71,8 @@ async def test_the_index_counts_what_it_holds_after_any_changes(plant):
 @pytest.mark.covers("R3")
 @pytest.mark.parametrize("index", [None, ":memory:"])
 async def test_a_long_update_is_not_waited_for_and_results_say_so(plant, monkeypatch, index):
-    source = SqlSource(plant, table="pumps", name="plant", index=index)
-    (best, *_) = await source.query(RetrievalIntent(["pump 17"]))
+    source = opened(SqlSource(plant, table="pumps", name="plant", index=index))
+    (best, *_) = await ask(source, "pump 17")
     assert "index" not in best.metadata
     change(plant, "INSERT INTO pumps VALUES (99, 'Zebra', 'striped', 1, 'hall C')")
     go_on = threading.Event()
@@ -91,21 +85,19 @@ async def test_a_long_update_is_not_waited_for_and_results_say_so(plant, monkeyp
         assert go_on.wait(30)
 
     monkeypatch.setattr(keep_index, "update_index", update_and_wait)
-    (best, *_) = await source.query(RetrievalIntent(["pump 17"]))
+    (best, *_) = await ask(source, "pump 17")
     assert (best.source_id, best.metadata["index"]) == ("pumps/17", "stale")
-    assert await ids(source, "zebra") == []
+    assert await ask_ids(source, "zebra") == []
     go_on.set()
     await source.refresh()
-    assert await ids(source, "zebra") == ["pumps/99"]
-    await source.close()
+    assert await ask_ids(source, "zebra") == ["pumps/99"]
 
 
 @pytest.mark.covers("R3")
 @pytest.mark.parametrize("index", [None, ":memory:"])
 async def test_many_first_queries_at_once_build_one_index(plant, stemmed, index):
-    source = SqlSource(plant, table="pumps", name="plant", index=index)
-    found = await asyncio.gather(*(ids(source, "pump 17") for _ in range(10)))
-    await source.close()
+    source = opened(SqlSource(plant, table="pumps", name="plant", index=index))
+    found = await asyncio.gather(*(ask_ids(source, "pump 17") for _ in range(10)))
     assert all(answer == found[0] for answer in found)
     assert len([text for text in stemmed if text == "Pump 17"]) == 1
 
@@ -115,41 +107,30 @@ async def test_a_damaged_index_is_named(plant):
     from groundgraph.core.errors import SourceUnavailable
 
     (plant.parent / "broken.sqlite").write_bytes(b"no database" * 1000)
-    source = SqlSource(plant, table="pumps", name="plant", index="broken.sqlite")
+    source = opened(SqlSource(plant, table="pumps", name="plant", index="broken.sqlite"))
     with pytest.raises(SourceUnavailable, match=r"broken\.sqlite.*built again"):
-        await ids(source, "pump")
-    await source.close()
+        await ask_ids(source, "pump")
 
 
 @pytest.mark.covers("R3")
 async def test_nothing_of_sqlite_runs_on_the_event_loops_thread(plant, monkeypatch):
-    loop = threading.get_ident()
-    plain = sqlite3.connect
-    threads = set()
-
-    def connect(*args, **options):
-        threads.add(threading.get_ident())
-        return plain(*args, **options)
-
-    monkeypatch.setattr(sqlite3, "connect", connect)
-    source = SqlSource(plant, name="plant")
+    seen = watched_threads(monkeypatch)
+    source = opened(SqlSource(plant, name="plant"))
     source.get_schema()
-    await ids(source, "pump 17")
-    await source.close()
-    assert threads
-    assert loop not in threads
+    await ask_ids(source, "pump 17")
+    assert len(seen) > 20
+    assert threading.main_thread() not in seen
 
 
 @pytest.mark.covers("R3")
 async def test_a_database_in_wal_mode_is_read_and_its_changes_are_seen(plant):
     with closing(sqlite3.connect(plant)) as owner:
         owner.execute("PRAGMA journal_mode = WAL")
-        source = SqlSource(plant, table="pumps", name="plant")
-        assert await ids(source, "zebra") == []
+        source = opened(SqlSource(plant, table="pumps", name="plant"))
+        assert await ask_ids(source, "zebra") == []
         owner.execute("INSERT INTO pumps VALUES (99, 'Zebra', 'striped', 1, 'hall C')")
         owner.commit()
-        assert await ids(source, "zebra") == ["pumps/99"]
-        await source.close()
+        assert await ask_ids(source, "zebra") == ["pumps/99"]
 
 
 WRITTEN_BY_0_1 = Path(__file__).parents[2] / "data" / "written_by" / "0.1.0" / "index" / "plant.sqlite"
@@ -173,10 +154,9 @@ async def test_the_index_file_of_version_0_1_is_deleted(plant, index):
     former = plant.parent / ".groundgraph" / "index" / "plant.sqlite"
     former.parent.mkdir(parents=True)
     shutil.copy(WRITTEN_BY_0_1, former)
-    source = SqlSource(plant, table="pumps", name="plant", index=index)
-    assert (await ids(source, "pump 17"))[0] == "pumps/17"
+    source = opened(SqlSource(plant, table="pumps", name="plant", index=index))
+    assert (await ask_ids(source, "pump 17"))[0] == "pumps/17"
     assert not former.exists()
-    await source.close()
 
 
 @pytest.mark.covers("F17")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from asking import ask, ask_ids, opened
 
 from groundgraph.core.errors import ConfigurationError, SourceUnavailable
-from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.contract import SourceOptions, source_types
 from groundgraph.sources.sql import SqlSource
 
@@ -25,12 +25,7 @@ DOCUMENTED = {
 
 
 def built(folder, kind="database", **options):
-    return source_types.get(kind)(SourceOptions("cases", options, folder, "sources[0]"))
-
-
-async def found(source, question, **filters):
-    results = await source.query(RetrievalIntent([question], {source.name: filters} if filters else {}))
-    return [result.source_id for result in results]
+    return opened(source_types.get(kind)(SourceOptions("cases", options, folder, "sources[0]")))
 
 
 @pytest.mark.covers("R11")
@@ -38,29 +33,26 @@ async def found(source, question, **filters):
 async def test_a_database_is_configured_by_path_relative_to_the_configuration(plant, kind):
     source = built(plant.parent, kind, url="sqlite:///plant.db", table="pumps", index="beside.sqlite")
     assert source.source_type == kind
-    assert (await found(source, "pump 17"))[0] == "pumps/17"
+    assert (await ask_ids(source, "pump 17"))[0] == "pumps/17"
     assert (plant.parent / "beside.sqlite").exists()
-    await source.close()
 
 
 @pytest.mark.covers("R3")
 async def test_the_documented_memory_table_takes_records(tmp_path):
     source = built(tmp_path, **DOCUMENTED, records=RECORDS)
-    results = await source.query(RetrievalIntent(["refund policy"]))
+    results = await ask(source, "refund policy")
     assert [(r.source_id, r.relevance) for r in results] == [("cases/a", 0.5), ("cases/b", 0.5)]
     assert results[0].content == "Money back in 30 days."
-    assert await found(source, "refund", year={"gte": 2025}) == ["cases/b"]
-    assert await found(source, "refund", tags="law") == ["cases/a"]
+    assert await ask_ids(source, "refund", year={"gte": 2025}) == ["cases/b"]
+    assert await ask_ids(source, "refund", tags="law") == ["cases/a"]
     assert source.get_schema().fields["tags"] == {"type": "array"}
-    await source.close()
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.covers("R3")
 async def test_the_documented_memory_table_may_be_empty(tmp_path):
     source = built(tmp_path, backend="memory", content_field="summary", text_search_fields=["title", "summary"])
-    assert await found(source, "refund") == []
-    await source.close()
+    assert await ask_ids(source, "refund") == []
 
 
 @pytest.mark.covers("R3")
@@ -76,18 +68,16 @@ async def test_a_memory_table_is_read_from_a_file(tmp_path, name):
         ]
     (tmp_path / name).write_text("\ufeff" + "\n".join(lines), "utf-8")
     source = built(tmp_path, backend="memory", path=name)
-    assert await found(source, "red pump") == ["cases/x", "cases/y"]
-    assert await found(source, "pump", year={"gte": 2000}) == ["cases/x"]
+    assert await ask_ids(source, "red pump") == ["cases/x", "cases/y"]
+    assert await ask_ids(source, "pump", year={"gte": 2000}) == ["cases/x"]
     assert source.get_schema().fields["year"] == {"type": "integer"}
-    await source.close()
 
 
 @pytest.mark.covers("R3")
 async def test_a_file_of_records_that_is_not_there_is_unavailable(tmp_path):
     source = built(tmp_path, backend="memory", path="none.csv")
     with pytest.raises(SourceUnavailable, match=r"none\.csv"):
-        await found(source, "x")
-    await source.close()
+        await ask_ids(source, "x")
 
 
 @pytest.mark.covers("R11")
@@ -138,7 +128,6 @@ def test_a_bad_option_is_an_error_that_says_what_to_do(tmp_path, options, messag
     ],
 )
 async def test_the_schema_may_be_a_list_or_a_mapping(schema):
-    source = SqlSource.from_records(RECORDS, name="cases", schema=schema)
+    source = opened(SqlSource.from_records(RECORDS, name="cases", schema=schema))
     assert source.get_schema().fields["year"] == {"type": "integer", "enum": [2024]}
     assert source.get_schema().fields["title"] == {"type": "string"}
-    await source.close()

@@ -6,9 +6,13 @@ import json
 from collections import Counter
 
 import pytest
+from asking import ask, opened
+from evaluated import MOST, SETS, ndcg
 from plant_database import fill
 
-from groundgraph.core.intent import RetrievalIntent
+from groundgraph import load_settings
+from groundgraph.evals.dataset import load_dataset
+from groundgraph.evals.sql_corpus import corpus_in_sql
 from groundgraph.sources.sql import SqlSource
 
 
@@ -18,10 +22,11 @@ def rows(file):
 
 @pytest.fixture
 async def wtq(tmp_path, data):
-    source = SqlSource(data / "wtq" / "tables.sqlite", name="wtq", index=tmp_path / "index.sqlite", max_tables=5)
+    source = opened(
+        SqlSource(data / "wtq" / "tables.sqlite", name="wtq", index=tmp_path / "index.sqlite", max_tables=5)
+    )
     await source.refresh()
-    yield source
-    await source.close()
+    return source
 
 
 @pytest.mark.covers("R14")
@@ -44,7 +49,7 @@ async def test_rows_are_found_or_the_question_is_said_to_need_a_computation(wtq,
     questions = rows(data / "wtq" / "queries.jsonl")[::5]
     seen = Counter()
     for question in questions:
-        results = await wtq.query(RetrievalIntent([question["text"]]))
+        results = await ask(wtq, question["text"])
         seen["answered"] += bool(results)
         seen["table"] += any(result.metadata.get("table") == question["table"] for result in results)
         seen["said"] += bool(results and {"computed", "needs_computation"} & set(results[0].metadata))
@@ -56,43 +61,23 @@ async def test_rows_are_found_or_the_question_is_said_to_need_a_computation(wtq,
 
 
 @pytest.mark.covers("R14")
-async def test_only_max_tables_are_searched_and_the_id_names_table_and_row(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+async def test_only_max_tables_are_searched_and_the_id_names_table_and_row(tmp_path):
     names = [f"t{number}" for number in range(6)]
     path = fill(
         tmp_path / "many.db",
         ";".join(f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, word TEXT)" for name in names),
         **{name: [(number, "pump")] for number, name in enumerate(names, 1)},
     )
-    source = SqlSource(path, name="many", max_tables=2)
-    results = await source.query(RetrievalIntent(["pump"]), top_k=10)
+    source = opened(SqlSource(path, name="many", max_tables=2))
+    results = await ask(source, "pump", top_k=10)
     assert [result.source_id for result in results] == ["t0/1", "t1/2"]
     assert await source.route("the word in t4") == ["t4", "t0"]
-    await source.close()
 
 
 @pytest.mark.covers("L14")
 async def test_tatqa_tables_as_rows_of_text_reach_their_figure(tmp_path, data):
-    import ir_measures
-    from ir_measures import nDCG
-
-    corpus = rows(data / "tatqa" / "corpus_tables.jsonl")
-    path = fill(
-        tmp_path / "t.db",
-        "CREATE TABLE tables (id TEXT PRIMARY KEY, title TEXT, body TEXT)",
-        tables=[(row["_id"], row.get("title", ""), row["text"]) for row in corpus],
-    )
-    judged: dict[str, dict[str, int]] = {}
-    for line in (data / "tatqa" / "qrels.tsv").read_text("utf-8").splitlines()[1:]:
-        query, document, gain = line.split("\t")
-        judged.setdefault(query, {})[document] = int(gain)
-    source = SqlSource(path, table="tables", name="tatqa", index=tmp_path / "i.sqlite")
-    run = {}
-    for question in rows(data / "tatqa" / "queries.jsonl")[::4]:
-        results = await source.query(RetrievalIntent([question["text"]]), top_k=10)
-        run[question["_id"]] = {r.metadata.get("key", r.source_id): -float(n) for n, r in enumerate(results)}
-    await source.close()
-    judged = {query: found for query, found in judged.items() if query in run}
-    figure = ir_measures.calc_aggregate([nDCG @ 10], judged, run)[nDCG @ 10]
+    dataset = load_dataset(SETS["tatqa tables alone"].files(data))
+    tables = {corpus.name: await corpus_in_sql("sqlite:///corpus.db", corpus, tmp_path) for corpus in dataset.corpora}
+    figure = await ndcg(dataset, tables, load_settings({}), MOST)
     print(figure)
     assert figure >= 0.5

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from asking import ask, ask_ids, opened
 from plant_database import change, fill
 
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.conformance import check_source
 from groundgraph.sources.sql import SqlSource
 
@@ -17,8 +17,7 @@ CREATE TABLE machines (id INTEGER PRIMARY KEY, label TEXT, hall_id INTEGER, spar
 
 
 @pytest.fixture
-def plant(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def plant(tmp_path):
     return fill(
         tmp_path / "plant.db",
         SCRIPT,
@@ -28,23 +27,18 @@ def plant(tmp_path, monkeypatch):
 
 
 def source(path, *relations):
-    return SqlSource(path, table="machines", name="plant", relations=relations)
-
-
-async def ids(asked, text, **filters):
-    intent = RetrievalIntent([text], {"plant": filters} if filters else {})
-    return [result.source_id for result in await asked.query(intent)]
+    return opened(SqlSource(path, table="machines", name="plant", relations=relations))
 
 
 @pytest.mark.covers("R3")
 async def test_a_row_is_found_filtered_and_shown_with_its_partner(plant):
     asked = source(plant, "machines.hall_id = halls.id")
-    assert await ids(asked, "foundry") == ["machines/1"]
-    assert await ids(asked, "lathe press", **{"halls.name": "Assembly"}) == ["machines/2"]
-    (found,) = await asked.query(RetrievalIntent(["drill"]))
+    assert await ask_ids(asked, "foundry") == ["machines/1"]
+    assert await ask_ids(asked, "lathe press", **{"halls.name": "Assembly"}) == ["machines/2"]
+    (found,) = await ask(asked, "drill")
     assert found.metadata["halls.name"] is None
     change(plant, "UPDATE halls SET name = 'Paint shop' WHERE id = 1")
-    assert await ids(asked, "paint shop") == ["machines/1"]
+    assert await ask_ids(asked, "paint shop") == ["machines/1"]
     (await check_source(asked, query="press lathe", filters={"halls.name": "Assembly"})).raise_for_failures()
 
 
@@ -54,10 +48,9 @@ async def test_two_relations_to_one_table_are_told_apart_by_as_and_fields_choose
         {"from": "machines.hall_id", "to": "halls.id", "fields": ["name"], "as": "home"},
         {"from": "machines.spare_hall", "to": "halls.id", "fields": ["name"], "as": "spare"},
     )
-    assert await ids(asked, "press drill", **{"spare.name": "Northern foundry"}) == ["machines/3"]
+    assert await ask_ids(asked, "press drill", **{"spare.name": "Northern foundry"}) == ["machines/3"]
     assert {"home.name", "spare.name"} <= await asked.metadata_fields()
     assert "home.id" not in await asked.metadata_fields()
-    await asked.close()
 
 
 @pytest.mark.parametrize(
@@ -70,7 +63,7 @@ async def test_two_relations_to_one_table_are_told_apart_by_as_and_fields_choose
 )
 async def test_a_relation_that_leads_nowhere_or_to_many_rows_is_refused(plant, relation, message):
     with pytest.raises(ConfigurationError, match=message):
-        await source(plant, relation).query(RetrievalIntent(["press"]))
+        await ask(source(plant, relation), "press")
 
 
 @pytest.mark.parametrize(

@@ -51,53 +51,30 @@ async def test_a_cluster_never_hides_the_best_match_because_it_stands_alone(sour
     assert documents(await ask(indexed(source, "cluster", max_total_results=1), "moon moon pump", 0.1)) == ["moon"]
 
 
-@pytest.mark.covers("X4")
-async def test_cluster_threshold_decides_what_goes_together(source):
-    assert documents(await ask(indexed(source, "cluster", cluster_threshold=0.95), "pump", 0.3)) == ["p1", "p2"]
-    wide = await ask(indexed(source, "cluster", cluster_threshold=0.0, centroid_score_threshold=0.0), "pump", 0.3)
-    assert len(wide) == len(TEXTS)
+PUMPS, CATS = {"p1", "p2", "p3"}, {"c1", "c2"}
 
 
-@pytest.mark.covers("X4")
-async def test_min_cluster_size_leaves_small_groups_out(source):
-    everything = await ask(indexed(source, "cluster"), "pump cat", 0.1)
-    assert set(documents(everything)) == {"p1", "p2", "p3", "c1", "c2"}
-    larger = await ask(indexed(source, "cluster", min_cluster_size=3), "pump pump cat", 0.1)
-    assert set(documents(larger)) == {"p1", "p2", "p3"}
-
-
-@pytest.mark.covers("X4")
-async def test_top_clusters(source):
-    assert set(documents(await ask(indexed(source, "cluster", top_clusters=1), "pump pump cat", 0.1))) == {
-        "p1",
-        "p2",
-        "p3",
-    }
-
-
-@pytest.mark.covers("X4")
-async def test_max_results_per_cluster_takes_the_nearest(source):
-    found = await ask(indexed(source, "cluster", max_results_per_cluster=1), "pump pump cat", 0.1)
-    assert documents(found) == ["p1", "c1"]
-
-
-@pytest.mark.covers("X4")
-async def test_max_total_results(source):
-    assert len(await ask(indexed(source, "cluster", max_total_results=4), "pump cat", 0.1)) == 4
-
-
-@pytest.mark.covers("X4")
-async def test_centroid_score_threshold(source):
-    near = await ask(indexed(source, "cluster", centroid_score_threshold=0.8), "pump pump cat", 0.1)
-    assert set(documents(near)) == {"p1", "p2", "p3"}
-    assert documents(await ask(indexed(source, "cluster", centroid_score_threshold=1.0), "pump cat cat", 0.1)) == ["c1"]
-
-
-@pytest.mark.covers("X5")
-async def test_the_score_threshold_is_about_the_nearest_passage(source):
-    assert await ask(indexed(source, "cluster"), "pump cat moon", 0.7) == []
-    some = await ask(indexed(source, "cluster"), "pump pump cat", 0.6)
-    assert set(documents(some)) == {"p1", "p2", "p3"}, "the passages of the cat are below it"
+@pytest.mark.covers("X4", "X5")
+@pytest.mark.parametrize(
+    ("options", "question", "score_threshold", "expected"),
+    [
+        ({"cluster_threshold": 0.95}, "pump", 0.3, {"p1", "p2"}),
+        ({"cluster_threshold": 0.0, "centroid_score_threshold": 0.0}, "pump", 0.3, set(TEXTS)),
+        ({}, "pump cat", 0.1, PUMPS | CATS),
+        ({"min_cluster_size": 3}, "pump pump cat", 0.1, PUMPS),
+        ({"top_clusters": 1}, "pump pump cat", 0.1, PUMPS),
+        ({"max_results_per_cluster": 1}, "pump pump cat", 0.1, {"p1", "c1"}),
+        ({"max_total_results": 4}, "pump cat", 0.1, 4),
+        ({"centroid_score_threshold": 0.8}, "pump pump cat", 0.1, PUMPS),
+        ({"centroid_score_threshold": 1.0}, "pump cat cat", 0.1, {"c1"}),
+        # The threshold of the retrieval is about the nearest passage: those of the cat are below it.
+        ({}, "pump cat moon", 0.7, set()),
+        ({}, "pump pump cat", 0.6, PUMPS),
+    ],
+)
+async def test_each_option_decides_which_passages_come(source, options, question, score_threshold, expected):
+    found = documents(await ask(indexed(source, "cluster", **options), question, score_threshold))
+    assert (len(found) if isinstance(expected, int) else set(found)) == expected
 
 
 @pytest.mark.covers("X4")

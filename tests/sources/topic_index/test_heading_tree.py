@@ -98,13 +98,20 @@ async def test_min_heading_depth_keeps_a_passage_from_standing_for_the_title(wit
 
 
 @pytest.mark.covers("X1")
-async def test_heading_match_min_heading_depth_leaves_shallow_headings_out(guide):
-    title = indexed(guide, entry_strategy="heading_match", heading_match={"min_heading_depth": 0})
-    assert len(await ask(title, "guide")) == 11
-    assert await ask(indexed(guide, entry_strategy="heading_match"), "guide") == []
-    deep = indexed(guide, entry_strategy="heading_match", heading_match={"min_heading_depth": 2})
-    assert await ask(deep, "safety") == []
-    assert headings(await ask(deep, "fire")) == ["Fire"]
+@pytest.mark.parametrize(
+    ("settings", "question", "count"),
+    [
+        ({}, "guide", 0),
+        ({"min_heading_depth": 0}, "guide", 11),
+        ({"min_heading_depth": 2}, "safety", 0),
+        ({"min_heading_depth": 2}, "fire", 1),
+        ({"stopwords": ["Safety"]}, "safety", 0),
+        ({"stopwords": ["Safety"]}, "fire", 1),
+    ],
+)
+async def test_heading_match_leaves_shallow_headings_and_own_stopwords_out(guide, settings, question, count):
+    index = indexed(guide, entry_strategy="heading_match", heading_match=settings)
+    assert len(await ask(index, question)) == count
 
 
 @pytest.mark.covers("X1")
@@ -116,39 +123,20 @@ async def test_heading_match_min_word_length_leaves_short_words_out(tmp_path):
     assert headings(await ask(longer, "python")) == ["Python"]
 
 
-@pytest.mark.covers("X1")
-async def test_heading_match_stopwords_replace_the_known_ones(guide):
-    own = indexed(guide, entry_strategy="heading_match", heading_match={"stopwords": ["Safety"]})
-    assert await ask(own, "safety") == []
-    assert headings(await ask(own, "fire")) == ["Fire"]
-
-
-@pytest.mark.covers("X2")
-@pytest.mark.parametrize(
-    ("mode", "expected"),
-    [
-        ("subtree", SAFETY),
-        ("children", ["Fire", "Water", "Power"]),
-        ("leaves", ["Fire", "Pumps", "Power"]),
-    ],
-)
-async def test_expansion_mode(guide, mode, expected):
-    index = indexed(guide, entry_strategy="heading_match", expansion_mode=mode)
-    assert headings(await ask(index, "safety")) == expected
-
-
 @pytest.mark.covers("X2")
 @pytest.mark.parametrize(
     ("depth", "mode", "expected"),
     [
         (None, "subtree", SAFETY),
+        (None, "children", ["Fire", "Water", "Power"]),
+        (None, "leaves", ["Fire", "Pumps", "Power"]),
         (1, "subtree", ["Safety", "Fire", "Water", "Power"]),
         (0, "subtree", ["Safety"]),
         (1, "leaves", ["Fire", "Water", "Power"]),
         (0, "children", ["Safety"]),
     ],
 )
-async def test_max_expansion_depth(guide, depth, mode, expected):
+async def test_expansion_mode_and_max_expansion_depth(guide, depth, mode, expected):
     index = indexed(guide, entry_strategy="heading_match", expansion_mode=mode, max_expansion_depth=depth)
     assert headings(await ask(index, "safety")) == expected
 

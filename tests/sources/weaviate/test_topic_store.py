@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from asking import close_opened, ids, opened
 from topic_bases import WordVectors
 from weaviate.classes.config import Configure, DataType, Property, Tokenization
 from weaviate_collections import address, client, fill, make
 from weaviate_server import WeaviateServer
 
-from groundgraph import Context, RetrievalIntent, load_settings, retrieval_graph
+from groundgraph import RetrievalIntent
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, EmbeddingModelChanged, ScopeMissing, SourceUnavailable
 from groundgraph.core.evidence import SourceResult
@@ -86,17 +86,21 @@ async def server(weaviate_server: WeaviateServer) -> WeaviateServer:
     return weaviate_server
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def source(server: WeaviateServer) -> AsyncIterator[WeaviateSource]:
-    own = over(server)
-    yield own
-    await own.close()
+@pytest_asyncio.fixture(loop_scope="module", autouse=True)
+async def _closed() -> AsyncIterator[None]:
+    yield
+    await close_opened()
+
+
+@pytest.fixture
+def source(server: WeaviateServer) -> WeaviateSource:
+    return over(server)
 
 
 def over(server: WeaviateServer, collection: str = "Guide", **options: Any) -> WeaviateSource:
     embedder = Embedder(WordVectors(WORDS), "words")
     given: dict[str, Any] = {"mapping": MAPPING, "fields": FIELDS, "embedder": embedder, **options}
-    return WeaviateSource(collection, name="docs", address=address(server), **given)
+    return opened(WeaviateSource(collection, name="docs", address=address(server), **given))
 
 
 def indexed(source: WeaviateSource, kind: str = "heading_tree", **options: Any) -> TopicIndexSource:
@@ -108,17 +112,12 @@ async def ask(source: TopicIndexSource, question: str, threshold: float = 0.0, *
     return await source.query(intent, top_k=1, score_threshold=threshold)
 
 
-def ids(results: Sequence[SourceResult]) -> list[str]:
-    return [result.source_id for result in results]
-
-
 @pytest.mark.covers("X1")
 @pytest.mark.parametrize("seeds", [1, 10])
 @pytest.mark.parametrize("strategy", ["heading_match", "both"])
 async def test_a_heading_gives_its_whole_subtree_in_order_whatever_the_seeds_are(server, strategy, seeds):
     own = over(server, embedder=None)
     found = await ask(indexed(own, seed_max_results=seeds, entry_strategy=strategy), "What about safety?")
-    await own.close()
     assert ids(found) == SAFETY
     assert {result.metadata["found_under"] for result in found} == {"Safety"}
     assert found[3].metadata["headings"] == ["Safety", "Water", "Pumps"]
@@ -139,7 +138,6 @@ async def test_headings_may_be_a_list_and_many_pages_are_read(server, monkeypatc
     own = over(server, "GuideListed", embedder=None)
     assert ids(await ask(indexed(own), "safety")) == SAFETY
     assert len((await own.topic_store().outline()).places) == len(GUIDE)
-    await own.close()
 
 
 @pytest.mark.covers("X1")
@@ -170,7 +168,6 @@ async def test_a_cluster_needs_no_headings(server):
     assert ids(await ask(indexed(own, "cluster"), "impeller of the pump", 0.3, seen_by="staff")) == [
         "guide/7", "guide/8"
     ]  # fmt: skip
-    await own.close()
 
 
 @pytest.mark.covers("X4")
@@ -188,7 +185,6 @@ async def test_the_rows_of_a_multi_vector_are_averaged(server):
     stored = await source.topic_store().vectors()
     assert stored is not None
     assert stored.rows.shape == (3, len(WORDS) + 1)
-    await source.close()
 
 
 @pytest.mark.covers("fault 40")
@@ -196,7 +192,6 @@ async def test_stored_vectors_of_another_size_are_told(server):
     own = over(server, embedder=Embedder(WordVectors(WORDS[:3]), "other"))
     with pytest.raises(EmbeddingModelChanged):
         await ask(indexed(own, "cluster"), "linux")
-    await own.close()
 
 
 @pytest.mark.covers("X2")
@@ -231,7 +226,6 @@ async def test_an_object_that_no_longer_satisfies_a_filter_is_not_given(server):
     assert ids(await ask(index, "safety", seen_by="all")) == [one for one in FOR_ALL if one != "guide/5"]
     passages = await own.topic_store().passages(["guide/5", "guide/6"], {"seen_by": "all"})
     assert set(passages) == {"guide/6"}, "asked for by its id, it is not given either"
-    await own.close()
 
 
 @pytest.mark.covers("X2")
@@ -251,7 +245,6 @@ async def test_no_tenant_sees_another_ones_headings_or_passages(server, kind):
         assert ids(staff) == ["north/7", "north/8"]
     with pytest.raises(ScopeMissing):
         await ask(index, "safety")
-    await own.close()
 
 
 @pytest.mark.covers("X1")
@@ -274,7 +267,6 @@ async def test_an_object_that_is_added_or_deleted_later_is_seen_after_the_refres
         assert "guide/late" in ids(await ask(index, "safety pump impeller", 0.0))
         await given.data.delete_by_id(uuid)
     assert ids(await ask(index, "safety pump impeller", 0.0)) == before
-    await own.close()
 
 
 @pytest.mark.covers("X1")
@@ -295,7 +287,6 @@ async def test_what_was_read_ends_after_a_while_and_a_busy_server_is_not_read_al
     assert second != first
     store._state.ends_at = 0
     assert await store.revision() not in (first, second)
-    await own.close()
 
 
 @pytest.mark.covers("X1")
@@ -312,7 +303,6 @@ async def test_a_gone_object_makes_it_read_anew_though_the_count_is_the_same(ser
         await given.data.delete_by_id(uuid)
         await given.data.insert(row(5))
     assert ids(await ask(index, "safety")) == SAFETY
-    await own.close()
 
 
 @pytest.mark.covers("X1")
@@ -359,31 +349,3 @@ async def test_an_index_that_cannot_work_is_refused_when_it_is_built(server, kin
     with pytest.raises(ConfigurationError) as refused:
         TopicIndexSource(over(server, **options), TopicIndexSettings(**{"type": "heading_tree", **kind}))
     assert told in str(refused.value)
-
-
-@pytest.mark.covers("X1")
-async def test_config_check_names_the_place_of_an_index_that_cannot_work(tmp_path: Path):
-    from groundgraph.cli.check_config import check_config
-
-    file = tmp_path / "groundgraph.yaml"
-    entry = "sources:\n  - type: weaviate\n    name: docs\n    collection: Guide\n    topic_index:\n"
-    file.write_text(entry + "      type: heading_tree\n", "utf-8")
-    [problem] = check_config(file).problems
-    assert (problem.key, problem.line) == ("sources[0].topic_index.type", 6)
-    assert "`mapping.headings`, `mapping.document`, `mapping.order`" in problem.message
-
-
-@pytest.mark.covers("X5")
-async def test_default_filters_and_scope_filters_hold_in_a_whole_turn(server):
-    entry = {"type": "weaviate", "name": "docs", "url": server.url, "grpc_port": server.grpc_port,
-             "collection": "Guide", "mapping": MAPPING, "fields": {"seen_by": FIELDS["seen_by"]},
-             "topic_index": {"type": "heading_tree"}}  # fmt: skip
-    plain = {"sources": [entry], "retrieval": {"merge_adjacent": False}}
-    by_default = {**plain, "intent": {"default_filters": {"docs": {"seen_by": "all"}}}}
-    scoped = {**plain, "retrieval": {**plain["retrieval"], "scope_filters": {"docs": {"seen_by": "context.audience"}}}}
-    scope = Context(scope={"audience": "all"})
-    for settings, context, expected in ((plain, None, SAFETY), (by_default, None, FOR_ALL), (scoped, scope, FOR_ALL)):
-        graph = retrieval_graph(load_settings(settings))
-        output = await graph.ainvoke({"messages": [("user", "safety")]}, context=context)
-        await graph.resources.close()
-        assert [one["source_id"] for one in output["evidence"]] == expected

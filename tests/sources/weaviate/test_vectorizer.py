@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import ask, opened
 from weaviate.classes.config import Configure
 from weaviate_collections import ARTICLES, MAPPING, address, article, client, make, properties
 from weaviate_server import WeaviateServer, running
 
-from groundgraph import RetrievalIntent
 from groundgraph.sources.weaviate import WeaviateSource
 from groundgraph.testing import NgramEmbeddings
 from groundgraph.testing.wire_stub import LocalServer
@@ -74,12 +74,10 @@ async def test_vectors_that_the_server_makes(vectorizing: WeaviateServer) -> Non
             if len(found.objects) == len(ARTICLES):
                 break
             await asyncio.sleep(0.1)
-    source = WeaviateSource("Vectorized", address=address(vectorizing), mapping=MAPPING, vectorizer="server")
-    found = await source.query(RetrievalIntent(["How often is the coolant pump serviced?"]), top_k=10)
-    words = WeaviateSource("Vectorized", address=address(vectorizing), mapping=MAPPING)
-    by_words = await words.query(RetrievalIntent(["How often is the coolant pump serviced?"]), top_k=10)
-    await source.close()
-    await words.close()
+    source = opened(WeaviateSource("Vectorized", address=address(vectorizing), mapping=MAPPING, vectorizer="server"))
+    found = await ask(source, "How often is the coolant pump serviced?", top_k=10)
+    words = opened(WeaviateSource("Vectorized", address=address(vectorizing), mapping=MAPPING))
+    by_words = await ask(words, "How often is the coolant pump serviced?", top_k=10)
     assert found[0].source_id == "pumps/0"
     assert len(found) == len(ARTICLES) > len(by_words)
     expected = NgramEmbeddings(64).embed_query("how often is the coolant pump serviced")

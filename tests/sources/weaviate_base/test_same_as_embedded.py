@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 import pytest_asyncio
+from asking import ask, ids
 from filled_base import prepared
 from weaviate_bases import place_on
 from weaviate_server import WeaviateServer
 
 from groundgraph.core.document import MARKDOWN, Chunk, Document, Part
 from groundgraph.core.embedder import Embedder
-from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource
 from groundgraph.sources.weaviate_base import WeaviateBaseSource, WeaviateStore
@@ -109,17 +109,12 @@ async def both(request, weaviate_server: WeaviateServer, tmp_path_factory):
         await source.close()
 
 
-async def asked(source, question, top_k=10, score_threshold=0.0, **filters):
-    intent = RetrievalIntent([question], {source.name: filters} if filters else {})
-    return await source.query(intent, top_k=top_k, score_threshold=score_threshold)
-
-
 @pytest.mark.covers("R5")
 @pytest.mark.parametrize("question", QUESTIONS)
 async def test_order_relevance_scores_and_metadata_are_those_of_the_embedded_base(both, question):
     kind, (embedded, weaviate, *words) = both
     for one, other in ((embedded, weaviate), words):
-        first, second = await asked(one, question), await asked(other, question)
+        first, second = await ask(one, question, top_k=10), await ask(other, question, top_k=10)
         if kind == "one text":
             # Vectors of 16 bits there and of 32 here: what is nearly as good may change places.
             scores = [result.score for result in first]
@@ -146,9 +141,8 @@ async def test_a_chunk_is_found_once_and_by_its_best_matching_text(both):
     kind, (embedded, weaviate, *_) = both
     question = "Question about Manual 3?"
     for source in (embedded, weaviate):
-        found = await asked(source, question, top_k=50)
-        ids = [result.source_id for result in found]
-        assert len(ids) == len(set(ids))
+        found = await ask(source, question, top_k=50)
+        assert len(ids(found)) == len(set(ids(found)))
         if kind == "several texts":
             assert found[0].scores["vector"] == pytest.approx(1.0, abs=0.002)
             assert found[0].metadata["title"] == "Manual 3"
@@ -180,7 +174,7 @@ async def test_names_of_metadata_and_counts_are_those_of_the_embedded_base(both)
 async def test_a_filter_is_applied_by_the_server_and_not_only_behind_it(both):
     _, (_, weaviate, *_) = both
     # The one chunk that is allowed is far from being among the nearest, or those with most words.
-    found = await asked(weaviate, "coolant pump", top_k=1, document="docs/02.md", page={"not": 9})
+    found = await ask(weaviate, "coolant pump", top_k=1, document="docs/02.md", page={"not": 9})
     assert [result.metadata["document"] for result in found] == ["docs/02.md"]
 
 

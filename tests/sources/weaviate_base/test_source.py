@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from asking import opened
 from filled_base import prepared
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,10 +29,9 @@ TENANTS = ["acme", "Acme", "ACME", "acme.", "acme inc", "acme-inc", "acme_inc", 
 
 
 async def filled(place: BasePlace, documents, *, fields=FIELDS, embedder=NGRAMS) -> None:
-    store = WeaviateStore(place, fields=fields)
+    store = opened(WeaviateStore(place, fields=fields))
     await store.open(BaseIdentity(embedder.name if embedder else ""))
     assert await store.write([await prepared(one, embedder=embedder) for one in documents]) == {}
-    await store.close()
 
 
 @pytest.mark.covers("fault 32")
@@ -43,14 +43,14 @@ async def test_a_tenant_that_is_switched_off_is_no_tenant_without_memories(weavi
     fields = {"user": {"type": "string"}}
     memories = [Document(f"memories/{user}", "A favourite colour.", metadata={"user": user}) for user in ("Ann", "Bob")]
     await filled(place, memories, fields=fields, embedder=NGRAMS)
-    source = WeaviateBaseSource(place, fields=fields, embedder=NGRAMS)
+    source = opened(WeaviateBaseSource(place, fields=fields, embedder=NGRAMS))
 
     async def found(*questions, user):
         intent = RetrievalIntent(list(questions), {source.name: {"user": user}})
         return [one.source_id for one in await source.query(intent)]
 
     off = [Tenant(name=tenant_name("Ann"), activity_status=TenantActivityStatus.INACTIVE)]
-    server = BaseServer(place)
+    server = opened(BaseServer(place))
     await server.call(lambda client: client.collections.use(place.memory(1)).tenants.update(off))
     for questions in (["colour"], ["colour", "favourite"]):
         with pytest.raises(TenantUnknown, match="switched off"):
@@ -64,20 +64,18 @@ async def test_a_tenant_that_is_switched_off_is_no_tenant_without_memories(weavi
     # The others go on writing, whatever was written last.
     again = await prepared(Document("memories/Bob", "Another colour.", metadata={"user": "Bob"}), embedder=NGRAMS)
     refused = await prepared(Document("memories/2", "A colour.", metadata={"user": "Ann"}), embedder=NGRAMS)
-    store = WeaviateStore(place, fields=fields)
+    store = opened(WeaviateStore(place, fields=fields))
     await store.open(BaseIdentity(NGRAMS.name))
     assert set(await store.write([again, refused])) == {"memories/2"}
     assert await store.write([again]) == {}
     # One that somebody removes with all that it held is missing in the ledger too.
     await server.call(lambda client: client.collections.use(place.memory(1)).tenants.remove([tenant_name("Bob")]))
-    reopened = WeaviateStore(place, fields=fields)
+    reopened = opened(WeaviateStore(place, fields=fields))
     await server.call(lambda client: client.collections.use(place.memory(1)).tenants.update(
         [Tenant(name=tenant_name("Ann"), activity_status=TenantActivityStatus.ACTIVE)]
     ))  # fmt: skip
     await reopened.open(BaseIdentity(NGRAMS.name))
     assert [row.name for row in await reopened.documents()] == ["memories/Ann"]
-    for opened in (store, reopened, source, server):
-        await opened.close()
 
 
 @pytest.mark.covers("fault 60")
@@ -97,7 +95,7 @@ async def test_a_tenant_finds_its_own_records_and_nobody_finds_those_of_another(
     ]
     shared = Document("guide.md", "The favourite colour of our house is white.", MARKDOWN)
     await filled(place, [*memories, shared], fields=fields, embedder=embedder)
-    source = WeaviateBaseSource(place, fields=fields, embedder=embedder)
+    source = opened(WeaviateBaseSource(place, fields=fields, embedder=embedder))
 
     async def found(**filters):
         intent = RetrievalIntent(["favourite colour"], {source.name: filters} if filters else {})
@@ -116,24 +114,20 @@ async def test_a_tenant_finds_its_own_records_and_nobody_finds_those_of_another(
     both = RetrievalIntent(["favourite colour", "shade1 guest"], {source.name: {"user": "Acme"}})
     assert [result.source_id for result in await source.query(both)] == ["memories/1#0"]
     assert await source.counts() == {"documents": len(TENANTS) + 1, "chunks": len(TENANTS) + 1}
-    await source.close()
-    store = WeaviateStore(place, fields=fields)
+    store = opened(WeaviateStore(place, fields=fields))
     verified = await store.verify()
     assert (verified.chunks, verified.repaired, verified.incomplete) == (len(TENANTS) + 1, 0, [])
     assert await store.remove(["memories/1"]) == 1
     assert await found(user="Acme") == []
     assert await found(user="acme") == ["memories/0#0"]
-    await store.close()
-    await source.close()
 
 
 @pytest.mark.covers("R5")
 async def test_a_server_that_is_not_there_is_told_soon():
-    source = WeaviateBaseSource(BasePlace(address_of("http://127.0.0.1:9", grpc_port=10)))
+    source = opened(WeaviateBaseSource(BasePlace(address_of("http://127.0.0.1:9", grpc_port=10))))
     with pytest.raises(SourceUnavailable, match="cannot be reached"):
         await source.query(RetrievalIntent(["anything"]))
     assert not await source.recovered()
-    await source.close()
 
 
 @pytest.mark.covers("fault 60")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+from asking import ask, ask_ids, opened
 from filled_base import prepared
 from weaviate_bases import objects_of
 
@@ -20,13 +22,14 @@ from groundgraph.core.errors import (
     SourceUnavailable,
     StorageLocked,
 )
-from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument, Verified
 from groundgraph.sources.weaviate_base import WeaviateBaseSource, WeaviateStore, ledger
 from groundgraph.sources.weaviate_base import store as lock_module
 from groundgraph.sources.weaviate_base import verify as verify_module
+from groundgraph.sources.weaviate_base import writer as writer_module
 from groundgraph.sources.weaviate_base.collections import tenant_name
 from groundgraph.sources.weaviate_base.objects import chunk_id, document_id
+from groundgraph.sources.weaviate_base.searcher import WeaviateSearcher
 from groundgraph.sources.weaviate_base.server import BaseServer
 from groundgraph.sources.weaviate_base.store import writing
 from groundgraph.testing import NgramEmbeddings
@@ -37,44 +40,62 @@ LARGE = Embedder(NgramEmbeddings(24), "ngram-24")
 
 
 async def texts_of(place, question: str, *, embedder=None, **filters) -> list[str]:
-    source = WeaviateBaseSource(place, fields={"year": {"type": "integer"}}, embedder=embedder)
-    try:
-        found = await source.query(RetrievalIntent([question], {source.name: filters} if filters else {}), top_k=50)
-        return [result.content for result in found]
-    finally:
-        await source.close()
+    source = opened(WeaviateBaseSource(place, fields={"year": {"type": "integer"}}, embedder=embedder))
+    return [result.content for result in await ask(source, question, top_k=50, **filters)]
+
+
+async def write(store, *documents, embedder=SMALL, **how):
+    """What could not be written of `documents`."""
+    return await store.write([await prepared(one, embedder=embedder, **how) for one in documents])
+
+
+@contextmanager
+def cut_off(step, error=ConnectionAbortedError):
+    """A writer ends with `error` in place of its `step`."""
+
+    async def ends(*_args):
+        raise error
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writer_module, step, ends)
+        with pytest.raises(error):
+            yield
 
 
 @pytest.mark.covers("K1")
 async def test_nothing_is_there_before_the_first_ingest_and_reading_makes_nothing(store, place):
     assert await store.documents() == []
-    assert await store.stored(["x"]) == {}
-    assert await store.document("x") is None
-    assert await store.chunks("x") == []
-    assert await store.remove(["x"]) == 0
-    source = WeaviateBaseSource(place)
     with pytest.raises(SourceUnavailable, match="groundgraph ingest PATH"):
-        await source.query(RetrievalIntent(["anything"]))
-    await source.close()
+        await ask(opened(WeaviateBaseSource(place)), "anything")
 
 
 @pytest.mark.covers("fault 54")
 async def test_a_new_version_leaves_no_chunk_of_the_old_one_behind(store, place):
     long = Document("d", "\n\n".join(f"# Part {n}\n\nOld words number{n}." for n in range(12)), MARKDOWN)
     await store.open(BaseIdentity("ngram-16"))
-    assert (
-        await store.write(
-            [await prepared(long, embedder=SMALL), await prepared(Document("e", "Kept."), embedder=SMALL)]
-        )
-        == {}
-    )
+    assert await write(store, long, Document("e", "Kept.")) == {}
     assert len(await objects_of(place, place.chunks(1))) == 13
-    assert await store.write([await prepared(Document("d", "New words."), embedder=SMALL)]) == {}
+    assert await write(store, Document("d", "New words.")) == {}
     left = await objects_of(place, place.chunks(1))
     assert sorted(one.properties["text"] for one in left.values()) == ["Kept.", "New words."]
     assert sorted(await texts_of(place, "old words number7", embedder=SMALL)) == ["Kept.", "New words."]
     assert await store.remove(["d"]) == 1
     assert [one.properties["text"] for one in (await objects_of(place, place.chunks(1))).values()] == ["Kept."]
+
+
+@pytest.mark.covers("fault 54", "R5")
+async def test_what_is_replaced_between_being_found_and_being_shown_is_found_as_it_is_now(store, place, monkeypatch):
+    await store.open(BaseIdentity("ngram-16"))
+    assert await write(store, Document("d", "The old text.")) == {}
+    plain, versions = WeaviateSearcher._objects, ["The new text.", "The newest text."]
+
+    async def replaced_before(self, *given):
+        if versions:
+            assert await write(store, Document("d", versions.pop(0))) == {}
+        return await plain(self, *given)
+
+    monkeypatch.setattr(WeaviateSearcher, "_objects", replaced_before)
+    assert await texts_of(place, "text", embedder=SMALL) == ["The newest text."]
 
 
 @pytest.mark.covers("fault 50")
@@ -91,7 +112,7 @@ async def test_the_same_document_again_has_the_same_ids(store, place):
 @pytest.mark.covers("fault 53")
 async def test_of_a_batch_that_is_refused_in_part_the_exact_names_are_told(store, place):
     await store.open(BaseIdentity("ngram-16", 16))
-    assert await store.write([await prepared(Document("old", "Old text."), embedder=SMALL)]) == {}
+    assert await write(store, Document("old", "Old text.")) == {}
     half = Document("half", "half of a pair \ud800")
     without = PreparedDocument(half, [PreparedChunk(Chunk(half, 0, 0, 4, (), "half"), ())], "h")
     # One chunk whose second vector is of another size: the server itself refuses it.
@@ -116,14 +137,14 @@ async def test_of_a_batch_that_is_refused_in_part_the_exact_names_are_told(store
 async def test_a_rebuild_takes_another_model_and_documents_are_found_by_words_meanwhile(store, place):
     await store.open(BaseIdentity("ngram-16"))
     documents = [Document(f"d{n}", f"Text about subject{n}.", metadata={"year": n}) for n in range(30)]
-    assert await store.write([await prepared(one, embedder=SMALL) for one in documents]) == {}
+    assert await write(store, *documents) == {}
     with pytest.raises(EmbeddingModelChanged, match="ngram-24"):
         await texts_of(place, "text", embedder=LARGE)
     await store.open(BaseIdentity("ngram-24"), rebuild=True)
     assert {row.hash for row in await store.documents()} == {""}
     assert (await texts_of(place, "subject7"))[0] == "Text about subject7."
     assert await texts_of(place, "text", year={"gte": 28}) == ["Text about subject28.", "Text about subject29."]
-    assert await store.write([await prepared(one, embedder=LARGE) for one in documents]) == {}
+    assert await write(store, *documents, embedder=LARGE) == {}
     assert {row.hash for row in await store.documents()} == {"hash"}
     assert (await texts_of(place, "subject7", embedder=LARGE))[0] == "Text about subject7."
     assert len(await objects_of(place, place.chunks(2))) == 30
@@ -135,52 +156,46 @@ async def test_a_field_that_is_declared_later_can_filter_what_is_there(store, pl
              for n, c in enumerate(("red", "Red", "green"))]  # fmt: skip
     await store.open(BaseIdentity("ngram-16"))
     assert await store.write(batch) == {}
-    source = WeaviateBaseSource(place, fields={"colour": {"type": "string"}}, embedder=SMALL)
-    intent = RetrievalIntent(["apple"], {source.name: {"colour": "red"}})
+    source = opened(WeaviateBaseSource(place, fields={"colour": {"type": "string"}}, embedder=SMALL))
     with pytest.raises(SchemaChanged, match="'colour' yet; run `groundgraph ingest`"):
-        await source.query(intent)
-    later = WeaviateStore(place, fields=["colour"])
+        await ask(source, "apple", colour="red")
+    later = opened(WeaviateStore(place, fields=["colour"]))
     await later.open(BaseIdentity("ngram-16"))
-    assert [result.source_id for result in await source.query(intent)] == ["d0#0"]
+    assert await ask_ids(source, "apple", colour="red") == ["d0#0"]
     assert (await later.verify()).repaired == 0
-    await later.close()
-    await source.close()
 
 
 @pytest.mark.covers("K1")
 async def test_two_writers_take_turns_and_one_that_waits_too_long_says_so(store, place):
     await store.open(BaseIdentity())
-    other = WeaviateStore(place)
+    other = opened(WeaviateStore(place))
     batches = [[await prepared(Document(f"{who}{n}", f"Text {n}.")) for n in range(3)] for who in "ab"]
     assert await asyncio.gather(store.write(batches[0]), other.write(batches[1])) == [{}, {}]
     assert len(await store.documents()) == 6
-    impatient = WeaviateStore(place, lock_timeout=0.5)
-    server = BaseServer(place)
+    impatient = opened(WeaviateStore(place, lock_timeout=0.5))
+    server = opened(BaseServer(place))
     async with writing(server, 5):
         with pytest.raises(StorageLocked, match="Another process"):
             await impatient.write(batches[0])
     assert await impatient.write(batches[0]) == {}
-    for opened in (other, impatient, server):
-        await opened.close()
 
 
 @pytest.mark.covers("K1")
 async def test_the_lock_of_a_writer_that_was_killed_is_taken_over(store, place, monkeypatch):
     monkeypatch.setattr(lock_module, "LEASE", 1.0)
     await store.open(BaseIdentity())
-    server = BaseServer(place)
+    server = opened(BaseServer(place))
     await server.call(
         lambda client: server.state_of(client).data.insert({"value": "x", "beat": "y"}, uuid=lock_module._ID)
     )
     assert await store.write([await prepared(Document("d", "Text."))]) == {}
-    await server.close()
 
 
 @pytest.mark.covers("K1")
 async def test_a_writer_whose_lock_was_taken_over_stops_and_leaves_it_to_the_other(store, place, monkeypatch):
     monkeypatch.setattr(lock_module, "LEASE", 1.0)
     await store.open(BaseIdentity())
-    mine, other = BaseServer(place), BaseServer(place)
+    mine, other = opened(BaseServer(place)), opened(BaseServer(place))
     held = {"value": "other", "beat": "1"}
 
     async def taken_over(client):
@@ -196,107 +211,53 @@ async def test_a_writer_whose_lock_was_taken_over_stops_and_leaves_it_to_the_oth
         await write()
     left = await other.call(lambda client: other.state_of(client).query.fetch_object_by_id(lock_module._ID))
     assert left.properties == held
-    await mine.close()
-    await other.close()
 
 
 @pytest.mark.covers("K1")
 @pytest.mark.parametrize("tenant", ["", "user"])
-@pytest.mark.parametrize("again", ["the same store", "another one"])
-async def test_what_a_writer_left_that_was_cut_off_is_removed_by_the_next_write(place, monkeypatch, tenant, again):
-    from groundgraph.sources.weaviate_base import writer as writer_module
-
+async def test_what_a_writer_left_that_was_cut_off_is_removed_by_the_next_write(place, tenant):
     place = replace(place, tenant_from=tenant)
     metadata = {tenant: "Ann"} if tenant else {}
-    store = WeaviateStore(place)
+    store = opened(WeaviateStore(place))
     await store.open(BaseIdentity("ngram-16"))
     old = await prepared(Document("old", "Text.", metadata=metadata), embedder=SMALL)
     assert await store.write([old]) == {}
     collection = (place.memory(1), tenant_name("Ann")) if tenant else (place.chunks(1), "")
 
-    async def cut_off(*_args):
-        raise ConnectionAbortedError("cut off")
-
-    monkeypatch.setattr(writer_module, "_switch", cut_off)
-    with pytest.raises(ConnectionAbortedError):
-        await store.write([await prepared(Document("new", "Unfinished.", metadata=metadata), embedder=SMALL)])
-    monkeypatch.undo()
+    with cut_off("_switch"):
+        await write(store, Document("new", "Unfinished.", metadata=metadata))
     assert len(await objects_of(place, *collection)) == 2
-    if again == "another one":
-        await store.close()
-        store = WeaviateStore(place)
-        await store.open(BaseIdentity("ngram-16"))
-    assert await store.write([await prepared(Document("next", "Other."), embedder=SMALL)]) == {}
+    assert await write(store, Document("next", "Other.")) == {}
     texts = [one.properties["text"] for one in (await objects_of(place, *collection)).values()]
     assert "Unfinished." not in texts
     assert "Text." in texts
-    await store.close()
 
 
 @pytest.mark.covers("X2")
-async def test_readers_are_told_of_what_a_writer_did_before_it_was_cut_off(store, place, monkeypatch):
-    from groundgraph.sources.weaviate_base import writer as writer_module
-
-    async def cut_off(*_args):
-        raise ConnectionAbortedError("cut off")
-
+async def test_readers_are_told_of_what_a_writer_did_before_it_was_cut_off(store, place):
     await store.open(BaseIdentity("ngram-16"))
-    assert await store.write([await prepared(Document("d", "Old text."), embedder=SMALL)]) == {}
-    source = WeaviateBaseSource(place, embedder=SMALL)
+    assert await write(store, Document("d", "Old text.")) == {}
+    source = opened(WeaviateBaseSource(place, embedder=SMALL))
     assert [one.id for one in (await source.topic_store().outline()).places] == ["d#0"]
-    monkeypatch.setattr(writer_module, "_remove_others", cut_off)
-    new = Document("d", "# One\n\nNew text.\n\n# Two\n\nMore text.", MARKDOWN)
-    with pytest.raises(ConnectionAbortedError):
-        await store.write([await prepared(new, embedder=SMALL)])
-    monkeypatch.undo()
-    again = WeaviateStore(place)
+    with cut_off("_remove_others"):
+        await write(store, Document("d", "# One\n\nNew text.\n\n# Two\n\nMore text.", MARKDOWN))
+    again = opened(WeaviateStore(place))
     await again.open(BaseIdentity("ngram-16"))
     assert [one.id for one in (await source.topic_store().outline()).places] == ["d#0", "d#1"]
-    await again.close()
-    await source.close()
 
 
 @pytest.mark.covers("K1")
-async def test_a_document_that_lost_a_chunk_is_ingested_anew_when_the_base_was_opened_again(store, place):
+async def test_what_a_killed_writer_left_is_removed_when_the_base_is_opened_again(store, place):
     await store.open(BaseIdentity("ngram-16"))
-    long = await prepared(Document("d", "# A\n\nOne.\n\n# B\n\nTwo.", MARKDOWN), embedder=SMALL)
-    assert await store.write([long, await prepared(Document("e", "Three."), embedder=SMALL)]) == {}
-    (lost,) = [
-        id_ for id_, one in (await objects_of(place, place.chunks(1))).items() if "Two" in one.properties["text"]
-    ]
-    server = BaseServer(place)
-    await server.call(lambda client: server.chunks(client, 1).data.delete_by_id(lost))
-    await server.close()
-    again = WeaviateStore(place)
-    await again.open(BaseIdentity("ngram-16"))
-    assert set(await again.stored(["d", "e"])) == {"e"}
-    assert await again.write([long]) == {}
-    assert len(await again.chunks("d")) == 2
-    await again.close()
-
-
-@pytest.mark.covers("K1")
-async def test_what_a_killed_writer_left_is_removed_when_the_base_is_opened_again(store, place, monkeypatch):
-    from groundgraph.sources.weaviate_base import writer as writer_module
-
-    await store.open(BaseIdentity("ngram-16"))
-    assert await store.write([await prepared(Document("d", "Old text."), embedder=SMALL)]) == {}
-
-    async def killed(*_args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(writer_module, "_switch", killed)
-    new = await prepared(Document("d", "New text of three.\n\n# A\n\nNew part.", MARKDOWN), embedder=SMALL)
-    with pytest.raises(KeyboardInterrupt):
-        await store.write([new])
-    monkeypatch.undo()
+    assert await write(store, Document("d", "Old text.")) == {}
+    with cut_off("_switch", KeyboardInterrupt):
+        await write(store, Document("d", "New text of three.\n\n# A\n\nNew part.", MARKDOWN))
     assert len(await objects_of(place, place.chunks(1))) == 3
     # The new chunks are there, but the ledger does not name them.
     assert await texts_of(place, "new text part", embedder=SMALL) == ["Old text."]
-    again = WeaviateStore(place)
+    again = opened(WeaviateStore(place))
     await again.open(BaseIdentity("ngram-16"))
     assert len(await objects_of(place, place.chunks(1))) == 1
-    await again.close()
 
 
 @pytest.mark.covers("K1")
@@ -307,11 +268,10 @@ async def test_verify_finds_chunks_that_belong_to_nothing_and_documents_that_lac
     await store.open(BaseIdentity("ngram-16"))
     assert await store.write(batch) == {}
     ids = sorted(await objects_of(place, place.chunks(1)))
-    server = BaseServer(place)
+    server = opened(BaseServer(place))
     stray = {"document_id": str(uuid.uuid4()), "version": str(uuid.uuid4()), "position": 0, "text": "stray"}
     await server.call(lambda c: server.chunks(c, 1).data.delete_by_id(ids[0]))
     await server.call(lambda c: server.chunks(c, 1).data.insert_many([DataObject(uuid=uuid.uuid4(), properties=stray)]))
-    await server.close()
     found = await store.verify()
     assert (found.documents, found.chunks, found.removed, found.repaired) == (6, 5, 1, 0)
     assert len(found.incomplete) == 1
@@ -361,11 +321,10 @@ async def test_verify_names_and_takes_out_a_document_whose_text_was_overwritten(
     batch = [await prepared(Document(f"d{n}", f"Text number{n}."), embedder=SMALL, chunker=chunker) for n in range(3)]
     await store.open(BaseIdentity("ngram-16"))
     assert await store.write(batch) == {}
-    server = BaseServer(place)
+    server = opened(BaseServer(place))
     state = await server.state()
     rows = await server.call(lambda client: ledger.all_rows(server, client, state))
     await server.call(lambda c: server.chunks(c, 1).data.update(uuid=rows[1].chunk_ids[0], properties=changed))
-    await server.close()
     found = await store.verify()
     assert (found.altered, found.incomplete, found.taken_out) == (["d1"], [], ["d1"])
     assert sorted(await store.stored(["d0", "d1", "d2"])) == ["d0", "d2"]
@@ -379,39 +338,36 @@ async def test_what_opening_a_base_takes_out_is_told(store, place, by):
     batch = [await prepared(Document(f"d{n}", f"Text number{n}."), embedder=SMALL) for n in range(3)]
     await store.open(BaseIdentity("ngram-16"))
     assert await store.write(batch) == {}
-    server = BaseServer(place)
+    server = opened(BaseServer(place))
     state = await server.state()
     rows = await server.call(lambda client: ledger.all_rows(server, client, state))
     chunks = server.chunks
     poisoned = {"text": "Text number1 is poisoned."}
     await server.call(lambda c: chunks(c, 1).data.update(uuid=rows[1].chunk_ids[0], properties=poisoned))
     await server.call(lambda c: chunks(c, 1).data.delete_by_id(rows[2].chunk_ids[0]))
-    await server.close()
-    later = WeaviateStore(place)
+    later = opened(WeaviateStore(place))
     if by == "open":
         assert list(await later.open(BaseIdentity("ngram-16"))) == ["d1", "d2"]
+        assert set(await later.stored(["d0", "d1", "d2"])) == {"d0"}
     else:
         found = await later.verify()
         assert (found.altered, found.incomplete) == (["d1"], ["d2"])
     assert (await later.verify()).taken_out == []
-    await later.close()
 
 
 @pytest.mark.covers("F16", "fault 97")
 async def test_verify_names_the_documents_of_a_tenant_that_somebody_removed(place):
     place = replace(place, tenant_from="user")
-    store = WeaviateStore(place)
+    store = opened(WeaviateStore(place))
     await store.open(BaseIdentity("ngram-16"))
     batch = [
         await prepared(Document(name, "Text.", metadata={"user": name}), embedder=SMALL) for name in ("Ann", "Bob")
     ]
     assert await store.write(batch) == {}
-    server = BaseServer(place)
+    server = opened(BaseServer(place))
     await server.call(lambda c: c.collections.use(place.memory(1)).tenants.remove([tenant_name("Ann")]))
-    await server.close()
     assert (await store.verify()).incomplete == ["Ann"]
     assert sorted(await store.stored(["Ann", "Bob"])) == ["Bob"]
-    await store.close()
 
 
 @pytest.mark.covers("F16", "fault 97")
@@ -438,10 +394,9 @@ async def test_verify_names_what_each_of_its_looks_took_out(monkeypatch):
 @pytest.mark.covers("K8")
 async def test_the_field_of_the_tenants_cannot_be_changed_for_a_base_that_is_there(store, place):
     await store.open(BaseIdentity())
-    other = WeaviateStore(replace(place, tenant_from="user"))
+    other = opened(WeaviateStore(replace(place, tenant_from="user")))
     with pytest.raises(ConfigurationError, match="another prefix"):
         await other.open(BaseIdentity())
-    await other.close()
 
 
 @pytest.mark.covers("K1")

@@ -191,7 +191,7 @@ class Counted:
         self._sample = VectorRows([one.vector[VECTOR] for one in found.objects if one.vector.get(VECTOR)])
 
 
-_ATTEMPTS = 3
+ATTEMPTS = 3
 _KEPT = 64
 # The most candidates by words beyond those that are asked for.
 _MOST = 1_024
@@ -236,9 +236,9 @@ class ChunkSearch:
     async def find(self, client: WeaviateAsyncClient, part: Part, search: Search) -> list[RankedPassage]:
         """The best chunks with relevance `search.score_threshold` or more, at most `search.top_k`, the best first; the
         payload of each is its `Candidate`."""
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             found, outdated = await self._candidates(client, part, search)
-            if not outdated or attempt == _ATTEMPTS - 1:
+            if not outdated or attempt == ATTEMPTS - 1:
                 break
         return found
 

@@ -19,7 +19,7 @@ from groundgraph.sources.weaviate.search import together
 from groundgraph.sources.weaviate_base.collections import BasePlace
 from groundgraph.sources.weaviate_base.ledger import rows_by_id
 from groundgraph.sources.weaviate_base.objects import chunk_id, document_id
-from groundgraph.sources.weaviate_base.search import Candidate, ChunkSearch, Part, candidate_of
+from groundgraph.sources.weaviate_base.search import ATTEMPTS, Candidate, ChunkSearch, Part, candidate_of
 from groundgraph.sources.weaviate_base.server import BaseServer, BaseState, objects_by_id
 
 if TYPE_CHECKING:
@@ -169,11 +169,13 @@ class WeaviateSearcher:
         return await objects_by_id(self.server.chunks(client, part.state.number, part.tenant), ids, properties)
 
     async def _one(self, client: WeaviateAsyncClient, part: Part, search: Search) -> list[Match]:
-        found = await self._search.find(client, part, search)
-        if not found:
-            return []
-        given = await self._objects(client, part, [one.payload.id for one in found], _SHOWN)
-        shown = {str(one.uuid): one.properties for one in given}
+        for _ in range(ATTEMPTS):
+            found = await self._search.find(client, part, search)
+            given = await self._objects(client, part, [one.payload.id for one in found], _SHOWN) if found else []
+            shown = {str(one.uuid): one.properties for one in given}
+            if len(shown) == len(found):
+                # What was replaced between the two looks is found again, as it is now.
+                break
         return [
             match_of(one, _chunk(one.payload, shown[one.payload.id]), self._source_name)
             for one in found

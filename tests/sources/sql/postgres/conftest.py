@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from plant_database import INCIDENTS, PUMPS
 from postgres_fixture import postgres, vector_server  # noqa: F401 - fixtures
@@ -26,12 +24,9 @@ ANALYZE;
 @pytest.fixture(params=["own", "database"])
 def plant(
     request: pytest.FixtureRequest,
-    postgres: PostgresServer,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    postgres: PostgresServer,  # noqa: F811,
 ) -> str:
     """The database of a plant, without and with full-text indexes of its own."""
-    monkeypatch.chdir(tmp_path)
     url = postgres.database("plant", PLANT)
     postgres.fill("plant", pumps=PUMPS, incidents=INCIDENTS)
     if request.param == "database":

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import event, text
+from asking import ask, opened
+from sqlalchemy import text
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.engine import Engine
 
-from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.sql import SqlSource
 from groundgraph.sources.sql.postgres.lexemes import Weighted, candidates_statement
 from groundgraph.sources.sql.shape import Wanted
@@ -32,7 +31,7 @@ def docs(request, postgres):
 
 
 async def plan(source, seeds, filters):
-    await source.query(RetrievalIntent(["word7 thing3"]))
+    await ask(source, "word7 thing3")
     database = source._engine._server
     (shape,) = database.shapes(Wanted(["docs"]))
     words = [Weighted(f"'{seed}'", seed, 2.0) for seed in seeds]
@@ -57,9 +56,8 @@ async def plan(source, seeds, filters):
 async def test_text_and_filter_are_served_by_indexes_and_the_text_index_is_read_once(
     docs, seeds, filters, filter_index
 ):
-    source = SqlSource(docs, table="docs", name="docs", text_search_fields=["body"])
+    source = opened(SqlSource(docs, table="docs", name="docs", text_search_fields=["body"]))
     found = await plan(source, seeds, filters)
-    await source.close()
     assert "Seq Scan" not in found, found
     assert found.count("Index Scan on by_words") == 1, found
     assert filter_index in found, found
@@ -67,24 +65,12 @@ async def test_text_and_filter_are_served_by_indexes_and_the_text_index_is_read_
 
 @pytest.mark.covers("L5")
 @pytest.mark.live
-async def test_behind_a_narrow_filter_the_commonest_words_are_not_looked_up(docs):
-    source = SqlSource(docs, table="docs", name="docs", text_search_fields=["body"])
-    searched = []
-
-    def keep(connection, cursor, statement, parameters, *_):
-        if "@@" in statement and "ORDER BY" in statement:
-            searched.extend(value for value in parameters.values() if isinstance(value, str) and "|" in value)
-
-    event.listen(Engine, "before_cursor_execute", keep)
-    try:
-        found = await source.query(
-            RetrievalIntent(["thing3 part5 part7 part9"], {"docs": {"category": "c7"}}), top_k=10
-        )
-    finally:
-        event.remove(Engine, "before_cursor_execute", keep)
-        await source.close()
+async def test_behind_a_narrow_filter_the_commonest_words_are_not_looked_up(docs, statements):
+    source = opened(SqlSource(docs, table="docs", name="docs", text_search_fields=["body"]))
+    found = await ask(source, "thing3 part5 part7 part9", top_k=10, category="c7")
+    searched = [parameters for statement, parameters in statements if "@@" in statement and "ORDER BY" in statement]
     # A filter that keeps 1 200 of 60 000 rows leaves 12 with thing3, and 110 with each of the others.
-    (seeds,) = searched
+    (seeds,) = [value for given in searched for value in given.values() if isinstance(value, str) and "|" in value]
     assert "thing3" in seeds
     assert seeds.count("part") == 2
     assert len(found) == 10

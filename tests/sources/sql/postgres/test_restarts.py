@@ -6,10 +6,10 @@ import asyncio
 from collections import Counter
 
 import pytest
+from asking import ask, opened
 from plant_database import INCIDENTS
 
 from groundgraph.core.errors import SourceUnavailable
-from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.sql import SqlSource
 
 pytestmark = pytest.mark.live
@@ -24,8 +24,8 @@ async def test_killed_and_restarted_with_a_query_every_100_ms_none_is_misclassif
     if native:
         postgres.execute("CREATE INDEX ON incidents USING gin (to_tsvector('english', body)); ANALYZE", "restart")
     postgres.execute("CHECKPOINT")
-    source = SqlSource(url, name="plant", table="incidents", index=":memory:")
-    expected = [result.source_id for result in await source.query(RetrievalIntent(["pump leaked"]))]
+    source = opened(SqlSource(url, name="plant", table="incidents", index=":memory:"))
+    expected = [result.source_id for result in await ask(source, "pump leaked")]
     assert expected
     seen: Counter[str] = Counter()
     stop = asyncio.Event()
@@ -33,7 +33,7 @@ async def test_killed_and_restarted_with_a_query_every_100_ms_none_is_misclassif
     async def keep_asking():
         while not stop.is_set():
             try:
-                found = await source.query(RetrievalIntent(["pump leaked"]))
+                found = await ask(source, "pump leaked")
                 seen["right" if [r.source_id for r in found] == expected else "wrong"] += 1
             except SourceUnavailable:
                 seen["unavailable"] += 1
@@ -58,15 +58,13 @@ async def test_killed_and_restarted_with_a_query_every_100_ms_none_is_misclassif
     await asking
     print(dict(seen))
     assert not seen["wrong"]
-    assert [r.source_id for r in await source.query(RetrievalIntent(["pump leaked"]))] == expected
-    await source.close()
+    assert [r.source_id for r in await ask(source, "pump leaked")] == expected
 
 
 async def test_ten_sources_questions_at_once_keep_within_the_pool(postgres):
     url = postgres.database("crowd", "CREATE TABLE t (id int PRIMARY KEY, body text); INSERT INTO t VALUES (1, 'pump')")
-    source = SqlSource(url, name="crowd", table="t", index=":memory:")
-    answers = await asyncio.gather(*(source.query(RetrievalIntent(["pump"])) for _ in range(40)))
+    source = opened(SqlSource(url, name="crowd", table="t", index=":memory:"))
+    answers = await asyncio.gather(*(ask(source, "pump") for _ in range(40)))
     assert {len(answer) for answer in answers} == {1}
     used = postgres.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = 'crowd'")[0][0]
     assert used <= 5
-    await source.close()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 
 import pytest
+from asking import ask, opened
 
 from groundgraph.cli.main import main
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.sql import SqlSource
 
 pytestmark = [pytest.mark.live, pytest.mark.covers("F17", "fault 98")]
@@ -39,7 +39,7 @@ async def session(server, tenant, *, table="docs", user="tenants_reader", **opti
 
 async def seen(server, tenant, **options):
     async with session(server, tenant, **options) as source:
-        return [result.content for result in await source.query(RetrievalIntent(["Which pump leaks?"]))]
+        return [result.content for result in await ask(source, "Which pump leaks?")]
 
 
 def index_files(folder):
@@ -47,8 +47,7 @@ def index_files(folder):
 
 
 @pytest.fixture
-def tenants(postgres, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def tenants(postgres):
     postgres.database("tenants", "DROP OWNED BY tenants_reader" if _has_reader(postgres) else "")
     postgres.execute(ROWS, "tenants")
     return postgres
@@ -81,9 +80,8 @@ async def test_sessions_of_other_roles_share_no_index_file(tenants, tmp_path, mo
     # The role of an address without one comes from the environment.
     monkeypatch.setenv("PGUSER", "groundgraph")
     url = tenants.url("tenants").replace("groundgraph@", "") + "?options=-c app.tenant=x"
-    source = SqlSource(url, name="docs", table="by_role")
-    assert "zebra" in (await source.query(RetrievalIntent(["Which pump leaks?"])))[0].content
-    await source.close()
+    source = opened(SqlSource(url, name="docs", table="by_role"))
+    assert "zebra" in (await ask(source, "Which pump leaks?"))[0].content
     assert len(index_files(tmp_path)) == 2
 
 
@@ -111,10 +109,10 @@ async def test_rows_behind_row_level_security_are_kept_in_no_file(tenants, tmp_p
 
 async def test_rows_that_get_row_level_security_later_are_refused_from_then_on(tenants):
     async with session(tenants, "acme") as source:
-        assert len(await source.query(RetrievalIntent(["Which pump leaks?"]))) == 2
+        assert len(await ask(source, "Which pump leaks?")) == 2
         tenants.execute(SECURITY, "tenants")
         with pytest.raises(ConfigurationError, match="row-level security"):
-            await source.query(RetrievalIntent(["Which pump leaks?"]))
+            await ask(source, "Which pump leaks?")
 
 
 @pytest.mark.parametrize("own_index", [True, False])

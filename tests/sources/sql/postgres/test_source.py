@@ -6,11 +6,10 @@ import asyncio
 import time
 
 import pytest
+from asking import ask, ids, opened
 from plant_database import INCIDENTS, PUMPS
 
-from groundgraph import load_settings, turn_graph
 from groundgraph.core.errors import ConfigurationError, FilterInvalid, SchemaChanged, SourceTimeout, SourceUnavailable
-from groundgraph.core.intent import RetrievalIntent
 from groundgraph.sources.conformance import check_source
 from groundgraph.sources.sql import SqlSource
 from groundgraph.sources.sql.postgres.options import PostgresOptions
@@ -19,16 +18,7 @@ pytestmark = pytest.mark.live
 
 
 def source(url, **options):
-    return SqlSource(url, name=options.pop("name", "plant"), index=":memory:", **options)
-
-
-def ids(results):
-    return [result.source_id for result in results]
-
-
-async def ask(asked, *texts, filters=None, **options):
-    intent = RetrievalIntent(list(texts), {asked.name: filters} if filters else {}, raw_data=options.pop("raw", {}))
-    return await asked.query(intent, **options)
+    return opened(SqlSource(url, **{"name": "plant", "index": ":memory:", **options}))
 
 
 @pytest.mark.covers("R3")
@@ -39,7 +29,6 @@ async def test_rows_are_found_by_stems_and_ordered_by_relevance(plant):
     assert [result.relevance for result in found] == [1.0, 0.5]
     assert found[0].metadata["severity"] == "critical"
     assert found[0].metadata["day"] == "2026-03-02"
-    await asked.close()
 
 
 @pytest.mark.covers("R3")
@@ -56,15 +45,6 @@ async def test_postgresql_and_sqlite_answer_alike(plant, tmp_path):
     for text in ("pump leak", "fire alarm in March", "Which valve was stuck?", "how many critical incidents in March?"):
         ours, theirs = await ask(here, text, top_k=3), await ask(there, text, top_k=3)
         assert [(r.source_id, r.relevance) for r in ours[:1]] == [(r.source_id, r.relevance) for r in theirs[:1]]
-    await here.close()
-    await there.close()
-
-
-@pytest.mark.covers("R12")
-async def test_metadata_fields_are_the_columns(plant):
-    asked = source(plant, table="incidents")
-    assert {"severity", "day", "table", "key"} <= await asked.metadata_fields()
-    await asked.close()
 
 
 @pytest.mark.covers("R15")
@@ -77,7 +57,6 @@ async def test_questions_are_counted_by_the_database(plant, question, value):
     (found,) = await ask(asked, question)
     assert found.metadata["computed"]
     assert found.metadata["value"] == value
-    await asked.close()
 
 
 @pytest.mark.covers("R15")
@@ -90,7 +69,6 @@ async def test_the_five_functions_run_on_the_server(plant, function, field, valu
     wanted = {"aggregate": {"function": function, "field": field, "table": "incidents"}}
     (found,) = await ask(asked, "anything", raw=wanted)
     assert found.metadata["value"] == value
-    await asked.close()
 
 
 @pytest.mark.covers("R14")
@@ -98,7 +76,6 @@ async def test_a_question_is_routed_to_the_table_that_it_is_about(plant):
     asked = source(plant, max_tables=1)
     assert (await asked.route("which incidents were critical"))[0] == "incidents"
     assert {r.metadata["table"] for r in await ask(asked, "notes of pump 7 serviced by the crew")} == {"pumps"}
-    await asked.close()
 
 
 async def test_changes_are_seen_at_the_next_question(plant, postgres):
@@ -112,7 +89,6 @@ async def test_changes_are_seen_at_the_next_question(plant, postgres):
     assert not await ask(asked, "flood")
     postgres.execute("DELETE FROM incidents WHERE id = 1", "plant")
     assert "incidents/1" not in ids(await ask(asked, "pump leaked"))
-    await asked.close()
 
 
 REAL = """
@@ -152,12 +128,12 @@ async def test_real_schemas_quoted_and_non_ascii_names_and_every_type(real):
     assert values["range"] == "[1,5)"
     schema = asked.get_schema()
     assert schema.fields["state"] == {"type": "string", "enum": ["open", "closed"]}
-    assert ids(await ask(asked, "насос Ventil", filters={"tags": "blue"})) == ["Vertrieb.Aufträge/1,1"]
-    assert ids(await ask(asked, "насос Ventil", filters={"data": "x"})) == ["Vertrieb.Aufträge/1,2"]
-    assert ids(await ask(asked, "насос Ventil", filters={"Größe %": {"lt": 20}})) == ["Vertrieb.Aufträge/1,1"]
-    assert ids(await ask(asked, "насос Ventil", filters={"state": "closed"})) == ["Vertrieb.Aufträge/1,2"]
+    assert ids(await ask(asked, "насос Ventil", tags="blue")) == ["Vertrieb.Aufträge/1,1"]
+    assert ids(await ask(asked, "насос Ventil", data="x")) == ["Vertrieb.Aufträge/1,2"]
+    assert ids(await ask(asked, "насос Ventil", **{"Größe %": {"lt": 20}})) == ["Vertrieb.Aufträge/1,1"]
+    assert ids(await ask(asked, "насос Ventil", state="closed")) == ["Vertrieb.Aufträge/1,2"]
     with pytest.raises(FilterInvalid, match="not an allowed value"):
-        await ask(asked, "насос", filters={"state": "lost"})
+        await ask(asked, "насос", state="lost")
     (await check_source(asked, query="насос Ventil")).raise_for_failures()
 
 
@@ -169,14 +145,12 @@ async def test_views_and_materialized_views_are_tables_too(real, table):
     assert found.metadata["satz"].startswith("Прокладка")
     assert found.source_id.startswith(f"{table}/")
     assert ids(await ask(asked, "емкость")) == [found.source_id]
-    await asked.close()
 
 
 async def test_tables_are_those_of_the_search_path_and_named_ones(real):
     asked = source(real)
     assert {"satz", "nr"} <= set(asked.get_schema().fields)
     assert "word" not in asked.get_schema().fields
-    await asked.close()
     with pytest.raises(ConfigurationError, match=r"no table 'Auftraege'.*Vertrieb\.Aufträge"):
         await ask(source(real, table="Auftraege"), "x")
 
@@ -196,7 +170,7 @@ async def test_tables_are_joined_by_declared_relations(postgres, native):
     if native:
         postgres.execute("CREATE INDEX ON machines USING gin (to_tsvector('english', label))", "related")
     asked = source(url, table="machines", relations=["machines.hall_id = halls.id"])
-    assert ids(await ask(asked, "lathe press", filters={"halls.name": "Assembly"})) == ["machines/2"]
+    assert ids(await ask(asked, "lathe press", **{"halls.name": "Assembly"})) == ["machines/2"]
     (press,) = await ask(asked, "press")
     assert press.metadata["halls.name"] == "Northern foundry"
     assert "halls.name: Northern foundry" in press.content
@@ -205,38 +179,8 @@ async def test_tables_are_joined_by_declared_relations(postgres, native):
         postgres.execute("UPDATE halls SET name = 'Paint shop' WHERE id = 1", "related")
         assert ids(await ask(asked, "paint shop")) == ["machines/1"]
     assert (await ask(asked, "drill"))[0].metadata["halls.name"] is None
-    await asked.close()
     with pytest.raises(ConfigurationError, match="is no key"):
         await ask(source(url, table="halls", relations=["halls.id = machines.hall_id"]), "x")
-
-
-TENANTS = ["acme", "ACME", "Acme", "acme corp", "acme-corp", "acme.corp", "acme corp ", "акме", "Акме"]
-
-
-@pytest.mark.covers("fault 60")
-@pytest.mark.parametrize("type_name", ["text", "varchar(20)", "folded_text"])
-@pytest.mark.parametrize("native", [False, True])
-async def test_no_tenant_sees_a_row_of_another(postgres, native, type_name):
-    script = f"""
-    CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
-    CREATE DOMAIN folded_text AS text COLLATE folded;
-    CREATE TABLE notes (id serial PRIMARY KEY, tenant {type_name}, body text);
-    """
-    url = postgres.database("tenants", script)
-    for tenant in TENANTS:
-        postgres.execute(
-            "INSERT INTO notes (tenant, body) VALUES (%s, 'the shared secret')", "tenants", parameters=[tenant]
-        )
-    if native:
-        postgres.execute("CREATE INDEX ON notes USING gin (to_tsvector('english', body))", "tenants")
-    asked = source(url, table="notes")
-    for tenant in TENANTS:
-        for wanted in (tenant, [tenant]):
-            found = await ask(asked, "shared secret", filters={"tenant": wanted}, top_k=20)
-            assert [result.metadata["tenant"] for result in found] == [tenant]
-        (counted,) = await ask(asked, "how many notes?", filters={"tenant": tenant})
-        assert counted.metadata["value"] == 1
-    await asked.close()
 
 
 async def test_the_connection_cannot_write_even_as_a_superuser(plant):
@@ -249,7 +193,6 @@ async def test_the_connection_cannot_write_even_as_a_superuser(plant):
         asked._engine._database.reading() as connection,
     ):
         connection.execute(text("DELETE FROM incidents"))
-    await asked.close()
 
 
 async def test_advice_tells_of_wide_rights_and_of_missing_indexes(postgres, tmp_path):
@@ -271,8 +214,6 @@ async def test_advice_tells_of_wide_rights_and_of_missing_indexes(postgres, tmp_
     postgres.execute("REVOKE SELECT ON t FROM reader; GRANT SELECT (id) ON t TO reader", "roles")
     limited = source(url.replace("groundgraph@", "reader@"), table="t")
     assert "body" not in limited.get_schema().fields
-    for opened in (owner, reader, again, limited):
-        await opened.close()
 
 
 async def test_text_index_database_refuses_a_table_without_one(postgres):
@@ -281,23 +222,16 @@ async def test_text_index_database_refuses_a_table_without_one(postgres):
         await ask(source(url, table="t", postgres=PostgresOptions(text_index="database")), "x")
 
 
-@pytest.mark.covers("fault 34")
-async def test_a_missing_table_is_a_typed_error(plant):
-    with pytest.raises(ConfigurationError, match=r"no table 'incident' .*Did you mean 'incidents'"):
-        await ask(source(plant, table="incident"), "pump")
-
-
 @pytest.mark.covers("fault 35")
 async def test_a_renamed_column_is_named(plant, postgres):
     asked = source(plant, table="incidents", content_field="body")
-    await ask(asked, "pump", filters={"severity": "low"})
+    await ask(asked, "pump", severity="low")
     postgres.execute("ALTER TABLE incidents RENAME COLUMN severity TO urgency", "plant")
     await asyncio.sleep(1.1)
     with pytest.raises(SchemaChanged, match="'severity'") as raised:
-        await ask(asked, "pump", filters={"severity": "low"})
+        await ask(asked, "pump", severity="low")
     assert raised.value.field == "severity"
-    assert await ask(asked, "pump", filters={"urgency": "low"})
-    await asked.close()
+    assert await ask(asked, "pump", urgency="low")
 
 
 @pytest.mark.covers("fault 36")
@@ -307,7 +241,6 @@ async def test_a_search_of_10_000_hits_gives_top_k(postgres):
     postgres.execute("CREATE INDEX ON t USING gin (to_tsvector('english', body)); ANALYZE", "many")
     asked = source(url, table="t")
     assert len(await ask(asked, "pump", top_k=7)) == 7
-    await asked.close()
 
 
 @pytest.mark.covers("fault 37")
@@ -316,7 +249,6 @@ async def test_rows_without_content_come_last(plant, postgres):
     asked = source(plant, table="incidents", content_field="body", text_search_fields=["title"])
     found = await ask(asked, "pump leak")
     assert ids(found)[0] == "incidents/5"
-    await asked.close()
 
 
 async def test_a_statement_over_its_limit_is_a_typed_error_and_the_source_goes_on(plant):
@@ -327,7 +259,6 @@ async def test_a_statement_over_its_limit_is_a_typed_error_and_the_source_goes_o
     with pytest.raises(SourceTimeout, match="ended a statement"), asked._engine._database.reading() as connection:
         connection.execute(text("SELECT pg_sleep(60)"))
     assert await ask(asked, "pump")
-    await asked.close()
 
 
 @pytest.mark.covers("fault 31")
@@ -354,7 +285,6 @@ async def test_what_nobody_waits_for_is_ended_on_the_server(plant, postgres):
     while sleeping() and time.monotonic() - started < 50:
         await asyncio.sleep(0.05)
     assert sleeping() == 0
-    await asked.close()
 
 
 @pytest.mark.covers("fault 32")
@@ -364,25 +294,6 @@ async def test_no_server_is_a_typed_error_that_shows_no_password():
         await ask(asked, "pump")
     assert "s3cret" not in str(raised.value)
     assert "s3cret" not in repr(asked._options.location)
-    await asked.close()
-
-
-@pytest.mark.covers("fault 30")
-async def test_a_turn_goes_on_without_the_server_and_says_so(plant):
-    from groundgraph.testing import InMemorySource
-
-    sources = [
-        source("postgresql://reader@127.0.0.1:9/nowhere", table="t", name="lost"),
-        source(plant, table="incidents"),
-        InMemorySource([{"id": "a", "content": "A pump leaked in hall A."}], name="notes"),
-    ]
-    settings = load_settings({"intent": {"mode": "static"}, "synthesis": {"style": "structured"}})
-    output = await turn_graph(settings, sources=sources).ainvoke({"question": "Which pump leaked?"})
-    assert output["outcome"] == "answered"
-    assert {c["source_name"] for c in output["provenance"]["results"]} == {"plant", "notes"}
-    assert any("lost" in note for note in output["notes"])
-    for opened in sources[:2]:
-        await opened.close()
 
 
 TEXT_INDEX = (
@@ -397,14 +308,13 @@ async def test_the_first_rows_of_a_table_are_found_at_once_and_in_order(postgres
     url = postgres.database("filled_later", NOTES + TEXT_INDEX)
     asked = source(url, table="notes", content_field="body")
     assert await ask(asked, "pump leak seal") == []
-    assert await ask(asked, "pump leak seal", filters={"tenant": "x"}) == []
+    assert await ask(asked, "pump leak seal", tenant="x") == []
     body = "CASE WHEN n = 7 THEN 'pump leak seal' ELSE 'pump number ' || n END"
     postgres.execute(f"INSERT INTO notes SELECT n, 'x', {body} FROM generate_series(1, 200) AS n", "filled_later")
-    for filters in (None, {"tenant": "x"}):
-        found = await ask(asked, "pump leak seal", filters=filters, top_k=3)
+    for filters in ({}, {"tenant": "x"}):
+        found = await ask(asked, "pump leak seal", **filters, top_k=3)
         assert ids(found)[0] == "notes/7", filters
         assert all(result.score > 0 for result in found)
-    await asked.close()
 
 
 @pytest.mark.covers("R3")
@@ -416,7 +326,6 @@ async def test_a_change_in_a_view_is_seen_whatever_its_columns_are_called(postgr
     postgres.execute("UPDATE t SET body = 'valve stuck'", "views")
     await until_found(asked, "valve")
     assert await ask(asked, "pump") == []
-    await asked.close()
 
 
 @pytest.mark.covers("R3")
@@ -437,7 +346,6 @@ async def test_rows_that_come_from_elsewhere_are_looked_at_though_nothing_was_wr
     assert len(await ask(asked, "pump")) == 1
     file.write_text("1,valve stuck\n2,valve open\n")
     assert len(await until_found(asked, "valve")) == 2
-    await asked.close()
 
 
 async def until_found(asked, question):
@@ -464,11 +372,9 @@ async def test_a_table_without_a_text_index_that_comes_later_is_searched_here(po
     answers = await asyncio.gather(*(ask(asked, "pump") for _ in range(5)))
     assert [ids(found) for found in answers] == [["notes/1"]] * 5
     assert await asked.route("pump") == ["notes"]
-    await asked.close()
     strict = source(url, postgres=PostgresOptions(text_index="database"))
     with pytest.raises(ConfigurationError, match="CREATE INDEX"):
         await ask(strict, "pump")
-    await strict.close()
 
 
 @pytest.mark.covers("fault 35")
@@ -484,7 +390,6 @@ async def test_a_key_of_another_type_makes_the_tables_be_looked_at_again(postgre
     assert ids(await ask(asked, "pump")) == ["notes/1"]
     postgres.execute("ALTER TABLE notes ALTER id TYPE text", "retyped")
     assert ids(await ask(asked, "pump")) == ["notes/1"]
-    await asked.close()
 
 
 @pytest.mark.covers("R3")
@@ -495,8 +400,7 @@ async def test_a_domain_over_a_domain_is_what_is_under_both(postgres):
     asked = source(url, table="t")
     assert asked.get_schema().fields["metres"]["type"] == "integer"
     # As texts, 5 would be more than 10.
-    assert ids(await ask(asked, "pump", filters={"metres": {"gte": 10}})) == ["t/2"]
-    await asked.close()
+    assert ids(await ask(asked, "pump", **{"metres": {"gte": 10}})) == ["t/2"]
 
 
 @pytest.mark.covers("R3")
@@ -514,7 +418,6 @@ async def test_a_database_of_another_encoding_is_searched_with_any_question(post
         # Without an encoding PostgreSQL's own rules know no letters but those of English, and leave the others out.
         assert found.relevance == (1.0 if native and encoding == "SQL_ASCII" else relevance)
     assert await ask(asked, "насос течёт") == []
-    await asked.close()
 
 
 @pytest.mark.covers("R3")
@@ -525,7 +428,6 @@ async def test_bytes_that_are_no_utf_8_are_told_with_what_to_do(postgres):
     asked = source(postgres.url("bytes"), table="notes")
     with pytest.raises(SourceUnavailable, match=r"SQL_ASCII.*convert the database"):
         await ask(asked, "pump")
-    await asked.close()
 
 
 @pytest.mark.covers("R3")
@@ -535,7 +437,6 @@ async def test_an_object_of_json_is_shown_as_json(postgres):
     asked = source(url, table="t")
     (found,) = await ask(asked, "насос")
     assert found.content == 'id: 1\npart: {"seal": null, "насос": true}'
-    await asked.close()
 
 
 @pytest.mark.covers("L5")
@@ -550,4 +451,3 @@ async def test_the_rows_of_a_table_that_was_never_analysed_are_counted_in_part_o
     assert ids(found)[0] == "notes/7"
     assert all(result.score > 0 for result in found)
     assert asked._engine._counts.values() == [10]
-    await asked.close()

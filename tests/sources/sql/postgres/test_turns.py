@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from asking import opened
 from plant_database import INCIDENTS, fill
 
 from groundgraph import Context, load_settings, open_graph
@@ -54,14 +55,15 @@ async def test_a_conversation_has_the_same_outcomes_citations_and_provenance_as_
     if native:
         postgres.execute("CREATE INDEX ON incidents USING gin (to_tsvector('english', title || ' ' || body))", "talk")
     options = {"name": "incidents", "table": "incidents", "content_field": "body", "text_search_fields": ["title"]}
-    here, there = SqlSource(path, index=":memory:", **options), SqlSource(url, index=":memory:", **options)
+    here, there = (
+        opened(SqlSource(path, index=":memory:", **options)),
+        opened(SqlSource(url, index=":memory:", **options)),
+    )
     on_sqlite = await conversation(here, tmp_path / "a", {"type": "memory"})
     on_server = await conversation(there, tmp_path / "b", {"type": "postgres", "url": postgres.database("kept")})
     for expected, found in zip(on_sqlite, on_server, strict=True):
         assert found[:3] == expected[:3]
         assert found[3] == expected[3]
-    await here.close()
-    await there.close()
 
 
 TENANTS = ["acme", "Acme", "acme-corp", "acme corp"]
@@ -90,7 +92,7 @@ async def test_a_tenant_sees_its_own_rows_in_every_intent_mode(postgres, tmp_pat
     })  # fmt: skip
     proposed = json.dumps({"text_queries": ["shared budget"], "filters": {"notes": {"tenant": "acme"}}})
     model = {"query_model": ScriptedChatModel(proposed)} if mode == "extract" else {}
-    source = SqlSource(url, name="notes", table="notes", index=":memory:")
+    source = opened(SqlSource(url, name="notes", table="notes", index=":memory:"))
     async with open_graph(settings, sources=[source], **model) as graph:
         for tenant in TENANTS:
             output = await graph.ainvoke(
@@ -100,4 +102,3 @@ async def test_a_tenant_sees_its_own_rows_in_every_intent_mode(postgres, tmp_pat
             )
             found = [row["metadata"]["tenant"] for row in output["provenance"]["results"]]
             assert found == [tenant]
-    await source.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from asking import ask
 
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, SourceUnavailable
@@ -81,7 +82,7 @@ async def test_vectors_of_another_size_are_an_error_that_names_both(url):
 
     asked = source(url, Embedder(Short(), "short"))
     with pytest.raises(SourceUnavailable, match=r"different vector dimensions \d+ and 3"):
-        await asked.query(RetrievalIntent(["pump"]))
+        await ask(asked, "pump")
     await asked.close()
 
 
