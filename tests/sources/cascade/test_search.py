@@ -227,6 +227,15 @@ async def test_the_first_stage_with_a_hit_ends_the_search_when_that_is_asked_for
 
 
 @pytest.mark.covers("C1")
+async def test_ordered_by_stage_every_hit_of_a_stage_stands_before_those_of_the_next(write):
+    folder = write(faq=STRAY)
+    question = "hi, when is the refund paid"
+    assert keys(await found(folder, question, ordering="stage")) == ["greeting", "refund"]
+    reverse = await found(folder, question, ordering="stage", stages=["lemma", "exact"])
+    assert [(one.key, one.stage) for one in reverse] == [("refund", "lemma"), ("greeting", "lemma")]
+
+
+@pytest.mark.covers("C1")
 async def test_a_dictionary_knows_forms_that_no_stem_has(shop):
     for question, key in {"ставок": "ставка", "the rate that was paid": "monthly_rate"}.items():
         assert keys(await found(shop, question, lemmatizer=DictionaryLemmatizer()))[0] == key
