@@ -15,6 +15,8 @@ from groundgraph.answers.read_extraction import read_extraction
 from groundgraph.testing import Reply, ScriptedChatModel
 from groundgraph.testing.script import ScriptedStatusError
 
+pytestmark = pytest.mark.covers("I2")
+
 SCHEMA = {"title": TITLE, "description": "d", "type": "object", "properties": {"text_queries": {"type": "array"}}}
 REPLY = '{"text_queries": ["one query"]}'
 
@@ -36,7 +38,6 @@ async def asked(extractor) -> object:
     return await AskExtractor(extractor)([HumanMessage("hm")], SCHEMA)
 
 
-@pytest.mark.covers("I2")
 async def test_a_model_is_asked_by_its_structured_output():
     model = ScriptedChatModel(REPLY)
     reply = await asked(model)
@@ -45,13 +46,11 @@ async def test_a_model_is_asked_by_its_structured_output():
     assert reply.tool_calls[0]["name"] == TITLE
 
 
-@pytest.mark.covers("I2")
 async def test_a_model_without_structured_output_is_asked_for_text():
     reply = await asked(FakeListChatModel(responses=[REPLY]))
     assert read_extraction(reply, 3).text_queries == ["one query"]
 
 
-@pytest.mark.covers("I2")
 async def test_a_server_that_refuses_structured_output_is_asked_for_text_and_not_again():
     model = WithoutStructure(REPLY)
     ask = AskExtractor(model)
@@ -60,7 +59,6 @@ async def test_a_server_that_refuses_structured_output_is_asked_for_text_and_not
     assert len(model.calls) == 3
 
 
-@pytest.mark.covers("I2")
 async def test_a_prompt_that_is_refused_both_ways_says_nothing_about_structured_output():
     model = ScriptedChatModel([Reply(status=400), Reply(status=400), REPLY])
     ask = AskExtractor(model)
@@ -70,7 +68,6 @@ async def test_a_prompt_that_is_refused_both_ways_says_nothing_about_structured_
     assert ["tools" in call.kwargs for call in model.calls] == [True, False, True]
 
 
-@pytest.mark.covers("I2")
 async def test_other_errors_are_not_taken_for_a_lack_of_structured_output():
     ask = AskExtractor(ScriptedChatModel([Reply(status=401), REPLY]))
     with pytest.raises(ScriptedStatusError):
@@ -86,7 +83,6 @@ class Callable_:
         return {"text_queries": [messages[-1].text]}
 
 
-@pytest.mark.covers("I2")
 @pytest.mark.parametrize(
     "extractor",
     [

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.answers.budget import Budget, cut_to, estimated_tokens, facts_that_fit, fit
-from groundgraph.answers.clustering import zigzag
 from groundgraph.prompts import Prompts
+
+pytestmark = pytest.mark.covers("P9")
 
 TEXTS = st.lists(st.text(alphabet="ab токен \n", max_size=30), max_size=12)
 SEPARATOR = "\n\n"
 SEPARATORS = {language: Prompts().render("state_separator", language=language).strip() for language in ("en", "ru")}
 
 
-@pytest.mark.covers("P9")
 @given(TEXTS, st.integers(0, 120), st.integers(0, 40))
 def test_what_is_kept_fits_every_budget_with_its_separators(texts, characters, tokens):
     places = fit(texts, [Budget(characters), Budget(tokens, estimated_tokens)], SEPARATOR)
@@ -25,7 +25,6 @@ def test_what_is_kept_fits_every_budget_with_its_separators(texts, characters, t
     assert places == sorted(set(places))
 
 
-@pytest.mark.covers("P9")
 @given(TEXTS, st.integers(0, 120))
 def test_a_piece_is_left_out_only_when_it_does_not_fit(texts, characters):
     places = fit(texts, [Budget(characters)], SEPARATOR)
@@ -34,25 +33,6 @@ def test_a_piece_is_left_out_only_when_it_does_not_fit(texts, characters):
         assert len(SEPARATOR.join([*before, texts[place]])) > characters
 
 
-@pytest.mark.covers("P9")
-def test_the_separator_counts():
-    assert fit(["aaaa", "bbbb"], [Budget(10)]) == [0, 1]
-    assert fit(["aaaa", "bbbb"], [Budget(9)]) == [0]
-    assert fit(["aaaa", "bbbb"], []) == [0, 1]
-
-
-@pytest.mark.covers("P9")
-@given(TEXTS, st.integers(0, 120))
-def test_the_cut_comes_before_the_reorder_so_that_the_best_two_stand_at_both_ends(texts, characters):
-    kept = fit(texts, [Budget(characters)], SEPARATOR)
-    shown = zigzag(kept)
-    if kept:
-        assert shown[0] == min(kept)
-    if len(kept) > 1:
-        assert shown[-1] == sorted(kept)[1]
-
-
-@pytest.mark.covers("P9")
 @given(st.text(alphabet="ab я\n", max_size=60), st.integers(0, 60))
 def test_a_text_is_cut_between_words_only(text, limit):
     cut = cut_to(text, lambda beginning: len(beginning) <= limit)
@@ -66,7 +46,6 @@ def test_a_text_is_cut_between_words_only(text, limit):
     assert cut == text or len(longer.rstrip()) > limit or not following
 
 
-@pytest.mark.covers("P9")
 def test_state_facts_fill_what_is_left_behind_the_separator_of_the_language():
     facts = ["Тариф: базовый", "Очень длинный факт " * 9, "Этап: счёт"]
     whole = "Найденное.\n\n=== КОНТЕКСТ ЭТАПА ===\n\nТариф: базовый\n\nЭтап: счёт"
@@ -74,7 +53,6 @@ def test_state_facts_fill_what_is_left_behind_the_separator_of_the_language():
     assert facts_that_fit("Найденное.", facts, SEPARATORS["ru"], [Budget(len(whole) - 1)]) == [0]
 
 
-@pytest.mark.covers("P9")
 def test_without_evidence_the_state_facts_stand_alone_and_without_room_they_are_left_out():
     assert facts_that_fit("", ["a fact"], SEPARATORS["en"], [Budget()]) == [0]
     assert facts_that_fit("", ["a fact"], "", [Budget(6)]) == [0]
@@ -82,7 +60,6 @@ def test_without_evidence_the_state_facts_stand_alone_and_without_room_they_are_
     assert facts_that_fit("evidence", [], SEPARATORS["en"], [Budget()]) == []
 
 
-@pytest.mark.covers("P9")
 @given(st.text(max_size=30), TEXTS, st.integers(0, 150), st.integers(0, 60))
 def test_evidence_comes_first_whole_and_the_facts_never_exceed_a_budget(evidence, facts, limit, tokens):
     budgets = [Budget(limit), Budget(tokens, estimated_tokens)]
@@ -92,7 +69,6 @@ def test_evidence_comes_first_whole_and_the_facts_never_exceed_a_budget(evidence
     assert not kept or all(budget.size(text) <= budget.limit for budget in budgets)
 
 
-@pytest.mark.covers("P9")
 def test_a_count_that_does_not_add_up_still_holds_for_the_whole():
     def square(text: str) -> int:
         return len(text) ** 2

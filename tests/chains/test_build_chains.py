@@ -5,15 +5,17 @@ from __future__ import annotations
 import pytest
 
 from groundgraph.core.chain import IDENTITY, IngestChains, QueryChains
-from groundgraph.core.errors import ConfigurationError
+from groundgraph.core.document import MARKDOWN, Document
+from groundgraph.core.errors import ConfigurationError, ModelError
 from groundgraph.ingest.build_chains import chains_without_model, check_chains, ingest_chains, query_chains
 from groundgraph.ingest.builtin_chains import CutoffFilter, WrittenQuery
 from groundgraph.ingest.chunkers import HeadingChunker, WholeTextChunker
 from groundgraph.ingest.judge import Judge
 from groundgraph.ingest.matching_texts import ContentWithHeadings, TitleHeadingsLead, WrittenMatchingTexts
 from groundgraph.prompts import Prompts
+from groundgraph.resilience.blocking import call_chain
 from groundgraph.settings.load_settings import load_settings
-from groundgraph.testing import ScriptedChatModel
+from groundgraph.testing import Reply, ScriptedChatModel
 
 MODEL = ScriptedChatModel("x")
 SCHEMAS = {"schemas": {"facts": {"fields": {"text": {"type": "string"}}}}}
@@ -168,6 +170,44 @@ def test_every_problem_is_listed_once():
         "chains.query.filter",
         "chains.query.reranker",
     ]
+
+
+# The chains that a model writes, with options of theirs, and what stands in without one.
+WRITTEN = [
+    ("chunker", "digest", {"stretch_chars": 500}, HeadingChunker(800)),
+    ("qualifying_text", "summary", {"document_chars": 5}, TitleHeadingsLead()),
+    ("qualifying_text", "place", {"document_chars": 5}, TitleHeadingsLead()),
+    ("matching_text", "questions", {"at_most": 3}, ContentWithHeadings()),
+    ("matching_text", "description", {"with_content": True}, ContentWithHeadings()),
+]
+
+
+def chain_of(kind: str, choice: object, model=None):
+    built = ingest_documents(load_settings({"chains": {"documents": {kind: choice}}}), model)
+    return {"chunker": built.chunker, "qualifying_text": built.qualifying_text}.get(kind, built.matching_texts)
+
+
+@pytest.mark.covers("K1", "K5")
+@pytest.mark.parametrize(("kind", "name", "options", "instead"), WRITTEN)
+def test_without_a_model_the_deterministic_chain_takes_the_place_and_the_signature_follows_the_options(
+    kind, name, options, instead
+):
+    assert chain_of(kind, name) == instead
+    choices = [name, {"name": name, **options}, "identity", {"chunker": "document"}.get(kind, "content")]
+    if kind == "qualifying_text":
+        choices[3:] = ["document", {"name": "document", "lead_chars": 5}]
+    assert len({chain_of(kind, choice, MODEL).signature for choice in choices}) == len(choices)
+
+
+@pytest.mark.covers("K5")
+@pytest.mark.parametrize(("kind", "name"), [row[:2] for row in WRITTEN])
+@pytest.mark.parametrize("reply", [Reply(status=400), Reply("")])
+async def test_a_failing_model_is_an_error_of_the_document_and_no_silent_stand_in(kind, name, reply):
+    document = Document("d", "# Advice\n\nBe brief.\n", MARKDOWN)
+    chunks = HeadingChunker()(document)
+    arguments = {"chunker": (document,), "qualifying_text": (document, chunks)}.get(kind, (chunks[0], ""))
+    with pytest.raises(ModelError):
+        await call_chain(chain_of(kind, name, ScriptedChatModel([reply])), *arguments)
 
 
 @pytest.mark.covers("K5")

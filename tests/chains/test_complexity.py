@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
-import time
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import groundgraph
 from groundgraph.nodes.resolve_intent import complexity_signs, is_complex
 from groundgraph.text.words import LANGUAGES, language_data
+
+pytestmark = pytest.mark.covers("C5")
 
 MARKS, COMPARES, JOINS = ["question_marks"], ["comparison"], ["pattern"]
 
 
-@pytest.mark.covers("C5")
 @pytest.mark.parametrize(
     ("question", "signs"),
     [
@@ -29,19 +23,13 @@ MARKS, COMPARES, JOINS = ["question_marks"], ["comparison"], ["pattern"]
         ("Really?! Does it work without a network???", MARKS),
         ("Does it work without a network???", []),
         ("What is at https://example.org/find?q=cash&x=1?", []),
-        ("Compare the plans Basic and Pro for a shop.", COMPARES),
         ("What is the difference between Basic and Pro?", COMPARES),
         ("Is the small terminal cheaper than the big one?", COMPARES),
-        ("Basic vs. Pro for a shop with two cash desks", COMPARES),
         ("Чем отличается тариф Мини от тарифа Про?", COMPARES),
-        ("Сравни, пожалуйста, тарифы Мини и Про", COMPARES),
         ("Какая касса лучше для небольшой кофейни?", COMPARES),
-        ("В чём разница между этими двумя тарифами?", COMPARES),
         ("How do I connect the terminal and what does it cost?", JOINS),
-        ("Которые терминалы есть и сколько они стоят?", JOINS),
         ("Как подключить кассу, а также эквайринг?", JOINS),
         ("What does the warehouse module cost per month?", []),
-        ("Сколько стоит модуль склада для одной точки?", []),
         ("And what does the other plan cost per month?", []),
         ("А как подключить терминал к этой кассе?", []),
         ("Compare Basic and Pro: which is better, and how do I switch? Is it free?", [*MARKS, *COMPARES, *JOINS]),
@@ -52,7 +40,6 @@ def test_question_marks_comparisons_and_joints_make_a_question_complex(question,
     assert is_complex(question, 30) is bool(signs)
 
 
-@pytest.mark.covers("C5")
 @pytest.mark.parametrize(("length", "expected"), [(29, False), (30, True), (31, True)])
 def test_a_question_is_complex_from_thirty_characters_on(length, expected):
     question = "Basic versus Pro ".ljust(length - 1, "x") + "?"
@@ -61,19 +48,11 @@ def test_a_question_is_complex_from_thirty_characters_on(length, expected):
     assert is_complex(f"  {question}\n ", 30) is expected, "white space around it does not count"
 
 
-@pytest.mark.covers("C5")
-@pytest.mark.parametrize(("marks", "expected"), [(0, []), (1, []), (2, MARKS), (3, MARKS)])
-def test_two_question_marks_are_enough(marks, expected):
-    assert complexity_signs("So? " * marks + "x" * 40, 30) == expected
-
-
-@pytest.mark.covers("C5")
 def test_a_joint_counts_only_behind_the_first_word():
     assert complexity_signs("and what about the cash desk", 0) == []
     assert complexity_signs("cash desk and what about it", 0) == JOINS
 
 
-@pytest.mark.covers("C5")
 @given(st.text(max_size=120), st.integers(0, 150))
 def test_length_alone_never_makes_a_question_complex_and_too_short_ones_never_are(question, min_length):
     signs = complexity_signs(question, min_length)
@@ -83,42 +62,14 @@ def test_length_alone_never_makes_a_question_complex_and_too_short_ones_never_ar
         assert signs == complexity_signs(question, 0)
 
 
-@pytest.mark.covers("C5")
 @given(st.lists(st.sampled_from(["word", "so?", "so???", "so?!?", "?", "a?b=c", "why?a"]), max_size=8))
 def test_a_run_of_question_marks_is_one_and_one_within_a_word_is_none(parts):
     ends = sum(part.endswith(("?", "!")) for part in parts)
     assert ("question_marks" in complexity_signs(" ".join(parts), 0)) is (ends >= 2)
 
 
-@pytest.mark.covers("fault 2")
-@pytest.mark.parametrize("run", ["?" * 200_000, "?!" * 100_000])
-def test_a_long_run_of_question_marks_takes_no_time(run):
-    started = time.process_time()
-    assert complexity_signs(f"{run}a", 0) == []
-    # Tried again from each mark it took a minute.
-    assert time.process_time() - started < 5
-
-
-@pytest.mark.covers("C5")
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_language_has_comparisons_and_patterns(language):
     found = language_data(language, "complexity")
     assert set(found) == {"comparison", "patterns"}
     assert all(len(phrases) == len(set(phrases)) > 10 for phrases in found.values())
-
-
-@pytest.mark.covers("C5")
-def test_a_third_language_is_a_file(tmp_path: Path) -> None:
-    copy = tmp_path / "groundgraph"
-    shutil.copytree(Path(groundgraph.__file__).parent, copy, symlinks=False)
-    english = (copy / "text" / "languages" / "en.yaml").read_text("utf-8").split("\ncomplexity:")[0]
-    added = "\ncomplexity:\n  comparison: [unterschied]\n  patterns: [und wie]\n"
-    (copy / "text" / "languages" / "de.yaml").write_text(english + added, "utf-8")
-    code = (
-        "from groundgraph.nodes.resolve_intent import complexity_signs as signs;"
-        "print(signs('Was ist der Unterschied zwischen A und B?', 30), signs('Was kostet es und wie lange nur?', 30))"
-    )
-    told = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True, env={"PYTHONPATH": "."}
-    )
-    assert told.stdout.strip() == "['comparison'] ['pattern']"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from groundgraph.core.document import MARKDOWN, PDF, Document, Part
-from groundgraph.core.errors import ModelError
 from groundgraph.ingest.build_chains import ingest_chains
 from groundgraph.ingest.chunkers import HeadingChunker, paragraphs
 from groundgraph.resilience.blocking import call_chain
 from groundgraph.settings.load_settings import load_settings
-from groundgraph.testing import Reply, Rule, ScriptedChatModel
+from groundgraph.testing import Rule, ScriptedChatModel
+
+pytestmark = pytest.mark.covers("K5")
 
 ARTICLE = Document("a.md", "# Advice\n\nBe brief.\n\n# More\n\nShow numbers.\n", MARKDOWN, {"title": "Decks"})
 
@@ -20,7 +21,6 @@ def chunker(choice="digest", model=None, **base):
     return ingest_chains(settings, "documents", model=model).chunker
 
 
-@pytest.mark.covers("K5")
 async def test_each_paragraph_is_a_derived_chunk_that_spans_what_it_was_made_from():
     model = ScriptedChatModel(
         rules=[Rule("Be brief", "Keep it short.\n\nLeave things out."), Rule("Show numbers", "Numbers help.")]
@@ -38,7 +38,6 @@ async def test_each_paragraph_is_a_derived_chunk_that_spans_what_it_was_made_fro
     assert "worth keeping" in model.calls[0].messages[0].text
 
 
-@pytest.mark.covers("K5")
 async def test_what_is_made_from_a_page_keeps_the_page():
     pages = Document("a.pdf", "One.\fTwo.", PDF, parts=(Part(0, 4, {"page": 1}), Part(5, 9, {"page": 2})))
     chunks = await call_chain(chunker(model=ScriptedChatModel("A thing.")), pages)
@@ -48,7 +47,6 @@ async def test_what_is_made_from_a_page_keeps_the_page():
     ]
 
 
-@pytest.mark.covers("K5")
 async def test_a_long_document_is_read_stretch_by_stretch():
     model = ScriptedChatModel("A thing.")
     long = Document("d", "All work and no play. " * 100)
@@ -57,13 +55,11 @@ async def test_a_long_document_is_read_stretch_by_stretch():
     assert await call_chain(chunker(model=ScriptedChatModel("A thing.")), long) != chunks
 
 
-@pytest.mark.covers("K5")
 async def test_a_document_without_anything_worth_keeping_gives_no_chunk():
     assert await call_chain(chunker(model=ScriptedChatModel("NONE.")), ARTICLE) == []
     assert await call_chain(chunker(model=ScriptedChatModel("NONE")), Document("d", "  ")) == []
 
 
-@pytest.mark.covers("K5")
 @pytest.mark.parametrize(
     ("reply", "told"),
     [
@@ -79,21 +75,6 @@ def test_replies_are_read_leniently(reply, told):
     assert paragraphs(reply) == told
 
 
-@pytest.mark.covers("K5")
 def test_without_a_model_the_document_is_cut():
     assert chunker() == HeadingChunker(800)
     assert chunker(chunker={"max_chunk_size": 300}) == HeadingChunker(300)
-
-
-@pytest.mark.covers("K5")
-async def test_a_failing_model_is_an_error_of_the_document():
-    model = ScriptedChatModel(["Fine.", Reply(status=400)])
-    with pytest.raises(ModelError):
-        await call_chain(chunker(model=model), ARTICLE)
-
-
-@pytest.mark.covers("K1")
-def test_the_signature_follows_the_options():
-    model = ScriptedChatModel("x")
-    choices = ["document", "digest", {"name": "digest", "stretch_chars": 500}, "identity"]
-    assert len({chunker(choice, model).signature for choice in choices}) == len(choices)

@@ -11,6 +11,8 @@ from groundgraph.answers.expand_ambiguous import MAX_KEYWORDS, expanded, keyword
 from groundgraph.text.cues import spoken_stems
 from groundgraph.text.words import stem, stop_words
 
+pytestmark = pytest.mark.covers("I5")
+
 TALK = [
     HumanMessage("What are the OAuth grant types?"),
     AIMessage("There are four: the implicit flow is one [1]."),
@@ -18,37 +20,31 @@ TALK = [
 ]
 
 
-@pytest.mark.covers("I5")
 def test_the_most_frequent_words_come_first_and_then_those_said_last():
     assert expanded("Tell me more", TALK, include_assistant=False) == ("oauth refresh tokens expire grant Tell me more")
 
 
-@pytest.mark.covers("I5")
 def test_numbers_and_names_come_before_all_others_and_asking_words_are_none():
     said = [HumanMessage("How often is pump 17 serviced in Tver, and how often is the pump greased?")]
     assert expanded("Tell me more", said, include_assistant=False) == "17 tver pump serviced greased Tell me more"
 
 
-@pytest.mark.covers("I5")
 def test_the_assistants_words_count_only_when_they_are_included():
     assert "implicit" in expanded("Tell me more", TALK[1:2], include_assistant=True)
     assert expanded("Tell me more", TALK[1:2], include_assistant=False) == "Tell me more"
 
 
-@pytest.mark.covers("I5")
 def test_a_listing_of_evidence_below_an_answer_is_not_what_the_assistant_said():
     answer = AIMessage("Four flows.\nSources: unrelated pumps", response_metadata={"body_chars": 11})
     assert expanded("More?", [answer], include_assistant=True) == "four flows More?"
 
 
-@pytest.mark.covers("I5")
 def test_no_word_is_given_twice_and_forms_of_a_word_count_as_one():
     found = keywords(["token token", "the tokens of a grant"], without="Which grants are meant by this?")
     assert found == ["tokens"]
     assert keywords(["Насосы и насосов"], without="что ещё") == ["насосы"]
 
 
-@pytest.mark.covers("I5")
 @given(st.lists(st.text(alphabet="abcde что ofthe12 -"), max_size=4), st.text(alphabet="abcde что of12 "))
 def test_keywords_are_few_distinct_and_new(texts, message):
     found = keywords(texts, without=message)

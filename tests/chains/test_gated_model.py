@@ -88,12 +88,6 @@ async def test_an_empty_completion_fails_alike_streamed_or_not(text):
             await call(gated(text))
 
 
-async def test_what_the_model_wrote_is_told_from_the_suffix():
-    model = gated("Text.", suffix=" More.")
-    await streamed(model)
-    assert model.written.text[: model.written.by_model] == "Text."
-
-
 @pytest.mark.covers("T9")
 @pytest.mark.parametrize("chunks", [["Text. " + "[9]" * 200_000], ["Text. ", *["[9] "] * 1000]])
 async def test_what_the_gate_takes_out_counts_too_and_one_piece_is_cut_as_well(chunks):
@@ -145,14 +139,6 @@ async def test_a_refusal_beside_the_text_is_recorded():
     with pytest.raises(ModelError):
         await streamed(model)
     assert model.written.refusal == "I cannot help with that."
-
-
-@pytest.mark.covers("fault 72")
-async def test_what_was_written_before_a_failure_is_known():
-    model = gated(Reply(chunks=["One ", "two ", "three"], error_after=2))
-    with pytest.raises(ConnectionError):
-        await streamed(model)
-    assert model.written.text == "One two"
 
 
 @pytest.mark.covers("fault 72")

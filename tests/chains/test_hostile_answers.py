@@ -17,16 +17,8 @@ TARGETS = LinkTargets.of([EVIDENCE])
 BEFORE = ["", "See ", "- ", "> ", "`a ", "```\n", "\n~~~\n", "<b>\n", "| a |\n|-|\n| ", "[1]: ", "```mermaid\n", "\\"]
 PAYLOADS = [
     *("![x]({})", "[x]({})", "[x](<{}>)", "<{}>", "{}", "![a [b] c]({} 't')", "[b]: {}\n\n![b]", "<img src='{}'>"),
-    *(
-        "<a href={}>t</a>",
-        "[![a]({})]({})",
-        "\\url{{{}}}",
-        'A["<image href={}>"]',
-        "({})",
-        "**{}**",
-        "`{}`",
-        "x[1]({})",
-    ),
+    *("<a href={}>t</a>", "[![a]({})]({})", "\\url{{{}}}", 'A["<image href={}>"]', "({})", "**{}**", "`{}`"),
+    *("x[1]({})",),
 ]
 ADDRESSES = [
     *("https://evil.example/S", "//evil.example/S", "evil.com/S", "evil.com", "www.evil.example", "a@evil.com"),

@@ -13,12 +13,15 @@ from groundgraph.ingest.build_chains import ingest_chains, query_chains
 from groundgraph.ingest.builtin_chains import (
     ContentAsMatchingText,
     ContentAsQualifyingText,
+    CutoffFilter,
     IdentityReranker,
     KeepEverything,
     VerbatimQuery,
 )
 from groundgraph.resilience.blocking import call_chain
 from groundgraph.settings.load_settings import load_settings
+
+pytestmark = pytest.mark.covers("K4")
 
 TEXTS = st.text(max_size=200)
 SCORES = st.floats(0, 1)
@@ -34,7 +37,6 @@ def result(text: str) -> SourceResult:
     return SourceResult(text, "1", "kb", "knowledge_base")
 
 
-@pytest.mark.covers("K4")
 @given(TEXTS)
 async def test_a_whole_text_is_one_chunk_its_own_matching_and_qualifying_text(text):
     chains = CHAINS
@@ -48,7 +50,6 @@ async def test_a_whole_text_is_one_chunk_its_own_matching_and_qualifying_text(te
     assert not chains.matching_texts.generated
 
 
-@pytest.mark.covers("K4")
 @given(TEXTS, st.lists(st.tuples(TEXTS, SCORES), max_size=5))
 async def test_query_order_and_matches_pass_through(query, found):
     matches = [Match(result(text), score) for text, score in found]
@@ -57,15 +58,32 @@ async def test_query_order_and_matches_pass_through(query, found):
     assert await KeepEverything()(query, matches) == [True] * len(matches)
 
 
-@pytest.mark.covers("K4")
 def test_identity_query_chains_are_nothing_at_all():
     settings = load_settings({"chains": {"query": {**EVERYWHERE["query"], "candidates_count": 30}}})
     assert query_chains(settings) == IDENTITY
 
 
-@pytest.mark.covers("K4")
 def test_the_signatures_do_not_change_from_run_to_run():
     document = Document("d", "x")
     assert ContentAsMatchingText().signature == ContentAsMatchingText().signature == "identity 1"
     assert ContentAsQualifyingText().signature == "identity 1"
     assert Chunk(document, 0, 0, 1, (), "x").text == "x"
+
+
+RESULT = SourceResult("text", "1", "kb", "knowledge_base")
+
+
+@pytest.mark.covers("K6")
+@given(st.lists(st.tuples(SCORES, st.none() | SCORES), max_size=8), SCORES, SCORES)
+async def test_what_scores_below_a_cutoff_is_dropped_and_nothing_else(scores, match_cutoff, rerank_cutoff):
+    matches = [Match(RESULT, match, rerank) for match, rerank in scores]
+    kept = await CutoffFilter(match_cutoff, rerank_cutoff)("q", matches)
+    assert kept == [
+        not (match < match_cutoff or (rerank is not None and rerank < rerank_cutoff)) for match, rerank in scores
+    ]
+
+
+@pytest.mark.covers("K6")
+async def test_both_cutoffs_are_a_half_by_default_and_a_half_stays():
+    matches = [Match(RESULT, 0.5, 0.5), Match(RESULT, 0.49, 1.0), Match(RESULT, 1.0, 0.49), Match(RESULT, 0.5)]
+    assert await CutoffFilter()("q", matches) == [True, False, False, True]

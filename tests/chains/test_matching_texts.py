@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from groundgraph.core.document import MARKDOWN, Chunk, Document
-from groundgraph.core.errors import ModelError
 from groundgraph.ingest.build_chains import ingest_chains
 from groundgraph.ingest.chunkers import HeadingChunker
 from groundgraph.ingest.matching_texts import ContentWithHeadings, heading_path
 from groundgraph.settings.load_settings import load_settings
-from groundgraph.testing import Reply, ScriptedChatModel
+from groundgraph.testing import ScriptedChatModel
+
+pytestmark = pytest.mark.covers("K5")
 
 GUIDE = Document("g.md", "# Guide\n\n## Pumps\n\nPump 17 needs oil.\n", MARKDOWN, {"title": "Guide"})
 [CHUNK] = HeadingChunker()(GUIDE)
@@ -21,7 +22,6 @@ def chain(choice, model=None):
     return ingest_chains(settings, "documents", model=model).matching_texts
 
 
-@pytest.mark.covers("K5")
 async def test_without_a_model_the_text_is_the_heading_path_and_the_chunk():
     content = chain("content")
     assert isinstance(content, ContentWithHeadings)
@@ -29,7 +29,6 @@ async def test_without_a_model_the_text_is_the_heading_path_and_the_chunk():
     assert not content.generated
 
 
-@pytest.mark.covers("K5")
 def test_the_title_stands_in_the_path_once():
     assert heading_path(CHUNK) == "Guide > Pumps"
     titled = Document("t", "x", metadata={"title": "T"})
@@ -37,12 +36,10 @@ def test_the_title_stands_in_the_path_once():
     assert heading_path(Chunk(Document("t", "x"), 0, 0, 1, (), "x")) == ""
 
 
-@pytest.mark.covers("K5")
 async def test_a_chunk_without_headings_is_found_by_itself():
     assert await ContentWithHeadings()(Chunk(Document("t", "x"), 0, 0, 1, (), "x"), "") == ["x"]
 
 
-@pytest.mark.covers("K5")
 async def test_a_model_writes_questions_told_the_qualifying_text():
     model = ScriptedChatModel("<think>hm</think>Questions:\n1. What does pump 17 need?\n- Which pump needs oil?\n")
     questions = chain("questions", model)
@@ -58,20 +55,17 @@ async def test_a_model_writes_questions_told_the_qualifying_text():
     assert CHUNK.text in call.messages[1].text
 
 
-@pytest.mark.covers("K5")
 async def test_the_content_can_be_left_out():
     model = ScriptedChatModel("What does pump 17 need?")
     assert await chain({"name": "questions", "with_content": False}, model)(CHUNK, "") == ["What does pump 17 need?"]
 
 
-@pytest.mark.covers("K5")
 async def test_at_most_bounds_what_the_model_may_write():
     model = ScriptedChatModel("\n".join(f"Question number {n}?" for n in range(30)))
     assert len(await chain({"name": "questions", "at_most": 3, "with_content": False}, model)(CHUNK, "")) == 3
     assert len(await chain({"name": "questions", "with_content": False}, model)(CHUNK, "")) == 20
 
 
-@pytest.mark.covers("K5")
 async def test_a_chunk_about_which_the_model_has_nothing_to_say_is_found_by_its_content():
     texts = await chain({"name": "questions", "with_content": False}, ScriptedChatModel("Here they are:"))(CHUNK, "")
     assert texts == [f"Guide > Pumps\n{CHUNK.text}"]
@@ -84,29 +78,3 @@ async def test_descriptions_stand_alone_unless_the_content_is_wanted():
     assert "descriptions" in model.calls[0].messages[0].text
     with_content = await chain({"name": "description", "with_content": True}, model)(CHUNK, "")
     assert with_content[-1].endswith(CHUNK.text)
-
-
-@pytest.mark.covers("K5")
-@pytest.mark.parametrize("name", ["questions", "description"])
-async def test_without_a_model_the_deterministic_chain_takes_the_place(name):
-    assert chain(name) == ContentWithHeadings()
-
-
-@pytest.mark.covers("K5")
-@pytest.mark.parametrize("reply", [Reply(status=400), Reply(""), Reply("", refusal="no")])
-async def test_a_failing_model_is_an_error_of_the_document_not_a_silent_fallback(reply):
-    with pytest.raises(ModelError):
-        await chain("questions", ScriptedChatModel([reply]))(CHUNK, "")
-
-
-@pytest.mark.covers("K1")
-def test_the_signature_follows_the_options():
-    model = ScriptedChatModel("x")
-    choices = [
-        "content",
-        "questions",
-        "description",
-        {"name": "questions", "at_most": 3},
-        {"name": "questions", "with_content": False},
-    ]
-    assert len({chain(choice, model).signature for choice in choices}) == len(choices)

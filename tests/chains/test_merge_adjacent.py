@@ -10,6 +10,8 @@ from groundgraph.answers.merge import Hit
 from groundgraph.core.evidence import EvidenceRecord, evidence_key
 from groundgraph.nodes.works.join_neighbours import Joined, join, neighbours, pairs
 
+pytestmark = pytest.mark.covers("R9")
+
 TEXT = "# A\n\nOne token.\n\nTwo tokens.\n \nThree.\n\n# B\n\nFour — вот так."
 SPANS = [(0, 15), (17, 28), (31, 37), (39, 60)]
 PATHS = [["A"], ["A"], ["A"], ["B"]]
@@ -40,7 +42,6 @@ def joined(*records: EvidenceRecord, text: str | None = TEXT) -> Joined:
     return join(hits, by_key, between)
 
 
-@pytest.mark.covers("R9")
 def test_neighbours_under_one_heading_join_to_the_stretch_of_the_original():
     found = joined(chunk(2), chunk(3), chunk(0), chunk(1))
     assert [hit.source_id for hit in found.hits] == ["d#0..2", "d#3"]
@@ -53,7 +54,6 @@ def test_neighbours_under_one_heading_join_to_the_stretch_of_the_original():
     assert list(found.parts.values()) == [[evidence_key(chunk(n)) for n in (0, 1, 2)]]
 
 
-@pytest.mark.covers("R9")
 def test_another_heading_document_source_or_page_keeps_chunks_apart():
     assert joined(chunk(2), chunk(3)).parts == {}
     assert joined(chunk(0), chunk(1, document="e")).parts == {}
@@ -62,7 +62,6 @@ def test_another_heading_document_source_or_page_keeps_chunks_apart():
     assert joined(chunk(0), chunk(2)).parts == {}
 
 
-@pytest.mark.covers("R9")
 def test_what_a_model_wrote_and_what_names_no_place_is_left_alone():
     assert joined(chunk(0, derived=True), chunk(1, derived=True)).parts == {}
     assert joined(chunk(0, start="0"), chunk(1)).parts == {}
@@ -70,18 +69,15 @@ def test_what_a_model_wrote_and_what_names_no_place_is_left_alone():
     assert joined({**chunk(0), "metadata": {}}, {**chunk(1), "metadata": {}}).parts == {}
 
 
-@pytest.mark.covers("R9")
 def test_without_the_original_nothing_is_joined():
     assert joined(chunk(0), chunk(1), text=None).parts == {}
 
 
-@pytest.mark.covers("R9")
 def test_words_between_two_chunks_keep_them_apart():
     text = TEXT.replace("\n\nTwo", "XXTwo")
     assert joined(chunk(0, text), chunk(1, text), text=text).parts == {}
 
 
-@pytest.mark.covers("R9")
 def test_a_gap_of_another_length_than_the_offsets_say_is_not_believed():
     records = [chunk(0), chunk(1)]
     by_key = {evidence_key(record): record for record in records}
@@ -91,14 +87,12 @@ def test_a_gap_of_another_length_than_the_offsets_say_is_not_believed():
     assert join(hits, by_key, {(one, other): "\n\n"}).parts != {}
 
 
-@pytest.mark.covers("R9")
 def test_a_qualifying_text_of_one_chunk_does_not_keep_it_apart_and_is_not_claimed_for_the_whole():
     found = joined(chunk(0, qualifying_text="x"), chunk(1, qualifying_text="y"))
     [record] = found.records.values()
     assert "qualifying_text" not in record["metadata"]
 
 
-@pytest.mark.covers("R9")
 def test_a_chunk_that_was_found_twice_counts_once_in_the_joined_piece():
     found = joined(chunk(0), chunk(1), chunk(0))
     assert [hit.source_id for hit in found.hits] == ["d#0..1"]
@@ -106,7 +100,6 @@ def test_a_chunk_that_was_found_twice_counts_once_in_the_joined_piece():
     assert [hit.source_id for hit in twice.hits] == ["d#3", "d#3"]
 
 
-@pytest.mark.covers("R9")
 @given(
     st.lists(
         st.tuples(st.text(alphabet="ab я.", min_size=1, max_size=6), st.sampled_from(["", " ", "\n\n", " \t\n", "x"])),

@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.core.document import MARKDOWN, Document
-from groundgraph.core.errors import ModelError
 from groundgraph.ingest.build_chains import ingest_chains
 from groundgraph.ingest.chunkers import HeadingChunker
-from groundgraph.ingest.matching_texts import TitleHeadingsLead, first_sentences, shortened
+from groundgraph.ingest.matching_texts import first_sentences, shortened
 from groundgraph.settings.load_settings import load_settings
-from groundgraph.testing import Reply, Rule, ScriptedChatModel
+from groundgraph.testing import Rule, ScriptedChatModel
+
+pytestmark = pytest.mark.covers("K5")
 
 TEXT = (
     "---\ntitle: Pumps\n---\n# Pumps\n\nThis guide is about pumps. It is short.\n\n## Oil\n\nPump 17 needs oil.\n\n"
@@ -27,20 +28,17 @@ def chain(choice, model=None):
     return ingest_chains(settings, "documents", model=model).qualifying_text
 
 
-@pytest.mark.covers("K5")
 async def test_without_a_model_it_is_title_heading_path_and_lead():
     texts = await chain("document")(GUIDE, CHUNKS)
     lead = "This guide is about pumps. It is short. Pump 17 needs oil. Pump 18 needs water."
     assert texts == [f"Pumps\n{lead}", f"Pumps > Oil\n{lead}", f"Pumps > Water\n{lead}"]
 
 
-@pytest.mark.covers("K5")
 async def test_the_lead_is_as_long_as_configured():
     [first, *_] = await chain({"name": "document", "lead_chars": 30})(GUIDE, CHUNKS)
     assert first == "Pumps\nThis guide is about pumps."
 
 
-@pytest.mark.covers("K5")
 @given(st.text(max_size=400), st.integers(1, 100))
 def test_a_lead_never_exceeds_its_limit_and_comes_from_the_document(text, limit):
     lead = first_sentences(Document("d", text), limit)
@@ -48,13 +46,11 @@ def test_a_lead_never_exceeds_its_limit_and_comes_from_the_document(text, limit)
     assert not lead or "".join(lead.split()) in "".join(text.split())
 
 
-@pytest.mark.covers("K5")
 def test_a_document_of_one_endless_sentence_still_has_a_lead():
     assert first_sentences(Document("d", "word " * 1000), 22) == "word word word word"
     assert first_sentences(Document("d", "x" * 1000), 10) == "x" * 10
 
 
-@pytest.mark.covers("K5")
 async def test_a_summary_is_written_once_for_all_chunks():
     model = ScriptedChatModel("<think>hm</think>A guide to two pumps.")
     assert await chain("summary", model)(GUIDE, CHUNKS) == ["A guide to two pumps."] * 3
@@ -65,7 +61,6 @@ async def test_a_summary_is_written_once_for_all_chunks():
     assert len(model.calls) == 1
 
 
-@pytest.mark.covers("K5")
 async def test_the_place_is_written_for_each_chunk():
     rules = [Rule(r'name="passage">\n## Oil', "It says what oil does."), Rule("", "It is elsewhere.")]
     model = ScriptedChatModel(rules=rules)
@@ -75,7 +70,6 @@ async def test_the_place_is_written_for_each_chunk():
     assert "Pumps > Oil" in model.calls[1].messages[1].text
 
 
-@pytest.mark.covers("K5")
 @pytest.mark.parametrize("name", ["summary", "place"])
 async def test_of_a_long_document_the_model_reads_beginning_and_end(name):
     model = ScriptedChatModel("fine")
@@ -88,35 +82,7 @@ async def test_of_a_long_document_the_model_reads_beginning_and_end(name):
     assert "end." in shown
 
 
-@pytest.mark.covers("K5")
 @given(st.text(max_size=300), st.integers(1, 100))
 def test_shortening_leaves_short_texts_alone_and_bounds_long_ones(text, limit):
     short = shortened(text, limit)
     assert short == text if len(text) <= limit else len(short) <= limit + 5
-
-
-@pytest.mark.covers("K5")
-@pytest.mark.parametrize("name", ["summary", "place"])
-async def test_without_a_model_the_deterministic_text_takes_the_place(name):
-    assert chain(name) == TitleHeadingsLead()
-
-
-@pytest.mark.covers("K5")
-@pytest.mark.parametrize("name", ["summary", "place"])
-async def test_a_failing_model_is_an_error_of_the_document(name):
-    with pytest.raises(ModelError):
-        await chain(name, ScriptedChatModel(Reply(status=400)))(GUIDE, CHUNKS)
-
-
-@pytest.mark.covers("K1")
-def test_the_signature_follows_the_options():
-    model = ScriptedChatModel("x")
-    choices = [
-        "document",
-        {"name": "document", "lead_chars": 5},
-        "summary",
-        {"name": "summary", "document_chars": 5},
-        "place",
-        {"name": "place", "document_chars": 5},
-    ]
-    assert len({chain(choice, model).signature for choice in choices}) == len(choices)

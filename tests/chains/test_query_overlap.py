@@ -10,6 +10,8 @@ from groundgraph.answers.merge import Hit
 from groundgraph.nodes.works.score_results import blend_query_overlap, query_overlap
 from groundgraph.text.words import query_stems
 
+pytestmark = pytest.mark.covers("P3")
+
 TEXT = st.text(alphabet="abc токен OAuth 漢字 \n.é", max_size=40)
 
 
@@ -23,26 +25,22 @@ def blended(message: str, weight: float, *texts: tuple[float, str]) -> list[tupl
     return [(hit.key, hit.relevance) for hit in blend_query_overlap(hits, records, message, weight)]
 
 
-@pytest.mark.covers("P3")
 def test_the_share_of_the_users_words_is_blended_in_and_the_ranking_sorted():
     found = blended("refresh token lifetime", 0.3, (0.8, "An access code."), (0.7, "Lifetimes of refresh tokens."))
     assert found == [("1", pytest.approx(0.7 * 0.7 + 0.3)), ("0", pytest.approx(0.7 * 0.8))]
 
 
-@pytest.mark.covers("P3")
 def test_russian_words_count_by_their_stems():
     found = blended("Как обновить токены доступа?", 1.0, (0.9, "Погода."), (0.1, "Обновление токена доступа."))
     assert found[0] == ("1", pytest.approx(2 / 3))
 
 
-@pytest.mark.covers("P3")
 def test_title_and_section_count_too():
     asked = query_stems("refresh token lifetime")
     assert query_overlap(asked, record("Ten days.", title="Tokens", section="Refresh > Lifetime")) == 1
     assert query_overlap(asked, record("Ten days.")) == 0
 
 
-@pytest.mark.covers("P3")
 def test_weight_0_leaves_the_relevance_and_a_message_without_words_changes_nothing():
     texts = [(0.2, "token"), (0.9, "other")]
     assert blended("token", 0.0, *texts) == [("1", 0.9), ("0", 0.2)]
@@ -50,7 +48,6 @@ def test_weight_0_leaves_the_relevance_and_a_message_without_words_changes_nothi
     assert blended("token", 0.5) == []
 
 
-@pytest.mark.covers("P3")
 @given(st.lists(st.tuples(st.floats(), TEXT), max_size=8), TEXT, st.floats(0, 1))
 def test_nothing_is_lost_and_every_relevance_is_from_0_to_1(texts, message, weight):
     found = blended(message, weight, *texts)

@@ -11,6 +11,8 @@ from groundgraph.answers.quotes import MAX_CHARS, MAX_QUOTES, select_quotes
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult
 
+pytestmark = pytest.mark.covers("S7")
+
 SENTENCES = [
     "A refresh token lets a client get a new access token. ",
     "Access tokens expire after one hour by default. ",
@@ -31,7 +33,6 @@ def result(content: str, headings: list[str] | None = None) -> SourceResult:
     return SourceResult(content, "id", "docs", "memory", metadata={"headings": headings} if headings else {})
 
 
-@pytest.mark.covers("S7")
 @given(EVIDENCE, QUESTIONS)
 def test_quotes_are_verbatim_blocks_of_the_evidence_with_its_label(contents, question):
     quotes = select_quotes(question, [result(content) for content in contents])
@@ -45,7 +46,6 @@ def test_quotes_are_verbatim_blocks_of_the_evidence_with_its_label(contents, que
     assert sum(len(quote.text) for quote in quotes[1:]) <= MAX_CHARS
 
 
-@pytest.mark.covers("S7")
 @given(EVIDENCE, QUESTIONS)
 def test_quotes_are_deterministic_and_distinct(contents, question):
     evidence = [result(content) for content in contents]
@@ -62,7 +62,6 @@ def test_the_quote_that_is_worth_most_stands_first_wherever_it_stands_in_the_doc
     assert [quote.label for quote in quotes][0] == 2
 
 
-@pytest.mark.covers("S7")
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
@@ -76,13 +75,11 @@ def test_a_question_about_one_thing_quotes_the_sentence_that_answers(question, a
     assert answer in select_quotes(question, evidence)[0].text
 
 
-@pytest.mark.covers("S7")
 @pytest.mark.parametrize("question", ["zebra crossings", "", "?!", "👩\u200d💻"])
 def test_a_question_that_shares_no_word_is_given_no_quote(question):
     assert select_quotes(question, [result("".join(SENTENCES[:4]))]) == []
 
 
-@pytest.mark.covers("S7")
 @pytest.mark.parametrize("headings", [None, ["10.4. When access tokens expire"]])
 def test_headings_are_not_quoted(headings):
     content = "10.4.  When access tokens expire" if headings else "# When access tokens expire today"
@@ -92,7 +89,7 @@ def test_headings_are_not_quoted(headings):
 CODE = "```python\nclient = Client(timeout=10.0)\n\nclient.get(url)\n```"
 
 
-@pytest.mark.covers("S7", "A13")
+@pytest.mark.covers("A13")
 @pytest.mark.parametrize(
     ("question", "block"),
     [
@@ -115,7 +112,6 @@ def test_code_lists_and_tables_are_quoted_whole_with_what_introduces_them(questi
     assert block in quote.text
 
 
-@pytest.mark.covers("S7")
 def test_of_code_that_is_too_long_the_lines_round_the_best_one_are_quoted():
     lines = [f"value_{number} = {number}" for number in range(200)]
     lines[150] = "pump.serve(every=90)"
@@ -126,7 +122,6 @@ def test_of_code_that_is_too_long_the_lines_round_the_best_one_are_quoted():
     assert set(quote.text.splitlines()) <= set(content.splitlines())
 
 
-@pytest.mark.covers("S7")
 def test_of_a_long_paragraph_the_sentences_that_answer_are_quoted():
     text = " ".join(
         [
@@ -140,13 +135,12 @@ def test_of_a_long_paragraph_the_sentences_that_answer_are_quoted():
     assert len(quote.text) <= MAX_PARAGRAPH
 
 
-@pytest.mark.covers("S7", "A14")
+@pytest.mark.covers("A14")
 def test_blocks_that_stand_together_are_one_quote():
     text = "Pump 17 is serviced every 90 days.\n\nPump 17 is serviced by the crew."
     assert [quote.text for quote in select_quotes("How is pump 17 serviced?", [result(text)])] == [text]
 
 
-@pytest.mark.covers("S7")
 def test_the_piece_under_a_heading_of_what_is_asked_comes_before_others_that_hold_as_much():
     pieces = [
         SourceResult(
@@ -165,18 +159,15 @@ def test_a_long_text_takes_time_in_proportion_to_its_length(line):
     select_quotes("item text", [result(line * 20_000)])
 
 
-@pytest.mark.covers("S7")
 def test_of_equal_sentences_the_one_from_better_evidence_is_quoted_once():
     quotes = select_quotes("weather in Paris", [result(SENTENCES[2]), result(SENTENCES[2])])
     assert [quote.label for quote in quotes] == [1]
 
 
-@pytest.mark.covers("S7")
 def test_a_limit_of_none_quotes_nothing():
     assert select_quotes("weather", [result(SENTENCES[2])], limit=0) == []
 
 
-@pytest.mark.covers("S7")
 def test_what_a_text_stands_under_counts_by_half():
     body = "It was first shown in 1931. Many people came to see it."
     bare, titled = result(body), SourceResult(body, "id", "docs", "memory", metadata={"title": "Widget"})

@@ -13,6 +13,8 @@ from groundgraph.answers.strategy_chain import Judged, by_scores, identity, rera
 from groundgraph.core.errors import RerankerFailed
 from groundgraph.core.evidence import SourceResult
 
+pytestmark = pytest.mark.covers("P4")
+
 HITS = [Hit(key, "s", key, 0.4, 3.0) for key in "abc"]
 
 
@@ -20,7 +22,6 @@ def candidates(count: int = 3) -> list[SourceResult]:
     return [SourceResult(f"text {n}", str(n), "s", "memory") for n in range(count)]
 
 
-@pytest.mark.covers("P4")
 async def test_a_plain_function_an_asynchronous_one_and_an_object_all_score():
     class Object:
         def __call__(self, query, found):
@@ -36,32 +37,27 @@ async def test_a_plain_function_an_asynchronous_one_and_an_object_all_score():
     assert [one.score for one in await by_scores(Object())("four", candidates())] == [0.4] * 3
 
 
-@pytest.mark.covers("P4")
 @pytest.mark.parametrize("wrong", [None, 3, [0.1], [0.1, 0.2, "x"], [0.1, 0.2, math.nan], [0.1] * 4, "abc"])
 async def test_scores_that_are_none_are_refused(wrong):
     with pytest.raises(RerankerFailed):
         await by_scores(lambda query, found: wrong)("q", candidates())
 
 
-@pytest.mark.covers("P4")
 async def test_scores_beyond_0_and_1_count_as_these():
     judged = await by_scores(lambda query, found: [7, -3, math.inf])("q", candidates())
     assert judged == [Judged(0, 1.0), Judged(2, 1.0), Judged(1, 0.0)]
 
 
-@pytest.mark.covers("P4")
 def test_a_score_becomes_the_relevance_and_what_is_below_the_threshold_is_dropped():
     found = reranked(HITS, [Judged(2, 0.9), Judged(0, 0.5), Judged(1, 0.49)], 0.5)
     assert [(hit.key, hit.relevance, hit.score) for hit in found] == [("c", 0.9, 0.9), ("a", 0.5, 0.5)]
 
 
-@pytest.mark.covers("P4")
 async def test_an_order_without_scores_keeps_relevance_and_knows_no_threshold():
     assert reranked(HITS, [Judged(1, None), Judged(0, None)], 1.0) == [HITS[1], HITS[0]]
     assert reranked(HITS, await identity("q", candidates()), 1.0) == HITS
 
 
-@pytest.mark.covers("P4")
 @given(st.lists(st.floats(0, 1), max_size=9), st.floats(0, 1))
 async def test_what_stays_is_sorted_and_is_all_that_reaches_the_threshold(scores, threshold):
     hits = [Hit(str(n), "s", str(n), 0.5, 0.5) for n in range(len(scores))]

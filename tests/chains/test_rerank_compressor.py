@@ -13,6 +13,8 @@ from groundgraph.core.errors import RerankerFailed
 from groundgraph.core.evidence import SourceResult
 from groundgraph.graph.configured_reranker import by_compressor
 
+pytestmark = pytest.mark.covers("P4")
+
 
 class Compressor(BaseDocumentCompressor):
     work: Any
@@ -26,7 +28,6 @@ async def judged(work) -> list[Judged]:
     return await by_compressor(Compressor(work=work))("question", found)
 
 
-@pytest.mark.covers("P4")
 async def test_a_compressor_sees_texts_with_metadata_and_the_question():
     seen: list[Any] = []
 
@@ -38,7 +39,6 @@ async def test_a_compressor_sees_texts_with_metadata_and_the_question():
     assert seen == ["question", ["alpha", "beta", "gamma"], 1]
 
 
-@pytest.mark.covers("P4")
 async def test_its_order_its_selection_and_its_scores_count():
     def work(documents, query):
         for document, score in zip(documents, (0.2, 0.9), strict=False):
@@ -48,7 +48,6 @@ async def test_its_order_its_selection_and_its_scores_count():
     assert await judged(work) == [Judged(1, 0.9), Judged(0, 0.2)]
 
 
-@pytest.mark.covers("P4")
 @pytest.mark.parametrize("score", [7.3, -1.0, True, "0.5", None])
 async def test_a_number_of_another_scale_is_no_score(score):
     def work(documents, query):
@@ -58,20 +57,17 @@ async def test_a_number_of_another_scale_is_no_score(score):
     assert await judged(work) == [Judged(0, None)]
 
 
-@pytest.mark.covers("P4")
 async def test_new_documents_are_recognised_by_their_text_and_repeated_ones_count_once():
     assert await judged(lambda documents, query: [Document("gamma"), Document("alpha"), Document("gamma")]) == [
         Judged(2, None), Judged(0, None),
     ]  # fmt: skip
 
 
-@pytest.mark.covers("P4")
 async def test_a_document_that_was_not_given_is_refused():
     with pytest.raises(RerankerFailed):
         await judged(lambda documents, query: [Document("made up")])
 
 
-@pytest.mark.covers("P4")
 async def test_a_shortened_text_stands_for_the_candidate_it_came_from():
     def work(documents, query):
         return [documents[2].model_copy(update={"page_content": "gam"})]

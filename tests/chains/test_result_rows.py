@@ -12,6 +12,8 @@ from groundgraph.answers.label_gate import LabelGate
 from groundgraph.answers.structured_answer import SNIPPET_CHARS, template_variables
 from groundgraph.core.evidence import SourceResult
 
+pytestmark = pytest.mark.covers("S4")
+
 PIECES = [
     "Tokens expire [1]. ",
     "Clients wait. ",
@@ -36,7 +38,6 @@ def result(content: str, source: str = "docs", **metadata) -> SourceResult:
     return SourceResult(content, "id", source, "memory", 0.75, metadata)
 
 
-@pytest.mark.covers("S4")
 def test_the_variables_are_the_documented_ones():
     given_variables = variables(result("Tokens expire after one hour."))
     documented = {"results", "results_by_source", "context", "message", "metadata", "intent"}
@@ -45,7 +46,6 @@ def test_the_variables_are_the_documented_ones():
     assert given_variables["intent"] == {"scope": "focused"}
 
 
-@pytest.mark.covers("S4")
 def test_a_row_holds_the_result_with_its_label_and_reference():
     [row] = variables(result("Tokens expire after one hour.", title="T", section="S"))["results"]
     assert row["label"] == 1
@@ -55,7 +55,6 @@ def test_a_row_holds_the_result_with_its_label_and_reference():
     json.dumps(row)
 
 
-@pytest.mark.covers("S4")
 def test_rows_are_numbered_across_sources_and_grouped_in_order():
     rows = variables(result("a"), result("b", "cases"), result("c"))
     assert [row["label"] for row in rows["results"]] == [1, 2, 3]
@@ -75,7 +74,6 @@ def test_quotes_are_on_one_line_with_their_labels():
     assert 0 < quote["score"] <= 1
 
 
-@pytest.mark.covers("S4")
 @given(CONTENTS)
 def test_a_snippet_shows_at_most_300_characters(contents):
     plain = [content.replace("[1]", "").replace("[2]", "") for content in contents]
@@ -95,22 +93,11 @@ def test_numbers_in_brackets_of_the_evidence_and_the_message_are_no_labels(conte
         assert gate.used == gate.removed == []
 
 
-@pytest.mark.covers("fault 8")
-@pytest.mark.guard
-@given(st.sampled_from(["docs", "a.b", "{{ x }}", "[1]"]), st.text(max_size=5))
-def test_template_syntax_in_values_stays_text(source, content):
-    [row] = variables(result(content + "{{ 7 * 7 }}{% raw %}", source))["results"]
-    assert row["text"].endswith("{{ 7 * 7 }}{% raw %}")
-    assert row["source_name"] == source
-
-
-@pytest.mark.covers("S4")
 def test_no_evidence_gives_empty_lists():
     seen = variables()
     assert (seen["results"], seen["quotes"], seen["results_by_source"], seen["context"]) == ([], [], {}, "")
 
 
-@pytest.mark.covers("S4")
 def test_the_callers_metadata_cannot_be_changed_through_the_variables():
     metadata = {"user": "u"}
     seen = template_variables([], message="", metadata=metadata, intent={}, citation_format="source")

@@ -24,6 +24,8 @@ from groundgraph.answers.sentence_index import (
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.words import idf, stems
 
+pytestmark = pytest.mark.covers("S7")
+
 PIECES = [
     "Tokens expire. ",
     "Срок действия — час. ",
@@ -43,23 +45,19 @@ def equal_weights(stems) -> tuple[tuple[str, float], ...]:
     return tuple((stem, 1.0) for stem in sorted(stems))
 
 
-@pytest.mark.covers("S7")
 def test_the_best_sentence_covers_most_of_the_question():
     best = best_sentence(TEXT, question_weights("When does the token expire?", [TEXT]))
     assert TEXT[best.start : best.end] == "The token expires after one hour."
 
 
-@pytest.mark.covers("S7")
 def test_the_first_of_equal_sentences_is_the_best():
     assert best_sentence("Same words here. Same words here.", equal_weights(["same", "word"])).start == 0
 
 
-@pytest.mark.covers("S7")
 def test_a_text_without_sentences_has_no_best_one():
     assert best_sentence(" \n ", equal_weights(["word"])) is None
 
 
-@pytest.mark.covers("S7")
 def test_a_word_of_every_sentence_weighs_less_than_a_rare_one():
     weights = dict(question_weights("token hour", ["A token is one. A token is two. The token lives an hour."]))
     assert weights["token"] == pytest.approx(idf(3, 3))
@@ -67,14 +65,12 @@ def test_a_word_of_every_sentence_weighs_less_than_a_rare_one():
     assert weights["hour"] > weights["token"] > 0
 
 
-@pytest.mark.covers("S7")
 @given(TEXTS, st.sets(st.sampled_from(["token", "expir", "час", "срок", "word"])))
 def test_each_sentence_holds_the_sum_of_its_words_weights(text, words):
     held = weights_held(text, equal_weights(words))
     assert held == tuple(len(sentence.stems & words) for sentence in sentences_of(text))
 
 
-@pytest.mark.covers("S7")
 def test_equal_words_weigh_the_same_to_the_last_digit_in_every_process():
     weights = tuple((f"stem{number}", 1 / number) for number in range(1, 30))
     text = " ".join(stem for stem, _ in weights)
@@ -82,7 +78,6 @@ def test_equal_words_weigh_the_same_to_the_last_digit_in_every_process():
     assert weights_held(text, weights) == (reduce(add, (weight for _, weight in weights)),)
 
 
-@pytest.mark.covers("S7")
 @given(TEXTS)
 def test_sentences_are_ordered_slices_and_hold_the_texts_stems(text):
     found = sentences_of(text)
@@ -92,7 +87,6 @@ def test_sentences_are_ordered_slices_and_hold_the_texts_stems(text):
     assert all(one.stems == frozenset(one.said) for one in found)
 
 
-@pytest.mark.covers("S7")
 @pytest.mark.parametrize(
     "text", ["# A heading of many words", "| a cell | of a | table |", "```one two three four", "Too short here"]
 )
@@ -100,7 +94,6 @@ def test_headings_tables_code_and_fragments_are_not_quotable(text):
     assert not any(sentence.quotable for sentence in sentences_of(text))
 
 
-@pytest.mark.covers("S7")
 def test_a_passage_beyond_any_sentence_is_not_quotable():
     assert not sentences_of("word " * 200)[0].quotable
     assert sentences_of("word " * 100)[0].quotable
@@ -140,7 +133,6 @@ LINES = [
 ]
 
 
-@pytest.mark.covers("S7")
 @given(st.lists(st.sampled_from(LINES), max_size=30).map("\n".join))
 def test_a_running_line_belongs_to_no_sentence_and_all_else_to_the_same_ones(text):
     found = sentences_of(text, RUNNING)
@@ -153,14 +145,12 @@ def test_a_running_line_belongs_to_no_sentence_and_all_else_to_the_same_ones(tex
     assert len(weights_held(text, equal_weights(["token"]), RUNNING)) == len(found)
 
 
-@pytest.mark.covers("S7")
 def test_a_sentence_that_a_running_line_is_glued_to_is_quoted_without_it():
     text = "This is a header. Page 2 of 4\nA wiki is a web site\nthat anyone may edit."
     best = best_sentence(text, equal_weights(["page", "wiki"]), ("This is a header. Page # of #",))
     assert text[best.start : best.end] == "A wiki is a web site\nthat anyone may edit."
 
 
-@pytest.mark.covers("S7")
 def test_a_line_of_columns_without_an_end_is_no_sentence_to_quote():
     text = "RFC 6749                        OAuth 2.0                   October 2012"
     assert [one.quotable for one in sentences_of(text)] == [False]
@@ -168,7 +158,6 @@ def test_a_line_of_columns_without_an_end_is_no_sentence_to_quote():
     assert [one.quotable for one in sentences_of("3.1.2.1.")] == [False]
 
 
-@pytest.mark.covers("S7")
 def test_a_snippet_begins_at_a_sentence_and_not_at_the_head_of_a_page():
     text = "Filler stands here. " * 30 + "\nToken list of page 12\n" + "The token expires. " + "More filler. " * 30
     weights = question_weights("token list page", [text])
@@ -176,7 +165,6 @@ def test_a_snippet_begins_at_a_sentence_and_not_at_the_head_of_a_page():
     assert snippet(text, weights, 80, (masked_line("Token list of page 12"),)).startswith("…The token expires.")
 
 
-@pytest.mark.covers("S7")
 @pytest.mark.parametrize("given", [None, "text", 7, ["a", 1, "b"], []])
 def test_running_lines_are_taken_from_metadata_whatever_stands_there(given):
     result = SourceResult("x", "1", "docs", "knowledge_base", metadata={RUNNING_LINES: given})

@@ -12,6 +12,8 @@ from langchain_core.runnables import RunnableLambda
 
 from groundgraph.ingest.register_chain import source_signature
 
+pytestmark = pytest.mark.covers("K1")
+
 
 def one(query):
     return query
@@ -21,7 +23,6 @@ def other(query):
     return query + " "
 
 
-@pytest.mark.covers("K1")
 def test_other_code_has_another_signature():
     assert source_signature(one) == source_signature(one)
     assert source_signature(one) != source_signature(other)
@@ -30,7 +31,6 @@ def test_other_code_has_another_signature():
     assert source_signature(ask) != source_signature(tell)
 
 
-@pytest.mark.covers("K1")
 def test_an_object_is_known_by_its_class_and_its_fields():
     from groundgraph.ingest.builtin_chains import CutoffFilter
 
@@ -38,7 +38,6 @@ def test_an_object_is_known_by_its_class_and_its_fields():
     assert source_signature(CutoffFilter(0.1)) != source_signature(CutoffFilter(0.2))
 
 
-@pytest.mark.covers("K1")
 def test_code_that_was_never_in_a_file_is_told_apart():
     made: dict = {}
     exec("def f(x):\n    return x + 1\ndef g(x):\n    return x + 2", made)
@@ -46,7 +45,6 @@ def test_code_that_was_never_in_a_file_is_told_apart():
     assert source_signature(len) != source_signature(sorted)
 
 
-@pytest.mark.covers("K1")
 def test_every_process_gives_the_same_signature():
     code = (
         "from groundgraph.ingest.register_chain import source_signature as s\n"

@@ -7,6 +7,8 @@ import pytest
 from groundgraph.answers.strategy_chain import first_available
 from groundgraph.core.errors import StrategyUnavailable
 
+pytestmark = pytest.mark.covers("P6")
+
 
 def strategy(name: str, called: list[str], error: Exception | None = None):
     async def run() -> str:
@@ -18,7 +20,6 @@ def strategy(name: str, called: list[str], error: Exception | None = None):
     return name, run
 
 
-@pytest.mark.covers("P6")
 async def test_the_first_that_works_is_used_and_the_others_are_not_called():
     called: list[str] = []
     ran = await first_available([strategy("a", called), strategy("b", called)])
@@ -26,7 +27,6 @@ async def test_the_first_that_works_is_used_and_the_others_are_not_called():
     assert ran.record() == {"method": "a"}
 
 
-@pytest.mark.covers("P6")
 async def test_one_that_is_unavailable_hands_over_and_the_record_says_why():
     called: list[str] = []
     ran = await first_available(
@@ -37,7 +37,6 @@ async def test_one_that_is_unavailable_hands_over_and_the_record_says_why():
     assert ran.record() == {"method": "c", "unavailable": {"a": "no model", "b": "OSError: down"}}
 
 
-@pytest.mark.covers("P6")
 async def test_when_none_works_that_is_told_and_not_hidden():
     ran = await first_available([strategy("a", [], StrategyUnavailable("no model"))])
     assert (ran.value, ran.method, ran.reason) == (None, None, "a: no model")

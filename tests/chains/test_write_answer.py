@@ -111,13 +111,6 @@ async def test_a_busy_model_is_asked_again_and_the_tries_are_counted():
     assert (draft["text"], call["attempts"]) == ("Yes [1].", 2)
 
 
-@pytest.mark.covers("fault 24")
-async def test_a_refused_request_gives_way_after_one_try():
-    draft, [call], model = await write(Reply(status=401))
-    assert_structured(draft, "401")
-    assert call["attempts"] == len(model.calls) == 1
-
-
 @pytest.mark.covers("fault 26")
 async def test_a_label_beyond_the_evidence_is_removed_and_recorded():
     draft, _, _ = await write("Yes [1]. No [9].")
@@ -194,9 +187,3 @@ async def test_an_estimate_stands_in_for_usage_that_the_provider_does_not_report
 @pytest.mark.covers("fault 70")
 async def test_the_answers_id_derives_from_the_turn():
     assert answer_id(TURN) == answer_id(dict(TURN)) == "answer-t1"
-
-
-async def test_the_stand_in_speaks_the_turns_language():
-    draft, _, _ = await write(None, turn={**TURN, "language": "ru"})
-    assert draft["text"].startswith("Из материалов:")
-    assert "Языковая модель не настроена" in draft["notes"][0]

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from groundgraph.answers.clustering import zigzag
 
+pytestmark = pytest.mark.covers("P8")
 
-@pytest.mark.covers("P8")
+
 def test_a_ranking_of_seven():
     assert zigzag([1, 2, 3, 4, 5, 6, 7]) == [1, 3, 5, 7, 6, 4, 2]
 
 
-@pytest.mark.covers("P8")
 @given(st.lists(st.integers()))
 def test_nothing_is_lost_and_the_best_two_stand_at_the_two_ends(ranked):
     shown = zigzag(ranked)
@@ -27,7 +27,6 @@ def test_nothing_is_lost_and_the_best_two_stand_at_the_two_ends(ranked):
         assert shown[-1] == ranked[1]
 
 
-@pytest.mark.covers("P8")
 @given(st.integers(0, 40))
 def test_the_further_from_an_end_the_lower_the_rank(count):
     shown = zigzag(list(range(count)))

@@ -8,6 +8,8 @@ import pytest
 
 from groundgraph.cli.check_config import Checked, check_config
 
+pytestmark = pytest.mark.covers("P4", "P6")
+
 
 @pytest.fixture(autouse=True)
 def keys(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,14 +23,6 @@ def checked(folder: Path, text: str) -> Checked:
     return check_config(path)
 
 
-@pytest.mark.covers("P4")
-def test_a_missing_key_is_a_matter_of_this_machine(tmp_path):
-    found = checked(tmp_path, "reranker: {enabled: true, type: cohere}\n")
-    assert found.problems == []
-    assert any("CO_API_KEY" in notice for notice in found.notices)
-
-
-@pytest.mark.covers("P4")
 def test_a_judge_without_a_model_is_a_problem_of_the_file_and_with_one_is_none(tmp_path):
     [problem] = checked(tmp_path, "reranker: {enabled: true}\n").problems
     assert problem.key == "reranker"
@@ -37,7 +31,6 @@ def test_a_judge_without_a_model_is_a_problem_of_the_file_and_with_one_is_none(t
     assert checked(tmp_path, "llm: {provider: openai, model: m}\nreranker: {enabled: true}\n").problems == []
 
 
-@pytest.mark.covers("P4", "P6")
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -51,7 +44,6 @@ def test_what_no_machine_can_build_is_a_problem(tmp_path, text, told):
     assert any(told in problem.message for problem in checked(tmp_path, text).problems)
 
 
-@pytest.mark.covers("P6")
 def test_a_chain_with_an_alternative_is_no_problem(tmp_path):
     text = "result_processing: {cluster_strategy: [embedding, tfidf]}\n"
     text += "reranker: {enabled: true, type: [cohere, identity]}\n"

@@ -22,8 +22,8 @@ def test_an_answer_with_its_citations(filled_run):
 
 
 @pytest.mark.covers("U5")
-def test_json_is_one_document_with_the_output_keys(filled_run, docs):
-    ran = filled_run("ask", QUESTION, "--json")
+def test_json_is_one_document_with_the_output_keys(filled, docs):
+    ran = filled("ask", QUESTION, "--json")
     turn = ran.json
     assert (ran.code, set(turn)) == (0, KEYS)
     assert [message["role"] for message in turn["messages"]] == ["user", "assistant"]
@@ -34,8 +34,8 @@ def test_json_is_one_document_with_the_output_keys(filled_run, docs):
 
 
 @pytest.mark.covers("fault 32", "R5")
-def test_a_base_that_was_never_filled_is_unavailable_and_names_the_command(run):
-    text, document = run("ask", QUESTION), run("ask", QUESTION, "--json")
+def test_a_base_that_was_never_filled_is_unavailable_and_names_the_command(call):
+    text, document = call("ask", QUESTION), call("ask", QUESTION, "--json")
     assert (text.code, document.code) == (3, 3)
     assert "groundgraph ingest PATH" in text.out
     assert document.json["outcome"] == "unavailable"
@@ -52,9 +52,9 @@ def test_what_nothing_covers_is_done_and_insufficient(filled):
 
 
 @pytest.mark.covers("fault 3")
-def test_russian_and_emoji_come_back_as_they_were(filled_run):
+def test_russian_and_emoji_come_back_as_they_were(filled):
     question = "Как часто меняют пароль? 🙂👩‍👧"
-    turn = filled_run("ask", question, "--json").json
+    turn = filled("ask", question, "--json").json
     assert turn["messages"][0]["text"] == question
     assert "> Пароль меняют каждые 90 дней. Это делает администратор. [1]" in turn["answer"]
     assert "Из материалов" in turn["answer"]
@@ -125,12 +125,3 @@ def test_a_model_writes_the_answer(filled, tmp_path, json_option):
     assert ran.out.count("It expires after one hour [1].") >= 1
     if json_option:
         assert ran.json["answer"] == "It expires after one hour [1]."
-
-
-@pytest.mark.covers("fault 14")
-def test_a_missing_key_names_the_variable(filled, tmp_path):
-    (tmp_path / "model.yaml").write_text("llm: {provider: openai, model: gpt-x}\n")
-    ran = filled("ask", QUESTION, "--config", "model.yaml", OPENAI_API_KEY="")
-    assert ran.code == 2
-    assert "OPENAI_API_KEY" in ran.err
-    assert "Traceback" not in ran.err

@@ -24,10 +24,7 @@ def test_the_demo_shows_every_outcome_that_it_promises(call):
         assert len(turn["notes"]) == len(question.refuses) + len(question.hangs)
         for citation in turn["citations"]:
             assert " ".join(citation["quote"].split()) in turn["answer"]
-
-
-def test_the_answers_are_those_that_a_reader_expects(call):
-    turns = call("demo", "--json").json["turns"]
+    # What a reader expects of them.
     assert "untrusted user input can safely be displayed" in turns[0]["answer"]
     assert "worker thread" in turns[1]["answer"]
     assert "without blocking execution of other coroutines" in turns[1]["answer"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.covers("K12")
 
-@pytest.mark.covers("K12")
+
 def test_documents_are_listed_with_and_without_the_word(filled):
     plain, named = filled("documents", "--json"), filled("documents", "list", "--json")
     assert plain.code == named.code == 0
@@ -22,7 +23,6 @@ def test_documents_are_listed_with_and_without_the_word(filled):
     assert "2 documents in" in text.err
 
 
-@pytest.mark.covers("K12")
 def test_one_is_shown_with_its_text_and_chunks_whose_offsets_are_exact(filled, docs):
     ran = filled("documents", "show", "docs/tokens.md", "--json")
     assert ran.code == 0
@@ -38,7 +38,6 @@ def test_one_is_shown_with_its_text_and_chunks_whose_offsets_are_exact(filled, d
     assert "A scope limits" in text
 
 
-@pytest.mark.covers("K12")
 def test_one_is_removed_and_found_no_more(filled):
     ran = filled("documents", "remove", "docs/tokens.md", "--json")
     assert (ran.code, ran.json) == (0, {"document": "docs/tokens.md", "removed": True})
@@ -48,41 +47,18 @@ def test_one_is_removed_and_found_no_more(filled):
     assert "There is no document 'docs/tokens.md'" in again.err
 
 
-@pytest.mark.covers("K12")
 def test_a_document_that_is_not_there(filled, call):
     ran = filled("documents", "show", "nothing.md", "--json")
     assert (ran.code, ran.json) == (1, {"document": "nothing.md", "found": False})
     assert "There is no document 'nothing.md'" in ran.err
 
 
-@pytest.mark.covers("K12")
 def test_an_empty_folder_has_no_documents_and_stays_empty(call, tmp_path):
     assert call("documents", "--json").json == {"documents": []}
     assert call("documents", "remove", "x").code == 1
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.covers("K12")
-def test_of_several_bases_one_is_named(call, docs, tmp_path):
-    (tmp_path / "groundgraph.yaml").write_text(
-        "llm: {provider: anthropic, model: m}\nembeddings: {model: nobody:has-this}\n"
-        "sources:\n- {type: knowledge_base, name: a, path: a.sqlite}\n"
-        "- {type: knowledge_base, name: b, path: b.sqlite}\n"
-    )
-    assert call("documents").code == 2
-    assert call("documents", "--source", "b", "--json").json == {"documents": []}
-
-
-@pytest.mark.covers("U5")
-def test_help_of_every_command(call):
-    for command in ([], ["list"], ["show"], ["remove"]):
-        ran = call("documents", *command, "--help")
-        assert ran.code == 0
-        for expected in ("--config", "--json", "--source", "Exit codes:"):
-            assert expected in ran.out
-
-
-@pytest.mark.covers("K12")
 def test_a_name_that_is_not_utf_8_is_that_of_no_document(filled):
     for command in ("show", "remove"):
         ran = filled("documents", command, "caf\udce9.md", "--json")

@@ -123,12 +123,6 @@ def test_wrong_use_is_told(call, folder, arguments, expected):
     assert expected in ran.err
 
 
-def test_a_bad_line_is_told_with_its_place(call, folder):
-    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "x"}\nnonsense\n')
-    problem = call("evaluate", "small", "--json").json["error"]["problems"][0]
-    assert (Path(problem["file"]).name, problem["line"]) == ("queries.jsonl", 2)
-
-
 def test_a_set_without_relevant_passages_is_wrong_use(call, folder):
     (folder / "qrels.tsv").write_text("q1\ttokens\t0\n")
     assert "no query has a relevant passage" in call("evaluate", "small").err
@@ -188,17 +182,6 @@ def test_vectors_from_files_take_the_place_of_a_model(call, folder, tmp_path):
     ran = call("evaluate", "small", "--config", "near.yaml", "--vectors", "vectors", "--json")
     assert (ran.code, ran.err) == (0, "")
     assert ran.json["measures"]["MRR"] < by_words == 1.0
-
-
-def test_vectors_of_a_language_that_the_model_does_not_know_are_not_used(call, folder, tmp_path):
-    vectors = tmp_path / "vectors"
-    vectors.mkdir()
-    np.save(vectors / "small.corpus.npy", np.eye(3, dtype=np.float16))
-    np.save(vectors / "small.queries.npy", np.eye(3, dtype=np.float16)[[2, 1, 0]])
-    settings = "knowledge_base: {vector_weight: 1}\nembeddings: {provider: openai, model: m, languages: [ru]}\n"
-    (tmp_path / "russian.yaml").write_text(settings)
-    ran = call("evaluate", "small", "--config", "russian.yaml", "--vectors", "vectors", "--json")
-    assert ran.json["measures"]["MRR"] == 1.0
 
 
 @pytest.mark.covers("U5")

@@ -12,6 +12,8 @@ from groundgraph.answers.provenance import messages_namespace, provenance_namesp
 from groundgraph.graph.forget_thread import Forgotten, forget_thread
 from groundgraph.testing import InMemorySource
 
+pytestmark = pytest.mark.covers("U5")
+
 
 @pytest.fixture
 def asked(filled):
@@ -28,7 +30,6 @@ def rows(tmp_path, file: str, query: str) -> list:
         connection.close()
 
 
-@pytest.mark.covers("U5")
 def test_checkpoints_and_records_of_the_thread_go_and_those_of_others_stay(asked, tmp_path):
     ran = asked("forget", "a", "--json")
     assert ran.code == 0
@@ -42,7 +43,6 @@ def test_checkpoints_and_records_of_the_thread_go_and_those_of_others_stay(asked
     assert kept == [("groundgraph.provenance.a1",), ("groundgraph.provenance.b",)]
 
 
-@pytest.mark.covers("U5")
 def test_it_says_what_was_removed_and_the_second_time_that_there_is_nothing(asked):
     ran = asked("forget", "b")
     assert ran.code == 0
@@ -90,20 +90,11 @@ async def test_without_provenance_the_checkpoints_of_others_tell_what_is_referre
     assert len(await store.asearch(("groundgraph", "evidence"))) == 1
 
 
-@pytest.mark.covers("U5")
 def test_an_unknown_thread_in_an_empty_folder_makes_no_files(call, tmp_path):
     ran = call("forget", "x", "--json")
     assert ran.code == 1
     assert ran.json == {"thread_id": "x", "checkpoints": 0, "records": 0, "messages": 0, "bodies": 0}
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.covers("U5")
-def test_the_thread_can_be_used_anew(asked):
-    asked("forget", "a")
-    ran = asked("ask", "When does an access token expire?", "--thread", "a", "--json")
-    assert ran.code == 0
-    assert len(ran.json["messages"]) == 2
 
 
 class PrefixStore(InMemoryStore):
@@ -113,7 +104,6 @@ class PrefixStore(InMemoryStore):
         return await super().asearch(namespace[:2], **options)
 
 
-@pytest.mark.covers("U5")
 async def test_messages_that_left_the_window_go_too_beyond_one_page(monkeypatch):
     from groundgraph import load_settings, turn_graph
     from groundgraph.storage import records as module
@@ -129,7 +119,7 @@ async def test_messages_that_left_the_window_go_too_beyond_one_page(monkeypatch)
     assert len(await store.asearch(provenance_namespace("t2"))) == 5
 
 
-@pytest.mark.covers("U5", "K12")
+@pytest.mark.covers("K12")
 @pytest.mark.live
 def test_a_conversation_in_postgresql_is_reported_and_removed_as_one_in_a_file(filled, tmp_path, postgres):  # noqa: F811
     url = postgres.database("conversations")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.covers("U5")
 
-@pytest.mark.covers("U5")
+
 def test_the_turn_is_shown_as_mermaid_text(call, tmp_path):
     ran = call("graph")
     assert ran.code == 0
@@ -16,7 +17,6 @@ def test_the_turn_is_shown_as_mermaid_text(call, tmp_path):
     assert not (tmp_path / ".groundgraph").exists()
 
 
-@pytest.mark.covers("U5")
 def test_the_retrieval_graph_writes_no_answer(call):
     ran = call("graph", "retrieval")
     assert ran.code == 0
@@ -24,13 +24,11 @@ def test_the_retrieval_graph_writes_no_answer(call):
     assert "answer_" not in ran.out
 
 
-@pytest.mark.covers("U5")
 def test_no_package_or_key_of_a_model_is_needed(call, tmp_path):
     (tmp_path / "groundgraph.yaml").write_text("llm: {provider: anthropic, model: m}\nquery_llm: {model: gpt-x}\n")
     assert call("graph").code == 0
 
 
-@pytest.mark.covers("U5")
 def test_the_ingest_graph_shows_its_steps_and_embeds_when_a_model_is_configured(call, tmp_path):
     plain = call("graph", "ingest")
     assert plain.code == 0
@@ -44,10 +42,3 @@ def test_the_ingest_graph_shows_its_steps_and_embeds_when_a_model_is_configured(
     assert (ran.code, ran.json["graph"]) == (0, "ingest")
     assert "embed_texts" in ran.json["mermaid"]
     assert [path.name for path in tmp_path.iterdir()] == ["groundgraph.yaml"]
-
-
-@pytest.mark.covers("U5")
-def test_another_graph_is_wrong_use(call):
-    ran = call("graph", "nonsense")
-    assert (ran.code, ran.out) == (2, "")
-    assert "retrieval" in ran.err

@@ -14,22 +14,16 @@ COMMANDS = ("demo", "ingest", "ask", "inspect", "sources", "forget", "graph", "d
 
 
 @pytest.mark.covers("U5")
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_of_every_command_names_the_common_options_and_the_exit_codes(run, command):
-    ran = run(command, "--help")
+@pytest.mark.parametrize(
+    "command", [*COMMANDS, "documents", *("documents list", "documents show", "documents remove"), "config check"]
+)
+def test_help_of_every_command_names_the_common_options_and_the_exit_codes(call, command):
+    ran = call(*command.split(), "--help")
     assert ran.code == 0
-    for expected in ("--config FILE", "--json", "Exit codes:", "needed service is not available"):
+    for expected in ("--config", "--json", "Exit codes:", "needed service is not available"):
         assert expected in ran.out
+    assert ("--source" in ran.out) or "documents" not in command
     assert ran.err == ""
-
-
-@pytest.mark.covers("U5")
-@pytest.mark.parametrize("command", ["check", "schema"])
-def test_help_of_the_commands_about_the_configuration(run, command):
-    ran = run("config", command, "--help")
-    assert ran.code == 0
-    assert "--json" in ran.out
-    assert "Exit codes:" in ran.out
 
 
 def worked_by_children() -> float:
@@ -54,8 +48,8 @@ def test_version(run):
     assert run("--version").out == f"groundgraph {__version__}\n"
 
 
-def test_no_command_is_wrong_use(run):
-    ran = run()
+def test_no_command_is_wrong_use(call):
+    ran = call()
     assert (ran.code, ran.out) == (2, "")
     assert "Usage: groundgraph" in ran.err
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from document_files import pdf
 from hostile_pdf import drawing_itself
+from web_site import Site, html
 
 from groundgraph.graph import ingest_resources
 from groundgraph.graph.ingest import ingest_graph
@@ -55,17 +53,11 @@ def test_a_bad_document_is_listed_and_the_others_are_in(call, docs):
     assert "Failed: docs/old.doc: .doc files are not supported" in text.out
 
 
-def test_the_summary_names_the_counts_and_the_file(run, docs):
-    ran = run("ingest", "docs")
+def test_the_summary_names_the_counts_and_the_file(call, docs):
+    ran = call("ingest", "docs")
     assert ran.code == 0
     assert "2 documents in 3 chunks: 2 written, 0 unchanged, 0 deleted, 0 failed" in ran.out
     assert ".groundgraph" in ran.out
-
-
-@pytest.mark.covers("fault 54")
-def test_documents_that_are_gone_are_taken_out(filled, docs):
-    (docs / "tokens.md").unlink()
-    assert filled("ingest", "docs", "--json").json["deleted"] == 1
 
 
 def test_the_folder_of_the_base_is_ignored_by_git(filled, tmp_path):
@@ -106,8 +98,8 @@ def test_an_address_on_this_machine_is_reported_and_the_files_are_taken_in(call,
 
 @pytest.mark.covers("K2")
 def test_a_web_page_is_taken_in_by_its_address(call, tmp_path):
-    page = b"<html><head><title>Pumps</title></head><body><main><h1>Pump 17</h1><p>It is serviced daily.</p></main>"
-    with served({"/pump": page}) as address:
+    with closing(Site({"/pump": html("<h1>Pump 17</h1><p>It is serviced daily.</p>", "Pumps")})) as site:
+        address = f"http://127.0.0.1:{site.port}"
         (tmp_path / "groundgraph.yaml").write_text("knowledge_base: {web: {allow_private: true}}\n")
         ran = call("ingest", f"{address}/pump", f"{address}/missing", "--json")
         assert (ran.code, ran.json["written"]) == (1, 1)
@@ -144,38 +136,14 @@ def test_a_link_out_of_the_folder_is_listed_and_followed_only_when_asked_for(cal
 
 @pytest.mark.covers("F1", "fault 89")
 def test_a_web_page_is_read_within_the_same_limits(call, tmp_path):
-    page = b"<html><body><main><p>Pump 17 is serviced daily.</p></main></body></html>"
-    with served({"/self.pdf": drawing_itself(), "/pump": page}) as address:
+    pages = {"/self.pdf": (200, {"Content-Type": "application/pdf"}, drawing_itself()), "/pump": html("<p>Daily.</p>")}
+    with closing(Site(pages)) as site:
+        address = f"http://127.0.0.1:{site.port}"
         limits = "knowledge_base: {web: {allow_private: true}, reader: {memory: 300MB, seconds: 3}}\n"
         (tmp_path / "groundgraph.yaml").write_text(limits)
         ran = call("ingest", f"{address}/self.pdf", f"{address}/pump", "--json")
     assert (ran.code, ran.json["written"]) == (1, 1)
     assert "knowledge_base.reader." in ran.json["failed"][0]["reason"]
-
-
-@contextmanager
-def served(pages: dict[str, bytes], asked: list[str] | None = None) -> Iterator[str]:
-    """A web server on loopback with `pages` by their path; what it is asked for is added to `asked`."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = pages.get(self.path)
-            if asked is not None:
-                asked.append(self.path)
-            self.send_response(200 if body else 404)
-            self.send_header("Content-Type", "application/pdf" if self.path.endswith(".pdf") else "text/html")
-            self.end_headers()
-            self.wfile.write(body or b"")
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-        thread.join()
 
 
 @pytest.mark.covers("K1")
@@ -227,26 +195,6 @@ def test_sources_without_a_knowledge_base_cannot_be_filled(call, docs, tmp_path)
 
 
 @pytest.mark.covers("K2")
-def test_web_pages_of_a_folder_are_taken_in_and_one_without_text_is_reported(call, tmp_path):
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    (docs / "pump.html").write_text(
-        "<html><head><title>Pumps</title></head><body><nav><a href='/'>Home</a></nav><main><h1>Pump 17</h1>"
-        "<p>The pump is serviced every 90 days.</p></main></body></html>"
-    )
-    (docs / "app.htm").write_text("<html><body><div id='root'></div><script>start()</script></body></html>")
-    ran = call("ingest", "docs", "--json")
-    assert (ran.code, ran.json["documents"]) == (1, 1)
-    [failed] = ran.json["failed"]
-    assert failed["document"] == "docs/app.htm"
-    assert "no main text" in failed["reason"]
-    [citation] = call("ask", "Is the pump serviced every 90 days?", "--json").json["citations"]
-    assert (citation["title"], citation["section"]) == ("Pumps", "Pump 17")
-    # The text that was made of the page stands nowhere in its file.
-    assert (citation["location"]["shown"], citation["start"]) == ("docs/pump.html", None)
-
-
-@pytest.mark.covers("K2")
 def test_the_minimal_configuration_needs_the_package_of_its_embeddings_and_not_that_of_its_model(call, docs):
     minimal = Path(__file__).parent.parent / "core" / "configs" / "minimal_config.yaml"
     text = minimal.read_text("utf-8")
@@ -264,14 +212,14 @@ def test_the_minimal_configuration_needs_the_package_of_its_embeddings_and_not_t
 @pytest.mark.covers("K2")
 def test_pages_of_many_batches_ask_for_robots_txt_once_and_keep_its_pause(call, tmp_path, monkeypatch):
     monkeypatch.setattr(ingest_resources, "BatchSize", lambda: BatchSize(pages=2))
-    asked: list[str] = []
-    pages = {f"/{n}": f"<html><body><main><p>Pump {n} is serviced daily.</p></main>".encode() for n in range(5)}
-    pages["/robots.txt"] = b"User-agent: *\nDisallow: /3\n"
-    with served(pages, asked) as address:
+    pages = {f"/{n}": html(f"<p>Pump {n} is serviced daily.</p>") for n in range(5)}
+    pages["/robots.txt"] = (200, {}, b"User-agent: *\nDisallow: /3\n")
+    with closing(Site(pages)) as site:
+        address = f"http://127.0.0.1:{site.port}"
         (tmp_path / "groundgraph.yaml").write_text("knowledge_base: {web: {allow_private: true}}\n")
         ran = call("ingest", *(f"{address}/{n}" for n in range(5)), "--json")
     assert (ran.code, ran.json["written"]) == (1, 4)
-    assert asked.count("/robots.txt") == 1
+    assert [path for _, path in site.asked].count("/robots.txt") == 1
     [failed] = ran.json["failed"]
     assert failed["document"] == f"{address}/3"
     assert failed["reason"].startswith(f"{address}/robots.txt does not allow")

@@ -24,8 +24,8 @@ KEYS = [
 
 
 @pytest.mark.covers("U5")
-def test_every_match_is_listed_and_what_is_dropped_is_marked(filled_run):
-    ran = filled_run("inspect", "access token expires scope zebra", "--json")
+def test_every_match_is_listed_and_what_is_dropped_is_marked(filled):
+    ran = filled("inspect", "access token expires scope zebra", "--json")
     rows = ran.json["results"]
     assert ran.code == 0
     assert list(rows[0]) == KEYS

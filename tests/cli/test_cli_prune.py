@@ -7,6 +7,8 @@ from contextlib import closing
 
 import pytest
 
+pytestmark = pytest.mark.covers("U5")
+
 
 @pytest.fixture
 def asked(filled):
@@ -15,7 +17,6 @@ def asked(filled):
     return filled
 
 
-@pytest.mark.covers("U5")
 def test_the_last_turns_stay_and_it_says_what_went(asked):
     ran = asked("prune", "--keep-turns", "1", "--json")
     assert ran.code == 0
@@ -26,7 +27,6 @@ def test_the_last_turns_stay_and_it_says_what_went(asked):
     assert ran.out.startswith("Looked at 2 conversations and forgot 0. Removed: 0 checkpoints")
 
 
-@pytest.mark.covers("U5")
 def test_old_conversations_are_forgotten(asked):
     assert asked("prune", "--older-than", "1d", "--json").json["forgotten"] == 0
     ran = asked("prune", "--older-than", "0h", "--json")
@@ -34,7 +34,6 @@ def test_old_conversations_are_forgotten(asked):
     assert ran.json["bodies"] > 0
 
 
-@pytest.mark.covers("U5")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -50,14 +49,13 @@ def test_wrong_use_is_explained(call, arguments, message):
     assert message in ran.err
 
 
-@pytest.mark.covers("U5")
 def test_without_conversations_there_is_nothing_to_do(call):
     ran = call("prune", "--keep-turns", "1", "--json")
     assert (ran.code, ran.json["threads"]) == (0, 0)
     assert "There are no conversations" in ran.err
 
 
-@pytest.mark.covers("F2", "fault 88", "U5")
+@pytest.mark.covers("F2", "fault 88")
 def test_a_conversation_that_cannot_be_read_is_listed_with_what_removes_it(asked, tmp_path):
     with closing(sqlite3.connect(tmp_path / ".groundgraph" / "threads.sqlite")) as db, db:
         assert db.execute("UPDATE writes SET value = X'c1' WHERE thread_id = 'b'").rowcount

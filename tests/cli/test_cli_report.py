@@ -6,6 +6,8 @@ import pytest
 
 from groundgraph import load_settings, turn_page
 
+pytestmark = pytest.mark.covers("U5")
+
 QUESTION = "When does an access token expire?"
 
 
@@ -27,7 +29,7 @@ def turns(tmp_path) -> list[str]:
         connection.close()
 
 
-@pytest.mark.covers("V3", "U5")
+@pytest.mark.covers("V3")
 def test_the_latest_turn_as_text(asked):
     ran = asked("report", "a")
     assert (ran.code, ran.err) == (0, "")
@@ -36,7 +38,7 @@ def test_the_latest_turn_as_text(asked):
     assert "resolve_intent" in ran.out
 
 
-@pytest.mark.covers("V3", "U5")
+@pytest.mark.covers("V3")
 def test_a_turn_as_json_is_the_full_record(asked, tmp_path):
     first, second = turns(tmp_path)
     ran = asked("report", "a", "--turn", first, "--json")
@@ -47,7 +49,7 @@ def test_a_turn_as_json_is_the_full_record(asked, tmp_path):
     assert asked("report", "a", "--json").json["turn_id"] == second
 
 
-@pytest.mark.covers("V3", "U5")
+@pytest.mark.covers("V3")
 def test_a_turn_as_one_page_in_a_file(asked, tmp_path):
     ran = asked("report", "a", "--turn", turns(tmp_path)[0], "-o", "shown/turn.html", "--json")
     assert ran.code == 0
@@ -60,7 +62,6 @@ def test_a_turn_as_one_page_in_a_file(asked, tmp_path):
     assert "What may an application do within its scope?" in (tmp_path / "turn.html").read_text("utf-8")
 
 
-@pytest.mark.covers("U5")
 def test_what_is_not_there_is_wrong_use_and_makes_no_file(asked, tmp_path):
     ran = asked("report", "a", "--turn", "nope", "-o", "turn.html")
     assert (ran.code, ran.out) == (2, "")
@@ -71,7 +72,6 @@ def test_what_is_not_there_is_wrong_use_and_makes_no_file(asked, tmp_path):
     assert not (tmp_path / "turn.html").exists()
 
 
-@pytest.mark.covers("U5")
 def test_who_does_not_know_the_names_is_told_the_latest(asked, tmp_path):
     for thread in ("b.1", "ж", "d", "e", "f"):
         assert asked("ask", QUESTION, "--thread", thread).code == 0
@@ -84,7 +84,6 @@ def test_who_does_not_know_the_names_is_told_the_latest(asked, tmp_path):
     assert f"Its latest turns, for --turn: '{second}', '{first}'." in ran.err
 
 
-@pytest.mark.covers("U5")
 def test_where_no_turn_was_recorded_it_says_how_to_get_one(asked, tmp_path):
     (tmp_path / "groundgraph.yaml").write_text("store: {path: .groundgraph/new.sqlite}\nstore_provenance: false\n")
     assert asked("ask", QUESTION, "--thread", "b").code == 0
@@ -93,7 +92,7 @@ def test_where_no_turn_was_recorded_it_says_how_to_get_one(asked, tmp_path):
     assert "groundgraph ask QUESTION --thread ID" in ran.err
 
 
-@pytest.mark.covers("fault 5", "U5")
+@pytest.mark.covers("fault 5")
 @pytest.mark.parametrize("command", [("report",), ("forget",), ("ask", QUESTION, "--thread"), ("chat", "--thread")])
 @pytest.mark.parametrize("name", ["a\x00b", "\udcff", ""])
 def test_a_thread_that_nothing_could_be_kept_by_is_wrong_use(call, tmp_path, command, name):
@@ -104,15 +103,6 @@ def test_a_thread_that_nothing_could_be_kept_by_is_wrong_use(call, tmp_path, com
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.covers("fault 5", "U5")
-def test_bytes_that_are_no_text_are_wrong_use_too(run):
-    ran = run("report", b"a\xffb")
-    assert ran.code == 2
-    assert "U+DCFF" in ran.err
-    assert "Traceback" not in ran.err
-
-
-@pytest.mark.covers("U5")
 def test_an_empty_folder_stays_empty(call, tmp_path):
     ran = call("report", "x")
     assert ran.code == 2
@@ -120,7 +110,6 @@ def test_an_empty_folder_stays_empty(call, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.covers("U5")
 def test_a_page_that_cannot_be_written_is_told(asked):
     ran = asked("report", "a", "-o", "docs")
     assert ran.code == 3
@@ -128,7 +117,6 @@ def test_a_page_that_cannot_be_written_is_told(asked):
     assert "Traceback" not in ran.err
 
 
-@pytest.mark.covers("U5")
 def test_no_model_is_needed_to_show_a_turn(asked, tmp_path):
     (tmp_path / "groundgraph.yaml").write_text("llm: {provider: nobody_has_this, model: x}\n")
     assert asked("report", "a").code == 0

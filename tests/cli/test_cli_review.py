@@ -18,10 +18,10 @@ sources:
 
 
 @pytest.mark.covers("U3")
-def test_the_command_line_says_that_an_answer_waits_and_where(run, tmp_path) -> None:
+def test_the_command_line_says_that_an_answer_waits_and_where(call, tmp_path) -> None:
     with openai_stub(default="The moon orbits a cheese [1].") as stub:
         (tmp_path / "groundgraph.yaml").write_text(CONFIG.format(url=stub.base_url))
-        ran = run("ask", "Which grant types does OAuth have?", "--thread", "t1", OPENAI_API_KEY="test")
+        ran = call("ask", "Which grant types does OAuth have?", "--thread", "t1", OPENAI_API_KEY="test")
     assert ran.code == 3, ran.err
     assert "waits for a person" in ran.err
     assert "t1" in ran.err

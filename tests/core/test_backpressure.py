@@ -17,29 +17,6 @@ async def settle() -> None:
 
 
 @pytest.mark.covers("fault 74")
-async def test_a_slow_reader_bounds_how_far_the_producer_runs_ahead():
-    backpressure, emitted, read = Backpressure(limit=10), 0, 0
-
-    async def produce():
-        nonlocal emitted
-        for _ in range(100):
-            await backpressure.ready()
-            emitted += 1
-            await asyncio.sleep(0)
-
-    producer = asyncio.create_task(produce())
-    backpressure.busy()
-    while not producer.done():
-        await settle()
-        assert emitted - read <= 10 + 1
-        backpressure.waiting()
-        read = emitted
-        await asyncio.sleep(0)
-        backpressure.busy()
-    assert emitted == 100
-
-
-@pytest.mark.covers("fault 74")
 async def test_without_a_reader_the_producer_stops_at_the_limit():
     backpressure, emitted = Backpressure(limit=3), []
 
@@ -54,15 +31,6 @@ async def test_without_a_reader_the_producer_stops_at_the_limit():
     producer.cancel()
     with pytest.raises(asyncio.CancelledError):
         await producer
-
-
-@given(st.integers(1, 20), st.integers(0, 200))
-async def test_a_reader_that_waits_never_blocks_the_producer(limit, pieces):
-    backpressure = Backpressure(limit)
-    backpressure.waiting()
-    async with asyncio.timeout(1):
-        for _ in range(pieces):
-            await backpressure.ready()
 
 
 @given(st.integers(1, 9), st.lists(st.booleans(), max_size=60))

@@ -6,6 +6,8 @@ import pytest
 
 from groundgraph.resilience.retry import CircuitBreaker, ScopedBreaker
 
+pytestmark = pytest.mark.covers("F15")
+
 
 @pytest.mark.covers("F21", "fault 38")
 def test_a_success_begins_the_count_anew():
@@ -20,7 +22,7 @@ def test_a_success_begins_the_count_anew():
     assert not breaker.allows()
 
 
-@pytest.mark.covers("F15", "fault 95")
+@pytest.mark.covers("fault 95")
 def test_a_failure_of_one_scope_opens_the_breaker_for_that_scope_alone():
     breaker = ScopedBreaker(2, 30)
     for _ in range(2):
@@ -35,7 +37,7 @@ def test_a_failure_of_one_scope_opens_the_breaker_for_that_scope_alone():
     assert breaker.of({"tenant": "suspended"}).allows()
 
 
-@pytest.mark.covers("F15", "fault 95")
+@pytest.mark.covers("fault 95")
 def test_a_failure_of_the_service_opens_it_for_every_scope_and_a_success_of_any_closes_it():
     breaker = ScopedBreaker(2, 30)
     breaker.of({"tenant": "a"}).failed(for_all=True)
@@ -46,7 +48,6 @@ def test_a_failure_of_the_service_opens_it_for_every_scope_and_a_success_of_any_
     assert breaker.of({"tenant": "a"}).allows()
 
 
-@pytest.mark.covers("F15")
 def test_scopes_without_end_are_not_kept_for_ever():
     breaker = ScopedBreaker(1, 30)
     for number in range(3_000):
@@ -55,7 +56,6 @@ def test_scopes_without_end_are_not_kept_for_ever():
     assert len(breaker._own.values()) == 1_000
 
 
-@pytest.mark.covers("F15")
 def test_a_scope_that_keeps_asking_keeps_its_failures():
     breaker = ScopedBreaker(1, 30)
     breaker.of({"tenant": "suspended"}).failed(for_all=False)
@@ -64,7 +64,6 @@ def test_a_scope_that_keeps_asking_keeps_its_failures():
         assert not breaker.of({"tenant": "suspended"}).allows()
 
 
-@pytest.mark.covers("F15")
 def test_a_scope_is_the_same_in_whichever_order_its_keys_stand():
     breaker = ScopedBreaker(1, 30)
     breaker.of({"tenant": "a", "user": "b"}).failed(for_all=False)

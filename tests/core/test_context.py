@@ -41,12 +41,6 @@ CHOICES = st.fixed_dictionaries(
 
 
 @pytest.mark.covers("T5")
-@pytest.mark.parametrize("context", [None, Context()])
-def test_without_choices_the_settings_hold(context):
-    assert options_in_force(SETTINGS, {}, context) == CONFIGURED
-
-
-@pytest.mark.covers("T5")
 @given(CHOICES, CHOICES)
 def test_the_run_wins_over_what_was_recorded_over_the_settings(recorded, chosen):
     options = options_in_force(SETTINGS, recorded, Context(**chosen))
@@ -61,14 +55,6 @@ def test_a_resumed_run_has_the_choices_that_the_turn_began_with(chosen):
     recorded = chosen_fields(Context(**chosen))
     assert recorded == chosen
     assert options_in_force(SETTINGS, recorded, None) == options_in_force(SETTINGS, {}, Context(**chosen))
-
-
-def test_falsy_choices_count():
-    options = options_in_force(
-        SETTINGS, {}, Context(score_threshold=0, instruction="", allow_parametric=False, require_citations=False)
-    )
-    assert (options.score_threshold, options.instruction) == (0, "")
-    assert options.allow_parametric is options.require_citations is False
 
 
 @pytest.mark.parametrize(

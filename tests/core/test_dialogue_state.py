@@ -7,14 +7,14 @@ import pytest
 from groundgraph.core.errors import InputInvalid
 from groundgraph.settings.context import Context, DialogueState, StateFact, dialogue_state
 
+pytestmark = pytest.mark.covers("C7")
 
-@pytest.mark.covers("C7")
+
 def test_texts_and_mappings_are_facts():
     state = dialogue_state({"dialogue_state": {"facts": ["a", {"text": "b", "id": "x"}]}}, {})
     assert state.facts == [StateFact(text="a"), StateFact(text="b", id="x")]
 
 
-@pytest.mark.covers("C7")
 def test_the_run_wins_over_the_session_and_nothing_is_an_empty_state():
     session = {"dialogue_state": {"name": "session"}}
     assert dialogue_state(session, {"dialogue_state": {"name": "run"}}).name == "run"
@@ -23,7 +23,6 @@ def test_the_run_wins_over_the_session_and_nothing_is_an_empty_state():
     assert dialogue_state({"dialogue_state": None}, {}) == DialogueState()
 
 
-@pytest.mark.covers("C7")
 @pytest.mark.parametrize(
     ("given", "place"),
     [
@@ -40,7 +39,6 @@ def test_what_is_no_state_is_refused_with_its_place(given, place):
         dialogue_state({"dialogue_state": given}, {})
 
 
-@pytest.mark.covers("C7")
 def test_a_context_takes_a_state_and_refuses_what_is_none():
     assert Context(dialogue_state={"facts": ["a"]}).dialogue_state == DialogueState(facts=["a"])
     with pytest.raises(InputInvalid, match="facts"):

@@ -8,6 +8,8 @@ from groundgraph.core.document import MARKDOWN, PDF, Document, Part
 from groundgraph.ingest.metadata import MetadataRules, SetField, with_metadata
 from groundgraph.settings.knowledge_base import KnowledgeBaseSettings
 
+pytestmark = pytest.mark.covers("K11")
+
 RULES = MetadataRules.of(
     KnowledgeBaseSettings(
         fields={"date": {"type": "date"}},
@@ -21,7 +23,6 @@ def beside(**fields):
     return {name: SetField(value, "metadata.yaml:1") for name, value in fields.items()}
 
 
-@pytest.mark.covers("K11")
 def test_front_matter_wins_over_the_sidecar_and_that_over_a_rule():
     document = Document("docs/x.md", "---\nc: own\n---\ntext", MARKDOWN, {"c": "own", "title": "x"}, 15)
     described = with_metadata(document, RULES, beside(b="beside", c="beside"))
@@ -29,7 +30,6 @@ def test_front_matter_wins_over_the_sidecar_and_that_over_a_rule():
     assert described.warnings == ()
 
 
-@pytest.mark.covers("K11")
 def test_the_title_of_a_sidecar_wins_over_one_that_was_guessed_and_not_over_one_that_was_written():
     guessed = Document("x.pdf", "text", PDF, {"title": "x"})
     written = Document("x.md", "---\ntitle: Own\n---\ntext", MARKDOWN, {"title": "Own"}, 19)
@@ -38,7 +38,6 @@ def test_the_title_of_a_sidecar_wins_over_one_that_was_guessed_and_not_over_one_
     assert with_metadata(guessed, RULES, {}).title == "x"
 
 
-@pytest.mark.covers("K11")
 def test_each_kind_of_data_has_its_own_fields():
     document = Document("x", "text", metadata={"date": "soon"})
     assert "date" not in with_metadata(document, RULES, {}).metadata
@@ -46,7 +45,6 @@ def test_each_kind_of_data_has_its_own_fields():
     assert with_metadata(note, RULES, {}).metadata["date"] == "soon"
 
 
-@pytest.mark.covers("K11")
 def test_records_lose_only_the_values_that_are_wrong():
     parts = (Part(0, 1, {"date": "20260105", "n": 1}), Part(2, 3, {"date": "soon", "n": 2}), Part(4, 5, {"date": None}))
     described = with_metadata(Document("x", "a b c", parts=parts), RULES, {})

@@ -9,6 +9,8 @@ from langchain_core.embeddings import Embeddings
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import EmbeddingFailed
 
+pytestmark = pytest.mark.covers("R5")
+
 
 class Given(Embeddings):
     """Gives the rows that it was made with, whatever the texts."""
@@ -23,7 +25,6 @@ class Given(Embeddings):
         return self.rows[0]
 
 
-@pytest.mark.covers("R5")
 async def test_vectors_come_as_unit_rows_of_32_bits():
     embedder = Embedder(Given([3.0, 4.0], [0.0, 2.0]), "m")
     rows = await embedder.embed_texts(["a", "b"])
@@ -32,12 +33,10 @@ async def test_vectors_come_as_unit_rows_of_32_bits():
     assert await embedder.embed_query("a") == pytest.approx(np.array([0.6, 0.8]))
 
 
-@pytest.mark.covers("R5")
 async def test_a_vector_of_zeros_stays_near_to_nothing():
     assert list(await Embedder(Given([0.0, 0.0]), "m").embed_query("a")) == [0.0, 0.0]
 
 
-@pytest.mark.covers("R5")
 @pytest.mark.parametrize(
     ("rows", "message"),
     [

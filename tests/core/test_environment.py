@@ -3,36 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from refused_settings import problems
 
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.settings.load_settings import load_settings, variable_of
 
-
-@pytest.fixture
-def file(tmp_path):
-    def write(text: str):
-        path = tmp_path / "groundgraph.yaml"
-        path.write_text(text, "utf-8")
-        return path
-
-    return write
+pytestmark = pytest.mark.covers("U6")
 
 
-def problems(source=None) -> list:
-    with pytest.raises(ConfigurationError) as caught:
-        load_settings(source)
-    return caught.value.problems
-
-
-@pytest.mark.covers("U6")
-def test_a_section_that_nobody_knows_is_an_error_with_the_nearest_one(monkeypatch):
-    monkeypatch.setenv("GROUNDGRAPH_RETREIVAL__TOP_K", "7")
-    [found] = problems()
-    assert found.key == "GROUNDGRAPH_RETREIVAL__TOP_K"
-    assert "Did you mean 'retrieval'?" in found.message
-
-
-@pytest.mark.covers("U6")
 @pytest.mark.parametrize("name", ["GROUNDGRAPH_CONFIG", "GROUNDGRAPH_DATA", "GROUNDGRAPH_SOMETHING_ELSE"])
 def test_a_variable_that_is_meant_for_something_else_is_left_alone(monkeypatch, name):
     monkeypatch.setenv(name, "x")
@@ -66,7 +44,6 @@ def test_a_value_of_python_is_not_blamed_on_a_variable_that_it_overrides(monkeyp
     assert "GROUNDGRAPH" not in found.message
 
 
-@pytest.mark.covers("U6")
 def test_a_list_or_section_in_json_that_cannot_be_read_is_an_error_without_its_value(monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_SOURCES", "[{secret-value")
     [found] = problems()
@@ -75,13 +52,11 @@ def test_a_list_or_section_in_json_that_cannot_be_read_is_an_error_without_its_v
     assert "secret-value" not in found.message
 
 
-@pytest.mark.covers("U6")
 def test_sources_can_be_given_in_json(monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_SOURCES", '[{"type": "memory", "name": "a"}]')
     assert [source.name for source in load_settings().sources] == ["a"]
 
 
-@pytest.mark.covers("U6")
 def test_a_key_of_one_source_can_be_set_below_python_and_above_the_file(file, monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_SOURCES__MY_DOCS__WEIGHT", "3")
     entry = {"type": "memory", "name": "my docs"}
@@ -91,13 +66,11 @@ def test_a_key_of_one_source_can_be_set_below_python_and_above_the_file(file, mo
     assert [source.weight for source in load_settings(path).sources] == [3, 1]
 
 
-@pytest.mark.covers("U6")
 def test_the_variable_of_a_key():
     assert variable_of(("llm", "api_key")) == "GROUNDGRAPH_LLM__API_KEY"
     assert variable_of(("sources", 3, "password"), "case-db") == "GROUNDGRAPH_SOURCES__CASE_DB__PASSWORD"
 
 
-@pytest.mark.covers("U6")
 def test_a_variable_may_name_its_section_below_reasoning(monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_REASONING__RETRIEVAL__TOP_K", "4")
     monkeypatch.setenv("GROUNDGRAPH_REASONING__INTENT__NUM_QUERIES", "2")

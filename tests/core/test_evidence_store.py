@@ -12,6 +12,8 @@ from groundgraph.core.errors import EvidenceMissing
 from groundgraph.core.evidence import SourceResult, evidence_key, to_record
 from groundgraph.core.evidence_store import NAMESPACE, WRITTEN_AGAIN_AFTER, EvidenceStore
 
+pytestmark = pytest.mark.covers("T3")
+
 
 class CountingStore(InMemoryStore):
     """An in-memory store that remembers its batches."""
@@ -33,7 +35,6 @@ def records(*contents: str):
     return {evidence_key(record): record for record in found}
 
 
-@pytest.mark.covers("T3")
 @given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=5), max_size=8))
 async def test_each_record_is_written_once_in_at_most_one_batch_per_save(saves):
     store, evidence = CountingStore(), EvidenceStore()
@@ -46,15 +47,6 @@ async def test_each_record_is_written_once_in_at_most_one_batch_per_save(saves):
     assert set(written) == set(records(*(content for contents in saves for content in contents)))
 
 
-@pytest.mark.covers("T3")
-async def test_what_is_held_in_memory_is_not_read_again():
-    store, evidence, given_records = CountingStore(), EvidenceStore(), records("a", "b")
-    await evidence.save(store, given_records)
-    assert await evidence.load(store, list(given_records)) == given_records
-    assert store.operations(GetOp) == []
-
-
-@pytest.mark.covers("T3")
 async def test_another_process_reads_from_the_store_in_one_batch_and_remembers():
     store, given_records = CountingStore(), records("a", "b")
     await EvidenceStore().save(store, given_records)
@@ -96,7 +88,6 @@ async def test_more_records_than_a_statement_takes_are_removed_in_several(monkey
         await evidence.load(store, list(given_records))
 
 
-@pytest.mark.covers("T3")
 async def test_only_the_latest_records_are_held():
     store, evidence, given_records = CountingStore(), EvidenceStore(capacity=2), records("a", "b", "c")
     a, b, c = given_records
@@ -110,7 +101,6 @@ async def test_only_the_latest_records_are_held():
     assert store.operations(GetOp) == [b]
 
 
-@pytest.mark.covers("T3")
 @given(st.lists(st.sampled_from("abcdefgh"), max_size=30), st.integers(1, 4))
 async def test_whatever_is_held_every_record_can_be_read(contents, capacity):
     store, evidence = InMemoryStore(), EvidenceStore(capacity=capacity)
@@ -121,7 +111,6 @@ async def test_whatever_is_held_every_record_can_be_read(contents, capacity):
     assert await evidence.load(store, list(everything)) == everything
 
 
-@pytest.mark.covers("T3")
 async def test_a_missing_body_is_a_typed_error_never_an_answer_without_evidence():
     evidence = EvidenceStore()
     for store in (None, InMemoryStore()):
@@ -131,7 +120,6 @@ async def test_a_missing_body_is_a_typed_error_never_an_answer_without_evidence(
             await evidence.results(store, [["gone", 1.0, 1.0]])
 
 
-@pytest.mark.covers("T3")
 async def test_without_a_store_the_bodies_stay_in_the_state():
     given_records = records("a", "b")
     kept = await EvidenceStore().save(None, given_records)
@@ -139,7 +127,6 @@ async def test_without_a_store_the_bodies_stay_in_the_state():
     assert await EvidenceStore().load(None, list(given_records), kept) == given_records
 
 
-@pytest.mark.covers("T3")
 async def test_the_runs_store_wins_over_the_graphs_own():
     own, running = CountingStore(), CountingStore()
     evidence = EvidenceStore(own)
@@ -151,7 +138,6 @@ async def test_the_runs_store_wins_over_the_graphs_own():
     assert (await running.aget(NAMESPACE, next(iter(records("a"))))).value == records("a").popitem()[1]
 
 
-@pytest.mark.covers("T3")
 async def test_a_failed_write_is_tried_again_by_the_next_save():
     class Failing(CountingStore):
         fails = True
@@ -169,7 +155,6 @@ async def test_a_failed_write_is_tried_again_by_the_next_save():
     assert len(store.operations(PutOp)) == 1
 
 
-@pytest.mark.covers("T3")
 async def test_references_become_results_in_their_order_with_their_numbers():
     store, evidence, given_records = InMemoryStore(), EvidenceStore(), records("a", "b")
     a, b = given_records

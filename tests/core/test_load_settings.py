@@ -8,27 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refused_settings import problem, problems
 
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.settings.load_settings import find_settings_file, load_settings
 from groundgraph.settings.yaml_file import read_yaml
-
-
-@pytest.fixture
-def file(tmp_path):
-    def write(text: str) -> Path:
-        path = tmp_path / "groundgraph.yaml"
-        path.write_text(text, "utf-8")
-        return path
-
-    return write
-
-
-def problem(source):
-    with pytest.raises(ConfigurationError) as caught:
-        load_settings(source)
-    [found] = caught.value.problems
-    return found
 
 
 @pytest.mark.covers("U6")
@@ -40,29 +24,16 @@ def test_defaults_need_nothing():
 
 
 @pytest.mark.covers("U6")
-def test_python_wins_over_the_environment_over_the_file_over_the_defaults(file, monkeypatch):
-    path = file("retrieval:\n  top_k: 7\n  score_threshold: 0.5\n")
+@pytest.mark.parametrize("placed", [dict, lambda given: {"reasoning": given}], ids=["at the top", "below reasoning"])
+def test_python_wins_over_the_environment_over_the_file_over_the_defaults(file, monkeypatch, placed):
+    path = file(json.dumps(placed({"retrieval": {"top_k": 7, "score_threshold": 0.5}})))
     assert load_settings(path).retrieval.top_k == 7
     monkeypatch.setenv("GROUNDGRAPH_RETRIEVAL__TOP_K", "9")
     assert load_settings(path).retrieval.top_k == 9
     assert load_settings(path).retrieval.score_threshold == 0.5
     assert load_settings().retrieval.top_k == 9
-    assert load_settings({"retrieval": {"top_k": 11}}).retrieval.top_k == 11
-    assert load_settings({"retrieval": {"score_threshold": 0.1}}).retrieval.top_k == 9
-
-
-@pytest.mark.covers("U6")
-def test_the_environment_is_overridden_by_python_below_reasoning_too(monkeypatch):
-    monkeypatch.setenv("GROUNDGRAPH_RETRIEVAL__TOP_K", "9")
-    assert load_settings({"reasoning": {"retrieval": {"top_k": 11}}}).retrieval.top_k == 11
-
-
-@pytest.mark.covers("U6")
-def test_the_environment_overrides_a_file_below_reasoning_too(file, monkeypatch):
-    monkeypatch.setenv("GROUNDGRAPH_RETRIEVAL__TOP_K", "9")
-    path = file("reasoning:\n  retrieval:\n    top_k: 7\n    score_threshold: 0.5\n")
-    assert load_settings(path).retrieval.top_k == 9
-    assert load_settings(path).retrieval.score_threshold == 0.5
+    assert load_settings(placed({"retrieval": {"top_k": 11}})).retrieval.top_k == 11
+    assert load_settings(placed({"retrieval": {"score_threshold": 0.1}})).retrieval.top_k == 9
 
 
 @pytest.mark.covers("U6")
@@ -97,18 +68,13 @@ def test_the_place_is_right_below_reasoning_and_in_lists(file):
     assert (found.key, found.line, found.column) == ("sources.1.weight", 6, 3)
 
 
-@pytest.mark.covers("fault 9")
-def test_an_unknown_section_is_named_without_a_file_too():
-    found = problem({"retreival": {}})
-    assert (found.key, found.line) == ("retreival", 0)
-    assert "retrieval" in found.message
-
-
 @pytest.mark.covers("U6")
 def test_all_problems_are_reported_at_once():
-    with pytest.raises(ConfigurationError) as caught:
-        load_settings({"retrieval": {"top_k": 0, "merge": "zip"}, "typo": 1})
-    assert {found.key for found in caught.value.problems} == {"retrieval.top_k", "retrieval.merge", "typo"}
+    assert {found.key for found in problems({"retrieval": {"top_k": 0, "merge": "zip"}, "typo": 1})} == {
+        "retrieval.top_k",
+        "retrieval.merge",
+        "typo",
+    }
 
 
 @pytest.mark.covers("fault 10")
@@ -124,21 +90,17 @@ def test_two_sources_of_one_name_are_an_error(file):
     ("key", "config"),
     [
         ("sources.0.weight", {"sources": [{"type": "t", "name": "n", "weight": 0}]}),
-        ("sources.0.weight", {"sources": [{"type": "t", "name": "n", "weight": -1}]}),
         ("sources.0.weight", {"sources": [{"type": "t", "name": "n", "weight": 0.5}]}),
         ("retrieval.top_k", {"retrieval": {"top_k": 0}}),
         ("retrieval.score_threshold", {"retrieval": {"score_threshold": 1.5}}),
         ("intent.num_queries", {"intent": {"num_queries": 0}}),
         ("deadlines.turn", {"deadlines": {"turn": 0}}),
-        ("limits.attempts", {"limits": {"attempts": 0}}),
         ("synthesis.style", {"synthesis": {"style": "poem"}}),
         ("synthesis.allow_parametric", {"synthesis": {"allow_parametric": "bridges"}}),
     ],
 )
 def test_a_value_that_cannot_work_is_an_error_naming_its_key(key, config):
-    with pytest.raises(ConfigurationError) as caught:
-        load_settings(config)
-    assert [found.key for found in caught.value.problems] == [key]
+    assert [found.key for found in problems(config)] == [key]
 
 
 @pytest.mark.covers("fault 66")
@@ -229,9 +191,7 @@ def test_problems_come_in_the_order_of_the_file_with_every_place(file):
         "reasoning:\n  strategy: other\n  synthesis:\n    allow_parametric: bridges\n    styl: x\n"
         "sources:\n- type: a\n  weight: 0\n- name: b\nbase_dir: x\ncategory_router:\n  top_k: 0\nretrieval: 3\n"
     )
-    with pytest.raises(ConfigurationError) as caught:
-        load_settings(path)
-    assert [(found.key, found.line, found.column) for found in caught.value.problems] == [
+    assert [(found.key, found.line, found.column) for found in problems(path)] == [
         ("strategy", 2, 3),
         ("synthesis.allow_parametric", 4, 5),
         ("synthesis.styl", 5, 5),

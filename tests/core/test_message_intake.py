@@ -80,16 +80,15 @@ def test_a_message_at_the_limit_passes(length):
     [
         {"question": "hi"},
         {"messages": "hi"},
-        {"messages": ["hi"]},
-        {"messages": HumanMessage("hi")},
         {"messages": [HumanMessage("hi")]},
         {"messages": ("user", "hi")},
         {"messages": [("user", "hi")]},
-        {"messages": [("human", "hi")]},
-        {"messages": {"role": "user", "content": "hi"}},
         {"messages": [{"role": "user", "content": "hi"}]},
         {"messages": [{"type": "human", "content": "hi"}]},
         {"messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]},
+        "hi",
+        [HumanMessage("hi")],
+        ("user", "hi"),
     ],
 )
 def test_every_form_of_a_message_that_langgraph_takes_is_taken(form):
@@ -138,11 +137,6 @@ def test_a_mark_that_a_client_sets_does_not_get_around_the_limit():
     assert only({"messages": [HumanMessage("a", additional_kwargs={"groundgraph": "yes"})]}).additional_kwargs == {}
     command = take_in(Command(update={"messages": [forged]}), LIMITS)
     assert len(command.update["messages"][0].text) <= 1000
-
-
-@pytest.mark.parametrize("given", ["text", HumanMessage("text"), [HumanMessage("text")], ("user", "text")])
-def test_a_text_a_message_and_a_list_stand_for_messages(given):
-    assert only(take_in(given, LIMITS)).text == "text"
 
 
 @pytest.mark.parametrize("given", [{"messages": [object()]}, {"messages": [("nobody", "x")]}, {"metadata": [1]}])

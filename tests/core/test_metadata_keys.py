@@ -10,8 +10,9 @@ from groundgraph import load_settings
 from groundgraph.core.errors import ConfigurationError, FilterInvalid
 from groundgraph.core.thread_id import KNOWN_METADATA_KEYS, check_metadata_keys
 
+pytestmark = pytest.mark.covers("fault 67")
 
-@pytest.mark.covers("fault 67")
+
 @pytest.mark.guard
 @given(st.text())
 def test_a_name_is_known_or_refused(name: str) -> None:
@@ -22,13 +23,11 @@ def test_a_name_is_known_or_refused(name: str) -> None:
         check_metadata_keys({"owner": "x", name: "x"})
 
 
-@pytest.mark.covers("fault 67")
 def test_the_message_names_the_nearest_and_the_setting() -> None:
     with pytest.raises(FilterInvalid, match=r"'onwer'.*owner.*server\.metadata_keys"):
         check_metadata_keys({"onwer": "x"})
 
 
-@pytest.mark.covers("fault 67")
 def test_names_of_ones_own_are_configured() -> None:
     settings = load_settings({"server": {"metadata_keys": ["topic"]}})
     check_metadata_keys({"topic": "pumps"}, settings.server.metadata_keys)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 
 from groundgraph.answers.provenance import (
-    compact_record,
     history_entry,
     provenance_namespace,
     reader_notes,
@@ -109,16 +108,6 @@ def test_a_turn_without_retrieval_has_a_record_too():
     record = stored(retrievals={}, ranking=EMPTY_RANKING)
     assert (record["results"], record["total_results"], record["retrieval_time_ms"]) == ([], 0, 0.0)
     assert record["sources"] == record["strategies"] == {}
-
-
-@pytest.mark.covers("V1")
-def test_the_threads_copy_is_compact_and_by_reference():
-    compact = compact_record(stored())
-    assert compact["results"] == [KEY]
-    assert compact["results_by_source"] == {"docs": [[KEY, 0.9]]}
-    assert compact["sources"] == {"docs": "ok", "cases": "failed"}
-    assert {"answer", "question", "models", "timings_ms"}.isdisjoint(compact)
-    assert "Tokens expire." not in json.dumps(compact)
 
 
 @pytest.mark.covers("V2")

@@ -22,13 +22,6 @@ def third_party(monkeypatch):
     monkeypatch.setattr(registry_module, "entry_points", points.select)
 
 
-def test_what_is_registered_can_be_got():
-    colours = Registry("colour", "groundgraph.tests")
-    assert colours.register("red", 1) == 1
-    assert colours.get("red") == 1
-    assert colours.names() == ["red"]
-
-
 def test_a_taken_name_is_refused():
     colours = Registry("colour", "groundgraph.tests")
     colours.register("red", 1)

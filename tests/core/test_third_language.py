@@ -28,6 +28,9 @@ follow_up:
 asks_for: {number: [hoeveel], name: [wie]}
 asks: [wat, hoe]
 places: {page: "bladzijde {}"}
+scope: {broad: [overzicht]}
+complexity: {comparison: [verschil], patterns: [en hoe]}
+dates: {days: {gisteren: -1}, units: {day: [dagen]}, last: [laatste], this: [deze], ago: []}
 number_words:
   numbers: {drie: 3}
   months: {maart: 3}
@@ -39,7 +42,11 @@ texts:
 
 ASKED = """
 import json, sys
+from datetime import date
 from groundgraph import InMemorySource, load_settings, turn_graph
+from groundgraph.nodes.resolve_intent import complexity_signs
+from groundgraph.text.cues import cue_phrases, says, spoken_stems
+from groundgraph.text.dates import periods
 from groundgraph.text.follow_up import is_follow_up
 from groundgraph.text.numbers import number_of, unit_of
 from groundgraph.text.words import LANGUAGES, detect_language, sentences
@@ -61,6 +68,9 @@ json.dump(
         "number": [number_of("drie"), unit_of("uur")],
         "sentences": len(sentences("Een pomp, bijv. De grote, staat hier.")),
         "fast_path": settings.fast_path.languages,
+        "broad": says(spoken_stems("Geef een overzicht"), cue_phrases("scope", "broad")),
+        "signs": [complexity_signs(text, 9) for text in ("Wat is het verschil?", "Wat kost het en hoe lang?")],
+        "yesterday": str(periods("wat was gisteren", date(2026, 3, 5))[0].first),
     },
     sys.stdout,
 )
@@ -82,7 +92,7 @@ def said(tmp_path_factory):
     return json.loads(ran.stdout)
 
 
-@pytest.mark.covers("S5")
+@pytest.mark.covers("S5", "I5", "C5")
 def test_a_language_that_is_only_a_file_is_known_everywhere(said):
     assert said["languages"] == ["en", "nl", "ru"]
     assert said["fast_path"] == ["en", "nl", "ru"]
@@ -91,6 +101,7 @@ def test_a_language_that_is_only_a_file_is_known_everywhere(said):
     assert said["follow_up"] is True
     assert said["number"] == [3.0, ["time", 3600.0]]
     assert said["sentences"] == 1
+    assert (said["broad"], said["signs"], said["yesterday"]) == (True, [["comparison"], ["pattern"]], "2026-03-04")
 
 
 def test_english_takes_the_place_of_a_text_that_a_language_lacks(said):

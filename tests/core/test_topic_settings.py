@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from refused_settings import problem, problems
 
 from groundgraph import load_settings
-from groundgraph.core.errors import ConfigurationError
 from groundgraph.settings.topics import HeadingMatchSettings, TopicIndexOptions, TopicIndexSettings
+
+pytestmark = pytest.mark.covers("X5")
 
 # Of each option three values: of the configuration, of the profile, of the intent.
 CELLS = {
@@ -42,12 +44,10 @@ CELLS = {
 ROWS = [(kind, name, *cell) for kind, names in CELLS.items() for name in names for cell in product((0, 1), repeat=3)]
 
 
-@pytest.mark.covers("X5")
 def test_every_option_has_its_cells():
     assert {*CELLS["heading_tree"], *CELLS["cluster"], "heading_match"} == set(TopicIndexOptions.model_fields)
 
 
-@pytest.mark.covers("X5")
 @pytest.mark.parametrize(("kind", "name", "configured", "profiled", "asked"), ROWS)
 def test_the_intent_goes_over_the_profile_and_that_over_the_configuration(kind, name, configured, profiled, asked):
     own, of_profile, of_intent = CELLS[kind][name]
@@ -66,7 +66,6 @@ def test_the_intent_goes_over_the_profile_and_that_over_the_configuration(kind, 
     assert getattr(options, name) == (own if configured else default)
 
 
-@pytest.mark.covers("X5")
 def test_a_part_of_heading_match_leaves_the_rest_of_it():
     settings = TopicIndexSettings(
         type="heading_tree",
@@ -77,7 +76,6 @@ def test_a_part_of_heading_match_leaves_the_rest_of_it():
     assert options.heading_match == HeadingMatchSettings(min_word_length=3, min_heading_depth=2, stopwords=["y"])
 
 
-@pytest.mark.covers("X5")
 @pytest.mark.parametrize(
     ("override", "told"),
     [
@@ -95,7 +93,6 @@ def test_what_an_intent_cannot_set_is_left_out_and_told(override, told):
     assert wrong == [told]
 
 
-@pytest.mark.covers("X5")
 def test_the_rest_of_an_override_counts_and_keys_of_the_other_type_do_nothing():
     settings = TopicIndexSettings(type="heading_tree")
     given_options = {"nope": 1, "expansion_mode": "leaves", "top_clusters": 1, "type": "heading_tree"}
@@ -111,7 +108,6 @@ JSON = st.recursive(
 )
 
 
-@pytest.mark.covers("X5")
 @given(st.dictionaries(st.sampled_from([*TopicIndexOptions.model_fields, "x"]), JSON, max_size=4) | JSON)
 def test_any_override_gives_valid_options(override):
     options, wrong = TopicIndexSettings(type="heading_tree").in_force("focused", override)
@@ -130,24 +126,19 @@ CONFIG = """sources:
 """
 
 
-@pytest.mark.covers("X5")
 def test_wrong_options_are_refused_with_their_places(tmp_path: Path):
     (tmp_path / "groundgraph.yaml").write_text(CONFIG, "utf-8")
-    with pytest.raises(ConfigurationError) as caught:
-        load_settings(tmp_path / "groundgraph.yaml")
-    [problem] = caught.value.problems
-    assert (problem.key, problem.line) == ("sources.0.topic_index.scope_profiles.broad.seed_max_results", 8)
+    wrong = problem(tmp_path / "groundgraph.yaml")
+    assert (wrong.key, wrong.line) == ("sources.0.topic_index.scope_profiles.broad.seed_max_results", 8)
     (tmp_path / "groundgraph.yaml").write_text(CONFIG.replace("seed_max_results: 0", "seed_max_results: 1"), "utf-8")
-    with pytest.raises(ConfigurationError) as caught:
-        load_settings(tmp_path / "groundgraph.yaml")
-    assert [(problem.key, problem.line, problem.column) for problem in caught.value.problems] == [
+    wrong = problems(tmp_path / "groundgraph.yaml")
+    assert [(one.key, one.line, one.column) for one in wrong] == [
         ("sources.0.topic_index.top_clusters", 5, 7),
         ("sources.0.topic_index.scope_profiles.focused.max_total_results", 7, 19),
     ]
-    assert "belongs to type 'cluster', but the type is 'heading_tree'" in str(caught.value)
+    assert "belongs to type 'cluster', but the type is 'heading_tree'" in str(wrong[0])
 
 
-@pytest.mark.covers("X5")
 def test_an_index_needs_a_type_and_nothing_is_none():
     with pytest.raises(ValidationError, match="type"):
         TopicIndexSettings.model_validate({"expansion_mode": "leaves"})

@@ -22,31 +22,6 @@ RETRIEVALS = st.lists(
 )
 
 
-def in_words(*statuses: str):
-    return [{**EMPTY_RETRIEVAL, "status": status} for status in statuses]
-
-
-@pytest.mark.covers("S8")
-@pytest.mark.parametrize(
-    ("retrievals", "outcome"),
-    [
-        (in_words("ok"), "insufficient"),
-        (in_words("ok", "ok"), "insufficient"),
-        ([EMPTY_RETRIEVAL, UNFILTERED], "insufficient"),
-        ([UNFILTERED], "insufficient"),
-        (in_words("ok", "skipped"), "unavailable"),
-        (in_words("ok", "failed"), "unavailable"),
-        (in_words("ok", "timed_out"), "unavailable"),
-        (in_words("failed", "failed"), "unavailable"),
-        (in_words("skipped"), "unavailable"),
-        ([EMPTY_RETRIEVAL, REFUSED], "unavailable"),
-        ([], "unavailable"),
-    ],
-)
-def test_nothing_found_differs_from_not_looked_up(retrievals, outcome):
-    assert absence_outcome(retrievals) == outcome
-
-
 @pytest.mark.covers("S8")
 @pytest.mark.guard
 @given(RETRIEVALS)

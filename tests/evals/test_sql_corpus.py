@@ -12,12 +12,14 @@ from evaluated import IN_SHORT, MOST, OTHERS, SETS, ndcg
 
 from groundgraph import load_settings
 from groundgraph.core.embedder import Embedder
-from groundgraph.core.errors import ConfigurationError, SourceUnavailable
+from groundgraph.core.errors import SourceUnavailable
 from groundgraph.evals.corpus_base import corpus_base
 from groundgraph.evals.dataset import DatasetFiles, load_dataset
 from groundgraph.evals.run_queries import evaluation_settings, run_queries
 from groundgraph.evals.sql_corpus import corpus_in_sql
 from groundgraph.testing import NgramEmbeddings
+
+pytestmark = pytest.mark.covers("U5")
 
 PASSAGES = [
     {"_id": "tokens", "title": "Tokens", "text": "An access token expires after one hour."},
@@ -66,7 +68,6 @@ async def test_the_other_public_sets_on_postgresql(postgres, data, tmp_path, tit
     assert there >= here - 0.01
 
 
-@pytest.mark.covers("U5")
 async def test_a_table_is_written_once_and_one_that_is_not_complete_again(tmp_path):
     (corpus,) = small(tmp_path).corpora
     first = await corpus_in_sql("sqlite:///c.db", corpus, tmp_path)
@@ -85,7 +86,6 @@ async def test_a_table_is_written_once_and_one_that_is_not_complete_again(tmp_pa
     assert (await corpus_in_sql("sqlite:///c.db", replace(corpus, digest="other"), tmp_path)).table != first.table
 
 
-@pytest.mark.covers("U5")
 async def test_the_source_keeps_the_options_of_the_configured_one(tmp_path):
     dataset = small(tmp_path)
     (corpus,) = dataset.corpora
@@ -100,7 +100,6 @@ async def test_the_source_keeps_the_options_of_the_configured_one(tmp_path):
     assert found.documents[0] == "tokens"
 
 
-@pytest.mark.covers("U5")
 async def test_a_statement_of_the_source_counts_as_no_passage(tmp_path):
     dataset = small(tmp_path)
     (corpus,) = dataset.corpora
@@ -112,15 +111,6 @@ async def test_a_statement_of_the_source_counts_as_no_passage(tmp_path):
     assert set(found.documents) <= {"tokens", "refresh"}
 
 
-@pytest.mark.covers("U5")
-@pytest.mark.parametrize("url", ["mongodb://localhost/x", "postgresql://nobody@127.0.0.1:1/none"])
-async def test_a_database_that_cannot_be_used_is_said_to_be(tmp_path, url):
-    (corpus,) = small(tmp_path).corpora
-    with pytest.raises((ConfigurationError, SourceUnavailable), match="--sql"):
-        await corpus_in_sql(url, corpus, tmp_path)
-
-
-@pytest.mark.covers("U5")
 async def test_a_file_that_cannot_be_opened_is_not_called_a_server(tmp_path):
     (corpus,) = small(tmp_path).corpora
     with pytest.raises(SourceUnavailable, match="unable to open database file") as raised:
@@ -128,7 +118,6 @@ async def test_a_file_that_cannot_be_opened_is_not_called_a_server(tmp_path):
     assert "PostgreSQL" not in str(raised.value)
 
 
-@pytest.mark.covers("U5")
 @pytest.mark.live
 async def test_passages_get_vectors_where_the_server_has_pgvector(vector_server, tmp_path):
     dataset = small(tmp_path)

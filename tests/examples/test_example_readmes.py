@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.covers("K9")
+
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
 NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/run.py"))
 
 
-@pytest.mark.covers("K9")
 def test_the_examples_are_there() -> None:
     assert {"pitch_deck", "product_assistant", "product_search"} <= set(NAMES)
     assert {"ask", "custom_chain", "custom_source", "sql", "subgraph"} <= set(NAMES)
 
 
-@pytest.mark.covers("K9")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_commands_of_an_example_run_without_a_key(example, name) -> None:
@@ -51,7 +51,6 @@ def test_the_commands_of_an_example_run_without_a_key(example, name) -> None:
     assert told[name] in run.stdout
 
 
-@pytest.mark.covers("K9")
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_is_small_enough_to_be_read(name) -> None:
     assert len((EXAMPLES / name / "run.py").read_text("utf-8").splitlines()) <= 40

@@ -25,6 +25,8 @@ from groundgraph import KnowledgeBase, retrieval_graph
 from groundgraph.ingest.load_document import load_document
 from groundgraph.testing import NgramEmbeddings, ScriptedChatModel, openai_stub
 
+pytestmark = pytest.mark.covers("K9")
+
 # The practices that are right for each page of the deck.
 RIGHT = [{BUDGET}, set(), {PURCHASE}, {PILOTS, COHORTS}, {MILESTONES}, set()]
 
@@ -46,14 +48,12 @@ async def advise(adviser, **models_given):
     return await adviser.run.advise(adviser.folder / "deck.pdf", adviser.settings(), **models_given)
 
 
-@pytest.mark.covers("K9")
 async def test_each_page_gets_the_practices_for_its_slide_stage_and_industry_and_no_other(adviser):
     turns = await advise(adviser, **models())
     assert [used(turn) for turn in turns] == RIGHT
     assert [turn["outcome"] == "answered" for turn in turns] == [bool(right) for right in RIGHT]
 
 
-@pytest.mark.covers("K9")
 async def test_the_recommendation_of_a_page_cites_the_practice_that_a_model_wrote(adviser):
     first = (await advise(adviser, **models()))[0]
     assert first["answer"] == f"{BUDGET.rstrip('.')} [1]."
@@ -64,7 +64,6 @@ async def test_the_recommendation_of_a_page_cites_the_practice_that_a_model_wrot
     assert first["support"]["flags"] == []
 
 
-@pytest.mark.covers("K9")
 async def test_a_page_without_a_practice_costs_no_recommendation_and_is_no_small_talk(adviser):
     chosen = models()
     turns = await advise(adviser, **chosen)
@@ -73,7 +72,6 @@ async def test_a_page_without_a_practice_costs_no_recommendation_and_is_no_small
     assert len(written) == sum(map(bool, RIGHT))
 
 
-@pytest.mark.covers("K9")
 async def test_below_the_cut_off_of_95_nothing_stays_although_the_form_is_the_same(adviser):
     await advise(adviser, **models())
     graph = retrieval_graph(adviser.settings(), **models())
@@ -86,7 +84,6 @@ async def test_below_the_cut_off_of_95_nothing_stays_although_the_form_is_the_sa
     assert {match.rerank_score for match in matches} == {None}, "nothing is reranked"
 
 
-@pytest.mark.covers("K9")
 async def test_articles_become_practices_found_by_the_form_alone(adviser):
     await advise(adviser, **models())
     async with KnowledgeBase.open(adviser.settings(), **models()) as base:
@@ -101,7 +98,6 @@ async def test_articles_become_practices_found_by_the_form_alone(adviser):
         assert chunk.qualifying_text == "An article for founders about their pitch decks."
 
 
-@pytest.mark.covers("K9")
 async def test_both_prompts_name_the_same_slides_stages_and_industries(adviser):
     prompts = [
         (adviser.folder / "prompts" / f"name_{which}.jinja2").read_text("utf-8") for which in ("practice", "slide")
@@ -113,7 +109,6 @@ async def test_both_prompts_name_the_same_slides_stages_and_industries(adviser):
     assert set(SLIDES.values()) <= set(named["slide"])
 
 
-@pytest.mark.covers("K9")
 async def test_a_real_model_needs_only_the_two_lines_of_the_configuration(adviser, monkeypatch):
     file = adviser.folder / "groundgraph.yaml"
     with openai_stub(rules=RULES) as stub:
@@ -125,14 +120,12 @@ async def test_a_real_model_needs_only_the_two_lines_of_the_configuration(advise
         assert [used(turn) for turn in await advise(adviser)] == RIGHT
 
 
-@pytest.mark.covers("K9")
 async def test_without_a_model_pages_are_answered_from_the_articles_themselves(adviser):
     turns = await advise(adviser)
     assert not any(result["metadata"].get("derived") for turn in turns for result in turn["provenance"]["results"])
     assert turns[0]["provenance"]["models"] == []
 
 
-@pytest.mark.covers("K9")
 def test_the_deck_is_what_its_script_writes(adviser):
     spec = importlib.util.spec_from_file_location("make_deck", adviser.folder / "make_deck.py")
     make_deck = importlib.util.module_from_spec(spec)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from shop_model import AWAY, COFFEE, DESCRIPTIONS, KEYS, RULES, SNOW, WATER, WISHES
+from shop_model import AWAY, COFFEE, DESCRIPTIONS, KEYS, RULES, SNOW, WATER
 
 from groundgraph import KnowledgeBase, retrieval_graph
 from groundgraph.core.chain import IDENTITY
 from groundgraph.testing import NgramEmbeddings, ScriptedChatModel, openai_stub
+
+pytestmark = pytest.mark.covers("K9")
 
 
 @pytest.fixture
@@ -23,7 +25,6 @@ def titles(evidence):
     return [product["metadata"]["title"] for product in evidence]
 
 
-@pytest.mark.covers("K9")
 @pytest.mark.parametrize(
     ("wish", "expected"),
     [
@@ -39,18 +40,15 @@ async def test_the_right_product_comes_first_and_the_wrong_ones_not_at_all(shop,
     assert found[0]["relevance"] == 1.0, "the judge is certain"
 
 
-@pytest.mark.covers("K9")
 async def test_the_words_of_the_wish_alone_lead_to_another_product(shop):
     found = await shop.run.search(COFFEE, shop.settings())
     assert titles(found)[0] in ("Harbour mill", "Slow press"), "both are about coffee; hence descriptions and a judge"
 
 
-@pytest.mark.covers("K9")
 async def test_nothing_is_shown_when_the_shop_does_not_have_it(shop):
     assert await shop.run.search(SNOW, shop.settings(), **models()) == []
 
 
-@pytest.mark.covers("K9")
 async def test_a_product_is_one_chunk_found_by_its_descriptions_and_by_no_question(shop):
     await shop.run.search(COFFEE, shop.settings(), **models())
     async with KnowledgeBase.open(shop.settings(), **models()) as base:
@@ -62,7 +60,6 @@ async def test_a_product_is_one_chunk_found_by_its_descriptions_and_by_no_questi
             assert not chunk.chunk.derived
 
 
-@pytest.mark.covers("K9")
 async def test_a_match_shows_what_search_judge_and_filter_say(shop):
     await shop.run.search(COFFEE, shop.settings(), **models())
     graph = retrieval_graph(shop.settings(), **models())
@@ -78,7 +75,6 @@ async def test_a_match_shows_what_search_judge_and_filter_say(shop):
     assert "press" in plain[0].result.content, "the wish as it was typed leads to coffee"
 
 
-@pytest.mark.covers("K9")
 async def test_the_judge_has_a_prompt_of_its_own_and_is_asked_once(shop):
     chosen = models()
     await shop.run.search(KEYS, shop.settings(), **chosen)
@@ -87,7 +83,6 @@ async def test_the_judge_has_a_prompt_of_its_own_and_is_asked_once(shop):
     assert "which is one product, whether it is what the customer is looking for" in judged[0]
 
 
-@pytest.mark.covers("K9")
 async def test_a_second_search_describes_no_product_again(shop):
     chosen = models()
     await shop.run.search(KEYS, shop.settings(), **chosen)
@@ -96,14 +91,12 @@ async def test_a_second_search_describes_no_product_again(shop):
     assert len(chosen["chat_model"].calls) == len(DESCRIPTIONS) + 4
 
 
-@pytest.mark.covers("K9")
 async def test_the_category_is_a_filter(shop):
     settings = shop.settings()
     kitchen = settings.intent.model_copy(update={"default_filters": {"knowledge_base": {"category": "kitchen"}}})
     assert await shop.run.search(COFFEE, shop.settings(intent=kitchen), **models()) == []
 
 
-@pytest.mark.covers("K9")
 async def test_a_real_model_needs_only_the_two_lines_of_the_configuration(shop, monkeypatch):
     assert titles(await shop.run.search(COFFEE, shop.settings())) != ["Ember flask"]
     file = shop.folder / "groundgraph.yaml"
@@ -114,10 +107,3 @@ async def test_a_real_model_needs_only_the_two_lines_of_the_configuration(shop, 
         text = file.read_text("utf-8").replace("# llm:", "llm:").replace("# embeddings:", "embeddings:")
         file.write_text(text, "utf-8")
         assert titles(await shop.run.search(COFFEE, shop.settings())) == ["Ember flask"]
-
-
-@pytest.mark.covers("K9")
-def test_the_script_knows_every_product_and_every_wish_names_some_of_them(shop):
-    files = {path.stem for path in (shop.folder / "products").glob("*.md")}
-    assert files == {title.lower().replace(" ", "-") for title in DESCRIPTIONS}
-    assert all(set(fitting) <= set(DESCRIPTIONS) for _, fitting in WISHES.values())

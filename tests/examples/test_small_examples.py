@@ -12,6 +12,8 @@ from groundgraph import KnowledgeBase, load_settings, register_chain, turn_graph
 from groundgraph.sources.conformance import check_source
 from groundgraph.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.covers("U1")
+
 # A folder
 
 
@@ -20,7 +22,6 @@ def folder(example):
     return example("ask")
 
 
-@pytest.mark.covers("U1")
 async def test_a_question_about_a_folder_is_answered_in_its_own_words_with_their_place(folder):
     turn = await folder.run.answer("When is pump 17 serviced?", folder.settings())
     assert turn["outcome"] == "answered"
@@ -30,13 +31,11 @@ async def test_a_question_about_a_folder_is_answered_in_its_own_words_with_their
     assert original[citation["start"] : citation["end"]] == citation["quote"]
 
 
-@pytest.mark.covers("U1")
 async def test_what_the_folder_does_not_cover_is_not_answered(folder):
     turn = await folder.run.answer("Who founded the company?", folder.settings())
     assert (turn["outcome"], turn["citations"]) == ("insufficient", [])
 
 
-@pytest.mark.covers("U1")
 async def test_the_next_question_goes_on_with_the_conversation(folder):
     await folder.run.answer("When is pump 17 serviced?", folder.settings())
     turn = await folder.run.answer("And how long does it take?", folder.settings())
@@ -44,7 +43,6 @@ async def test_the_next_question_goes_on_with_the_conversation(folder):
     assert "The service of a pump takes two hours." in turn["answer"]
 
 
-@pytest.mark.covers("U1")
 async def test_with_a_model_the_same_script_gives_the_models_answer(folder):
     model = ScriptedChatModel("Every 90 days [1].")
     turn = await folder.run.answer("When is pump 17 serviced?", folder.settings(), chat_model=model)
@@ -67,7 +65,6 @@ async def ask_rota(rota, week, question="Who is on call for the pumps?"):
     return await graph.ainvoke({"question": question, "metadata": {"week": week}})
 
 
-@pytest.mark.covers("U1")
 @pytest.mark.parametrize(("week", "name"), [(12, "Ada Moreno"), (13, "Bela Novak")])
 async def test_the_filter_of_the_template_reaches_a_source_of_ones_own(rota, week, name):
     turn = await ask_rota(rota, week)
@@ -75,14 +72,12 @@ async def test_the_filter_of_the_template_reaches_a_source_of_ones_own(rota, wee
     assert turn["provenance"]["results"][0]["metadata"]["on_call"] == name
 
 
-@pytest.mark.covers("U1")
 async def test_a_week_that_is_no_number_never_reaches_the_source(rota):
     turn = await ask_rota(rota, "'; DROP TABLE")
     assert turn["outcome"] == "unavailable"
     assert turn["provenance"]["sources"]["rota"]["error_type"] == "FilterInvalid"
 
 
-@pytest.mark.covers("U1")
 async def test_the_source_keeps_the_contract(rota):
     report = await check_source(rota.run.Rota(), query="Who is on call for the pumps?")
     report.raise_for_failures()
@@ -109,7 +104,6 @@ def faq(tmp_path_factory):
     return folder, module, load_settings(folder / "groundgraph.yaml")
 
 
-@pytest.mark.covers("U1")
 @pytest.mark.parametrize(
     ("asked", "first"),
     [
@@ -124,13 +118,11 @@ async def test_a_pair_is_found_by_its_question(faq, asked, first):
     assert found[0]["text"].startswith(f"{first}\nA: ")
 
 
-@pytest.mark.covers("U1")
 async def test_the_words_of_an_answer_do_not_lead_to_its_pair(faq):
     _, run, settings = faq
     assert not any("cabinet C" in row["text"] for row in await run.find("second drawer", settings))
 
 
-@pytest.mark.covers("U1")
 async def test_every_pair_is_one_chunk_at_its_place(faq):
     folder, run, settings = faq
     await run.find("seals", settings)
@@ -159,13 +151,11 @@ def expected(table, statement):
         connection.close()
 
 
-@pytest.mark.covers("U1")
 async def test_a_question_about_a_row_is_answered_from_it(table):
     turn = await table.run.answer("Why was hall 4 under water?")
     assert turn["citations"][0]["quote"] == "The seal of pump 17 burst and hall 4 was under water."
 
 
-@pytest.mark.covers("U1")
 @pytest.mark.parametrize(
     ("question", "statement"),
     [
@@ -184,14 +174,12 @@ async def test_a_question_for_a_number_of_rows_is_counted(table, question, state
     assert f": {expected(table, statement)} " in turn["answer"]
 
 
-@pytest.mark.covers("U1")
 async def test_any_other_computation_is_said_to_be_needed(table):
     turn = await table.run.answer("What is the average cost of incidents of press 2?")
     assert turn["outcome"] == "insufficient"
     assert "computed over rows of incidents (average)" in " ".join(turn["notes"])
 
 
-@pytest.mark.covers("U1")
 async def test_the_table_is_only_read(table):
     await table.run.answer("Why was hall 4 under water?")
     file = table.folder / "incidents.sqlite"

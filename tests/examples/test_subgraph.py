@@ -14,6 +14,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from groundgraph import turn_graph
 from groundgraph.testing import Prompt, Reply, Rule, ScriptedChatModel
 
+pytestmark = pytest.mark.covers("U4")
+
 THREAD = {"configurable": {"thread_id": "t"}}
 
 
@@ -35,7 +37,6 @@ def ask(question):
 # As a node
 
 
-@pytest.mark.covers("U4")
 async def test_the_desk_answers_from_the_manual_and_opens_tickets_for_the_rest(agents):
     copied, _ = agents
     desk = copied.run.desk(turn_graph(copied.settings()))
@@ -52,7 +53,6 @@ async def test_the_desk_answers_from_the_manual_and_opens_tickets_for_the_rest(a
     assert sum("Ticket opened" in message.text for message in again["messages"]) == 2
 
 
-@pytest.mark.covers("U4")
 def test_the_commands_of_the_readme_print_what_each_agent_does(agents):
     copied, _ = agents
     [block] = re.findall(r"```bash\n(.*?)```", (copied.folder / "README.md").read_text("utf-8"), re.DOTALL)
@@ -76,7 +76,6 @@ def test_the_commands_of_the_readme_print_what_each_agent_does(agents):
 # As a tool
 
 
-@pytest.mark.covers("U4")
 async def test_the_agents_model_is_given_the_checked_answer_and_the_other_tools_result(agents):
     _, modules = agents
     run = modules["as_tool"]
@@ -93,7 +92,7 @@ async def test_the_agents_model_is_given_the_checked_answer_and_the_other_tools_
 # Context first
 
 
-@pytest.mark.covers("U4", "T8")
+@pytest.mark.covers("T8")
 async def test_evidence_is_there_before_the_loop_and_the_record_tells_of_its_tools(agents):
     copied, modules = agents
     run = modules["context_first"]
@@ -121,7 +120,6 @@ async def test_evidence_is_there_before_the_loop_and_the_record_tells_of_its_too
     assert [message.name for message in again["messages"]].count("evidence") == 1, "nothing was found, nothing is shown"
 
 
-@pytest.mark.covers("U4")
 def test_each_agent_is_small_enough_to_be_read(agents):
     copied, _ = agents
     assert all(len(path.read_text("utf-8").splitlines()) <= 60 for path in copied.folder.glob("*.py"))

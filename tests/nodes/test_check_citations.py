@@ -65,20 +65,6 @@ async def test_every_style_numbers_by_first_use_and_the_listing_agrees(style) ->
         assert texts == {1: "notes", 2: "docs"}
 
 
-@pytest.mark.covers("S7")
-async def test_quotes_first_is_numbered_by_first_use() -> None:
-    sources = [
-        InMemorySource(["OAuth is old and has a history of names.", "Grant types of OAuth: four types."], name="d")
-    ]
-    result = await build("", "structured", sources=sources)[0].ainvoke(asking())
-    assert result["answer"].index("[1]") < result["answer"].index("[2]")
-    quoted = result["answer"].split("\n> ")[1].splitlines()[0]
-    [first] = [one for one in result["citations"] if one["label"] == 1]
-    assert quoted.endswith("[1]")
-    assert quoted.removesuffix(" [1]") in [row["text"] for row in result["provenance"]["results"] if row["label"] == 1]
-    assert first["quote"]
-
-
 @pytest.mark.parametrize("policy", ["annotate", "repair", "refuse"])
 async def test_tokens_stream_only_when_nothing_can_hold_the_answer(policy) -> None:
     graph, _ = build(Reply(chunks=[word + " " for word in RIGHT.split()]), policies={"numbers": policy})
@@ -165,20 +151,6 @@ def test_a_repair_without_a_model_is_refused_when_the_graph_is_built() -> None:
     settings = load_settings({"citation_check": {"quotes": "repair"}})
     with pytest.raises(ConfigurationError, match=r"citation_check\.quotes: repair needs a model"):
         turn_graph(settings, sources=[docs()])
-
-
-@pytest.mark.covers("U6")
-@pytest.mark.parametrize("value", ["refuse", "off", False, None])
-def test_every_policy_of_every_check_loads(value) -> None:
-    names = ("labels", "quotes", "numbers", "names", "uncited", "support", "links")
-    loaded = load_settings({"citation_check": dict.fromkeys(names, value)}).citation_check
-    assert set(loaded.model_dump().values()) == {value or "off"}
-
-
-@pytest.mark.covers("U6")
-def test_an_unknown_policy_is_an_error() -> None:
-    with pytest.raises(ConfigurationError, match=r"citation_check\.numbers"):
-        load_settings({"citation_check": {"numbers": "maybe"}})
 
 
 @pytest.mark.covers("fault 57", "F8")

@@ -14,6 +14,8 @@ from groundgraph.answers.read_extraction import Extraction
 from groundgraph.nodes.extracted_intent import MAX_DROPPED, RAW_CHARS, day_of, extracted_intent, recorded
 from groundgraph.settings.search import IntentSettings
 
+pytestmark = pytest.mark.covers("I10")
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=8) | st.just("\ud800"),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
@@ -21,7 +23,6 @@ JSON = st.recursive(
 )
 
 
-@pytest.mark.covers("I10")
 @given(st.dictionaries(st.text(max_size=5), JSON, max_size=5))
 def test_what_is_recorded_can_be_stored_by_msgpack_and_json(raw):
     found = recorded(raw)
@@ -29,14 +30,12 @@ def test_what_is_recorded_can_be_stored_by_msgpack_and_json(raw):
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
-@pytest.mark.covers("I10")
 def test_a_plain_extraction_is_recorded_as_it_is():
     raw = {"text_queries": ["a"], "filters": {"s": {"n": 5, "x": 0.5}}, "scope": None}
     assert recorded(raw) == raw
     assert recorded({**raw, "topic_index": {"a": 1}}) == raw
 
 
-@pytest.mark.covers("I10")
 def test_a_long_one_is_recorded_by_its_beginning():
     found = recorded({"text_queries": ["a" * RAW_CHARS]})
     assert list(found) == ["reply"]

@@ -166,12 +166,6 @@ def test_the_fixed_replies_render(language):
         assert prompts.render(name, language=language, **variables).strip()
 
 
-def test_a_variable_that_is_missing_is_an_error_that_names_the_override(tmp_path):
-    (tmp_path / "message_too_long.en.jinja2").write_text(SHIPPED["message_too_long.en.jinja2"], "utf-8")
-    with pytest.raises(TemplateInvalid, match=r"message_too_long\.en"):
-        Prompts(tmp_path).render("message_too_long", language="en", length=5)
-
-
 HOSTILE = st.lists(
     st.sampled_from(["<", "/", "evidence", "passage", "EVIDENCE", "Passage", "-t1>", " ", "İ", "ſ", "\n", "x", "&lt;"])
 ).map("".join)
@@ -231,13 +225,6 @@ def test_an_own_prompt_that_is_not_there_is_an_error_at_build(tmp_path):
         Prompts(tmp_path, {"slides", "slide"}).check_stands_in("slide", "judge", key="k")
     with pytest.raises(TemplateInvalid, match=r"prompts\.path names no folder"):
         Prompts().check_stands_in("slide", "judge", key="k")
-
-
-@pytest.mark.covers("K9")
-def test_an_own_prompt_runs_in_the_sandbox(tmp_path):
-    (tmp_path / "slide.jinja2").write_text("{{ cycler.__init__ }}", "utf-8")
-    with pytest.raises(TemplateInvalid, match=r"SecurityError|unsafe"):
-        Prompts(tmp_path, {"slide"}).render("slide")
 
 
 def test_the_prompts_of_settings_know_what_chains_ask_for(tmp_path):

@@ -11,12 +11,13 @@ from groundgraph.report.answer import AnswerPage
 from groundgraph.report.evidence import claim_key
 from groundgraph.report.words import matches
 
+pytestmark = pytest.mark.covers("V3")
+
 
 def page(*labels: int, flags=(), written: int = 100, targets=None) -> AnswerPage:
     return AnswerPage(frozenset(labels), targets or {}, list(flags), written, "no finding", "finding")
 
 
-@pytest.mark.covers("V3")
 def test_labels_are_links_to_the_passage_that_each_sentence_rests_on():
     text = "The **first** thing [1]. The second thing [1][2].\n\n- A third `[1]` \\[1\\] [7] [1, 2]."
     first, second, _ = claims_of(text)
@@ -31,7 +32,6 @@ def test_labels_are_links_to_the_passage_that_each_sentence_rests_on():
     assert shown.uses == {1: ["c1-1", "c1-2", "c1-3"], 2: ["c2-1", "c2-2"]}
 
 
-@pytest.mark.covers("V3")
 def test_every_sentence_that_a_model_wrote_and_that_cites_has_its_mark():
     text = (
         "# Head [1]\n\nFine is this [1]. Wrong is *that* `code` [2]! Uncited it ends.\n\n## Sources\n\n- [1] Listed [1]"
@@ -47,7 +47,7 @@ def test_every_sentence_that_a_model_wrote_and_that_cites_has_its_mark():
     assert "<h3>Head" in rendered
 
 
-@pytest.mark.covers("A12", "V3")
+@pytest.mark.covers("A12")
 def test_the_words_of_a_quote_that_match_the_question_are_marked_and_no_others():
     shown = page(1)
     shown.matches = lambda text: matches(text, {"question": "Is a [pump] <b>serviced</b>?"})
@@ -57,7 +57,6 @@ def test_the_words_of_a_quote_that_match_the_question_are_marked_and_no_others()
     assert "<pre><code><mark>pump</mark>(&lt;<mark>b</mark>&gt;)\n</code></pre>" in rendered
 
 
-@pytest.mark.covers("V3")
 def test_a_long_sentence_that_a_finding_cut_is_found_again():
     text = "- " + "very " * 80 + "long [1]."
     [claim] = claims_of(text)

@@ -9,8 +9,9 @@ from groundgraph import InMemorySource
 from groundgraph.answers.claims import claims_of
 from groundgraph.report.evidence import claim_key, evidence_of, steps_that_left_out
 
+pytestmark = pytest.mark.covers("V3")
 
-@pytest.mark.covers("V3")
+
 async def test_each_sentence_leads_to_its_own_place_in_the_passage():
     record = await english_turn()
     [manual, register] = evidence_of(record).cited
@@ -23,7 +24,6 @@ async def test_each_sentence_leads_to_its_own_place_in_the_passage():
     assert len(manual.targets) == 4
 
 
-@pytest.mark.covers("V3")
 async def test_the_quote_is_marked_at_its_offsets_and_not_where_its_words_stand_first():
     twice = f"{QUOTE} {RETENTION}"
     record = await turn_record(
@@ -41,7 +41,6 @@ async def test_the_quote_is_marked_at_its_offsets_and_not_where_its_words_stand_
     assert [span.start for span in piece.spans] == [0], "offsets that do not fit are not believed"
 
 
-@pytest.mark.covers("V3")
 async def test_what_was_left_out_is_told_with_the_step_that_did_it():
     evidence = evidence_of(await english_turn())
     [left] = evidence.left_out
@@ -50,7 +49,6 @@ async def test_what_was_left_out_is_told_with_the_step_that_did_it():
     assert not evidence.others
 
 
-@pytest.mark.covers("V3")
 async def test_chunks_that_were_joined_are_told_as_parts_of_the_whole():
     record = await russian_turn()
     whole = record["results"][0]
@@ -59,7 +57,6 @@ async def test_chunks_that_were_joined_are_told_as_parts_of_the_whole():
     assert (left.reasons, left.label) == (["joined"], 1)
 
 
-@pytest.mark.covers("V3")
 @pytest.mark.parametrize(
     ("strategies", "results", "expected"),
     [
@@ -76,7 +73,6 @@ def test_the_steps_that_left_something_out(strategies, results, expected):
     assert steps_that_left_out(record) == expected
 
 
-@pytest.mark.covers("V3")
 async def test_evidence_that_answers_too_little_is_left_out_as_a_whole():
     base = InMemorySource(["Pump 17 is serviced every 90 days."], name="plant", source_type="knowledge_base")
     record = await turn_record(

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from groundgraph.report.room import excerpt
 from groundgraph.report.words import Span, joined
 
+pytestmark = pytest.mark.covers("V3")
+
 texts = st.text(alphabet="ab \n", max_size=600)
 places = st.lists(st.tuples(st.integers(0, 600), st.integers(1, 200)), max_size=5)
 
 
-@pytest.mark.covers("V3")
 @given(texts, places, st.integers(1, 500))
 def test_the_parts_are_apart_in_order_within_the_limit_and_show_every_quote(text, found, limit):
     spans = joined([Span(start, min(start + size, len(text))) for start, size in found if start < len(text)])
@@ -28,7 +29,6 @@ def test_the_parts_are_apart_in_order_within_the_limit_and_show_every_quote(text
         assert all(any(start <= span.start < end for start, end in parts) for span in spans)
 
 
-@pytest.mark.covers("V3")
 def test_a_quote_in_the_middle_of_a_long_text_is_shown_whole_with_what_stands_around_it():
     text = "word " * 1000 + "the quote." + " word" * 1000
     span = Span(5000, 5010)
@@ -39,6 +39,5 @@ def test_a_quote_in_the_middle_of_a_long_text_is_shown_whole_with_what_stands_ar
     assert text[end].isspace()
 
 
-@pytest.mark.covers("V3")
 def test_without_a_quote_the_beginning_is_shown():
     assert excerpt("word " * 100, [], 203) == [(0, 199)]

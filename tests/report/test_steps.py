@@ -14,8 +14,9 @@ from groundgraph.report.evidence import duration_of, path_of
 from groundgraph.report.words import Words
 from groundgraph.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.covers("V3")
 
-@pytest.mark.covers("V3")
+
 async def test_the_path_holds_every_step_in_the_order_of_the_graph():
     record = await english_turn()
     steps = path_of(record)
@@ -33,7 +34,6 @@ async def test_the_path_holds_every_step_in_the_order_of_the_graph():
     assert duration_of(steps) == steps[-1].start == max(step.start + (step.elapsed or 0) for step in steps)
 
 
-@pytest.mark.covers("V3")
 async def test_a_slow_source_holds_up_the_next_step():
     steps = path_of(await russian_turn())
     merge = next(step for step in steps if step.node == "merge_results")
@@ -41,14 +41,12 @@ async def test_a_slow_source_holds_up_the_next_step():
     assert [step.node for step in steps][-3:] == ["answer_structured", "check_citations", "record_turn"]
 
 
-@pytest.mark.covers("V3")
 async def test_small_talk_goes_nowhere_else():
     steps = path_of(await turn_record([policies()], "Hello!"))
     assert {step.node for step in steps} <= {"begin_turn", "report_absence", "check_citations", "record_turn"}
     assert "retrieve_source" not in {step.node for step in steps}
 
 
-@pytest.mark.covers("V3")
 def test_stages_before_the_search_repairs_and_refusals_have_their_places():
     record = {
         "intent": {"mode": "extract", "stages": {"rewrite_question": {"status": "failed"}}},

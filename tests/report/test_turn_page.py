@@ -19,6 +19,8 @@ from groundgraph.report.turn_page import MAX_BYTES
 from groundgraph.report.words import Words, plain
 from groundgraph.text.words import LANGUAGES
 
+pytestmark = pytest.mark.covers("V3")
+
 TAGS = {
     *("html", "head", "meta", "title", "style", "body", "header", "nav", "main", "section", "article", "footer"),
     *("a", "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "dl", "dt", "dd", "div", "span", "strong", "em"),
@@ -83,7 +85,6 @@ def check_inert(page: str) -> Elements:
     return elements
 
 
-@pytest.mark.covers("V3")
 async def test_the_page_holds_question_path_queries_evidence_answer_and_what_went_wrong():
     record = await english_turn()
     text = check_inert(turn_page(record)).text
@@ -99,13 +100,11 @@ async def test_the_page_holds_question_path_queries_evidence_answer_and_what_wen
         assert expected in text, expected
 
 
-@pytest.mark.covers("V3")
 async def test_the_same_record_gives_the_same_page_and_json_does_not_change_it():
     record = await english_turn()
     assert turn_page(record) == turn_page(json.loads(json.dumps(record)))
 
 
-@pytest.mark.covers("V3")
 async def test_the_page_speaks_the_language_of_the_turn_unless_told_otherwise():
     record = await russian_turn()
     page = turn_page(record)
@@ -117,7 +116,6 @@ async def test_the_page_speaks_the_language_of_the_turn_unless_told_otherwise():
     assert '<html lang="ru">' in turn_page({name: value for name, value in record.items() if name != "language"})
 
 
-@pytest.mark.covers("V3")
 async def test_the_words_can_be_replaced_by_a_folder_of_ones_own(tmp_path):
     source = Prompts().source("report.en").replace("Please note", "<b>Mind</b> {{ 6 * 7 }}")
     (tmp_path / "report.en.jinja2").write_text(source, "utf-8")
@@ -134,7 +132,6 @@ async def test_no_measure_is_a_percentage(turn):
     assert re.search(rf"({'|'.join(measures)}) ?(most|much|little|почти всё|многое|немногое)", text)
 
 
-@pytest.mark.covers("V3")
 def test_every_language_has_the_same_words():
     macros = {
         name: dict(re.findall(r"{% macro (\w+)\((.*?)\) %}", Prompts().source(f"report.{name}"))) for name in LANGUAGES
@@ -148,7 +145,6 @@ def test_every_language_has_the_same_words():
             )
 
 
-@pytest.mark.covers("V3")
 @pytest.mark.parametrize("kind", ["chat", "unavailable", "insufficient", "empty"])
 async def test_turns_without_evidence_have_a_page_too(kind):
     from groundgraph.testing import FaultySource, InMemorySource
@@ -168,7 +164,6 @@ async def test_turns_without_evidence_have_a_page_too(kind):
     assert turn_text(record)
 
 
-@pytest.mark.covers("V3")
 def test_a_record_with_the_fewest_keys_has_a_page():
     record = {
         "turn_id": "t", "question": "Why?", "outcome": "answered", "answer": "So.", "style": {"used": "fixed"},
@@ -203,7 +198,6 @@ async def test_a_question_is_text_in_the_title_as_well(place):
     assert elements.text.count(" ".join(plain(payload[:60]).split())) >= 2 or "U+" in plain(payload)
 
 
-@pytest.mark.covers("V3")
 async def test_a_huge_record_is_cut_to_the_limit_and_says_so_with_every_shown_quote_in_its_place():
     record = huge(await english_turn(), passages=60, characters=8000)
     page = turn_page(record)
@@ -216,7 +210,6 @@ async def test_a_huge_record_is_cut_to_the_limit_and_says_so_with_every_shown_qu
     assert all(html.unescape(text) == f"The quote {label} stands here." for label, text in marks)
 
 
-@pytest.mark.covers("V3")
 async def test_a_record_that_fits_is_shown_whole():
     record = await english_turn()
     page = turn_page(record)

@@ -33,6 +33,14 @@ def redirect(target: str, status: int = 302) -> Answer:
     return status, {"Location": target}, b""
 
 
+def answer(handler: BaseHTTPRequestHandler, body: bytes = b"") -> None:
+    """Answers with status 200, for a page that does something before."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
 class Site(LocalServer):
     """Answers with what `pages` holds for a path, else with 404.
 

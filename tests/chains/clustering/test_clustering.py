@@ -20,6 +20,8 @@ from groundgraph.answers.clustering import (
 from groundgraph.core.embedder import Embedder
 from groundgraph.testing import NgramEmbeddings
 
+pytestmark = pytest.mark.covers("P5")
+
 TOKENS = "Access tokens expire after one hour."
 TOKENS_AGAIN = "An access token expires after an hour."
 PUMPS = "Pump seventeen is serviced every ninety days."
@@ -34,7 +36,6 @@ def members(found: list[Cluster]) -> list[tuple[int, ...]]:
     return sorted(cluster.members for cluster in found)
 
 
-@pytest.mark.covers("P5")
 @pytest.mark.parametrize("method", METHODS)
 def test_texts_that_share_their_words_make_a_cluster_in_any_script(method):
     texts = [TOKENS, PUMPS, RUSSIAN, TOKENS_AGAIN, PUMPS_AGAIN, RUSSIAN_AGAIN, "Nothing of the kind."]
@@ -42,7 +43,6 @@ def test_texts_that_share_their_words_make_a_cluster_in_any_script(method):
     assert members(found) == [(0, 3), (1, 4), (2, 5)]
 
 
-@pytest.mark.covers("P5")
 async def test_an_embedding_model_makes_clusters():
     texts = [TOKENS, PUMPS, TOKENS_AGAIN, PUMPS_AGAIN]
     embedder = Embedder(NgramEmbeddings(512), "ngrams", batch_size=3)
@@ -53,7 +53,6 @@ async def test_an_embedding_model_makes_clusters():
     assert found[0].score > found[1].score
 
 
-@pytest.mark.covers("P5")
 def test_opposite_vectors_are_not_similar_and_a_zero_vector_is_near_to_nothing():
     near = EmbeddingSimilarity(np.array([1.0, 0.0]), np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0]]))
     assert near.between(0, 1) == 0
@@ -61,7 +60,6 @@ def test_opposite_vectors_are_not_similar_and_a_zero_vector_is_near_to_nothing()
     assert near.to_question([2]) == 0
 
 
-@pytest.mark.covers("P5")
 @pytest.mark.parametrize("method", METHODS)
 def test_the_cluster_about_the_question_scores_higher_and_comes_first(method):
     texts = [PUMPS, PUMPS_AGAIN, TOKENS, TOKENS_AGAIN]
@@ -70,7 +68,6 @@ def test_the_cluster_about_the_question_scores_higher_and_comes_first(method):
     assert found[0].score > 0.5 > found[1].score
 
 
-@pytest.mark.covers("P5")
 def test_a_label_has_the_words_that_tell_the_cluster_from_the_others():
     texts = [TOKENS, TOKENS_AGAIN, PUMPS, PUMPS_AGAIN]
     first, second = labels([[TOKENS, TOKENS_AGAIN], [PUMPS, PUMPS_AGAIN]], texts)
@@ -79,7 +76,6 @@ def test_a_label_has_the_words_that_tell_the_cluster_from_the_others():
     assert labels([["1 2 of the"]], ["1 2 of the"]) == [""]
 
 
-@pytest.mark.covers("P5")
 @pytest.mark.parametrize("method", METHODS)
 @given(
     texts=WORDS, question=st.text(alphabet="ab токен", max_size=9), threshold=st.floats(0, 1), size=st.integers(1, 4)
@@ -95,7 +91,6 @@ def test_whatever_the_texts_clusters_are_disjoint_and_their_scores_from_0_to_1(
     assert clusters(texts, method(question, texts), threshold=threshold, min_size=size) == found
 
 
-@pytest.mark.covers("P5")
 @pytest.mark.parametrize("method", METHODS)
 @given(texts=WORDS)
 def test_similarity_is_symmetric_from_0_to_1_and_1_for_the_same_words(method, texts):
@@ -108,7 +103,6 @@ def test_similarity_is_symmetric_from_0_to_1_and_1_for_the_same_words(method, te
         assert near.between(one, one) in (0, pytest.approx(1))
 
 
-@pytest.mark.covers("P5")
 @given(st.integers(0, 12), st.floats(0, 1), st.randoms(use_true_random=False))
 def test_grouping_puts_every_number_into_exactly_one_group(count, threshold, random):
     values = {(a, b): random.random() for a in range(count) for b in range(a)}
@@ -116,12 +110,10 @@ def test_grouping_puts_every_number_into_exactly_one_group(count, threshold, ran
     assert sorted(number for one in groups for number in one) == list(range(count))
 
 
-@pytest.mark.covers("P5")
 def test_a_similarity_that_is_no_number_joins_nothing():
     assert group(lambda a, b: float("nan"), 3, 0.1) == [[0], [1], [2]]
 
 
-@pytest.mark.covers("P5")
 def test_the_threshold_is_about_the_mean_similarity_to_all_members():
     near = {(1, 0): 1.0, (2, 0): 1.0, (2, 1): 0.0}
     similarity = lambda a, b: near[max(a, b), min(a, b)]  # noqa: E731
@@ -134,7 +126,6 @@ SPLIT = st.integers(0, 9).flatmap(
 )  # the number of the cluster of each place; 0 for none
 
 
-@pytest.mark.covers("P5")
 @given(SPLIT, st.booleans())
 def test_arranging_loses_nothing_and_members_stand_together(split, both_ends):
     given_ = [

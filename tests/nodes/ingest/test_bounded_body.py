@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from groundgraph.ingest.fetch_page import MAX_RATIO, BodyRefused, bounded_body
 
+pytestmark = pytest.mark.covers("K2")
+
 
 async def chunks(data: bytes, size: int = 1000):
     for start in range(0, len(data), size):
@@ -23,7 +25,6 @@ def bomb(size: int) -> bytes:
     return b"".join(packer.compress(block) for _ in range(size // len(block))) + packer.flush()
 
 
-@pytest.mark.covers("K2")
 @given(st.binary(max_size=3000), st.integers(1, 700))
 async def test_a_body_comes_back_as_it_was(data, size):
     assert await bounded_body(chunks(data, size), max_bytes=3000) == data
@@ -31,14 +32,12 @@ async def test_a_body_comes_back_as_it_was(data, size):
     assert await bounded_body(chunks(packed, size), encoding="gzip", max_bytes=4000) == data
 
 
-@pytest.mark.covers("K2")
 @given(st.lists(st.binary(max_size=500), min_size=1, max_size=4), st.integers(1, 90))
 async def test_gzip_in_several_members_is_one_body(parts, size):
     packed = b"".join(gzip.compress(part) for part in parts) + b"\0" * 7
     assert await bounded_body(chunks(packed, size), encoding="x-gzip", max_bytes=5000) == b"".join(parts)
 
 
-@pytest.mark.covers("K2")
 async def test_a_long_body_in_one_piece_comes_back_whole():
     data = b"".join(b"line %d of a long text\n" % number for number in range(100_000))
     packed = gzip.compress(data)
@@ -99,18 +98,15 @@ async def test_gzip_that_never_gives_a_byte_is_bounded():
         await bounded_body(empty_blocks(), encoding="gzip", max_bytes=20_000)
 
 
-@pytest.mark.covers("K2")
 async def test_a_short_page_of_one_repeated_line_is_no_bomb():
     data = b"x" * 60_000
     assert await bounded_body(chunks(gzip.compress(data)), encoding="gzip", max_bytes=10**6) == data
 
 
-@pytest.mark.covers("K2")
 async def test_a_cut_body_ends_at_the_cap():
     assert await bounded_body(chunks(b"abc" * 1000), max_bytes=1001, cut=True) == (b"abc" * 1000)[:1001]
 
 
-@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     ("data", "encoding", "message"),
     [

@@ -11,6 +11,8 @@ import pytest
 from groundgraph.core.characters import clean_text
 from groundgraph.ingest.find_files import LEADS_OUT, LEADS_UP, find_files
 
+pytestmark = pytest.mark.covers("K2")
+
 
 def files_in(folder: Path, *names: str) -> None:
     for name in names:
@@ -18,7 +20,6 @@ def files_in(folder: Path, *names: str) -> None:
         (folder / name).write_text("text")
 
 
-@pytest.mark.covers("K2")
 def test_a_folder_is_read_with_everything_below_sorted_and_without_what_is_hidden(tmp_path):
     files_in(tmp_path, "docs/b.md", "docs/a.txt", "docs/sub/c.RST", "docs/.hidden.md", "docs/.git/d.md")
     found = find_files(["docs"], tmp_path)
@@ -27,7 +28,6 @@ def test_a_folder_is_read_with_everything_below_sorted_and_without_what_is_hidde
     assert not found.failed
 
 
-@pytest.mark.covers("K2")
 def test_other_documents_in_a_folder_are_reported_and_other_files_counted(tmp_path):
     files_in(tmp_path, "docs/a.md", "docs/b.ppt", "docs/c.PNG", "docs/d.png", "docs/LICENSE")
     found = find_files(["docs"], tmp_path)
@@ -37,7 +37,6 @@ def test_other_documents_in_a_folder_are_reported_and_other_files_counted(tmp_pa
     assert dict(found.ignored) == {".png": 2, "(no suffix)": 1}
 
 
-@pytest.mark.covers("K2")
 def test_any_file_named_explicitly_that_cannot_be_taken_in_is_a_failure(tmp_path):
     files_in(tmp_path, "a.png", "b")
     found = find_files(["a.png", "b", "missing.md"], tmp_path)
@@ -45,21 +44,18 @@ def test_any_file_named_explicitly_that_cannot_be_taken_in_is_a_failure(tmp_path
     assert "no such file" in found.failed[2][1]
 
 
-@pytest.mark.covers("K2")
 def test_a_file_found_twice_is_taken_once_and_its_name_does_not_depend_on_how_it_was_given(tmp_path):
     files_in(tmp_path, "docs/a.md")
     found = find_files(["docs/../docs", tmp_path / "docs", "./docs/a.md"], tmp_path)
     assert [file.name for file in found.files] == ["docs/a.md"]
 
 
-@pytest.mark.covers("K2")
 def test_a_file_outside_of_the_base_folder_has_its_absolute_path_as_name(tmp_path):
     files_in(tmp_path, "other/a.md")
     found = find_files([tmp_path / "other"], tmp_path / "project")
     assert [file.name for file in found.files] == [(tmp_path / "other/a.md").as_posix()]
 
 
-@pytest.mark.covers("K2")
 def test_documents_and_tables_of_every_supported_kind_are_taken(tmp_path):
     names = ["a.md", "b.TXT", "c.rst", "d.html", "e.PDF", "f.docx", "g.csv", "h.tsv", "i.jsonl", "j.ndjson", "k.xlsx"]
     names += ["l.pptx", "m.rest"]
@@ -67,14 +63,12 @@ def test_documents_and_tables_of_every_supported_kind_are_taken(tmp_path):
     assert [file.name for file in find_files(["."], tmp_path).files] == names
 
 
-@pytest.mark.covers("K2")
 def test_kinds_of_documents_that_are_not_read_are_all_reported(tmp_path):
     names = ["a.ppt", "b.doc", "c.xls", "d.xlsm", "e.odt", "f.epub"]
     files_in(tmp_path, *names)
     assert [name for name, _ in find_files(["."], tmp_path).failed] == names
 
 
-@pytest.mark.covers("K2")
 def test_a_link_to_a_folder_elsewhere_is_followed_when_asked_for_and_a_circle_is_not(tmp_path):
     files_in(tmp_path, "docs/a.md", "docs/sub/b.md", "elsewhere/c.md", "elsewhere/deep/d.md")
     (tmp_path / "docs" / "linked").symlink_to(tmp_path / "elsewhere")
@@ -87,7 +81,6 @@ def test_a_link_to_a_folder_elsewhere_is_followed_when_asked_for_and_a_circle_is
     assert not found.ignored
 
 
-@pytest.mark.covers("K2")
 def test_whatever_cannot_be_looked_at_is_listed_with_its_reason_and_the_rest_is_taken(tmp_path):
     files_in(tmp_path, "docs/a.md")
     (tmp_path / "docs/gone.md").symlink_to("nowhere.md")
@@ -109,7 +102,6 @@ def test_whatever_cannot_be_looked_at_is_listed_with_its_reason_and_the_rest_is_
     }
 
 
-@pytest.mark.covers("K2")
 def test_a_folder_and_a_file_that_may_not_be_looked_at_are_listed(tmp_path, monkeypatch):
     files_in(tmp_path, "docs/a.md", "docs/shut/b.md", "docs/seen/c.md")
     scandir, stat = os.scandir, Path.stat
@@ -161,7 +153,6 @@ def test_a_link_that_is_named_itself_is_followed(tmp_path):
     assert found.skipped == []
 
 
-@pytest.mark.covers("K2")
 def test_the_name_does_not_depend_on_the_way_to_the_folder(tmp_path):
     files_in(tmp_path, "real/docs/a.md")
     (tmp_path / "link").symlink_to(tmp_path / "real")
@@ -169,7 +160,6 @@ def test_the_name_does_not_depend_on_the_way_to_the_folder(tmp_path):
         assert [file.name for file in find_files([tmp_path / given], tmp_path / base).files] == ["docs/a.md"]
 
 
-@pytest.mark.covers("K2")
 def test_a_file_whose_name_is_not_utf_8_is_reported_in_legible_form(tmp_path):
     files_in(tmp_path, "docs/a.md")
     try:

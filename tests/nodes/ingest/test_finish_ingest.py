@@ -9,6 +9,8 @@ import pytest
 from groundgraph.ingest.find_files import FoundFile, FoundFiles
 from groundgraph.nodes.ingest.finish_ingest import _gone
 
+pytestmark = pytest.mark.covers("fault 54")
+
 
 class Ledger:
     def __init__(self, *names: str) -> None:
@@ -18,7 +20,6 @@ class Ledger:
         return self.names
 
 
-@pytest.mark.covers("fault 54")
 async def test_what_lies_below_a_folder_that_cannot_be_read_is_unknown_and_not_gone(tmp_path):
     found = FoundFiles(
         files=[FoundFile(tmp_path / "docs/a.md", "docs/a.md")],
@@ -29,13 +30,11 @@ async def test_what_lies_below_a_folder_that_cannot_be_read_is_unknown_and_not_g
     assert await _gone(ledger, found, tmp_path) == ["docs/gone.md", "docs/locked2.md"]
 
 
-@pytest.mark.covers("fault 54")
 async def test_nothing_is_gone_when_the_base_folder_itself_cannot_be_read(tmp_path):
     found = FoundFiles(failed=[(".", "the folder cannot be read")], folders=[tmp_path])
     assert await _gone(Ledger("a.md", "docs/b.md"), found, tmp_path) == []
 
 
-@pytest.mark.covers("fault 54")
 async def test_a_folder_with_a_like_name_is_another(tmp_path):
     found = FoundFiles(folders=[tmp_path / "docs"])
     assert await _gone(Ledger("docs2/a.md", "docs/a.md", "/elsewhere/a.md"), found, Path(tmp_path)) == ["docs/a.md"]

@@ -7,6 +7,8 @@ import pytest
 from groundgraph.ingest.blocks import markdown_blocks
 from groundgraph.ingest.load_html import html_markdown
 
+pytestmark = pytest.mark.covers("K2")
+
 lxml_html = pytest.importorskip("lxml.html")
 
 
@@ -14,7 +16,6 @@ def markdown(body: str) -> str:
     return html_markdown(lxml_html.fromstring(f"<div>{body}</div>"))
 
 
-@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
@@ -39,14 +40,12 @@ def test_elements_are_marked_and_words_stay_as_they_are(body, expected):
     assert markdown(body) == expected
 
 
-@pytest.mark.covers("K2")
 @pytest.mark.parametrize("text", ["# include", "```", "---", "===", "&gt; quoted"])
 def test_words_that_look_like_markup_become_no_heading(text):
     blocks = markdown_blocks(markdown(f"<h2>Real</h2><p>before<br>{text}</p><p>{text}</p><p>after</p>"))
     assert [block.title for block in blocks if block.level] == ["Real"]
 
 
-@pytest.mark.covers("K2")
 def test_a_row_without_text_is_left_out_and_empty_cells_stay():
     rows = "<tr><th>a</th><th>b</th></tr><tr><td></td><td> </td></tr><tr><td></td><td>2</td></tr>"
     assert markdown(f"<table>{rows}</table>") == "| a | b |\n|---|---|\n|  | 2 |\n"

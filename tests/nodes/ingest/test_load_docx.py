@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from document_files import docx, paragraph, table
 
@@ -13,8 +11,9 @@ from groundgraph.ingest.chunkers import HeadingChunker
 from groundgraph.ingest.load_document import load_document
 from groundgraph.ingest.office import load_docx
 
+pytestmark = pytest.mark.covers("K2")
 
-@pytest.mark.covers("K2")
+
 def test_headings_paragraphs_and_tables_become_markdown():
     body = (
         paragraph("Manual", "Title") + paragraph("Service", "Heading1") + paragraph("Every 90 days.")
@@ -28,7 +27,6 @@ def test_headings_paragraphs_and_tables_become_markdown():
     assert [chunk.headings for chunk in HeadingChunker()(document)] == [("Manual",), ("Service",), ("Service", "Parts")]
 
 
-@pytest.mark.covers("K2")
 def test_every_document_of_the_data_is_read(data):
     texts = {path.name: load_document(path, path.name) for path in sorted((data / "documents/docx").glob("*.docx"))}
     assert len(texts) == 5
@@ -39,7 +37,6 @@ def test_every_document_of_the_data_is_read(data):
     assert not any("http" in line and "](" in line for line in linked.split("\n"))
 
 
-@pytest.mark.covers("K2")
 def test_what_a_document_holds_beyond_text_is_reported():
     formula = '<m:oMath xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"><m:r/></m:oMath>'
     body = paragraph("Before") + f"<w:p>{formula}<w:r><w:t>after</w:t></w:r></w:p>"
@@ -73,15 +70,7 @@ def test_a_document_type_is_refused_before_its_entities_grow():
         load_docx(data, "a.docx")
 
 
-@pytest.mark.covers("K2")
 def test_a_document_larger_than_memory_bears_is_refused(monkeypatch):
     monkeypatch.setattr("groundgraph.ingest.office.MAX_TREE", 5000)
     with pytest.raises(IngestError, match=r"document.xml' in it has more than"):
         load_docx(docx(paragraph("text " * 1000)), "a.docx")
-
-
-@pytest.mark.covers("K2")
-def test_without_the_extra_a_document_is_reported_with_the_command(monkeypatch):
-    monkeypatch.setitem(sys.modules, "mammoth", None)
-    with pytest.raises(IngestError, match=r'mammoth, which is not installed: pip install "groundgraph\[documents\]"'):
-        load_docx(docx(paragraph("text")), "a.docx")

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import re
-import sys
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundgraph.core.document import MARKDOWN
 from groundgraph.core.errors import IngestError
-from groundgraph.ingest.chunkers import HeadingChunker
-from groundgraph.ingest.find_files import find_files
 from groundgraph.ingest.load_document import load_document
 from groundgraph.ingest.load_html import load_html
+
+pytestmark = pytest.mark.covers("K2")
 
 PARAGRAPH = "Pump 17 is serviced every 90 days by the maintenance team of the plant, and the log book is signed."
 
@@ -28,7 +26,6 @@ def text_of(body: str) -> str:
     return load_html(page(body).encode()).text
 
 
-@pytest.mark.covers("K2")
 def test_a_real_page_gives_its_headings_and_text_and_nothing_else(data):
     path = data / "documents/html/what_is_haystack.html"
     loaded = load_html(path.read_bytes())
@@ -39,7 +36,6 @@ def test_a_real_page_gives_its_headings_and_text_and_nothing_else(data):
     assert not re.search(r"function\s*\(|</|\{\s*\w+:|cookie", loaded.text)
 
 
-@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     ("name", "rows", "first", "row"),
     [
@@ -55,20 +51,6 @@ def test_a_table_of_a_real_page_is_kept_row_by_row(data, name, rows, first, row)
     assert len(lines) == rows
 
 
-@pytest.mark.covers("K2")
-def test_every_page_of_the_data_is_chunked_with_offsets_into_the_stored_text(data):
-    folder = data / "documents/html"
-    found = find_files([folder], folder)
-    assert len(found.files) == 4
-    for file in found.files:
-        document = load_document(file.path, file.name)
-        assert document.media_type == MARKDOWN
-        chunks = HeadingChunker()(document)
-        assert chunks
-        assert all(document.text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
-
-
-@pytest.mark.covers("K2")
 def test_headings_lists_code_and_tables_are_markdown():
     text = text_of(
         f"<main><h1>Pumps</h1><p>{PARAGRAPH}</p><h2>Limits</h2><ul><li>Pressure: 5 bar</li><li>Heat: 40 C</li></ul>"
@@ -80,24 +62,19 @@ def test_headings_lists_code_and_tables_are_markdown():
     assert "```\na = 1\n  b = 2\n```\n\nThe end of it." in text
 
 
-@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     "noise",
     [
         "<nav><a href='/'>NOISE and more</a> <a href='/b'>Products</a></nav>",
         "<div role='navigation'><p>NOISE that leads elsewhere on this site</p></div>",
-        "<header><p>NOISE above every page of this site</p></header>",
         "<footer><p>NOISE below every page of this site</p></footer>",
         "<aside><p>NOISE beside the text, which is about other things</p></aside>",
         "<div class='breadcrumb'><p>NOISE &gt; where you are on this site</p></div>",
-        "<div class='sidebar'><p>NOISE at the side of every page of this site</p></div>",
         "<ul><li><a href='/'>NOISE</a></li><li><a href='/b'>Products</a></li><li><a href='/c'>Imprint</a></li></ul>",
         "<script>var text = 'NOISE';</script>",
-        "<style>p { content: 'NOISE' }</style>",
         "<noscript><p>NOISE: please switch JavaScript on to read this page</p></noscript>",
         "<p hidden>NOISE that no reader sees, whatever it says</p>",
         "<div id='cookie-banner'><p>NOISE: we use cookies to improve your experience.</p></div>",
-        "<div class='cookies'><p>NOISE: we use cookies.</p><button>Accept all</button></div>",
         "<section class='gdpr_notice x'><p>NOISE: your privacy matters to us and our 812 partners.</p></section>",
     ],
 )
@@ -108,13 +85,11 @@ def test_what_is_no_content_is_dropped(noise):
         assert text == f"# Pumps\n\n{PARAGRAPH}\n"
 
 
-@pytest.mark.covers("K2")
 def test_a_list_of_links_in_the_main_text_stays():
     links = "".join(f"<li><a href='/{name}'>{name}</a></li>" for name in ("Seals", "Filters", "Valves"))
     assert "- Seals\n- Filters\n- Valves" in text_of(f"<main><h1>See</h1><p>{PARAGRAPH}</p><ul>{links}</ul></main>")
 
 
-@pytest.mark.covers("K2")
 def test_a_manual_about_cookies_keeps_its_sections():
     text = text_of(
         f"<main><h1>HTTP</h1><p>{PARAGRAPH}</p><section id='cookies'><h2 id='cookie-names'>Cookies</h2>"
@@ -123,7 +98,6 @@ def test_a_manual_about_cookies_keeps_its_sections():
     assert "## Cookies\n\nA cookie is a name and a value" in text
 
 
-@pytest.mark.covers("K2")
 def test_text_behind_a_dropped_element_stays():
     text = text_of(f"<main><h1>Pumps</h1><p>Before<script>x()</script> after. {PARAGRAPH}</p></main>")
     assert "Before after. Pump 17" in text
@@ -131,27 +105,23 @@ def test_text_behind_a_dropped_element_stays():
     assert "Before after. Pump 17" in text
 
 
-@pytest.mark.covers("K2")
 def test_a_short_page_without_main_keeps_its_headings():
     assert text_of(
         "<h1>Pumps</h1><div>Loose text, not in a <a href='x'>paragraph</a>.</div><h2>Days</h2><p>Ninety.</p>"
     ) == ("# Pumps\n\nLoose text, not in a paragraph.\n\n## Days\n\nNinety.\n")
 
 
-@pytest.mark.covers("K2")
 def test_every_article_of_a_page_is_kept_with_its_heading():
     articles = "".join(f"<article><h2>Pump {n}</h2><p>Pump {n}: {PARAGRAPH}</p></article>" for n in (1, 2, 3))
     for body in (articles, f"<main>{articles}</main>"):
         assert re.findall(r"^## Pump \d$", text_of(body), re.MULTILINE) == ["## Pump 1", "## Pump 2", "## Pump 3"]
 
 
-@pytest.mark.covers("K2")
 def test_a_teaser_in_an_article_does_not_hide_the_text():
     text = text_of(f"<article><p>A teaser.</p></article><div><h1>Pumps</h1><p>{PARAGRAPH}</p></div>")
     assert f"# Pumps\n\n{PARAGRAPH}" in text
 
 
-@pytest.mark.covers("K2")
 def test_a_table_inside_a_table_that_makes_the_layout_is_kept_once():
     inner = "<table><tr><td>Seal</td><td>90 days</td></tr><tr><td>Filter</td><td>30 days</td></tr></table>"
     text = text_of(f"<h1>Parts</h1><p>{PARAGRAPH}</p><table><tr><td><p>Left</p></td><td>{inner}</td></tr></table>")
@@ -159,7 +129,6 @@ def test_a_table_inside_a_table_that_makes_the_layout_is_kept_once():
     assert text.count("| 90 days") == text.count("30 days") == 1
 
 
-@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     ("head", "body", "title"),
     [
@@ -177,7 +146,6 @@ def test_the_title_is_that_of_the_page_then_a_heading_then_the_file_name(tmp_pat
 RUSSIAN = "Насос номер 17 обслуживают каждые 90 дней, и это делает бригада завода по графику ремонта."
 
 
-@pytest.mark.covers("K2")
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "windows-1251", "koi8-r"])
 @pytest.mark.parametrize(
     "how", ["<meta charset={0}>", "<meta http-equiv='Content-Type' content='text/html; charset={0}'>"]
@@ -190,33 +158,28 @@ def test_the_declared_encoding_is_used_and_a_byte_order_mark_wins(encoding, how)
     assert loaded.warnings == ()
 
 
-@pytest.mark.covers("K2")
 def test_a_declaration_is_believed_where_a_guess_would_be_wrong():
     data = page("<main><p>Насос №17</p></main>", "<meta charset=iso-8859-5>").encode("iso-8859-5")
     assert load_html(data).text == "Насос №17\n"
 
 
-@pytest.mark.covers("K2")
 def test_an_undeclared_encoding_is_detected():
     text = " ".join(f"{RUSSIAN} Раздел {number}." for number in range(20))
     data = page(f"<main><h1>Насосы</h1><p>{text}</p></main>").encode("windows-1251")
     assert RUSSIAN in load_html(data).text
 
 
-@pytest.mark.covers("K2")
 def test_latin_1_is_what_browsers_take_it_for():
     data = page("<main><p>The pump’s “seal” – 90 days</p></main>", "<meta charset=iso-8859-1>").encode("cp1252")
     assert load_html(data).text == "The pump’s “seal” – 90 days\n"
 
 
-@pytest.mark.covers("K2")
 @pytest.mark.parametrize("name", ["nonsense-8", "utf-16", "hex", "undefined", "idna"])
 def test_a_wrong_declaration_falls_back_to_what_the_bytes_are(name):
     data = page(f"<main><h1>Насосы</h1><p>{RUSSIAN}</p></main>", f"<meta charset='{name}'>").encode()
     assert RUSSIAN in load_html(data).text
 
 
-@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     "data",
     [
@@ -233,7 +196,6 @@ def test_a_page_without_main_text_is_reported(data):
         load_html(data)
 
 
-@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     "body",
     [
@@ -256,7 +218,6 @@ PIECES = st.sampled_from(
 )
 
 
-@pytest.mark.covers("K2")
 @pytest.mark.guard
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.one_of(PIECES, st.text(max_size=20)), max_size=25).map("".join))
@@ -266,10 +227,3 @@ def test_any_markup_gives_text_or_an_ingest_error(markup):
     except IngestError:
         return
     assert loaded.text.strip()
-
-
-@pytest.mark.covers("K2")
-def test_without_the_extra_a_page_is_reported_with_the_command(monkeypatch):
-    monkeypatch.setitem(sys.modules, "trafilatura", None)
-    with pytest.raises(IngestError, match=r'which is not installed: pip install "groundgraph\[documents\]"'):
-        load_html(page(f"<p>{PARAGRAPH}</p>").encode())

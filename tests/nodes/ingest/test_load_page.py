@@ -1,17 +1,19 @@
 from __future__ import annotations
 
-import io
 import subprocess
 import sys
 from contextlib import asynccontextmanager
 
 import pytest
+from document_files import pdf
 from web_site import START, PublicNetwork, Site, html, redirect
 
 from groundgraph.core.document import MARKDOWN, PDF, PLAIN_TEXT, WEB_PAGES
 from groundgraph.core.errors import IngestError, PageNotLoaded
 from groundgraph.ingest.load_page import PageLoader, load_page
 from groundgraph.settings.knowledge_base import WebSettings
+
+pytestmark = pytest.mark.covers("K2")
 
 ARTICLE = """<html><head><title>Refunds</title></head><body>
 <nav><a href="/a">Home</a><a href="/b">Shop</a><a href="/c">Contact</a></nav>
@@ -46,7 +48,6 @@ async def refused(site, url=START) -> PageNotLoaded:
     return caught.value
 
 
-@pytest.mark.covers("K2")
 async def test_a_page_becomes_a_document_of_its_main_text(site):
     document = await load(site, "HTTP://site.example:80/start#exceptions")
     assert document.name == START
@@ -60,7 +61,6 @@ async def test_a_page_becomes_a_document_of_its_main_text(site):
         assert boilerplate not in document.text
 
 
-@pytest.mark.covers("K2")
 async def test_the_name_stays_the_url_asked_for_and_the_final_one_is_metadata(site):
     site.pages["/old"] = redirect("/start")
     document = await load(site, "http://site.example/old")
@@ -68,12 +68,6 @@ async def test_the_name_stays_the_url_asked_for_and_the_final_one_is_metadata(si
     assert document.metadata["url"] == START
 
 
-@pytest.mark.covers("K2")
-async def test_two_loads_give_the_same_document(site):
-    assert await load(site) == await load(site)
-
-
-@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     ("content_type", "path", "media_type"),
     [
@@ -91,7 +85,6 @@ async def test_text_and_markdown_are_taken_as_they_are(site, content_type, path,
     assert document.metadata["url"] == f"http://site.example{path}"
 
 
-@pytest.mark.covers("K2")
 async def test_a_site_cannot_set_the_fields_that_filters_rely_on(site):
     text = "---\ntitle: Theirs\ntenant: acme\nurl: http://elsewhere.example\n---\nBody\n"
     site.pages["/start"] = (200, {"Content-Type": "text/markdown"}, text.encode())
@@ -100,24 +93,15 @@ async def test_a_site_cannot_set_the_fields_that_filters_rely_on(site):
     assert document.text[document.body_start :].strip() == "Body"
 
 
-@pytest.mark.covers("K2")
-async def test_a_pdf_is_read_page_by_page(site):
-    from reportlab.pdfgen.canvas import Canvas
-
-    buffer = io.BytesIO()
-    canvas = Canvas(buffer)
-    for number in (1, 2):
-        canvas.drawString(72, 700, f"This is the text of page number {number} of the manual")
-        canvas.showPage()
-    canvas.save()
-    site.pages["/manual.pdf"] = (200, {"Content-Type": "application/pdf"}, buffer.getvalue())
+async def test_a_pdf_is_read_page_by_page(site, tmp_path):
+    manual = pdf(tmp_path / "manual.pdf", [f"This is the text of page number {n} of the manual" for n in (1, 2)])
+    site.pages["/manual.pdf"] = (200, {"Content-Type": "application/pdf"}, manual.read_bytes())
     document = await load(site, "http://site.example/manual.pdf")
     assert (document.media_type, document.kind) == (PDF, WEB_PAGES)
     assert [part.metadata["page"] for part in document.parts] == [1, 2]
     assert "page number 2" in document.text[document.parts[1].start : document.parts[1].end]
 
 
-@pytest.mark.covers("K2")
 @pytest.mark.parametrize("charset", ["windows-1251", "koi8-r", "utf-16-le", "utf-8", ""])
 async def test_the_charset_of_the_server_is_believed(site, charset):
     page = "<html><head><title>Возврат</title></head><body><main><p>Товар можно вернуть.</p></main></body></html>"
@@ -127,7 +111,6 @@ async def test_the_charset_of_the_server_is_believed(site, charset):
     assert document.title == "Возврат"
 
 
-@pytest.mark.covers("K2")
 @pytest.mark.parametrize("charset", ["no-such-charset", "ascii", "utf-16", "iso-8859-1", "windows-1251"])
 async def test_a_server_that_names_the_wrong_charset_does_no_harm(site, charset):
     page = "<html><body><main><p>Товар можно вернуть.</p></main></body></html>"
@@ -136,7 +119,6 @@ async def test_a_server_that_names_the_wrong_charset_does_no_harm(site, charset)
         assert "Товар можно вернуть." in (await load(site)).text
 
 
-@pytest.mark.covers("K2")
 @pytest.mark.parametrize("content_type", ["image/png", "application/json", "application/zip", "video/mp4", "nonsense/"])
 async def test_other_content_types_are_refused_with_their_name(site, content_type):
     site.pages["/start"] = (200, {"Content-Type": content_type}, b"<html>text</html>")
@@ -147,7 +129,6 @@ async def test_other_content_types_are_refused_with_their_name(site, content_typ
         assert (error.reason, f"'{content_type}' is not supported" in str(error)) == ("content_type", True)
 
 
-@pytest.mark.covers("K2")
 async def test_without_a_content_type_the_body_tells(site):
     site.pages["/start"] = (200, {}, ARTICLE.encode())
     assert (await load(site)).title == "Refunds"
@@ -155,7 +136,6 @@ async def test_without_a_content_type_the_body_tells(site):
     assert (await refused(site)).reason == "content_type"
 
 
-@pytest.mark.covers("K2")
 async def test_a_page_without_text_is_refused_with_its_address(site):
     site.pages["/empty"] = html("")
     site.pages["/start"] = redirect("/empty")
@@ -164,7 +144,6 @@ async def test_a_page_without_text_is_refused_with_its_address(site):
     assert "no main text" in str(error)
 
 
-@pytest.mark.covers("K2")
 async def test_a_title_is_always_there(site):
     site.pages["/a%20b"] = (
         200,
@@ -174,16 +153,6 @@ async def test_a_title_is_always_there(site):
     assert (await load(site, "http://site.example/a b")).title == "a b"
     site.pages["/"] = site.pages["/a%20b"]
     assert (await load(site, "http://site.example")).title == "site.example"
-
-
-@pytest.mark.covers("K2")
-async def test_many_pages_share_one_loader(site):
-    for number in range(5):
-        site.pages[f"/{number}"] = html(f"<p>page number {number}</p>", f"Page {number}")
-    async with loading(site) as pages:
-        titles = [(await pages.load(f"http://site.example/{number}")).title for number in range(5)]
-    assert titles == [f"Page {number}" for number in range(5)]
-    assert [path for _, path in site.asked].count("/robots.txt") == 1
 
 
 @pytest.mark.covers("fault 61")

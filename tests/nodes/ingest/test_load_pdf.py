@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from pathlib import Path
 
@@ -16,6 +15,8 @@ from groundgraph.ingest import load_pdf as read_pdf
 from groundgraph.ingest.chunkers import HeadingChunker
 from groundgraph.ingest.load_document import load_document
 from groundgraph.ingest.load_pdf import page_texts
+
+pytestmark = pytest.mark.covers("K2")
 
 PUMPS = "The coolant pump is serviced every ninety days.\nThe log book is signed afterwards."
 SEALS = "Seals of the pump are replaced once a year.\nSpare ones lie in the store."
@@ -39,7 +40,6 @@ def failure(path: Path, **options: str | None) -> str:
     return str(caught.value)
 
 
-@pytest.mark.covers("K2")
 def test_each_page_is_a_part_with_its_number_and_chunks_count_offsets_from_the_page(tmp_path):
     document = loaded(pdf(tmp_path / "a.pdf", [PUMPS, SEALS]))
     assert document.media_type == PDF
@@ -51,7 +51,6 @@ def test_each_page_is_a_part_with_its_number_and_chunks_count_offsets_from_the_p
     assert document.warnings == ()
 
 
-@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     ("given", "title"),
     [("Manual of pumps", "Manual of pumps"), ("untitled", "a"), ("10811.exe", "a"), ("Microsoft Word - x", "a")],
@@ -60,7 +59,6 @@ def test_the_title_is_that_of_the_document_unless_a_program_left_it_behind(tmp_p
     assert loaded(pdf(tmp_path / "a.pdf", [PUMPS], title=given)).title == title
 
 
-@pytest.mark.covers("K2")
 def test_headings_of_the_outline_are_found_on_their_pages_and_go_on_over_the_next(tmp_path):
     pages = [f"1. Pumps\n{PUMPS}\n1.1 Service\n{PUMPS}", SEALS, f"Valves\n{SEALS}"]
     outline = [(0, 0, "1 Pumps"), (0, 1, "Service"), (2, 0, "2 Valves"), (2, 1, "Not on the page")]
@@ -74,7 +72,6 @@ def test_headings_of_the_outline_are_found_on_their_pages_and_go_on_over_the_nex
     assert document.title == "1 Pumps"
 
 
-@pytest.mark.covers("K2")
 def test_headings_of_a_tagged_pdf_are_kept(data):
     word = loaded(data / "documents/pdf/word365_structure.pdf")
     assert [(heading.level, heading.title) for heading in word.headings] == [(1, "Titre")]
@@ -86,14 +83,12 @@ def test_headings_of_a_tagged_pdf_are_kept(data):
     ]
 
 
-@pytest.mark.covers("K2")
 def test_columns_are_read_one_after_the_other(data):
     text = loaded(data / "documents/pdf/federal-register-2020-17221.pdf").text
     assert "SUMMARY: The FAA proposes to\nsupersede Airworthiness Directive (AD)\n2018–23–51, which applies to" in text
     assert "align with the other non-normal checklists, and modified to" in text
 
 
-@pytest.mark.covers("K2")
 def test_no_row_of_a_table_is_cut(data):
     document = loaded(data / "documents/pdf/nics-background-checks-2015-11.pdf")
     rows = document.text.split("\n")
@@ -101,7 +96,6 @@ def test_no_row_of_a_table_is_cut(data):
     assert [row for chunk in chunks for row in chunk.text.split("\n")] == [row.strip() for row in rows if row.strip()]
 
 
-@pytest.mark.covers("K2")
 @pytest.mark.parametrize(
     ("pages", "texts"),
     [
@@ -116,7 +110,6 @@ def test_line_ends_are_normalised_and_a_divided_word_is_put_together(pages, text
     assert page_texts(pages) == texts
 
 
-@pytest.mark.covers("K2")
 def test_pages_without_a_text_layer_are_reported_and_what_they_hold_is_kept(tmp_path):
     document = loaded(pdf(tmp_path / "a.pdf", [PUMPS, "", "Figure 7"]))
     assert document.warnings == ("pages 2, 3 with fewer than 20 letters: blank, or without a text layer",)
@@ -170,30 +163,12 @@ def test_a_page_that_cannot_be_read_is_reported(tmp_path):
 
 
 @pytest.mark.covers("fault 52")
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("password-example.pdf", "encrypted; give its password"),
-        ("malformed-from-issue-932.pdf", "no text layer"),
-        ("empty.pdf", "the file is empty"),
-        ("truncated.pdf", "damaged or cut off"),
-        ("issue-297-no-text.pdf", "no text layer"),
-        ("scanned_image_only.pdf", "no text layer"),
-        ("not_a_docx.docx", "no Word"),
-    ],
-)
-def test_every_bad_file_of_the_data_gives_its_reason(data, name, reason):
-    assert reason in failure(data / "documents/errors" / name)
-
-
-@pytest.mark.covers("fault 52")
 def test_the_encrypted_file_of_the_data_opens_with_its_password(data):
     document = loaded(data / "documents/errors/password-example.pdf", password="test")
     assert len(document.parts) == 4
     assert all(document.text[part.start : part.end] for part in document.parts)
 
 
-@pytest.mark.covers("K2")
 def test_a_pdf_with_too_much_text_is_refused_while_it_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr("groundgraph.ingest.load_pdf.MAX_CHARS", 100)
     assert "more than 100 characters; split it" in failure(pdf(tmp_path / "a.pdf", [PUMPS, SEALS]))
@@ -201,7 +176,6 @@ def test_a_pdf_with_too_much_text_is_refused_while_it_is_read(tmp_path, monkeypa
     assert "2 pages, the most is 1" in failure(pdf(tmp_path / "a.pdf", [PUMPS, SEALS]))
 
 
-@pytest.mark.covers("K2")
 def test_several_threads_read_pdfs_but_only_one_at_a_time_is_in_pdfium(tmp_path, monkeypatch):
     # pdfium may crash when two are, but mostly does not, so every call is watched.
     held: set[bool] = set()
@@ -224,14 +198,6 @@ def test_several_threads_read_pdfs_but_only_one_at_a_time_is_in_pdfium(tmp_path,
     assert {name: text.count(f"afterwards. {name[0]}") for name, text in texts.items()} == {p.name: 30 for p in paths}
 
 
-@pytest.mark.covers("K2")
-def test_without_the_extra_a_pdf_is_reported_with_the_command(tmp_path, monkeypatch):
-    path = pdf(tmp_path / "a.pdf", [PUMPS])
-    monkeypatch.setitem(sys.modules, "pypdfium2", None)
-    assert 'pypdfium2, which is not installed: pip install "groundgraph[documents]"' in failure(path)
-
-
-@pytest.mark.covers("K2")
 def test_a_long_list_of_poor_pages_is_told_in_short(tmp_path):
     [warning] = loaded(pdf(tmp_path / "a.pdf", [PUMPS, *[""] * 30])).warnings
     assert "20, 21 and 10 more with fewer" in warning

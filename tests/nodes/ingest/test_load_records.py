@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-import sys
 import warnings
 import zipfile
 from datetime import date, datetime
@@ -21,6 +20,8 @@ from groundgraph.core.errors import IngestError
 from groundgraph.ingest.chunkers import HeadingChunker
 from groundgraph.ingest.load_document import load_document
 from groundgraph.ingest.office import load_xlsx
+
+pytestmark = pytest.mark.covers("K2")
 
 
 def loaded(tmp_path, name: str, data: str | bytes) -> Document:
@@ -38,7 +39,6 @@ def texts(document: Document) -> list[str]:
     return [document.text[part.start : part.end] for part in document.parts]
 
 
-@pytest.mark.covers("K2")
 def test_each_row_of_a_csv_file_is_a_record_with_typed_values(tmp_path):
     document = loaded(
         tmp_path,
@@ -53,7 +53,6 @@ def test_each_row_of_a_csv_file_is_a_record_with_typed_values(tmp_path):
     assert (document.media_type, document.title, document.warnings) == (RECORDS, "parts", ())
 
 
-@pytest.mark.covers("K2")
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_the_delimiter_is_the_one_that_gives_the_most_even_table(tmp_path, delimiter):
     text = "\n".join(delimiter.join(row) for row in (["name", "size"], ["a b", "1.5"], ["c:d", "2.5"]))
@@ -61,7 +60,6 @@ def test_the_delimiter_is_the_one_that_gives_the_most_even_table(tmp_path, delim
     assert rows(loaded(tmp_path, "a.tsv", "name\tlist\na\tx,y,z")) == [{"name": "a", "list": "x,y,z"}]
 
 
-@pytest.mark.covers("K2")
 def test_good_rows_of_a_csv_file_are_kept_and_bad_ones_reported_by_line(tmp_path):
     text = 'a,b\n1,one\n2\n3,three,more\n4,"fo"ur\n5,"fi\nve"\n6,six,\n7,"never closed\n8,eight\n'
     document = loaded(tmp_path, "a.csv", text)
@@ -74,12 +72,10 @@ def test_good_rows_of_a_csv_file_are_kept_and_bad_ones_reported_by_line(tmp_path
     )
 
 
-@pytest.mark.covers("K2")
 def test_header_cells_that_are_empty_or_repeated_get_names_of_their_own(tmp_path):
     assert rows(loaded(tmp_path, "a.csv", "x,,x,x\n1,2,3,4\n")) == [{"x": 1, "column 2": 2, "x 2": 3, "x 3": 4}]
 
 
-@pytest.mark.covers("K2")
 def test_each_line_of_a_jsonl_file_is_a_record_and_bad_lines_are_reported(tmp_path):
     lines = [
         '{"id": 1, "name": "Köln", "tags": ["a", "b"], "ok": true, "none": null}',
@@ -104,7 +100,6 @@ def test_each_line_of_a_jsonl_file_is_a_record_and_bad_lines_are_reported(tmp_pa
     assert document.text.encode()
 
 
-@pytest.mark.covers("K2")
 def test_sheets_of_a_workbook_are_read_without_empty_rows_and_columns(data):
     folder = data / "documents/xlsx_pptx_csv"
     two = load_document(folder / "basic_tables_two_sheets.xlsx", "two.xlsx")
@@ -118,7 +113,6 @@ def test_sheets_of_a_workbook_are_read_without_empty_rows_and_columns(data):
     assert rows(table)[0] == {"Name": "John Doe", "Age": 27}
 
 
-@pytest.mark.covers("K2")
 def test_values_of_a_workbook_keep_their_types_and_dates_are_iso(tmp_path):
     header = ["when", "at", "n", "x", "text", 2026]
     row = [date(2026, 1, 2), datetime(2026, 1, 2, 3, 4), 7, 1.5, " a ", "y", "beyond the header"]
@@ -132,7 +126,6 @@ def test_values_of_a_workbook_keep_their_types_and_dates_are_iso(tmp_path):
     assert texts(document)[0].startswith("when: 2026-01-02\nat: 2026-01-02T03:04:00\nn: 7\nx: 1.5\ntext: a\n")
 
 
-@pytest.mark.covers("K2")
 def test_a_sheet_that_understates_its_size_is_read_whole():
     source = zipfile.ZipFile(io.BytesIO(xlsx({"a": [["x", "y"], [1, 2], [3, 4]]})))
     with zipfile.ZipFile(buffer := io.BytesIO(), "w") as target:
@@ -143,7 +136,6 @@ def test_a_sheet_that_understates_its_size_is_read_whole():
     assert rows(document) == [{"x": 1, "y": 2, "sheet": "a"}, {"x": 3, "y": 4, "sheet": "a"}]
 
 
-@pytest.mark.covers("K2")
 def test_formulas_without_a_stored_value_are_reported(tmp_path):
     document = loaded(tmp_path, "a.xlsx", xlsx({"a": [["n", "sum"], [1, "=A2+1"], [2, "=A3+1"]]}))
     assert rows(document) == [{"n": 1, "sheet": "a"}, {"n": 2, "sheet": "a"}]
@@ -171,7 +163,6 @@ def test_a_table_without_records_or_that_cannot_be_read_is_refused(tmp_path, nam
         loaded(tmp_path, name, data)
 
 
-@pytest.mark.covers("K2")
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.xlsx"])
 def test_too_many_records_are_refused(tmp_path, monkeypatch, name):
     monkeypatch.setattr("groundgraph.ingest.records.MAX_RECORDS", 2)
@@ -184,7 +175,6 @@ def test_too_many_records_are_refused(tmp_path, monkeypatch, name):
         loaded(tmp_path, name, table)
 
 
-@pytest.mark.covers("K2")
 def test_too_much_text_and_too_wide_sheets_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("groundgraph.ingest.records.MAX_CHARS", 10)
     with pytest.raises(IngestError, match="more than 10 characters"):
@@ -194,18 +184,10 @@ def test_too_much_text_and_too_wide_sheets_are_refused(tmp_path, monkeypatch):
         load_xlsx(xlsx({"a": [["x", "y"], [1, 2]]}), "a.xlsx")
 
 
-@pytest.mark.covers("K2")
-def test_without_the_extra_a_workbook_is_reported_with_the_command(monkeypatch):
-    monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(IngestError, match=r'openpyxl, which is not installed: pip install "groundgraph\[documents\]"'):
-        load_xlsx(b"x", "a.xlsx")
-
-
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\r\x00\ufeff"), max_size=12)
 TABLES = st.integers(2, 4).flatmap(lambda width: st.lists(st.lists(CELLS, min_size=width, max_size=width), min_size=2))
 
 
-@pytest.mark.covers("K2")
 @settings(max_examples=100, deadline=None)
 @given(TABLES)
 def test_every_cell_that_the_csv_module_writes_is_in_a_record(table):
@@ -225,7 +207,6 @@ def test_every_cell_that_the_csv_module_writes_is_in_a_record(table):
     assert document.warnings == ()
 
 
-@pytest.mark.covers("K2")
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.dictionaries(st.text(min_size=1, max_size=8), st.text(max_size=300) | st.integers(), max_size=5)))
 def test_any_records_are_chunked_within_themselves_with_exact_offsets(table):
@@ -248,7 +229,6 @@ def test_any_records_are_chunked_within_themselves_with_exact_offsets(table):
     assert {chunk.origin for chunk in chunks} <= {0}
 
 
-@pytest.mark.covers("K2")
 def test_reading_a_workbook_leaves_the_filters_of_warnings_as_they_were():
     before = list(warnings.filters)
     assert rows(load_xlsx(xlsx({"S": [["a"], [1]]}), "a.xlsx")) == [{"a": 1, "sheet": "S"}]

@@ -12,6 +12,8 @@ from document_files import docx, paragraph, xlsx
 from groundgraph.core.errors import IngestError
 from groundgraph.ingest.office import load_docx, load_xlsx, open_archive
 
+pytestmark = pytest.mark.covers("fault 63")
+
 BOMB = b"<x>" + b" " * 30_000_000 + b"</x>"
 
 
@@ -22,7 +24,6 @@ def zipped(*entries: tuple[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-@pytest.mark.covers("fault 63")
 def test_a_bomb_in_a_word_or_excel_file_is_refused_before_it_is_unpacked():
     word = docx(paragraph("text"), **{"word/comments.xml": BOMB})
     excel = io.BytesIO(xlsx({"a": [["x"], [1]]}))
@@ -37,7 +38,6 @@ def test_a_bomb_in_a_word_or_excel_file_is_refused_before_it_is_unpacked():
     assert peak < 10_000_000
 
 
-@pytest.mark.covers("fault 63")
 def test_many_entries_that_are_each_modest_are_refused_by_their_sum(monkeypatch):
     monkeypatch.setattr("groundgraph.ingest.office.MAX_UNPACKED", 5000)
     with pytest.raises(IngestError, match="would unpack to more than"):
@@ -47,7 +47,6 @@ def test_many_entries_that_are_each_modest_are_refused_by_their_sum(monkeypatch)
         open_archive(zipped(*((f"{n}.bin", b"x") for n in range(4))), "Word")
 
 
-@pytest.mark.covers("fault 63")
 def test_an_entry_that_is_longer_than_it_says_is_not_unpacked_further():
     honest = zipped(("a.xml", BOMB))
     size = len(BOMB).to_bytes(4, "little")
@@ -56,13 +55,11 @@ def test_an_entry_that_is_longer_than_it_says_is_not_unpacked_further():
         open_archive(honest.replace(size, (1000).to_bytes(4, "little")), "Word")
 
 
-@pytest.mark.covers("fault 63")
 def test_small_entries_may_have_any_ratio():
     with open_archive(zipped(("a.xml", b" " * 900_000)), "Word") as archive:
         assert archive.namelist() == ["a.xml"]
 
 
-@pytest.mark.covers("fault 63")
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
 def test_a_document_type_is_seen_wherever_it_stands(encoding):
     words = "".join(f"{number:x}" for number in range(250_000))

@@ -13,6 +13,8 @@ from groundgraph.answers.sentence_index import RUNNING_LINES, masked_line
 from groundgraph.ingest.load_document import load_document
 from groundgraph.ingest.load_text import MAX_LINES, running_lines, running_metadata
 
+pytestmark = pytest.mark.covers("K2")
+
 BODIES = ["The pump is serviced.", "Seals are replaced.", "Oil is drained.", "The log is signed.", "Spares are stored."]
 
 
@@ -22,18 +24,15 @@ def pages(count: int) -> list[str]:
     return [f"{heads[n % 2]} {n}\n{BODIES[n % 5]}\nPage {n} of {count}" for n in range(count)]
 
 
-@pytest.mark.covers("K2")
 def test_the_lines_that_stand_at_the_ends_of_many_pages_run_whatever_number_they_hold():
     assert set(running_lines(pages(8))) == {"Pumps and seals #", "Manual of # #", "Page # of #"}
 
 
-@pytest.mark.covers("K2")
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_two_pages_tell_nothing(count):
     assert running_metadata(pages(count)) == {}
 
 
-@pytest.mark.covers("K2")
 def test_a_line_of_few_pages_a_bare_number_and_a_line_amid_the_page_do_not_run():
     few = ["Contents of this", *[f"page {chr(97 + n)}" for n in range(15)]]
     rows = [f"{n}\nfirst of {chr(97 + n)}\nThe same words everywhere.\nlast of {chr(97 + n)}\n{n}" for n in range(16)]
@@ -43,7 +42,6 @@ def test_a_line_of_few_pages_a_bare_number_and_a_line_amid_the_page_do_not_run()
     assert found == []
 
 
-@pytest.mark.covers("K2")
 @given(st.lists(st.lists(st.sampled_from(["Head 1", "head", "12", "", "  Foot  3 "]), max_size=6).map("\n".join)))
 def test_what_runs_is_masked_has_a_letter_and_stands_on_pages(texts):
     found = running_lines(texts)
@@ -53,7 +51,6 @@ def test_what_runs_is_masked_has_a_letter_and_stands_on_pages(texts):
     assert all(any(map(str.isalpha, line)) for line in found)
 
 
-@pytest.mark.covers("K2")
 def test_a_pdf_and_a_text_with_form_feeds_say_which_lines_run_and_keep_their_text(tmp_path: Path):
     texts = pages(6)
     document = load_document(pdf(tmp_path / "a.pdf", texts), "a.pdf")
@@ -67,7 +64,6 @@ def test_a_pdf_and_a_text_with_form_feeds_say_which_lines_run_and_keep_their_tex
     assert RUNNING_LINES not in load_document(tmp_path / "a.md", "a.md").metadata
 
 
-@pytest.mark.covers("K2")
 def test_the_heads_and_feet_of_an_rfc_and_of_a_federal_register_are_found(data: Path):
     rfc = load_document(data / "documents/text/rfc6749.txt", "rfc6749.txt")
     assert set(rfc.metadata[RUNNING_LINES]) == {"Hardt Standards Track [Page #]", "RFC # OAuth #.# October #"}

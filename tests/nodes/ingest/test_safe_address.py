@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from groundgraph.ingest.guarded_network import address_fault
 
+pytestmark = pytest.mark.covers("fault 61")
+
 FAULTS = {
     "127.0.0.1": "loopback",
     "127.255.255.254": "loopback",
@@ -71,19 +73,16 @@ PUBLIC = [
 OPENED = ("loopback", "private")
 
 
-@pytest.mark.covers("fault 61")
 @pytest.mark.parametrize(("address", "kind"), FAULTS.items())
 def test_every_kind_of_address_that_must_not_be_asked(address, kind):
     assert address_fault(ip_address(address)) == kind
 
 
-@pytest.mark.covers("fault 61")
 @pytest.mark.parametrize(("address", "kind"), FAULTS.items())
 def test_allow_private_opens_loopback_and_private_networks_only(address, kind):
     assert address_fault(ip_address(address), allow_private=True) == ("" if kind in OPENED else kind)
 
 
-@pytest.mark.covers("fault 61")
 @pytest.mark.parametrize("address", PUBLIC)
 def test_public_addresses_are_allowed(address):
     assert address_fault(ip_address(address)) == ""
@@ -96,7 +95,6 @@ ADDRESSES = st.one_of(
 )
 
 
-@pytest.mark.covers("fault 61")
 @pytest.mark.guard
 @given(ADDRESSES)
 def test_nothing_is_allowed_that_python_calls_not_global(address):
@@ -107,7 +105,6 @@ def test_nothing_is_allowed_that_python_calls_not_global(address):
         assert not any((address.is_multicast, address.is_link_local, address.is_loopback, address.is_unspecified))
 
 
-@pytest.mark.covers("fault 61")
 @pytest.mark.guard
 @given(st.integers(0, 2**32 - 1).map(IPv4Address), st.booleans())
 def test_an_address_in_ipv6_clothes_is_judged_as_itself(address, allow_private):
@@ -122,7 +119,6 @@ def test_an_address_in_ipv6_clothes_is_judged_as_itself(address, allow_private):
     assert [address_fault(dressed, allow_private=allow_private) for dressed in clothes] == [expected] * 4
 
 
-@pytest.mark.covers("fault 61")
 @pytest.mark.guard
 @given(ADDRESSES)
 def test_allow_private_never_closes_and_opens_only_what_is_ours(address):
