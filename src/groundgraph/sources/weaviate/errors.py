@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import TypeAlias
 
 from groundgraph.core.errors import (
     EmbeddingModelChanged,
@@ -21,31 +21,8 @@ from groundgraph.core.errors import (
     TenantUnknown,
 )
 
-Kind = Literal[
-    "unreachable",
-    "not_ready",
-    "no_such_index",
-    "timeout",
-    "authentication",
-    "permission",
-    "version",
-    "missing_collection",
-    "unknown_tenant",
-    "inactive_tenant",
-    "no_tenant",
-    "not_multi_tenant",
-    "dimension",
-    "unknown_property",
-    "not_indexed",
-    "missing_vector",
-    "no_target_vector",
-    "vector_kind",
-    "limit",
-    "module",
-    "value",
-    "replicas",
-    "other",
-]
+# Which fault it is: a key of `_TOLD`.
+Kind: TypeAlias = str
 # The server also says these while it is still loading what it holds.
 MAYBE_NOT_READY: frozenset[Kind] = frozenset({"missing_collection", "no_such_index"})
 # The server did not get to answer; what was asked does not matter.
@@ -219,4 +196,11 @@ _TOLD: dict[Kind, tuple[type[GroundGraphError], str]] = {
     "value": (SchemaChanged, "A property of {what} is of another type than is declared. {said}"),
     "replicas": (SourceUnavailable, "Too few nodes of {server} answer for this consistency level. {said}"),
     "other": (SourceError, "{server} refused the request. {said}"),
+}
+assert _TOLD.keys() >= {
+    *MAYBE_NOT_READY,
+    *OUTAGES,
+    *(kind for kind, _ in _TEXTS),
+    *_CLASSES.values(),
+    *_STATUS.values(),
 }
