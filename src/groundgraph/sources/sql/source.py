@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,7 +22,7 @@ from groundgraph.sources.sql.location import EngineOptions, ServerAddress, is_ot
 from groundgraph.sources.sql.postgres.connect import Running, current
 from groundgraph.sources.sql.postgres.options import PostgresOptions, question_vectors
 from groundgraph.sources.sql.records import MemoryTable
-from groundgraph.sources.sql.shape import Wanted, as_source_schema, declared_fields, read_relations
+from groundgraph.sources.sql.shape import Fields, Wanted, as_source_schema, declared_fields, read_relations
 from groundgraph.sources.sql.topic_store import PLACE_METADATA, SqlTopicStore, TopicColumns, table_problems
 
 if TYPE_CHECKING:
@@ -174,9 +174,7 @@ class SqlSource(NamedSource):
             ConfigurationError: the database has no such table.
         """
         try:
-            # The event loop's own thread must not read files.
-            with ThreadPoolExecutor(1, "groundgraph-schema") as thread:
-                fields = thread.submit(lambda: self._opened().schema_fields()).result()
+            fields = self._fields_beside_the_loop()
         except SourceUnavailable:
             fields = {}
         return as_source_schema(self._name, {**fields, **self._fields}, self._required, self._description)
@@ -304,6 +302,19 @@ class SqlSource(NamedSource):
             raise
         finally:
             current.reset(token)
+
+    def _fields_beside_the_loop(self) -> Fields:
+        """Read in another thread: the event loop must not wait for files. A daemon keeps no process from ending."""
+        outcome: Future[Fields] = Future()
+
+        def read() -> None:
+            try:
+                outcome.set_result(self._opened().schema_fields())
+            except BaseException as error:
+                outcome.set_exception(error)
+
+        threading.Thread(target=read, name="groundgraph-schema", daemon=True).start()
+        return outcome.result()
 
     @staticmethod
     def _topic_columns(given: Any, name: str, tables: Sequence[str], server: PostgresOptions | None) -> TopicColumns:
