@@ -17,7 +17,7 @@ graph.invoke({"question": "Which pump is red?"})
 print(*sys.modules)
 """
 HEAVY = {"weaviate", "cohere", "langchain_community", "sqlalchemy", "numpy", "pypdfium2", "trafilatura"}
-STAGES = {"graph.autonomous_part", "nodes.path_choice", "nodes.rewrite_question", "nodes.works.backfill_facts"}
+STAGES = {"nodes.decompose_question", "nodes.path_choice", "nodes.rewrite_question", "nodes.works.backfill_facts"}
 
 
 @pytest.mark.covers("L10")
