@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.answers.evidence_blocks import MAX_BLOCK, MAX_PARAGRAPH
-from groundgraph.answers.quotes import MAX_CHARS, MAX_QUOTES, select_quotes
+from groundgraph.answers.quotes import MAX_CHARS_IN_LINES, MAX_QUOTES, select_quotes
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult
 
@@ -40,10 +40,10 @@ def test_quotes_are_verbatim_blocks_of_the_evidence_with_its_label(contents, que
     for quote in quotes:
         content = contents[quote.label - 1]
         assert quote.text == content[quote.start : quote.end] == quote.text.strip()
-        assert any(quote.start <= one.start and one.end <= quote.end for one in sentences_of(content))
+        assert any(one.start < quote.end and quote.start < one.end for one in sentences_of(content))
         assert len(quote.text) <= MAX_BLOCK
         assert 0 < quote.score <= 1 + 1e-9
-    assert sum(len(quote.text) for quote in quotes[1:]) <= MAX_CHARS
+    assert sum(len(quote.text) for quote in quotes[1:]) <= MAX_CHARS_IN_LINES
 
 
 @given(EVIDENCE, QUESTIONS)
@@ -168,7 +168,7 @@ def test_a_limit_of_none_quotes_nothing():
     assert select_quotes("weather", [result(SENTENCES[2])], limit=0) == []
 
 
-def test_what_a_text_stands_under_counts_by_half():
+def test_what_a_text_stands_under_counts_too():
     body = "It was first shown in 1931. Many people came to see it."
     bare, titled = result(body), SourceResult(body, "id", "docs", "memory", metadata={"title": "Widget"})
     assert select_quotes("When was the widget shown?", [bare])[0].score < 1

@@ -39,7 +39,7 @@ def test_the_commands_of_an_example_run_without_a_key(example, name) -> None:
     )
     assert run.returncode == 0, run.stderr
     told = {
-        "ask": "Pump 17 is serviced every 90 days. [1]",
+        "ask": "> Pump 17 is serviced every 90 days.",
         "custom_chain": "1.00  Q: Where do I find seals?",
         "custom_source": "In week 13 Bela Novak is on call for the pumps",
         "sql": "computed over rows of incidents (average)",

@@ -164,6 +164,14 @@ def _shown_with_block(text: str, blocks: Sequence[Block]) -> bool:
     return own.kind in ("code", "item", "table") or (len(blocks) > 1 and _introduces(text, own, blocks[1]))
 
 
+def has_lines(shape: Shape, start: int, end: int) -> bool:
+    """Whether code, a list or a table stands between `start` and `end`, which is not shortened to a sentence."""
+    return any(
+        block.start < end and start < block.end and block.kind in ("code", "item", "table")
+        for block in blocks_of(shape)
+    )
+
+
 # The block of a sentence.
 
 

@@ -18,11 +18,11 @@ from groundgraph.answers.sentence_index import (
 from groundgraph.core.evidence import SourceResult
 
 # What a stem of the question counts that the title or the heading path holds in place of the sentence.
-TOPIC = 0.5
+TOPIC = 0.8
 # A text tends to begin with what it is about: the first sentence gains this much, the n-th an n-th of it.
 LEAD = 0.15
-# What a piece gains whose own heading, or title, is what is asked, and nothing else.
-ABOUT = 0.2
+# What a piece gains whose own heading, or title, has the words of the question and no others; of both the share.
+ABOUT = 0.3
 # What each place in the ranking costs: the fourth piece of evidence counts about half of the first.
 RANK_DISCOUNT = 0.3
 # What counts of a sentence that says something only together with its block: a line of code has words by chance.
@@ -82,7 +82,7 @@ def _candidates_in(label: int, result: SourceResult, asked: Asked, first: Source
         return
     discount = _discount(label, result, first)
     heading = stems_of(shape.heading or str(result.metadata.get("title") or ""))
-    about = ABOUT * len(heading & asked.stems) / len(heading | asked.stems) if heading else 0.0
+    about = ABOUT * 2 * len(heading & asked.stems) / (len(heading) + len(asked.stems))
     own_sentences = sentences_of(content, shape.running)
     # A sentence that is all there is, however short, is no fragment.
     whole = len(own_sentences) == 1 and content.rstrip().endswith(_ENDS)

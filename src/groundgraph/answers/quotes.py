@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from groundgraph.answers.evidence_blocks import INTRODUCES, MAX_BLOCK, Shape, block_around
+from groundgraph.answers.evidence_blocks import INTRODUCES, MAX_BLOCK, Shape, block_around, has_lines
 from groundgraph.answers.quote_candidates import Asked, Candidate, candidates_of
 from groundgraph.answers.sentence_index import running_lines, sentences_of, stems_of
 from groundgraph.core.evidence import SourceResult
@@ -27,8 +27,9 @@ def named_stems(question: str) -> frozenset[str]:
 
 
 MAX_QUOTES = 3
-# What all blocks together may have, unless the first one has more.
+# What all blocks together may have, unless the first one has more; and the same with code, lists or tables.
 MAX_CHARS = 690
+MAX_CHARS_IN_LINES = 1200
 # How many sentences are looked at for the blocks that they belong to.
 ANCHORS = 8
 # What a stem of the question counts that stands in the block, but in another sentence than its best.
@@ -47,7 +48,7 @@ JUDGED = ("knowledge_base", "cascade")
 class Quote:
     """A block of the evidence with label `label`; `start` and `end` are offsets in that evidence's content.
 
-    `score` is the idf-weighted share of the question's stems that its best sentence holds, or by half that its title or
+    `score` is the idf-weighted share of the question's stems that its best sentence holds, or by 0.8 that its title or
     heading path holds, discounted by the rank of its evidence; `held` are the stems that the block holds itself.
     """
 
@@ -90,11 +91,13 @@ def select_quotes(question: str, evidence: Sequence[SourceResult], limit: int = 
 
 
 class _Block(NamedTuple):
-    """The block of a sentence, what it is worth, and the sentence alone, if that says something by itself."""
+    """The block of a sentence, what it is worth, and the sentence alone, if that says something by itself; all blocks
+    have at most `room` characters when this is one of them."""
 
     worth: float
     whole: Quote
     alone: Quote | None
+    room: int
 
 
 def _block(anchor: Candidate, candidates: Sequence[Candidate], asked: Asked, result: SourceResult) -> _Block:
@@ -106,7 +109,8 @@ def _block(anchor: Candidate, candidates: Sequence[Candidate], asked: Asked, res
     more = asked.share(held - own.stems) if held - own.stems else 0.0
     whole = Quote(anchor.label, text, start, end, anchor.score, held)
     alone = Quote(anchor.label, anchor.text, own.start, own.end, anchor.score, asked.stems & own.stems)
-    return _Block(anchor.worth + ELSEWHERE * more * anchor.discount, whole, alone if own.quotable else None)
+    room = MAX_CHARS_IN_LINES if has_lines(shape, start, end) else MAX_CHARS
+    return _Block(anchor.worth + ELSEWHERE * more * anchor.discount, whole, alone if own.quotable else None, room)
 
 
 class _Chosen:
@@ -118,9 +122,9 @@ class _Chosen:
 
     def take(self, block: _Block) -> None:
         """Take `block` in, or the sentence alone where the whole repeats something or is too long; perhaps neither."""
-        room = MAX_CHARS - sum(len(one.text) for one in self.quotes) if self.quotes else len(block.whole.text)
-        for quote in (block.whole, block.alone):
-            if quote and len(quote.text) <= room and self._is_new(quote):
+        taken = sum(len(one.text) for one in self.quotes)
+        for quote, most in ((block.whole, block.room), (block.alone, MAX_CHARS)):
+            if quote and (not taken or taken + len(quote.text) <= most) and self._is_new(quote):
                 self._add(quote)
                 return
 
