@@ -58,10 +58,21 @@ def test_the_words_of_a_quote_that_match_the_question_are_marked(written, marked
     assert [text for text, style, _ in segments if style and style.underline] == marked
 
 
+@pytest.mark.covers("S4")
+def test_what_was_found_besides_is_named_on_request_a_line_each():
+    def row(label: int, **metadata):
+        named = {"source_id": f"id-{label}", "source_name": "kb", "source_type": "knowledge_base", "relevance": 0.5}
+        return {**named, "label": label, "text": "Text.", "metadata": metadata}
+
+    rows = [row(1, document="a.md"), row(2, document="b.md", file_line=7, section="Seals"), row(3)]
+    output = {**OUTPUT, "provenance": {"results": rows, "language": "en"}}
+    assert show_turn.found_besides(output) == ["  kb: b.md:7, Seals", "  kb: id-3"]
+
+
 @pytest.mark.covers("A14")
 def test_a_quote_that_the_answer_shows_is_not_shown_again():
-    quote = "It does\nso [7] always."
-    answer = "> It does so \\[7] always. [1]"
+    quote = "It does\nso [7] always:\n\n```\n>>> run()\n```"
+    answer = "> It does so \\[7] always:\n>\n> ```\n> >>> run()\n> ```\n>\n> [1]"
     output = {**OUTPUT, "answer": answer, "citations": [{**OUTPUT["citations"][0], "quote": quote}]}
     text = show_turn.turn_text(output, 0.012)
     assert text.count("It does so") == 1

@@ -67,7 +67,9 @@ def test_the_commands_of_the_readme_print_what_each_agent_does(agents):
         for command in block.strip().splitlines()
     ]
     node, tool, first = printed
-    assert node.count("> Pump 17 is serviced every 90 days. The service takes two hours. [1]") == 1, "tokens come once"
+    assert node.count("> Pump 17 is serviced every 90 days. The service takes two hours. [1]") == 2, (
+        "tokens come once in each answer"
+    )
     assert "cites seals: 'A pump that leaks at the shaft needs a new seal S9.'" in tool
     assert tool.index("parts_in_stock: 3 of seal S9") > tool.index("ask_manual:")
     assert "{'tool': 'parts_in_stock', 'args': {'part': 'seal S9'}, 'status': 'success'" in first

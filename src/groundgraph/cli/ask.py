@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from groundgraph.cli.options import AsJson, ConfigFile, find_settings, keep_out_of_git, thread_id
-from groundgraph.cli.output import DONE, UNAVAILABLE, note, on_terminal, write_json
+from groundgraph.cli.output import DONE, UNAVAILABLE, note, on_terminal, say, write_json
 from groundgraph.core.errors import ReviewImpossible
 
 if TYPE_CHECKING:
@@ -77,6 +77,9 @@ def ask(
     style: Annotated[
         StyleName | None, typer.Option(help="How the answer is written. Default: that of the configuration.")
     ] = None,
+    found: Annotated[
+        bool, typer.Option("--found", help="Also name what was found besides, one line each with its place.")
+    ] = False,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -88,7 +91,7 @@ def ask(
     settings = find_settings(config)
     chosen = thread or _new_thread()
     turn = asyncio.run(_turn(settings, question, chosen, style, stream=not as_json))
-    _show(turn, chosen, as_json=as_json)
+    _show(turn, chosen, as_json=as_json, found=found)
     if thread is None:
         note(f"Thread: {chosen} (go on with --thread {chosen})")
     raise typer.Exit(UNAVAILABLE if turn.output["outcome"] == "unavailable" else DONE)
@@ -113,10 +116,12 @@ async def _turn(settings: Settings, question: str, thread_id: str, style: StyleN
     return _Turn(output, seconds, printer.finish(output["answer"]))
 
 
-def _show(turn: _Turn, thread_id: str, *, as_json: bool) -> None:
-    from groundgraph.cli.show_turn import print_turn, turn_json
+def _show(turn: _Turn, thread_id: str, *, as_json: bool, found: bool) -> None:
+    from groundgraph.cli.show_turn import found_besides, print_turn, turn_json
 
     if as_json:
         write_json({**turn_json(turn.output), "thread_id": thread_id})
     else:
         print_turn(turn.output, turn.seconds, answer_shown=turn.streamed)
+        if found and (lines := found_besides(turn.output)):
+            say("\n".join(["\nFound besides:", *lines]))

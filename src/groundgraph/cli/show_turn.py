@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ class TokenPrinter:
 
 KEYS = ("answer", "outcome", "notes", "citations", "support", "provenance")
 QUOTE_CHARS = 160
+# What a line of a quotation begins with.
+_QUOTED = re.compile(r"^> ?", re.MULTILINE)
 _ROLES = {"human": "user", "ai": "assistant"}
 
 
@@ -72,7 +75,7 @@ def print_panel(question: str, output: Mapping[str, Any], seconds: float) -> Non
 def turn_text(output: Mapping[str, Any], seconds: float) -> str:
     """Answer, citations, notes and outcome as plain text."""
     parts = [output["answer"].strip()]
-    answer = _folded(output["answer"])
+    answer = _folded(_QUOTED.sub("", output["answer"]))
     # Two quotes that the answer shows may stand in one line.
     cited = dict.fromkeys(_cited(citation, answer) for citation in output["citations"])
     citations = "\n".join(f"  {place}" + (f"\n      {quote}" if quote else "") for place, quote in cited)
@@ -80,6 +83,25 @@ def turn_text(output: Mapping[str, Any], seconds: float) -> str:
     parts += ["\n".join(f"Note: {text}" for text in output["notes"])] if output["notes"] else []
     parts.append(_outcome(output, seconds))
     return "\n\n".join(parts)
+
+
+def found_besides(output: Mapping[str, Any]) -> list[str]:
+    """What was found and is not cited, a line for each piece with its place; the record holds all of it."""
+    from groundgraph.core.evidence import SourceResult
+    from groundgraph.text.original import Original
+
+    cited = {citation["label"] for citation in output["citations"]}
+    lines: list[str] = []
+    for row in output["provenance"]["results"]:
+        if row["label"] not in cited:
+            result = SourceResult(
+                row["text"], row["source_id"], row["source_name"], row["source_type"], metadata=row["metadata"]
+            )
+            original = Original(result)
+            place = original.location(0, 0, output["provenance"]["language"])["shown"]
+            section = original.text("section")
+            lines.append(f"  {row['source_name']}: {place}" + (f", {section}" if section and section != place else ""))
+    return lines
 
 
 def _outcome(output: Mapping[str, Any], seconds: float) -> str:
@@ -118,7 +140,7 @@ def _renderable(output: Mapping[str, Any], seconds: float, *, with_answer: bool 
     parts: list[Any] = []
     if with_answer:
         parts.append(_Marked(Markdown(printable(output["answer"]), hyperlinks=False), output["provenance"]))
-    answer = _folded(output["answer"])
+    answer = _folded(_QUOTED.sub("", output["answer"]))
     for place, quote in dict.fromkeys(_cited(citation, answer) for citation in output["citations"]):
         parts += [Text(""), Text(printable(place), style="cyan")]
         parts += [Text(printable(quote), style="dim italic")] if quote else []
