@@ -213,3 +213,21 @@ def test_the_leaders_of_a_contents_page_end_no_sentence():
     lines = ("Pumps" + "." * 60 + "5", "Valves ............ 7")
     text = "\n".join(lines)
     assert [text[start:end] for start, end in sentences(text)] == [lines[0] + "\nValves ............", "7"]
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "content"),
+    [
+        ("Wie hoch ist die Summe der offenen Rechnungen?", "de", ["hoch", "summ", "offenen", "rechnungen"]),
+        ("Quand est-ce que la cantine est ouverte ?", "fr", ["cantin", "ouvert"]),
+        ("¿Cuándo abre la cantina y quién tiene la llave?", "es", ["abr", "cantina", "llave"]),
+        ("How did he die in the war?", "en", ["die", "war"]),
+        ("MIT license", "en", ["mit", "licens"]),
+        ("AI in CI", "en", ["ai", "ci"]),
+        ("car insurance", "en", ["car", "insur"]),
+        ("hotels in Los Angeles", "en", ["hotel", "los", "angel"]),
+        ("hall C", "en", ["hall", "c"]),
+    ],
+)
+def test_a_word_means_nothing_only_in_a_text_of_its_language(text: str, language: str, content: list[str]) -> None:
+    assert (detect_language(text), stems(text)) == (language, content)

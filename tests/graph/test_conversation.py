@@ -33,6 +33,12 @@ build = partial(turns.build, base={}, memory=True)
         ("bye", "Goodbye."),
         ("Привет всем!", "Здравствуйте!"),
         ("Большое спасибо", "Пожалуйста."),
+        ("thank you so much, you're a lifesaver", "You are welcome."),
+        ("Thanks for the quick reply!", "You are welcome."),
+        ("Are you a robot?", "I answer questions from what I can search: docs."),
+        ("Danke, das ist sehr nett", "Gern geschehen."),
+        ("Wer bist du?", "Ich beantworte Fragen aus dem"),
+        ("¿Cómo está usted?", "¡Hola!"),
     ],
 )
 async def test_small_talk_calls_no_model_and_no_source(message: str, begins: str) -> None:
@@ -51,6 +57,8 @@ async def test_small_talk_calls_no_model_and_no_source(message: str, begins: str
     [
         "Hi, what is OAuth?",
         "thanks, but which grant types?",
+        "thanks, that grant type fails for the client",
+        "Danke, das Passwort ist abgelaufen, was mache ich?",
         "Привет, что такое OAuth?",
         "How are you issued a token?",
         "Как дела с OAuth?",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from groundgraph.text.words import LANGUAGES, WORD, language_data, stem, words
+from groundgraph.text.words import LANGUAGES, WORD, language_data, stem, stems, words
 
 # Messages that need no retrieval: greetings, farewells, thanks, acknowledgements, and what the bot itself is.
 
@@ -15,13 +15,17 @@ MAX_WORDS = 10
 # So many words with a capital letter may end a greeting as a name: "Hi Anna", "Good morning, Anna Schmidt".
 NAME_WORDS = 2
 ACKNOWLEDGEMENT = "acknowledgement"
+# The words with which a remark behind thanks begins, and how many content words it has at most.
+REMARKS = "remarks"
+REMARK_WORDS = 2
 
 
 def small_talk(message: str, languages: Sequence[str]) -> str | None:
     """`greeting`, `farewell`, `thanks`, `acknowledgement` or `about` when the whole message is one, else None.
 
     The first phrase that means something decides, an acknowledgement only where nothing else does; words around it
-    must be fillers of the same language, or a name at its end. Emoji alone acknowledge.
+    must be fillers of the same language, a name at its end, or, behind thanks, a remark that asks nothing and says
+    little. Emoji alone acknowledge.
     """
     spoken = tuple(words(message))
     if not spoken:
@@ -37,9 +41,9 @@ def _is_emoji(message: str) -> bool:
 
 
 def _names(message: str) -> int:
-    """How many words at the end of `message` may be a name; none in a question."""
+    """How many words at the end of `message` may be a name; -1 in a question."""
     if "?" in message:
-        return 0
+        return -1
     written = [found.group() for found in WORD.finditer(message)]
     count = 0
     while count < min(NAME_WORDS, len(written) - 1) and written[-1 - count].istitle():
@@ -55,7 +59,7 @@ def _kind(spoken: tuple[str, ...], language: str, names: int) -> str | None:
         length = next((n for n in range(MAX_WORDS, 0, -1) if spoken[position : position + n] in phrases), 0)
         if not length:
             is_name = found in ("greeting", "farewell", "thanks") and len(spoken) - position <= names
-            return found if is_name else None
+            return found if is_name or (found == "thanks" and _is_remark(spoken[position:], names)) else None
         kind = phrases[spoken[position : position + length]]
         if kind != "fillers" and found in (None, ACKNOWLEDGEMENT):
             found = kind
@@ -63,10 +67,16 @@ def _kind(spoken: tuple[str, ...], language: str, names: int) -> str | None:
     return found
 
 
+def _is_remark(rest: tuple[str, ...], names: int) -> bool:
+    """Whether `rest`, behind thanks, is about the one who is thanked or what was got: "you're a lifesaver"."""
+    about = rest[0] in language_words("small_talk", REMARKS)
+    return about and names >= 0 and len(stems(" ".join(rest))) <= REMARK_WORDS
+
+
 @cache
 def _phrases(language: str) -> dict[tuple[str, ...], str]:
     lists: dict[str, list[str]] = language_data(language, "small_talk")
-    return {tuple(words(phrase)): kind for kind, phrases in lists.items() for phrase in phrases}
+    return {tuple(words(phrase)): kind for kind, own in lists.items() if kind != REMARKS for phrase in own}
 
 
 Phrase = tuple[str, ...]

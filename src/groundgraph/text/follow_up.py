@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-from groundgraph.text.words import LANGUAGES, language_data, query_stems, sentences, stem, stop_words, words
+from groundgraph.text.words import LANGUAGES, language_data, query_stems, sentences, stems, words
 
 # The parts of a message that ask something, without a model: what stands around a question must not dilute it.
 
@@ -15,7 +15,7 @@ from groundgraph.text.words import LANGUAGES, language_data, query_stems, senten
 LONG_MESSAGE = 8
 # A sentence with fewer content words is asked as a whole: its clauses explain each other.
 LONG_SENTENCE = 10
-# A part with fewer content words says too little to be searched for by itself.
+# A part with fewer content words says too little to be searched for by itself, unless it is a whole question.
 LEAST_WORDS = 2
 MAX_PARTS = 4
 # Fewer content words around the only part that asks dilute nothing.
@@ -34,12 +34,18 @@ def asked_parts(message: str) -> tuple[str, ...]:
     """
     spans = [message[start:end] for start, end in sentences(message)]
     parts = [part for text in _asking(spans) for clause in _asking_clauses(text) for part in _joined(clause)]
-    telling = [part for part in dict.fromkeys(parts) if len(query_stems(part)) >= LEAST_WORDS][:MAX_PARTS]
+    telling = list(filter(_tells, dict.fromkeys(parts)))[:MAX_PARTS]
     if len(telling) > 1:
         return tuple(telling)
     content = len(query_stems(message))
     around = content - len(query_stems(" ".join(telling)))
     return tuple(telling) if content >= LONG_MESSAGE and around >= LEAST_AROUND else ()
+
+
+def _tells(part: str) -> bool:
+    """Whether `part` says enough to be searched for by itself: several content words, or one of a whole question."""
+    own = len(stems(part))
+    return own >= LEAST_WORDS or (own == 1 and part.endswith("?") and not is_leaning(part))
 
 
 def question_of(message: str) -> str:
@@ -132,13 +138,17 @@ def is_follow_up(message: str) -> bool:
     Shortness alone is no sign: "Who is Putin?" is a whole question.
     """
     asked = next(iter(asked_parts(message)), message)
-    spoken = list(words(asked))
-    if not spoken:
+    if not any(words(asked)):
         return False
+    return is_leaning(_unexplained(asked)) or not own_words(asked)
+
+
+def is_leaning(question: str) -> bool:
+    """Whether `question` begins with a connective or holds a pronoun."""
     pronouns, connectives = _cues()
     # What is part of a compound, as in "one-time password", points at nothing.
-    alone = words(" ".join(part for part in _unexplained(asked).split() if "-" not in part.strip("-")))
-    return _begins(spoken, connectives) or not pronouns.isdisjoint(alone) or not own_words(asked)
+    alone = words(" ".join(part for part in question.split() if "-" not in part.strip("-")))
+    return _begins(list(words(question)), connectives) or not pronouns.isdisjoint(alone)
 
 
 def _unexplained(question: str) -> str:
@@ -154,7 +164,7 @@ def _unexplained(question: str) -> str:
 
 def own_words(message: str) -> list[str]:
     """The stems of what `message` itself asks about: its content words without those that only say how it asks."""
-    return [stemmed for stemmed in _content(message) if stemmed not in subjectless_stems()]
+    return [stemmed for stemmed in stems(message) if stemmed not in subjectless_stems()]
 
 
 def standing_question(question: str, intent: Mapping[str, Any]) -> str:
@@ -180,10 +190,6 @@ def contextualised(message: str, previous: str) -> str:
     return f"{previous} {message}"
 
 
-def _content(text: str) -> list[str]:
-    return [stem(word) for word in words(text) if word not in stop_words()]
-
-
 @cache
 def subjectless_stems() -> frozenset[str]:
     """The stems of phrases such as "how often", and of words such as "it" and "more", which name no subject."""
@@ -191,7 +197,7 @@ def subjectless_stems() -> frozenset[str]:
     for language in LANGUAGES:
         phrases.update(*(language_data(language, "asks_for", kind) for kind in ("number", "name")))
         phrases.update(*(language_data(language, "follow_up", kind) for kind in ("pronouns", "empty")))
-    return frozenset(stemmed for phrase in phrases for stemmed in _content(phrase))
+    return frozenset(stemmed for phrase in phrases for stemmed in stems(phrase))
 
 
 @cache

@@ -13,7 +13,7 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
@@ -81,12 +81,17 @@ _FOLDER = files("groundgraph.text") / "languages"
 LANGUAGES = tuple(sorted(file.name.removesuffix(".yaml") for file in _FOLDER.iterdir() if file.name.endswith(".yaml")))
 
 
+# Stop words of a language that mean something in another: that they stand in a text does not tell its language.
+AMBIGUOUS = "ambiguous"
+
+
 @cache
 def _read_language(language: str) -> dict[str, Any]:
-    """The data file of `language`, with `stop_words` as a set of folded words."""
+    """The data file of `language`, with `stop_words` and `ambiguous` as sets of folded words."""
     text = (_FOLDER / f"{language}.yaml").read_text("utf-8")
     data = read_data(text)
-    data["stop_words"] = frozenset(fold(data["stop_words"]).split())
+    for name in ("stop_words", AMBIGUOUS):
+        data[name] = frozenset(fold(data.get(name, "")).split())
     return data
 
 
@@ -116,9 +121,11 @@ def _script(letter: str) -> str:
 
 @cache
 def stop_words() -> frozenset[str]:
-    """The folded stop words of all languages; they share no word that matters in another."""
+    """The folded stop words of English and of each language with a script of its own; they share no word that matters
+    in another. What means nothing in a text of another Latin language is told by the text: see `content_stems`."""
     words: frozenset[str] = frozenset()
-    return words.union(*(language_data(language, "stop_words") for language in LANGUAGES))
+    own = (language for language in LANGUAGES if _language_of(language_data(language, "script")) == language)
+    return words.union(*(language_data(language, "stop_words") for language in own))
 
 
 def fold(text: str) -> str:
@@ -203,8 +210,35 @@ def stems(text: str) -> list[str]:
 
 def content_stems(spoken: Iterable[str]) -> list[str]:
     """The stems of those of the folded words `spoken` that are no stop words, in order and with repetitions."""
-    skip = stop_words()
-    return [stem(word) for word in spoken if word not in skip]
+    said = list(spoken)
+    skip = stop_words() | _meaningless_here(said)
+    return [stem(word) for word in said if word not in skip]
+
+
+def _meaningless_here(said: Sequence[str]) -> frozenset[str]:
+    """The stop words of the Latin language that a text of the words `said` is in."""
+    if _foreign().isdisjoint(said):
+        return frozenset()
+    return _meaningless_in(_of_latin(said, "en"))
+
+
+@cache
+def _meaningless_in(language: str) -> frozenset[str]:
+    found: frozenset[str] = language_data(language, "stop_words") | language_data(language, AMBIGUOUS)
+    return found
+
+
+@cache
+def _foreign() -> frozenset[str]:
+    """The stop words of Latin languages that are none of English."""
+    return frozenset().union(*map(_meaningless_in, _languages_in("LATIN"))) - stop_words()
+
+
+def _of_latin(said: Sequence[str], default: str) -> str:
+    """The language with the most of its stop words in `said`; of equal ones the default, then English, or the first."""
+    near = _languages_in("LATIN")
+    counts = {one: sum(word in language_data(one, "stop_words") for word in said) for one in near}
+    return max(near, key=lambda one: (counts[one], one == default, one == "en"))
 
 
 def query_stems(text: str) -> list[str]:
@@ -222,12 +256,8 @@ def detect_language(text: str, default: str = "en") -> str:
         return default
     # Names and codes are Latin in texts of any script.
     own = next((one for one, letters in scripts.items() if one != "LATIN" and letters * 2 >= scripts.total()), "LATIN")
-    near = _languages_in(own) or _languages_in("LATIN")
-    if len(near) == 1:
-        return near[0]
-    spoken = list(words(text))
-    said = {one: sum(word in language_data(one, "stop_words") for word in spoken) for one in near}
-    return max(near, key=lambda one: (said[one], one == default, one == "en"))
+    near = _languages_in(own) if own != "LATIN" else ()
+    return near[0] if near else _of_latin(list(words(text)), default)
 
 
 @cache
