@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.answers.evidence_blocks import MAX_BLOCK, MAX_PARAGRAPH
-from groundgraph.answers.quotes import MAX_CHARS_IN_LINES, MAX_QUOTES, select_quotes
+from groundgraph.answers.quotes import MAX_CHARS_IN_LINES, MAX_QUOTES, select_for_parts, select_quotes
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult
 
@@ -174,3 +174,12 @@ def test_what_a_text_stands_under_counts_too():
     assert select_quotes("When was the widget shown?", [bare])[0].score < 1
     assert len(select_quotes("When was the widget shown?", [bare])) == 1
     assert select_quotes("When was the widget shown?", [titled])[0].score > 0.5
+
+
+@pytest.mark.covers("C8")
+def test_each_part_of_a_question_is_quoted_for_and_none_where_nothing_answers_it():
+    evidence = [result("Access tokens expire after one hour by default."), result("Visitors sign in at the reception.")]
+    parts = ["Where do visitors sign in?", "When do access tokens expire?"]
+    assert [quote.label for quote in select_for_parts(parts, evidence)] == [2, 1]
+    assert [quote.label for quote in select_for_parts([parts[0], "Who founded the company?"], evidence)] == [2]
+    assert select_for_parts((), evidence) == []

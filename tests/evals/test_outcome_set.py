@@ -17,8 +17,8 @@ from groundgraph.evals.run_conversations import conversation_settings, run_conve
 CONVERSATIONS = load_conversations(SET / "conversations.jsonl")
 KINDS = ["plain", "chatter", "unrelated_after", "follow_up", "parts", "small_talk", "computing", "absent"]
 LANGUAGES = ["german", "russian"]
-# What was reached once, rounded down: raise it when the figures rise, never lower it.
-FLOORS = {"outcome": 0.87, "right": 0.855}
+# What was reached with both halves, rounded down: raise it when the figures rise, never lower it.
+FLOORS = {"outcome": 0.89, "right": 0.875}
 
 
 def test_the_words_of_each_answer_stand_in_the_file_that_it_names() -> None:

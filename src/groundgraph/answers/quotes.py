@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from groundgraph.answers.evidence_blocks import INTRODUCES, MAX_BLOCK, Shape, block_around, has_lines
@@ -38,6 +39,8 @@ ELSEWHERE = 0.5
 LEAST_SHARE = 0.1
 # A sentence of another piece of evidence than the best one's is quoted when its worth is this share of that one's.
 RELATIVE_CUT = 0.7
+# A part of a question is quoted for when a sentence holds this share of it, which is also what a source must find.
+PART_SHARE = 0.3
 # From this relevance on, a piece that shares no word with the question was still found for it. Only of these sources a
 # relevance means the same for every question.
 FOUND_OTHERWISE = 0.4
@@ -88,6 +91,19 @@ def select_quotes(question: str, evidence: Sequence[SourceResult], limit: int = 
     for block in sorted(blocks, key=lambda block: -block.worth):
         chosen.take(block)
     return chosen.quotes[:limit]
+
+
+def select_for_parts(parts: Sequence[str], evidence: Sequence[SourceResult], limit: int = MAX_QUOTES) -> list[Quote]:
+    """The best blocks of each of `parts`, which a question consists of, in turn; at least one of each that is answered.
+
+    None for a part of which no sentence holds `PART_SHARE`: what the others find is no answer to it.
+    """
+    found = [[one for one in select_quotes(part, evidence, limit) if one.score >= PART_SHARE] for part in parts]
+    chosen: list[Quote] = []
+    for one in filter(None, chain.from_iterable(zip_longest(*found))):
+        if len(chosen) < max(limit, len(parts)) and not any(map(one.repeats, chosen)):
+            chosen.append(one)
+    return chosen
 
 
 class _Block(NamedTuple):

@@ -11,7 +11,7 @@ from jinja2 import Template
 from groundgraph.answers.citations import reference
 from groundgraph.answers.evidence_blocks import Shape
 from groundgraph.answers.label_gate import LabelGate, escape_labels
-from groundgraph.answers.quotes import Quote, found_quote, select_quotes
+from groundgraph.answers.quotes import Quote, found_quote, select_for_parts, select_quotes
 from groundgraph.answers.sentence_index import question_weights, running_lines, snippet
 from groundgraph.answers.show_block import ends_in_lines, shown
 from groundgraph.core.characters import without_hidden
@@ -20,7 +20,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import EMPTY_DRAFT, ClusterValue, Divider, Draft, FoundQuote, Needs
 from groundgraph.prompts import Prompts, fenced
 from groundgraph.settings.answers import SynthesisSettings
-from groundgraph.text.follow_up import standing_question
+from groundgraph.text.follow_up import asked_parts, standing_question
 from groundgraph.text.templates import compile_template, render, unknown_variables
 
 # Evidence as answer templates see it.
@@ -54,7 +54,7 @@ def template_variables(
         by_source.setdefault(row["source_name"], []).append(row)
     quotes = [
         _quote_row(quote, evidence[quote.label - 1], rows[quote.label - 1]["reference"])
-        for quote in select_quotes(asked, evidence)
+        for quote in select_for_parts(asked_parts(asked), evidence) or select_quotes(asked, evidence)
     ]
     return {
         "results": rows,
