@@ -55,11 +55,12 @@ def intent_schema(
     }
     filters = _filters(schemas, held, told["date"])
     if filters:
-        properties["filters"] = {**_closed(filters), "description": told["filters"]}
-    return {"title": TITLE, "description": told["intent"], **_closed(properties), "required": ["text_queries"]}
+        properties["filters"] = {**closed(filters), "description": told["filters"]}
+    return {"title": TITLE, "description": told["intent"], **closed(properties), "required": ["text_queries"]}
 
 
-def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+def closed(properties: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an object that has no other keys than `properties`."""
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
@@ -74,13 +75,13 @@ def _filters(
         offered = [field for field in schema.fields if field not in held.get(name, ())][:left]
         left -= len(offered)
         if offered:
-            filters[name] = _closed({field: _condition(schema.fields[field], date) for field in offered})
+            filters[name] = closed({field: condition_schema(schema.fields[field], date) for field in offered})
             if schema.description:
                 filters[name]["description"] = schema.description
     return filters
 
 
-def _condition(spec: Mapping[str, Any], date: str) -> dict[str, Any]:
+def condition_schema(spec: Mapping[str, Any], date: str) -> dict[str, Any]:
     """One value, any of several, or operators: those that mean something for the field's type."""
     kind = spec.get("type", "string")
     value = _value(spec, kind)
@@ -94,7 +95,7 @@ def _condition(spec: Mapping[str, Any], date: str) -> dict[str, Any]:
         operators |= dict.fromkeys(("gte", "gt", "lte", "lt"), value)
     elif not spec.get("enum"):
         operators["contains"] = {"type": "string"}
-    return {"anyOf": [value, {"type": "array", "items": value}, _closed(operators)], **description}
+    return {"anyOf": [value, {"type": "array", "items": value}, closed(operators)], **description}
 
 
 def _value(spec: Mapping[str, Any], kind: str) -> dict[str, Any]:
@@ -197,13 +198,14 @@ class ExtractIntent:
             self.ask.extractor,
             lambda: self.ask(prompt, schema),
             calls.append,
-            partial(_tokens, prompt),
+            partial(tokens_used, prompt),
             limit=self.settings.deadlines.model,
             attempts=self.settings.limits.attempts,
         )
 
 
-def _tokens(prompt: list[BaseMessage], reply: Any) -> dict[str, Any]:
+def tokens_used(prompt: list[BaseMessage], reply: Any) -> dict[str, Any]:
+    """The tokens of a call whose reply may be of any kind; see `used_tokens`."""
     if isinstance(reply, AIMessage):
         return used_tokens(prompt, reply)
     return {"input_tokens": tokens_of(prompt), "output_tokens": tokens_of([AIMessage(str(reply))]), "estimated": True}

@@ -64,7 +64,7 @@ def read_extraction(reply: object, limit: int) -> Extraction:
     Raises:
         ExtractionUnreadable: there is no object in it, or one without a query.
     """
-    objects = list(_objects(reply))
+    objects = list(objects_in(reply))
     if not objects:
         raise ExtractionUnreadable("no_object")
     for found in objects:
@@ -82,7 +82,7 @@ def _queries(given: Any, limit: int) -> list[str]:
     return [text for text in dict.fromkeys(texts) if any(map(str.isalnum, text))][:limit]
 
 
-def _objects(reply: object) -> Iterator[dict[str, Any]]:
+def objects_in(reply: object) -> Iterator[dict[str, Any]]:
     """The JSON objects of `reply`, the likeliest first."""
     if isinstance(reply, BaseModel) and not isinstance(reply, AIMessage):
         reply = reply.model_dump(mode="json")

@@ -61,6 +61,7 @@ TaskKind = Literal["query", "sub_query", "state_facts"]
 class RetrievalTask(TypedDict):
     """One task of the fan-out: which source is asked what. `options` are those that the turn began with; without
     `kind` and `top_k` it is a query with theirs. They are left out because a task is stored as it is, for each query.
+    `question` is there where a model wrote the query: the user's words, or none beside a query that has them.
     """
 
     name: str
@@ -73,6 +74,7 @@ class RetrievalTask(TypedDict):
     options: dict[str, Any]
     kind: NotRequired[TaskKind]
     top_k: NotRequired[int]
+    question: NotRequired[str]
 
 
 class Retrieval(TypedDict):

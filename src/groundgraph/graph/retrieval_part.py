@@ -18,6 +18,7 @@ from groundgraph.core.turn_values import RetrievalTask, Turn
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.works import WORKS, works_of
 from groundgraph.nodes.begin_turn import BeginTurnUpdate
+from groundgraph.nodes.compute_answer import ComputeAnswer
 from groundgraph.nodes.process_results import process_results
 from groundgraph.nodes.resolve_intent import resolve_intent
 from groundgraph.nodes.retrieve_source import RetrieveSourceInput, retrieve_source
@@ -44,7 +45,7 @@ def add_retrieval(builder: StateGraph[Any, Any, Any, Any], resources: Resources,
     )
     builder.add_node(
         "retrieve_source",
-        retrieve_source(settings, resources.sources, resources.schemas, resources.evidence),
+        retrieve_source(settings, resources.sources, resources.schemas, resources.evidence, _computing(resources)),
         input_schema=RetrieveSourceInput,
     )
     parts, works = works_of(resources)
@@ -59,6 +60,18 @@ def add_retrieval(builder: StateGraph[Any, Any, Any, Any], resources: Resources,
         builder.add_conditional_edges("begin_turn", needs_retrieval, {"retrieve": "resolve_intent", "reply": reply})
         builder.add_conditional_edges("resolve_intent", fan_out, SEARCH)
     builder.add_edge("retrieve_source", "process_results")
+
+
+def _computing(resources: Resources) -> ComputeAnswer | None:
+    """What computes over rows; None without a model, or a source that could run it."""
+    model, sources = resources.query_model, resources.sources.values()
+    if model is None or all(source.computing() is None for source in sources):
+        return None
+    # Loaded where there is something to compute over.
+    from groundgraph.answers.ask_extractor import AskExtractor
+    from groundgraph.answers.propose_computation import ProposeComputation
+
+    return ComputeAnswer(ProposeComputation(resources.settings, resources.prompts, AskExtractor(model)))
 
 
 async def needs_retrieval(state: BeginTurnUpdate) -> str:
@@ -131,6 +144,9 @@ def retrieval_task(state: FanOutInput, source: str, number: int, query: str) -> 
         "raw_data": intent["raw_data"],
         "options": state["turn"]["options"],
     }
+    asked = intent["rewritten"] or state["turn"]["question"]
+    if query not in asked:
+        task["question"] = "" if number else asked
     return {"task": task}
 
 

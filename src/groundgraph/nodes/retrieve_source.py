@@ -35,6 +35,7 @@ from groundgraph.core.model_reply import is_transient
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.turn_values import EMPTY_RETRIEVAL, Ref, Retrieval, RetrievalTask, SourceStatus
 from groundgraph.models.chain_model import collect_chain_calls
+from groundgraph.nodes.compute_answer import ComputeAnswer
 from groundgraph.nodes.node import Node, enforced_filters, evidence_scope, signed_in
 from groundgraph.resilience.deadline import DeadlinePassed, within, within_turn
 from groundgraph.resilience.retry import BreakerOfScope, ScopedBreaker, with_retries
@@ -67,8 +68,12 @@ def retrieve_source(
     sources: Mapping[str, GroundedSource],
     schemas: Mapping[str, SourceSchema | None],
     evidence: EvidenceStore,
+    compute: ComputeAnswer | None = None,
 ) -> Node[RetrieveSourceInput, RetrieveSourceUpdate]:
-    """The node: asks within the source's limit, keeps what the contract allows, stores it."""
+    """The node: asks within the source's limit, keeps what the contract allows, stores it.
+
+    With `compute`, what would have to be computed is computed where a model can say how.
+    """
     breakers = {
         name: ScopedBreaker(settings.limits.breaker_failures, settings.limits.breaker_pause) for name in sources
     }
@@ -90,7 +95,8 @@ def retrieve_source(
             with collect_degradations() as degradations, collect_chain_calls() as calls, bugs_logged_once(bugs):
                 scope = evidence_scope(settings, runtime, task["options"])
                 attempts = settings.limits.attempts
-                retrieval, records = await _retrieved(question, retrieval, limit, attempts, evidence, scope)
+                asking = Asking(limit, attempts, compute)
+                retrieval, records = await _retrieved(question, retrieval, asking, evidence, scope)
             retrieval |= {"degraded": list(degradations), "calls": list(calls)}
             _count(breaker, retrieval)
         else:
@@ -144,7 +150,8 @@ def _question(
 ) -> Question:
     # What has no question has no relevance to it.
     threshold = 0.0 if task.get("kind") == "state_facts" else options.score_threshold
-    return Question(source, schema, intent, task.get("top_k", options.top_k), threshold)
+    words = task.get("question", task["query"])
+    return Question(source, schema, intent, task.get("top_k", options.top_k), threshold, words)
 
 
 References = tuple[dict[str, EvidenceRecord], list[Ref]]
@@ -152,22 +159,35 @@ References = tuple[dict[str, EvidenceRecord], list[Ref]]
 
 @dataclass(frozen=True)
 class Question:
-    """What a source is asked; its schema is that of the graph, since asking a source for it may take a while."""
+    """What a source is asked; its schema is that of the graph, since asking a source for it may take a while. `words`
+    are the user's that stand behind it."""
 
     source: GroundedSource
     schema: SourceSchema | None
     intent: RetrievalIntent
     top_k: int
     score_threshold: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How a source is asked: seconds for all tries, how many there are, and what computes in place of what it needs."""
+
+    limit: float
+    attempts: int
+    compute: ComputeAnswer | None
 
 
 async def _retrieved(
-    question: Question, so_far: Retrieval, limit: float, attempts: int, evidence: EvidenceStore, scope: str
+    question: Question, so_far: Retrieval, asking: Asking, evidence: EvidenceStore, scope: str
 ) -> tuple[Retrieval, dict[str, EvidenceRecord]]:
     """`so_far` with what came of the question, and the records of the evidence that it gave."""
     started = time.perf_counter()
     try:
-        answer, tries = await _asked(question, limit, attempts)
+        answer, tries = await _asked(question, asking.limit, asking.attempts)
+        if asking.compute is not None and isinstance(answer, list | tuple):
+            answer = await asking.compute(answer, question.source, question.intent, question.words, asking.limit)
         kept, dropped = accepted(answer, question)
         records, refs = _references(kept, evidence, scope)
     except DeadlinePassed:

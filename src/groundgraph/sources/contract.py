@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from typing_extensions import override
 
 from groundgraph.core.chain import IDENTITY, QueryChains
+from groundgraph.core.computation import Computing
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.registry import Registry
@@ -103,6 +104,10 @@ class GroundedSource(ABC):
         """Why a topic index that needs `headings`, or `vectors`, cannot work with this source; empty when it can, or
         when there is no more to say than that there is no `topic_store`."""
         return ""
+
+    def computing(self) -> Computing | None:
+        """What computes over the rows of the source; None where nothing does."""
+        return None
 
     async def advice(self) -> list[str]:
         """What the owner of what is searched should change, such as rights that are too wide, a sentence each."""

@@ -225,3 +225,7 @@ class ComputingDatabase(AnyDatabase):
         """The only row of `statement`."""
         with self.reading() as connection:
             return tuple(connection.execute(statement).one())
+
+    def some(self, statement: Any) -> list[tuple[Any, ...]]:
+        """The rows of `statement`, which limits their number."""
+        return [tuple(row) for row in self._fetched(statement)]

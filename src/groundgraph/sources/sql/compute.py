@@ -18,7 +18,7 @@ from groundgraph.sources.sql.sql_dialect import from_clause
 
 FUNCTIONS = ("count", "sum", "min", "max", "average")
 _IN_WORDS = {"min": "minimum", "max": "maximum"}
-_SQL: dict[str, Any] = {"sum": func.sum, "min": func.min, "max": func.max, "average": func.avg}
+SQL: dict[str, Any] = {"sum": func.sum, "min": func.min, "max": func.max, "average": func.avg}
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def compute(database: ComputingDatabase, computation: Computation) -> Computed:
     found = computation.shape.column(computation.field)
     value = database.as_number(found) if found is not None and is_numeric(found) else here
     left_out = func.coalesce(func.sum(case((and_(here.is_not(None), value.is_(None)), 1), else_=0)), 0, type_=Integer)
-    statement = select(_SQL[computation.function](value), func.count(value), left_out)
+    statement = select(SQL[computation.function](value), func.count(value), left_out)
     outcome, rows, others = database.one(statement.select_from(source).where(kept))
     return Computed(outcome, rows, others)
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from groundgraph.core.errors import SchemaChanged, SourceUnavailable
+from groundgraph.core.computation import ComputableTable, Proposal
+from groundgraph.core.errors import FilterInvalid, SchemaChanged, SourceUnavailable
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import RetrievalIntent
@@ -18,7 +19,9 @@ from groundgraph.search.rank import take_turns
 from groundgraph.sources.sql.answer_by_computing import Computer
 from groundgraph.sources.sql.any_database import AnyDatabase, Version
 from groundgraph.sources.sql.introspect import check_columns
+from groundgraph.sources.sql.run_proposal import computable_table, run_proposal
 from groundgraph.sources.sql.shape import Column, Fields, TableShape, Wanted, row_content, row_key, row_metadata
+from groundgraph.sources.sql.sql_dialect import may_match
 
 _OWN_METADATA = {"table", "key", "section", "title"}
 Filters = Mapping[str, Any]
@@ -166,6 +169,23 @@ class SqlEngine(ABC):
         if note is not None and note.metadata.get("computed"):
             return [note]
         return [*([note] if note else []), *sorted(results, key=_is_empty)][: asked.top_k]
+
+    def computable(self, names: Sequence[str], given: Filters) -> list[ComputableTable]:
+        """See `core.computation.Computing.tables`."""
+        database, shapes = self._database.computing(), self._checked().shapes
+        if database is None:
+            return []
+        filters = self.checked_filters(given, shapes)
+        wanted = [shape for shape in shapes if shape.name in names and may_match(shape, filters)]
+        return [computable_table(database, shape, shapes, filters) for shape in wanted]
+
+    def computed(self, proposal: Proposal, given: Filters) -> SourceResult:
+        """See `core.computation.Computing.run`."""
+        database, shapes = self._database.computing(), self._checked().shapes
+        if database is None:
+            raise FilterInvalid(f"The source '{self._name}' computes nothing.")
+        named = (self._name, self._source_type)
+        return run_proposal(database, named, shapes, proposal, self.checked_filters(given, shapes))
 
     def _result(
         self, shape: TableShape, values: Mapping[str, Any], *, relevance: float, score: float, fresh: bool = True

@@ -66,7 +66,8 @@ class SqliteIntrospection(Introspection):
         columns = tuple(replace(one, kind="any", stored_as="any") if one.name in texts else one for one in read)
         key, unique = ((), ()) if is_view else unique_columns(found, name)
         rowid = "" if is_view else _rowid(connection, name, [column.name for column in columns])
-        return TableShape(name, columns, key, rowid, None, (), unique)
+        references = tuple(one for key in found.get_foreign_keys(name) for one in key["constrained_columns"])
+        return TableShape(name, columns, key, rowid, None, (), unique, references=references)
 
 
 def _declared_as_string(connection: Connection, table: str) -> set[str]:

@@ -123,6 +123,7 @@ class TableShape:
         content_field: the column that is the text of a row; None when a row is shown as a whole.
         search_fields: the columns in which words are searched, the content field among them.
         unique: sets of columns that no two rows share.
+        references: columns that hold keys of other tables, as the database declares them.
         joins: the partners of its rows.
         namespace: PostgreSQL's schema.
         relation: its name within that; the same as `name` when empty.
@@ -148,6 +149,7 @@ class TableShape:
     estimated_rows: int = -1
     vector_fields: tuple[str, ...] = ()
     quoted: bool = True
+    references: tuple[str, ...] = ()
 
     @property
     def key_columns(self) -> tuple[str, ...]:

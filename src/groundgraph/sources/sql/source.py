@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from typing_extensions import override
 
+from groundgraph.core.computation import ComputableTable, Proposal
 from groundgraph.core.errors import ConfigurationError, Problem, SourceUnavailable
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.intent import RetrievalIntent
@@ -32,6 +33,21 @@ T = TypeVar("T")
 MAX_TABLES = 3
 # The tables may change again while they are looked at again.
 _LOOKS = 2
+
+
+class SqlComputing:
+    """See `core.computation.Computing`."""
+
+    def __init__(self, source: SqlSource) -> None:
+        self._source = source
+
+    async def tables(self, names: Sequence[str], filters: Mapping[str, Any]) -> list[ComputableTable]:
+        """See `Computing.tables`."""
+        return await self._source.with_engine(lambda engine: engine.computable(names, filters))
+
+    async def run(self, proposal: Proposal, filters: Mapping[str, Any]) -> SourceResult:
+        """See `Computing.run`."""
+        return await self._source.with_engine(lambda engine: engine.computed(proposal, filters))
 
 
 class SqlSource(NamedSource):
@@ -207,6 +223,11 @@ class SqlSource(NamedSource):
     def topic_store(self) -> SqlTopicStore | None:
         """The headings of the table; None without `topic_columns`."""
         return self._topics
+
+    @override
+    def computing(self) -> SqlComputing:
+        """Computations over one table at a time; none in a database that is read through a portable dialect."""
+        return SqlComputing(self)
 
     @override
     def topic_refusal(self, *, headings: bool, vectors: bool) -> str:

@@ -9,6 +9,7 @@ import pytest
 from asking import ask, ids, opened
 from plant_database import INCIDENTS, PUMPS
 
+from groundgraph.core.computation import Proposal
 from groundgraph.core.errors import ConfigurationError, FilterInvalid, SchemaChanged, SourceTimeout, SourceUnavailable
 from groundgraph.sources.conformance import check_source
 from groundgraph.sources.sql import SqlSource
@@ -451,3 +452,25 @@ async def test_the_rows_of_a_table_that_was_never_analysed_are_counted_in_part_o
     assert ids(found)[0] == "notes/7"
     assert all(result.score > 0 for result in found)
     assert asked._engine._counts.values() == [10]
+
+
+@pytest.mark.covers("R15", "A7")
+async def test_a_proposal_runs_on_the_server_and_a_declared_reference_is_no_number(plant, postgres):
+    postgres.execute("CREATE TABLE visits (machine int REFERENCES pumps (id), cost numeric, paid timestamptz)", "plant")
+    postgres.execute("INSERT INTO visits VALUES (1, 10.5, '2026-03-02 10:00Z'), (1, 4, NULL), (2, 9, NULL)", "plant")
+    asked = opened(
+        SqlSource(
+            plant, name="plant", index=":memory:", tables=["visits", "pumps"], relations=["visits.machine = pumps.id"]
+        )
+    )
+    [table] = await asked.computing().tables(["visits"], {})
+    assert table.numbers == ("cost", "pumps.hours")
+    proposal = Proposal("visits", "sum", field="cost", group_by=("pumps.hall",), order="largest", limit=1)
+    result = await asked.computing().run(proposal, {})
+    assert result.content.endswith(
+        "by pumps.hall, the largest first (over 3 rows):\nhall A: 14.5\nthere are more groups"
+    )
+    latest = await asked.computing().run(Proposal("visits", "max", field="paid"), {"pumps.hall": "hall A"})
+    assert "2026-03-02" in latest.content
+    with pytest.raises(FilterInvalid, match="holds keys"):
+        await asked.computing().run(Proposal("visits", "sum", field="machine"), {})

@@ -207,6 +207,10 @@ class PostgresDatabase(ComputingDatabase):
     def one(self, statement: Any) -> tuple[Any, ...]:
         return tuple(map(_plain, super().one(statement)))
 
+    @override
+    def some(self, statement: Any) -> list[tuple[Any, ...]]:
+        return [tuple(map(_plain, row)) for row in super().some(statement)]
+
     @contextmanager
     def reading(self, todo: str = "") -> Iterator[Connection]:
         """A connection in a read-only transaction; `todo` is added to the message when a statement takes too long.

@@ -156,6 +156,14 @@ GROUP BY i.indexrelid, i.indrelid, i.indisprimary
 ORDER BY i.indisprimary DESC, i.indexrelid
 """)
 
+_REFERENCES = text("""
+SELECT c.conrelid AS oid, array_agg(a.attname::text) AS columns
+FROM pg_constraint c
+JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey)
+WHERE c.contype = 'f' AND c.conrelid = ANY (CAST(:oids AS oid[]))
+GROUP BY c.conrelid
+""")
+
 _TEXT_INDEXES = text("""
 SELECT i.indrelid AS oid, pg_get_indexdef(i.indexrelid, k.place::int, true) AS expression,
     (SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d
@@ -231,14 +239,16 @@ def _with_keys(connection: Connection, shapes: Mapping[str, TableShape]) -> dict
     keys: dict[int, list[Any]] = {}
     for row in connection.execute(_KEYS, given):
         keys.setdefault(row.oid, []).append(row)
+    references = {row.oid: tuple(row.columns) for row in connection.execute(_REFERENCES, given)}
     indexes: dict[int, Any] = {}
     for row in connection.execute(_TEXT_INDEXES, given):
         indexes.setdefault(row.oid, row)
-    return {
-        name: _with_index(_keyed(shape, keys.get(oids[shape.namespace, shape.relation], [])),
-                          indexes.get(oids[shape.namespace, shape.relation]))
-        for name, shape in shapes.items()
-    }  # fmt: skip
+
+    def told(shape: TableShape, oid: int) -> TableShape:
+        keyed = replace(_keyed(shape, keys.get(oid, [])), references=references.get(oid, ()))
+        return _with_index(keyed, indexes.get(oid))
+
+    return {name: told(shape, oids[shape.namespace, shape.relation]) for name, shape in shapes.items()}
 
 
 def _oids(connection: Connection, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:

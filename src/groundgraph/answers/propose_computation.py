@@ -1,0 +1,162 @@
+"""A computation that a model proposes for a question: read, held against the tables and the user's words, run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from groundgraph.answers.ask_extractor import AskExtractor
+from groundgraph.answers.extract_intent import closed, condition_schema, tokens_used
+from groundgraph.answers.extracted_filters import extracted_filters
+from groundgraph.answers.ground_dates import DateGround
+from groundgraph.answers.ground_fields import UserWords
+from groundgraph.answers.read_extraction import objects_in
+from groundgraph.core.computation import FUNCTIONS, MOST_GROUPS, ORDERS, ComputableTable, Proposal
+from groundgraph.core.errors import FilterInvalid
+from groundgraph.core.evidence import SourceResult
+from groundgraph.models.call_model import recorded_call
+from groundgraph.models.chain_model import note_chain_call, take_chain_call
+from groundgraph.prompts import Prompts
+from groundgraph.settings.settings import Settings
+from groundgraph.text.words import stems, words
+
+NONE = "none"
+_DIGITS = re.compile(r"\d+")
+_SHOWN_CHARS = 4_000
+Run = Callable[[Proposal], Awaitable[SourceResult]]
+
+
+def proposal_schema(tables: Sequence[ComputableTable]) -> dict[str, Any]:
+    """The JSON schema of a proposal over one of `tables`."""
+    fields = {name: spec for table in tables for name, spec in table.schema.fields.items()}
+    properties = {
+        "table": {"enum": [table.name for table in tables]},
+        "function": {"enum": [*FUNCTIONS, NONE]},
+        "field": {"enum": list(fields)},
+        "group_by": {"type": "array", "items": {"enum": list(fields)}},
+        "filters": closed({name: condition_schema(spec, "") for name, spec in fields.items()}),
+        "order": {"enum": list(ORDERS)},
+        "limit": {"type": "integer", "minimum": 1, "maximum": MOST_GROUPS},
+    }
+    description = "What to compute."
+    return {"title": "computation", "description": description, **closed(properties), "required": ["function"]}
+
+
+def read_proposal(given: Mapping[str, Any], tables: Sequence[ComputableTable], question: str) -> Proposal:
+    """The proposal in a model's object, whose conditions are all in the user's words, and all of those in it.
+
+    Raises:
+        FilterInvalid: it names no table of these, or what the words say and what it says are not the same.
+    """
+    table = next((one for one in tables if one.name == given.get("table")), tables[0] if len(tables) == 1 else None)
+    if table is None:
+        raise FilterInvalid(f"There is no table {given.get('table')!r} to compute over.")
+    said = UserWords(question)
+    group_by = given.get("group_by") or []
+    names = [group_by] if isinstance(group_by, str) else group_by
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise FilterInvalid("group_by is a list of fields.")
+    filters = _said_filters(given.get("filters") or {}, table, said)
+    limit = given.get("limit") or MOST_GROUPS
+    order, field = (str(given.get(name) or "") for name in ("order", "field"))
+    proposal = Proposal(table.name, str(given.get("function")), filters, field, tuple(names), order, limit)
+    _check_days(proposal, table, question)
+    _check_left_out(proposal, table, said)
+    return proposal
+
+
+def _said_filters(given: Any, table: ComputableTable, said: UserWords) -> dict[str, Any]:
+    ground = DateGround(said.text, datetime.now(UTC).date())
+    found = extracted_filters({table.name: given}, {table.name: table.schema}, {}, said, ground)
+    if found.dropped:
+        raise FilterInvalid("; ".join(f"{one['field']} = {one['value']}: {one['reason']}" for one in found.dropped))
+    return found.filters.get(table.name, {})
+
+
+def _check_days(proposal: Proposal, table: ComputableTable, question: str) -> None:
+    """Refuse a date of another field than the one that the words name, or of one of several when they name none."""
+    days, asked = table.days, set(stems(question))
+    named = [name for name in days if asked.intersection(stems(name.replace("_", " ").replace(".", " ")))]
+    for name in proposal.filters:
+        if name in days and [name] != (named if len(days) > 1 else days):
+            raise FilterInvalid(f"The words do not say that {name} is meant; dates: {', '.join(days)}.")
+
+
+def _check_left_out(proposal: Proposal, table: ComputableTable, said: UserWords) -> None:
+    """Refuse a proposal without a number, or without a value of a field, that the words hold.
+
+    A word that is also the name of a field or of the table may stand for that.
+    """
+    used = json.dumps([proposal.filters, proposal.limit, proposal.group_by, proposal.field], default=str)
+    digits = set(_DIGITS.findall(said.text)) - set(_DIGITS.findall(used))
+    if digits:
+        raise FilterInvalid(f"The words say {', '.join(sorted(digits))}, which is in no condition.")
+    names = {word for name in (table.name, *table.schema.fields) for word in words(re.sub(r"[._]", " ", name))}
+    names |= {word.removesuffix("s") for word in names}
+    taken = json.dumps(proposal.filters, ensure_ascii=False, default=str).casefold()
+    for name, spec in table.schema.fields.items():
+        for value in spec.get("enum") or () if name not in {*proposal.filters, *proposal.group_by} else ():
+            is_name = names.issuperset(words(str(value)))
+            if not is_name and str(value).casefold() not in taken and said.holds(str(value)):
+                raise FilterInvalid(f"The words say {value!r}, a value of {name}, which is in no condition.")
+
+
+@dataclass(frozen=True)
+class ProposeComputation:
+    """Asks a model for a computation, and once more when what it proposes cannot be run.
+
+    Attributes:
+        settings: the bounds of a call.
+        prompts: the prompt files.
+        ask: what is asked.
+    """
+
+    settings: Settings
+    prompts: Prompts
+    ask: AskExtractor
+
+    async def __call__(self, question: str, tables: Sequence[ComputableTable], run: Run) -> SourceResult | None:
+        """What the proposal for `question` gives; None when the model has none, or twice none that can be run.
+
+        Raises:
+            ModelError: the model failed, or may not be called any more.
+            SourceError: the source failed while it computed.
+        """
+        schema = proposal_schema(tables)
+        shown = json.dumps(schema, ensure_ascii=False, default=str)
+        system = self.prompts.render("propose_computation", tables=tables, schema=shown)
+        prompt: list[BaseMessage] = [SystemMessage(system), HumanMessage(question)]
+        for role in ("propose_computation", "repair_computation"):
+            reply = await self._called(role, prompt, schema)
+            given = next(objects_in(reply), None)
+            if given is not None and given.get("function") == NONE:
+                return None
+            try:
+                return await run(read_proposal(given or {}, tables, question))
+            except FilterInvalid as error:
+                prompt = [*prompt, *self._repair(reply, str(error))]
+        return None
+
+    def _repair(self, reply: Any, reason: str) -> list[BaseMessage]:
+        said = str(reply.text if isinstance(reply, AIMessage) else reply)[:_SHOWN_CHARS]
+        told = HumanMessage(self.prompts.render("repair_computation", reason=reason))
+        return [AIMessage(said), told] if said.strip() else [told]
+
+    async def _called(self, role: str, prompt: list[BaseMessage], schema: dict[str, Any]) -> Any:
+        take_chain_call()
+        return await recorded_call(
+            role,
+            self.ask.extractor,
+            lambda: self.ask(prompt, schema),
+            note_chain_call,
+            partial(tokens_used, prompt),
+            limit=self.settings.deadlines.model,
+            attempts=self.settings.limits.attempts,
+        )

@@ -1,0 +1,120 @@
+"""Turns whose question needs a computation, which a model proposes and the source runs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from langchain_core.messages import HumanMessage
+from shop_database import RELATIONS, shop
+
+from groundgraph import load_settings, turn_graph
+from groundgraph.core.errors import ModelError
+from groundgraph.sources.sql import SqlSource
+from groundgraph.testing import Rule, ScriptedChatModel
+
+pytestmark = pytest.mark.covers("R15", "A7")
+SUM = {"table": "orders", "function": "sum", "field": "amount"}
+NOTHING = {"function": "none"}
+QUESTION = "What is the total amount of open orders?"
+
+
+def _model(question: str, *proposals: object, queries: str = "") -> ScriptedChatModel:
+    said = [one if isinstance(one, str | Exception) else json.dumps(one) for one in proposals]
+    return ScriptedChatModel(
+        rules=[
+            Rule("Write search queries", queries or question),
+            Rule("Your choice cannot be run", said[1] if len(said) > 1 else json.dumps(NOTHING)),
+            Rule("has to be computed over the rows", said[0]),
+        ],
+        default="It is as computed [1].",
+    )
+
+
+async def _asked(folder, question: str, *proposals: object, queries: str = "", filters: dict | None = None) -> dict:
+    model = _model(question, *proposals, queries=queries) if proposals else None
+    intent = {"default_filters": {"shop": filters}} if filters else {}
+    graph = turn_graph(
+        load_settings({"intent": intent}),
+        sources=[SqlSource(shop(folder), name="shop", tables=["orders"], relations=RELATIONS)],
+        chat_model=model,
+    )
+    try:
+        output = await graph.ainvoke({"messages": [HumanMessage(question)]})
+    finally:
+        await graph.resources.close()
+    roles = [call["role"] for call in output["provenance"]["models"]]
+    return {**output, "asked": sum(role.endswith("_computation") for role in roles)}
+
+
+def _evidence(output: dict) -> list[str]:
+    return [citation["quote"] for citation in output["citations"]]
+
+
+@pytest.mark.parametrize("queries", ["", "amount of what is open"])
+async def test_a_question_for_a_computation_is_answered_by_what_a_model_proposes(tmp_path, queries):
+    output = await _asked(tmp_path, QUESTION, {**SUM, "filters": {"status": "open"}}, queries=queries)
+    assert (output["outcome"], output["asked"]) == ("answered", 1)
+    assert _evidence(output) == ["sum of amount in orders where status = open: 30.0 (over 2 rows)"]
+
+
+async def test_without_a_model_it_is_insufficient_as_before(tmp_path):
+    output = await _asked(tmp_path, QUESTION)
+    assert (output["outcome"], output["asked"]) == ("insufficient", 0)
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "second"),
+    [
+        # A date of another column than the one that is named.
+        (
+            "What is the total amount of orders opened in March 2026?",
+            {**SUM, "filters": {"shipped": "March 2026"}},
+            {**SUM, "filters": {"opened": "March 2026"}},
+        ),
+        # Conditions that the words set, and the proposal leaves out.
+        (
+            "What is the total amount of orders opened in March 2026?",
+            SUM,
+            {**SUM, "filters": {"opened": {"gte": "2026-03-01", "lte": "2026-03-31"}}},
+        ),
+        (QUESTION, SUM, {**SUM, "filters": {"status": "open"}}),
+        # A value that nobody said, keys, no such field, no object.
+        (QUESTION, {**SUM, "filters": {"status": "closed"}}, {**SUM, "filters": {"status": "open"}}),
+        (QUESTION, {**SUM, "field": "customer"}, {**SUM, "filters": {"status": "open"}}),
+        (QUESTION, {**SUM, "field": "price"}, {**SUM, "filters": {"status": "open"}}),
+        (QUESTION, "I would add them up.", {**SUM, "filters": {"status": "open"}}),
+    ],
+)
+async def test_what_does_not_fit_schema_and_words_is_asked_for_once_more(tmp_path, question, first, second):
+    repaired = await _asked(tmp_path, question, first, second)
+    assert (repaired["outcome"], repaired["asked"]) == ("answered", 2)
+    assert _evidence(repaired)[0].endswith(": 30.0 (over 2 rows)")
+
+
+async def test_two_proposals_that_cannot_be_run_leave_it_insufficient(tmp_path):
+    output = await _asked(tmp_path, QUESTION, SUM, {**SUM, "field": "id"})
+    assert (output["outcome"], output["asked"]) == ("insufficient", 2)
+    assert not _evidence(output)
+
+
+async def test_a_date_is_not_guessed_where_the_words_name_none_of_several(tmp_path):
+    question = "What is the total amount of orders in March 2026?"
+    output = await _asked(tmp_path, question, {**SUM, "filters": {"opened": "March 2026"}})
+    assert output["outcome"] == "insufficient"
+
+
+@pytest.mark.parametrize("reply", [NOTHING, ModelError("down")])
+async def test_a_model_that_has_none_or_fails_leaves_it_insufficient(tmp_path, reply):
+    output = await _asked(tmp_path, QUESTION, reply)
+    assert (output["outcome"], output["asked"]) == ("insufficient", 1)
+
+
+async def test_filters_of_the_configuration_hold_for_what_is_computed_too(tmp_path):
+    output = await _asked(tmp_path, "What is the total amount of orders?", SUM, filters={"customers.city": "Oslo"})
+    assert _evidence(output) == ["sum of amount in orders where customers.city = Oslo: 80.0 (over 2 rows)"]
+
+
+async def test_a_question_that_needs_no_computation_asks_for_none(tmp_path):
+    output = await _asked(tmp_path, "Which order of Acme is open?", SUM)
+    assert output["asked"] == 0
