@@ -61,7 +61,7 @@ _SEASON = ("winter", "the monsoon", "harvest", "the annual shutdown", "the summe
 _QUESTIONS = (
     "How does {cause} change the {aspect} of the {topic}?",
     "What should be done about {fault} in the {topic} under {load}?",
-    "When is the {topic} replaced, and who checks its {aspect}?",
+    "When is the {aspect} of the {topic} checked?",
     "Why does the {topic} suffer from {fault} before {season}?",
     "Is {cause} or {load} worse for the {topic}?",
 )

@@ -247,7 +247,7 @@ ALWAYS = {
     # The key of a service is a matter of the environment, which may hold those of services that are not in use.
     "reranker": "enabled api_key",
     # What a style does not use, the style of a run may. `mode` is the older name of a style, which stands in for it.
-    "synthesis": "mode style require_citations allow_parametric citation_format template provenance_template "
+    "synthesis": "mode style listing require_citations allow_parametric citation_format template provenance_template "
     "instruction evidence_per_source",
     # Vectors come from whatever model a base, a run or a stored file has.
     "embeddings": "provider model languages batch_size",

@@ -227,7 +227,8 @@ class _Field:
         typed = self._typed(value, operator)
         if typed is None:
             return None
-        if is_grounded(self.name, self.spec, self.annotation, typed, self.said):
+        said = self.said.for_exclusion if operator == "not" else self.said
+        if is_grounded(self.name, self.spec, self.annotation, typed, said):
             return typed
         self._drop(value, "unsaid", "the user's words do not hold it")
         return None

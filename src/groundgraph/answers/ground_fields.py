@@ -20,9 +20,10 @@ _COMPARED = 10
 
 @dataclass(frozen=True)
 class UserWords:
-    """A message as values are looked for in it."""
+    """A message as values are looked for in it; for a condition that excludes, also those that it excludes."""
 
     text: str
+    of_exclusion: bool = False
 
     @cached_property
     def spoken(self) -> list[str]:
@@ -53,9 +54,14 @@ class UserWords:
         starts = range(len(self.spoken) - len(wanted) + 1)
         return bool(wanted) and any(
             all(_same_word(self.spoken[start + place], word) for place, word in enumerate(wanted))
-            and not self._excludes(start)
+            and (self.of_exclusion or not self._excludes(start))
             for start in starts
         )
+
+    @cached_property
+    def for_exclusion(self) -> UserWords:
+        """The same for a condition that excludes."""
+        return UserWords(self.text, of_exclusion=True)
 
     def _excludes(self, place: int) -> bool:
         """Whether a negation stands right before the word at `place`, or before the one before it."""

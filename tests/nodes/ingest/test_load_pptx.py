@@ -40,7 +40,7 @@ def test_titles_texts_tables_and_notes_stand_on_their_slide():
 async def test_a_slide_is_cited_by_its_number(tmp_path):
     (tmp_path / "deck.pptx").write_bytes(DECK)
     [citation, *_] = (await asked(tmp_path, "deck.pptx", "How are seals sold, in pairs?"))["citations"]
-    assert citation["quote"] == "Seals are sold in pairs."
+    assert citation["quote"].endswith("Seals are sold in pairs.")
     assert citation["location"]["shown"] == "deck.pptx, slide 3"
     assert (citation["start"], citation["encoding"]) == (None, None)
 
