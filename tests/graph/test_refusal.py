@@ -39,6 +39,16 @@ class Axes(Embeddings):
         return [self.embed_query(text) for text in texts]
 
 
+class Asks:
+    """The question that a passage answers, in words that it does not hold."""
+
+    signature = "asks 1"
+    generated = True
+
+    async def __call__(self, chunk: Any, qualifying_text: str) -> list[str]:
+        return ["How do I get my money back?"]
+
+
 async def base(folder: Path, embedder: Embedder | None = None) -> Path:
     path = folder / "kb.sqlite"
     await ingest_documents(
@@ -67,11 +77,10 @@ async def test_evidence_that_hardly_fits_is_insufficient_and_no_model_is_called(
     output = await asked(HARDLY, await base(tmp_path), model)
     assert output["outcome"] == "insufficient"
     assert model.calls == []
-    assert 0 < output["support"]["answerable"] < 0.05
-    assert output["citations"] == []
+    assert 0 < output["support"]["answerable"] < 0.17
+    assert output["answer"].startswith("The evidence may not answer this question. What comes closest:")
     record = output["provenance"]
-    assert record["results"] == []
-    assert [row["metadata"]["document"] for row in record["results_by_source"]["knowledge_base"]] == ["sea"]
+    assert [row["metadata"]["document"] for row in record["results"]] == ["sea"]
     assert record["answerable"] == output["support"]["answerable"]
 
 
@@ -84,7 +93,7 @@ async def test_evidence_that_fits_is_answered_from(tmp_path):
     assert len(model.calls) == 1
 
 
-@pytest.mark.parametrize(("threshold", "outcome"), [(None, "answered"), (0.0, "answered"), (0.999, "insufficient")])
+@pytest.mark.parametrize(("threshold", "outcome"), [(None, "answered"), (0.0, "answered"), (1.0, "insufficient")])
 async def test_the_threshold_can_be_set_or_taken_away(tmp_path, threshold, outcome):
     model = ScriptedChatModel(["Something [1]."] * 2)
     path = await base(tmp_path)
@@ -99,7 +108,7 @@ async def test_a_cosine_speaks_for_or_against_the_evidence(tmp_path):
     near = await asked("token", path, ScriptedChatModel("An hour [1]."), embedder)
     far = await asked("Which bread near Lisbon?", path, ScriptedChatModel("never said"), embedder)
     assert near["support"]["answerable"] > 0.7
-    assert (far["outcome"], far["support"]["answerable"] < 0.05) == ("insufficient", True)
+    assert (far["outcome"], far["support"]["answerable"] < 0.17) == ("insufficient", True)
 
 
 async def test_the_query_that_a_model_wrote_counts_beside_the_users_words(tmp_path):
@@ -109,14 +118,15 @@ async def test_the_query_that_a_model_wrote_counts_beside_the_users_words(tmp_pa
     assert output["outcome"] == "answered"
 
 
-async def test_evidence_of_other_kinds_of_sources_is_not_refused():
+@pytest.mark.covers("A9")
+async def test_evidence_of_every_kind_of_source_is_judged():
     source = InMemorySource([TEXTS["sea"]], name="notes")
     intent = {"mode": "static", "include_message_as_query": True}
     settings = load_settings({"retrieval": {"score_threshold": 0.0}, "intent": intent})
-    graph = turn_graph(settings, sources=[source], chat_model=ScriptedChatModel("Penguins [1]."))
+    graph = turn_graph(settings, sources=[source], chat_model=ScriptedChatModel("never said"))
     output = await graph.ainvoke({"messages": [HumanMessage(HARDLY)]})
-    assert output["outcome"] == "answered"
-    assert output["support"]["answerable"] < 0.05
+    assert output["outcome"] == "insufficient"
+    assert output["support"]["answerable"] < 0.17
 
 
 @pytest.mark.covers("T8")
@@ -125,7 +135,7 @@ async def test_the_retrieval_graph_refuses_the_same_evidence(tmp_path):
     graph = retrieval_graph(load_settings(settings))
     found = await graph.ainvoke({"question": HARDLY})
     assert (found["outcome"], found["evidence"], found["context"]) == ("insufficient", [], "")
-    assert found["provenance"]["answerable"] < 0.05
+    assert found["provenance"]["answerable"] < 0.17
     await graph.resources.close()
 
 
@@ -140,8 +150,8 @@ async def test_general_knowledge_may_answer_what_the_evidence_does_not(tmp_path)
 
 
 # The base holds one word of it that says nothing about what is asked.
-DOUBTFUL = "What is the cold capital of Peru?"
-DOUBT = {"retrieval": {"doubt_threshold": 0.5}}
+DOUBTFUL = "Which capital of Peru has a cold coast?"
+DOUBT = {"retrieval": {"answerable_threshold": None}}
 
 
 async def without_model(question: str, path: Path, **settings: Any) -> Any:
@@ -153,7 +163,7 @@ async def without_model(question: str, path: Path, **settings: Any) -> Any:
 async def test_an_answer_that_no_model_writes_says_when_it_may_be_none(tmp_path, style):
     output = await without_model(DOUBTFUL, await base(tmp_path), synthesis={"style": style})
     assert output["outcome"] == "answered"
-    assert 0.05 <= output["support"]["answerable"] < 0.15
+    assert 0.17 <= output["support"]["answerable"] < 0.57
     assert output["answer"].startswith("The evidence may not answer this question.")
     [told] = [note for note in output["notes"] if "may not be answered" in note]
     assert told.endswith("mentions capital, Peru.")
@@ -192,12 +202,17 @@ async def test_a_model_is_asked_without_the_doubt_and_one_that_fails_leaves_it(t
 
 
 @pytest.mark.covers("S8")
-async def test_evidence_of_other_kinds_of_sources_is_not_doubted():
-    source = InMemorySource([TEXTS["sea"]], name="notes")
-    intent = {"mode": "static", "include_message_as_query": True}
-    settings = load_settings({"retrieval": {"score_threshold": 0.0}, "intent": intent})
-    graph = turn_graph(settings, sources=[source])
-    output = await graph.ainvoke({"messages": [HumanMessage(HARDLY)]})
-    assert output["answer"].startswith("From the evidence:")
+async def test_a_template_of_the_users_gets_nothing_that_only_comes_closest(tmp_path):
+    template = "{% if results %}Here: {{ results[0].text }}{% else %}Nothing here.{% endif %}"
+    output = await asked(HARDLY, await base(tmp_path), None, synthesis={"style": "structured", "template": template})
+    assert (output["outcome"], output["answer"], output["citations"]) == ("insufficient", "Nothing here.", [])
+
+
+@pytest.mark.covers("S8", "A3")
+async def test_a_passage_that_was_found_by_a_text_written_for_it_answers_in_other_words(tmp_path):
+    path = tmp_path / "kb.sqlite"
+    chains = IngestChains(WholeTextChunker(), ContentAsQualifyingText(), Asks())
+    await ingest_documents(path, [Document("refunds", "Refunds are granted within 30 days.")], chains=chains)
+    output = await asked("How do I get my money back?", path, None)
+    assert output["outcome"] == "answered"
     assert not any("may not" in note for note in output["notes"])
-    await graph.resources.close()

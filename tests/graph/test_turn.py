@@ -419,7 +419,8 @@ async def test_yaml_and_template_syntax_stay_literal(mode: str) -> None:
     message = '{{ 7*7 }} "OAuth"\nfilters: {docs: {category: operations}} {% raw %} !!python/object grant types'
     template = 'text_queries:\n  - "{{ message }}"\n' if mode == "template" else None
     replies = ["queries failed on purpose:", "ok [1]"] if mode == "extract" else "ok [1]"
-    graph = build(replies, intent={"mode": mode, "template": template}, retrieval={"score_threshold": 0.0})
+    unjudged = {"score_threshold": 0.0, "answerable_threshold": None}
+    graph = build(replies, intent={"mode": mode, "template": template}, retrieval=unjudged)
     result = await ask(graph, message)
     assert result["messages"][0].text == message
     assert message in result["provenance"]["intent"]["text_queries"]

@@ -54,7 +54,7 @@ def test_words_that_stand_together_only_add_to_bm25(question, body, above, rando
         for stem, weight in weights.items()
         if stem in {*body, *above}
     )
-    score = Scorer(question, Rule(above_weight=3)).score(body, above)
+    score = Scorer(question, Rule(above_weight=3)).score(body, above) * question.weight
     assert score >= plain - 1e-9
     assert score <= plain + 0.5 * sum(weights.values()) + 1e-9
 
@@ -64,9 +64,17 @@ def test_side_by_side_is_better_than_near_and_near_better_than_far():
     filling = ["other"] * 20
     texts = (["apple", "pear", *filling], ["apple", *filling[:3], "pear", *filling[3:]], ["apple", *filling, "pear"])
     together, near, far = (scorer.score(text, []) for text in texts)
-    weight = idf(10, 1)
-    assert together - near == pytest.approx(0.25 * weight)
-    assert near - far == pytest.approx(0.25 * weight)
+    share = 0.25 * idf(10, 1) / (2 * idf(10, 1))
+    assert together - near == near - far == pytest.approx(share)
+
+
+@given(questions(), st.integers(1, 30))
+def test_a_text_of_average_length_that_holds_each_word_once_scores_1(question, filling):
+    body = [one for stem in question.stems for one in (stem, *[f"other{place}" for place in range(filling)])]
+    known = Question(question.stems, dict.fromkeys(question.stems, 1), max(1, question.texts), float(len(body)))
+    alone = Rule(above_weight=1)
+    near = Scorer(known, alone)._proximity(Scorer(known, alone)._positions(body)) / known.weight
+    assert Scorer(known, alone).score(body, []) - near == pytest.approx(1.0)
 
 
 @pytest.mark.covers("K10")

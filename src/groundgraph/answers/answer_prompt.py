@@ -37,7 +37,7 @@ class Correction:
 class Assignment:
     """What is to be written: everything but the model.
 
-    `doubt` and `needs` are those of the ranking, None and empty when there is none.
+    `doubt`, `insufficient` and `needs` are those of the ranking.
     """
 
     turn: Turn
@@ -53,6 +53,7 @@ class Assignment:
     divider: Divider | None = None
     correction: Correction | None = None
     doubt: Sequence[str] | None = None
+    insufficient: bool = False
     needs: Sequence[Needs] = ()
 
     @property

@@ -84,8 +84,9 @@ class Retrieval(TypedDict):
 
     `found` counts results before the cap, `dropped` those left out by reason. `degraded` tells what the source had to
     do without, `calls` the models that its chains called. `previews` are the beginnings of at most two results, for
-    whoever looks at the state. `cosines` are those of query and evidence by key, where the source has them. Times are
-    in milliseconds. `kind` is that of its task; facts of a state and a source that was skipped have no `query`.
+    whoever looks at the state. `fits` has by key how well evidence fits the query, where the source tells it: by words
+    (`lexical`), by cosine (`vector`). Times are in milliseconds. `kind` is that of its task; facts of a state and a
+    source that was skipped have no `query`.
     """
 
     source: str
@@ -99,7 +100,7 @@ class Retrieval(TypedDict):
     found: int
     dropped: dict[str, int]
     degraded: list[Degradation]
-    cosines: dict[str, float]
+    fits: dict[str, dict[str, float]]
     calls: list[ModelCall]
     attempts: int
     previews: list[str]
@@ -111,9 +112,10 @@ class Ranking(TypedDict):
 
     `by_source` holds each source's results before the merge, `found_again` how often a key was found when more than
     once. `style` is the style that writes the answer, None when there is nothing to write it from. `answerable` is the
-    chance that the evidence answers the question; when it is too small, `refs` is empty. `doubt` is None unless it is
-    so small that an answer which no model writes must say so: the words of the question that no piece holds. `needs` is
-    what an answer would have to compute, which is not done.
+    chance that the evidence answers the question; when it is too small, the ranking is `insufficient`: what is left is
+    only what comes closest. `doubt` is None unless the chance is so small that an answer which no model writes must say
+    so: the words of the question that no piece holds. `needs` is what an answer would have to compute, which is not
+    done.
 
     One work after the other changes `refs`: `works` says which ran and what each made of them, `strategies` how,
     `joined` of which pieces a joined one consists, `issues` what a reader must know, `calls` the models that a reranker
@@ -126,6 +128,7 @@ class Ranking(TypedDict):
     found_again: dict[str, int]
     strategy: str
     answerable: float
+    insufficient: bool
     doubt: list[str] | None
     needs: list[Needs]
     strategies: dict[str, Any]

@@ -67,6 +67,7 @@ async def assignment(
         divider=ranking["divider"],
         doubt=ranking["doubt"],
         needs=ranking["needs"],
+        insufficient=ranking["insufficient"],
     )
 
 

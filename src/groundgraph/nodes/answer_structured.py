@@ -17,7 +17,7 @@ def answer_structured(
     """The node."""
 
     async def write(task: Assignment) -> Draft:
-        return structured_draft(
+        draft = structured_draft(
             templates,
             task.variables,
             task.turn["language"],
@@ -26,5 +26,6 @@ def answer_structured(
             needs=task.needs,
             listed=settings.synthesis.listing or task.asked_for_style,
         )
+        return {**draft, "outcome": "insufficient"} if task.insufficient else draft
 
     return answering("structured", write, settings, evidence)

@@ -48,6 +48,10 @@ def give_context(
     async def give_context(state: GiveContextInput, runtime: Runtime[Context]) -> GiveContextUpdate:
         options = options_in_force(settings, state["turn"]["options"], runtime.context)
         ranking = state["ranking"]
+        if ranking["insufficient"]:
+            # Whoever asked for a context would take what only comes closest for an answer.
+            ranking = {**ranking, "refs": [], "clusters": []}
+            state = {**state, "ranking": ranking}
         found = ranking["refs"] and not ranking["needs"]
         outcome: Outcome = "answered" if found else absence_outcome(state["retrievals"].values())
         ready = state["draft"] if state["draft"]["text"] else state["turn"]["small_talk"]

@@ -43,6 +43,8 @@ from groundgraph.settings.context import Context, Options, options_in_force
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource, ask
 
+# The scores that mean the same for every question: see `groundgraph.nodes.works.judge_evidence`.
+FITS = ("lexical", "vector")
 PREVIEWS = 2
 PREVIEW_CHARS = 80
 # The longest that a source is waited for which may tell that it is well again, in seconds.
@@ -205,7 +207,7 @@ async def _retrieved(
         "dropped": dropped,
         "attempts": tries,
         "previews": [preview(result.content, PREVIEW_CHARS) for result in kept[:PREVIEWS]],
-        "cosines": _cosines(kept, refs),
+        "fits": _fits(kept, refs),
     }, records
 
 
@@ -308,10 +310,14 @@ def _references(results: Sequence[SourceResult], evidence: EvidenceStore, scope:
     return records, refs
 
 
-def _cosines(results: Sequence[SourceResult], refs: Sequence[Ref]) -> dict[str, float]:
-    """The cosines that the source gave, by evidence key."""
-    given = zip(results, refs, strict=True)
-    return {ref[0]: round(result.scores["vector"], 4) for result, ref in given if "vector" in result.scores}
+def _fits(results: Sequence[SourceResult], refs: Sequence[Ref]) -> dict[str, dict[str, float]]:
+    """By evidence key, what the source says of how well it fits the query."""
+    fits: dict[str, dict[str, float]] = {}
+    for result, ref in zip(results, refs, strict=True):
+        told = {name: round(result.scores[name], 4) for name in FITS if name in result.scores}
+        if told:
+            fits[ref[0]] = told
+    return fits
 
 
 def _event(retrieval: Retrieval) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import degraded_by
+from groundgraph.text.follow_up import question_weight
 from groundgraph.text.words import bm25, detect_language, idf, words
 
 if TYPE_CHECKING:
@@ -185,7 +186,9 @@ def _ranked(passage: Passage, score: float, fused: bool) -> RankedPassage:
 # The first number orders: BM25 with an idf that is never negative, plus a bonus for question words that stand together,
 # as in the sequential dependence model (Metzler and Croft 2005): for each pair of neighbours in the question,
 # `PROXIMITY_WEIGHT` times the smaller idf when the text has them side by side, and as much again when they lie within
-# `WINDOW` words. On five public sets the bonus was worth .003 to .006 of nDCG@10. The second is the relevance by words.
+# `WINDOW` words. On five public sets the bonus was worth .003 to .006 of nDCG@10. It is told as a share of the weight
+# of the question: a text of average length that holds each word once has 1, whatever the question and the base, so it
+# also says whether the question can be answered. The second is the relevance by words.
 
 # The words of a question among the texts that are asked.
 
@@ -211,6 +214,11 @@ class Question:
     df: Mapping[str, int]
     texts: int
     average_length: float
+
+    @property
+    def weight(self) -> float:
+        """See `question_weight`."""
+        return question_weight(self.stems, self.df, self.texts)
 
     def ranking_weights(self) -> dict[str, float]:
         """The idf of each stem."""
@@ -291,6 +299,7 @@ class Scorer:
         self._stems = frozenset(self._weights)
         self._pairs = list(pairwise(question.stems))
         self._average_length = question.average_length
+        self._whole = question.weight or 1.0
 
     def passage(
         self, key: Any, body: Sequence[str], above: Sequence[str], cosine: float | None = None, payload: Any = None
@@ -332,7 +341,8 @@ class Scorer:
         return max(self._rule.floor, held / self._total)
 
     def score(self, body: Sequence[str], above: Sequence[str]) -> float:
-        """BM25 over body and what stands above it, plus the bonus for words that stand together; 0 or more."""
+        """BM25 over body and what stands above it, plus the bonus for words that stand together, by the weight of the
+        question; 0 or more."""
         positions = self._positions(body)
         in_above = Counter(stem for stem in above if stem in self._weights)
         length = len(body) + len(above)
@@ -341,7 +351,7 @@ class Scorer:
             frequency = len(positions.get(stem, ())) + self._rule.above_weight * in_above.get(stem, 0)
             if frequency:
                 score += weight * bm25(frequency, length, self._average_length, k1=K1)
-        return score
+        return score / self._whole
 
     def _positions(self, body: Sequence[str]) -> dict[str, list[int]]:
         positions: dict[str, list[int]] = {}

@@ -230,18 +230,18 @@ class RetrievalSettings(Section):
     )
     deduplicate: bool = True
     answerable_threshold: float | None = Field(
-        0.05,
+        0.17,
         ge=0,
         le=1,
-        description="a turn whose evidence from knowledge bases answers the question with less than this probability "
+        description="a turn whose evidence answers the question with less than this probability "
         "(`support.answerable`) is `insufficient`, and no model writes; null never decides",
     )
     doubt_threshold: float = Field(
-        0.15,
+        0.57,
         ge=0,
         le=1,
-        description="an answer that no model writes says that it may be none when the evidence from knowledge bases "
-        "answers the question with less than this probability; 0 never says so",
+        description="an answer that no model writes says that it may be none when the evidence answers the question "
+        "with less than this probability; 0 never says so",
     )
     scope_filters: dict[str, dict[str, str]] = Field(
         {}, description="per source and field, where the value comes from: context.NAME or user.NAME"

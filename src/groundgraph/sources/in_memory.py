@@ -14,6 +14,7 @@ from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
 from groundgraph.search.rank import Passage, Pool, RankedPassage, rank
 from groundgraph.sources.contract import NamedSource, SourceOptions
+from groundgraph.text.follow_up import question_weight
 from groundgraph.text.words import bm25, idf, query_stems, stems
 
 Record = str | Mapping[str, Any] | SourceResult
@@ -22,8 +23,8 @@ Record = str | Mapping[str, Any] | SourceResult
 class InMemorySource(NamedSource):
     """Records in memory, found by the stems of their content, title and section.
 
-    The order is BM25's; the relevance is the plain share of the question's stems that a record holds. Weighting them by
-    idf, as the knowledge base does, would say little about a handful of records.
+    The order is BM25's, by the weight of the question; the relevance is the plain share of the question's stems that a
+    record holds. Weighting them by idf, as the knowledge base does, would say little about a handful of records.
 
     Args:
         records: texts, mappings with `content` (or `text`) and any metadata, or finished results.
@@ -82,18 +83,21 @@ class InMemorySource(NamedSource):
 
     def _search(self, text: str, filters: Mapping[str, Any], top_k: int, score_threshold: float) -> list[SourceResult]:
         asked = query_stems(text)
+        whole = question_weight(
+            asked, {stem: len(self._postings[stem]) for stem in asked if stem in self._postings}, len(self._stems)
+        )
         scores: dict[int, float] = defaultdict(float)
         for stem in asked:
             for number, part in self._postings.get(stem, ()):
                 scores[number] += part
         near: list[Passage] = []
         for number, score in sorted(scores.items(), key=itemgetter(1), reverse=True):
-            if len(near) >= top_k and (not near or score < near[-1].lexical):
+            if len(near) >= top_k and (not near or score / whole < near[-1].lexical):
                 # Most records hold a word of the question: what scores less than all that are wanted is passed over.
                 break
             share = self._share(asked, number)
             if share >= score_threshold and matches(filters, self._results[number].metadata):
-                near.append(Passage(number, score, share))
+                near.append(Passage(number, score / whole, share))
         return [_scored(self._results[one.key], one) for one in rank([Pool(near)], top_k=top_k)]
 
     def _share(self, asked: Collection[str], number: int) -> float:
@@ -134,6 +138,7 @@ def _scored(result: SourceResult, ranked: RankedPassage) -> SourceResult:
         relevance=ranked.relevance,
         metadata=result.metadata,
         score=ranked.score,
+        scores=dict(ranked.scores),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-from groundgraph.text.words import LANGUAGES, language_data, query_stems, sentences, stems, words
+from groundgraph.text.words import LANGUAGES, idf, language_data, query_stems, sentences, stems, words
 
 # The parts of a message that ask something, without a model: what stands around a question must not dilute it.
 
@@ -165,6 +165,20 @@ def _unexplained(question: str) -> str:
 def own_words(message: str) -> list[str]:
     """The stems of what `message` itself asks about: its content words without those that only say how it asks."""
     return [stemmed for stemmed in stems(message) if stemmed not in subjectless_stems()]
+
+
+def question_weight(asked: Sequence[str], df: Mapping[str, int], documents: int) -> float:
+    """The idf of the stems of a question together, one that no text holds counted as one that a single text does.
+
+    What no text holds and only says how it asks, as in "how often", does not count: no text need hold it.
+
+    Args:
+        asked: its distinct stems.
+        df: how many texts hold each.
+        documents: the number of texts.
+    """
+    subject = [stemmed for stemmed in asked if stemmed in df or stemmed not in subjectless_stems()] or asked
+    return sum([idf(max(1, documents), max(1, df.get(stemmed, 0))) for stemmed in subject])
 
 
 def standing_question(question: str, intent: Mapping[str, Any]) -> str:

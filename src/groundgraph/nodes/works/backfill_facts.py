@@ -22,10 +22,14 @@ def backfill_facts(parts: WorkParts) -> Work:
     judge = judge_evidence(parts)
 
     async def backfill_facts(view: View) -> Change:
-        named, refs = view.turn["state"], view.refs
+        named = view.turn["state"]
         facts = _facts(view, named) if named else []
         if named is None or not facts:
-            return Change(refs)
+            return Change(view.refs)
+        if view.ranking["insufficient"]:
+            # What only comes closest says nothing beside facts.
+            view = replace(view, ranking={**view.ranking, "refs": []})
+        refs = view.refs
         separator = parts.prompts.render("state_separator", language=view.turn["language"]).strip()
         kept = await _fitting(parts, view, facts, separator)
         ran = {"state": named["name"], "facts": len(kept), "left_out": len(facts) - len(kept)}

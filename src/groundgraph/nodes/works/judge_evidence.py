@@ -4,59 +4,43 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
 from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter
-from groundgraph.answers.quotes import named_stems
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.works.work import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.settings.settings import Settings
-from groundgraph.text.follow_up import own_words
+from groundgraph.text.follow_up import own_words, question_weight
 from groundgraph.text.words import WORD, bm25, idf, query_stems, stems
 
 # Whether a question can be answered, from the evidence alone and without a model.
 #
-# Per piece of evidence, words: the share of the question that it holds, each stem weighted by how rare it is and
-# counted the more the more often it occurs. That is BM25 with k1 = 1 and b = 1 (Robertson and Zaragoza 2009), divided
-# by its upper bound, so that it lies between 0 and 1 and means the same for short and long questions. The idf is taken
-# among the pieces of evidence and `BACKGROUND` more that hold none of the stems, or else a stem that all of a few
-# pieces hold would weigh nothing. A name of the question counts `MISSING_NAME` times in a piece that does not hold it:
-# a text about something else shares common words, and seldom names. Where the source gives the cosine of the question
-# and the piece, that counts too: both in one piece.
+# By words it is one number: BM25 of the best piece by the idf of all words of the question together. A piece of average
+# length that holds each word once has 1. Nothing in it is fitted. A source that searches knows how rare each word is
+# among all its texts, and by which text a piece was found, so what it tells (`scores["lexical"]`) goes before what can
+# be counted in the pieces. Where it gives the cosine of question and piece, that counts too: both in one piece.
 #
-# A logistic curve turns the best piece into a probability: 0.5 is even odds on the public half of clapnq (150
-# questions with an answer, 150 without, one text each). In a clone of the repository, `python -m
-# benchmarks.public_sets.calibrate` fits the constants again. The words know nothing of meaning, and cosines of other
-# models than the one below may run in another range, so look at the figures of your own data before you raise the
-# threshold.
+# A logistic curve makes a probability of it, 0.5 at even odds between questions whose passage is in the base, and
+# others. In a clone of the repository, `python -m benchmarks.public_sets.calibrate` fits the curves, and prints what
+# they are worth on a set that they were not fitted to. What else was tried is in docs/decisions/answers.md. The cosines
+# are those of all-MiniLM-L6-v2; those of other models may run in another range.
 
-# Pieces that stand for everything that was not found.
+# Pieces that stand for everything that was not found, where the source does not tell how rare a word is.
 BACKGROUND = 20
-# With the five pieces of a turn it raises the AUC for questions of xquad whose passage was taken away from .921 to .925
-# in English and .894 to .898 in Russian, and for those asked over foreign texts by .008 to .011, each with an interval
-# above 0. The questions of clapnq are written without capitals.
-MISSING_NAME = 1.5
-# Fitted with the 50 best pieces by words. The score alone orders with an AUC of .828.
-WORDS_SLOPE, WORDS_START = 8.0, -3.9
-# Fitted with the 50 best pieces by words and by the cosines of all-MiniLM-L6-v2, the question vectors made by
-# `tests/support/minilm.py`: AUC .882, .878 cross-validated.
-# A cosine counts twice as much as a share of words.
-COSINE_WEIGHT = 2.0
-BOTH_SLOPE, BOTH_START = 4.5, -7.3
-
-
-# What a piece of average length has that holds each stem once; see the formula above.
+WORDS_SLOPE, WORDS_START = 3.85, -3.15
+BOTH_SLOPES, BOTH_START = (2.0, 7.4), -5.4
+# What a piece counts for no less than that its source held to be relevant, but for which it does not say by what.
 FOUND_BY = 0.5
 
 
 class Agreement(NamedTuple):
-    """How well one piece of evidence fits a question: the share of its words, 0 to 1, and the cosine where known."""
+    """How well a piece of evidence fits a question: by its words, 0 or more, and the cosine where known."""
 
     words: float
     cosine: float | None = None
@@ -65,8 +49,9 @@ class Agreement(NamedTuple):
     def probability(self) -> float:
         """The calibrated chance that the piece answers the question."""
         if self.cosine is None:
-            return _logistic(WORDS_SLOPE * self.words + WORDS_START)
-        return _logistic(BOTH_SLOPE * (self.words + COSINE_WEIGHT * self.cosine) + BOTH_START)
+            return _logistic(WORDS_SLOPE * self.words + WORDS_START) if self.words else 0.0
+        by_words, by_cosine = BOTH_SLOPES
+        return _logistic(by_words * self.words + by_cosine * self.cosine + BOTH_START)
 
 
 def answerable(question: str, evidence: Sequence[SourceResult]) -> float:
@@ -76,34 +61,32 @@ def answerable(question: str, evidence: Sequence[SourceResult]) -> float:
 
     Args:
         question: in words.
-        evidence: its titles and sections count as text; the cosine is its `scores["vector"]`.
+        evidence: with what its source told of it in `scores`: `lexical` and `vector`.
     """
-    agreements = [one for one in agreement(question, evidence) if one.words or one.cosine is not None]
-    return max((one.probability for one in agreements), default=0.0)
+    return max((one.probability for one in agreement(question, evidence)), default=0.0)
 
 
 def agreement(question: str, evidence: Sequence[SourceResult]) -> list[Agreement]:
-    """How well each piece of `evidence` fits `question`.
-
-    A piece may have been found by what was written to find it, or by what the question was turned into, and say the
-    same in other words. So its words count for no less than the relevance that its source gave it: a piece of average
-    length that holds each stem of the question once has half of what is possible.
-    """
-    counted = [_counts(result.content, *_names(result)) for result in evidence]
-    average = sum(length for _, length in counted) / len(counted) if counted else 0.0
-    weights = _weights(query_stems(question), [counts for counts, _ in counted])
-    named = named_stems(question) & weights.keys()
+    """How well each piece of `evidence` fits `question`."""
+    given = [result.scores.get("lexical") for result in evidence]
+    counted = _counted(question, evidence) if None in given else [0.0] * len(given)
     return [
-        _agreed(_share(weights, named, counts, length, average), result)
-        for result, (counts, length) in zip(evidence, counted, strict=True)
+        Agreement(max(words, FOUND_BY * result.relevance) if told is None else told, result.scores.get("vector"))
+        for result, told, words in zip(evidence, given, counted, strict=True)
     ]
 
 
-def _agreed(words: float, result: SourceResult) -> Agreement:
-    if "vector" in result.scores:
-        # The relevance may be the cosine.
-        return Agreement(words, result.scores["vector"])
-    return Agreement(max(words, FOUND_BY * result.relevance))
+def _counted(question: str, evidence: Sequence[SourceResult]) -> list[float]:
+    """The words of the pieces, weighed among themselves; a title or section counts as text."""
+    counted = [_counts(result.content, *_names(result)) for result in evidence]
+    average = sum(length for _, length in counted) / len(counted)
+    asked, pieces = query_stems(question), len(counted) + BACKGROUND
+    held = Counter(stem for counts, _ in counted for stem in asked if stem in counts)
+    whole = question_weight(asked, held, pieces) or 1.0
+    return [
+        sum([idf(pieces, held[stem]) * bm25(counts[stem], length, average) for stem in asked if stem in counts]) / whole
+        for counts, length in counted
+    ]
 
 
 def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
@@ -115,23 +98,6 @@ def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
         if own and not any(stem in piece for piece in pieces for stem in own):
             missing.setdefault(own[0], match.group())
     return list(missing.values())
-
-
-def _weights(asked: Sequence[str], counts: Sequence[Mapping[str, int]]) -> dict[str, float]:
-    pieces = len(counts) + BACKGROUND
-    return {stem: idf(pieces, max(1, sum([stem in one for one in counts]))) for stem in asked}
-
-
-def _share(
-    weights: Mapping[str, float], named: Iterable[str], counts: Mapping[str, int], length: int, average: float
-) -> float:
-    """BM25 of a piece with these stems as a share of what it comes to when every stem occurs without end."""
-    lacking = sum([weights[stem] for stem in named if stem not in counts])
-    bound = 2 * (sum(weights.values()) + (MISSING_NAME - 1) * lacking)
-    held = sum(
-        [weight * bm25(counts[stem], length, average, k1=1, b=1) for stem, weight in weights.items() if stem in counts]
-    )
-    return held / bound if bound else 0.0
 
 
 def _names(result: SourceResult) -> tuple[str, str]:
@@ -150,9 +116,6 @@ def _logistic(value: float) -> float:
     return 1 / (1 + math.exp(-value))
 
 
-# The kind of source whose evidence can be judged: it is text, and was found by its words or with a known cosine. What
-# a table computes, or a retriever finds by means of its own, may share no word with the question and be right.
-JUDGED = "knowledge_base"
 # What a source gives in place of a number that would have to be computed.
 NEEDS = "needs_computation"
 # With this chance some other evidence states what one source says would have to be computed.
@@ -177,27 +140,38 @@ class Judge:
     has_model: bool
 
     async def __call__(self, view: View) -> Change:
-        """The style that writes the answer, and no evidence when that is not good enough."""
+        """The style that writes the answer; of evidence that is not good enough, only what comes closest is shown."""
         held = _judgement(view, await view.results())
-        stay = held.refs if not held.decides or self._good_enough(held.chance) else []
+        good = not held.decides or self._good_enough(held.chance)
+        stay = held.refs if good or self._shows_closest(view) else []
         why = {**{ref[0]: "answerable" for ref in held.refs}, **dict.fromkeys(held.needs, "needs_computation")}
-        return Change(stay, ranking=self._ranking(view, held, found=bool(stay)), why=why)
+        return Change(stay, ranking=self._ranking(view, held, found=bool(stay), good=good), why=why)
 
-    def _ranking(self, view: View, held: _Judgement, *, found: bool) -> Ranking:
-        style = self._style(view, found=found)
-        ranking: Ranking = {**view.ranking, "answerable": round(held.chance, 4), "style": style}
+    def _ranking(self, view: View, held: _Judgement, *, found: bool, good: bool) -> Ranking:
+        style = self._style(view, found=found) if good or not found else "structured"
+        chance = round(held.chance, 4)
+        ranking: Ranking = {
+            **view.ranking, "answerable": chance, "style": style, "doubt": None, "insufficient": False
+        }  # fmt: skip
         if held.needs and held.stated < STATED:
             # A model could only make the number up.
             ranking |= {"needs": list(held.needs.values()), "style": "structured" if found else None}
         if not found:
             ranking["clusters"] = []
-        elif held.decides and held.chance < self.settings.retrieval.doubt_threshold:
-            ranking["doubt"] = missing_words(held.asked, held.results)
+        elif not good or (held.decides and held.chance < self.settings.retrieval.doubt_threshold):
+            ranking |= {"doubt": missing_words(held.asked, held.results), "insufficient": not good}
         return ranking
 
     def _good_enough(self, chance: float) -> bool:
         least = self.settings.retrieval.answerable_threshold
         return least is None or chance >= least
+
+    def _shows_closest(self, view: View) -> bool:
+        """Whether evidence that is not good enough is shown: no model may answer without it, no source was down, and no
+        template of the user's would take it for an answer."""
+        synthesis = self.settings.synthesis
+        own = synthesis.template or synthesis.provenance_template
+        return not own and _is_uncovered(view) and self._style(view, found=False) is None
 
     def _style(self, view: View, *, found: bool) -> str | None:
         """The style; None when there is nothing to write from.
@@ -210,9 +184,13 @@ class Judge:
         if view.turn["small_talk"]:
             return None
         may_invent = self.has_model and view.options.allow_parametric is True
-        retrievals = view.state["retrievals"].values()
-        uncovered = absence_outcome(retrievals) == "insufficient" and not all(map(lacks_filter, retrievals))
-        return "conversational" if may_invent and uncovered else None
+        return "conversational" if may_invent and _is_uncovered(view) else None
+
+
+def _is_uncovered(view: View) -> bool:
+    """Whether the sources do not cover the question: they answered, and not just for want of a filter."""
+    retrievals = view.state["retrievals"].values()
+    return absence_outcome(retrievals) == "insufficient" and not all(map(lacks_filter, retrievals))
 
 
 @dataclass(frozen=True)
@@ -239,24 +217,22 @@ class _Judgement:
 
 
 def _judgement(view: View, found: Sequence[SourceResult]) -> _Judgement:
-    known = list(zip(view.refs, _with_cosines(found, view.ranking, view.state), strict=True))
+    questions = _judged_questions(view.state)
+    known = list(zip(view.refs, _with_fits(found, view, questions), strict=True))
     evidence = [pair for pair in known if not pair[1].metadata.get(NEEDS)]
     needs = {ref[0]: _needs(result) for ref, result in known if result.metadata.get(NEEDS)}
-    questions, leans = _judged_questions(view.state)
-    # How relevant they are to words of the conversation is no sign of an answer.
-    results = [replace(result, relevance=0.0) if leans else result for _, result in evidence]
+    refs, results = [ref for ref, _ in evidence], [result for _, result in evidence]
     chances = {question: answerable(question, results) for question in questions}
     asked = max(chances, key=lambda question: chances[question])
-    refs = [ref for ref, _ in evidence]
     # Rows are no answer where their own source says that something would have to be computed over them.
     computing = {result.source_name for _, result in known if result.metadata.get(NEEDS)}
     others = [result for result in results if result.source_name not in computing]
     stated = answerable(asked, others) if computing else chances[asked]
-    return _Judgement(refs, results, asked, chances[asked], _decides(results, leans=leans), needs, stated)
+    return _Judgement(refs, results, asked, chances[asked], _decides(view, results), needs, stated)
 
 
-def _judged_questions(state: RankingInput) -> tuple[list[str], bool]:
-    """The forms of the question against which the evidence is held, and whether others were searched beside them.
+def _judged_questions(state: RankingInput) -> list[str]:
+    """The forms of the question against which the evidence is held.
 
     A model may have put the question in other words, in the language of the documents for example. What was only asked
     before may add evidence, but never makes an answer, unless the message has no words of its own.
@@ -268,8 +244,8 @@ def _judged_questions(state: RankingInput) -> tuple[list[str], bool]:
     own = [query for query in queries if query in asked]
     if intent["mode"] == "message" and len(own) < len(queries):
         # What was quoted last holds its own words, so nothing is judged by them.
-        return (list(dict.fromkeys([asked, *own])), True) if own_words(asked) else ([queries[0]], False)
-    return list(dict.fromkeys([question, *queries])), False
+        return list(dict.fromkeys([asked, *own])) if own_words(asked) else [queries[0]]
+    return list(dict.fromkeys([question, *queries]))
 
 
 def _needs(result: SourceResult) -> Needs:
@@ -277,27 +253,24 @@ def _needs(result: SourceResult) -> Needs:
     return {"function": str(result.metadata["needs"]), "tables": list(result.metadata["tables"])}
 
 
-def _decides(results: Sequence[SourceResult], *, leans: bool) -> bool:
-    """Whether all of it can be judged: text from a base, or in a question that leans on others all but numbers."""
-    if all(result.source_type == JUDGED for result in results):
-        return True
-    return leans and not any(result.metadata.get("computed") for result in results)
+def _decides(view: View, results: Sequence[SourceResult]) -> bool:
+    """Whether the chance decides: a number that was computed is the answer, and facts of the state are told as such."""
+    return not view.ranking["divider"] and not any(result.metadata.get("computed") for result in results)
 
 
-def _with_cosines(results: Sequence[SourceResult], ranking: Ranking, state: RankingInput) -> list[SourceResult]:
-    """The evidence with the cosine of question and text where a source gave one; a joined piece has its best."""
-    cosines: dict[str, float] = {}
-    for retrieval in state["retrievals"].values():
-        for key, cosine in retrieval["cosines"].items():
-            cosines[key] = max(cosine, cosines.get(key, cosine))
-    if not cosines:
-        return list(results)
-    return [
-        replace(result, scores={**result.scores, **_best(ref, ranking, cosines)})
-        for result, ref in zip(results, ranking["refs"], strict=True)
-    ]
-
-
-def _best(ref: Ref, ranking: Ranking, cosines: Mapping[str, float]) -> dict[str, float]:
-    known = [cosines[part] for part in parts_of(ranking, ref[0]) if part in cosines]
-    return {"vector": max(known)} if known else {}
+def _with_fits(results: Sequence[SourceResult], view: View, questions: Sequence[str]) -> list[SourceResult]:
+    """The evidence with what its sources told of how well it fits one of `questions`; a joined piece has the best of
+    its chunks. How relevant it is to other words of the conversation is no sign of an answer."""
+    retrievals = view.state["retrievals"].values()
+    own = [entry for entry in retrievals if entry["query"] in questions]
+    found = {ref[0] for entry in own for ref in entry["refs"]}
+    fitting = []
+    for ref, result in zip(view.refs, results, strict=True):
+        parts = parts_of(view.ranking, ref[0])
+        told = [entry["fits"][part] for entry in own for part in parts if part in entry["fits"]]
+        scores: dict[str, float] = {}
+        for name, value in chain.from_iterable(fit.items() for fit in told):
+            scores[name] = max(value, scores.get(name, value))
+        relevance = result.relevance if found.intersection(parts) else 0.0
+        fitting.append(replace(result, relevance=relevance, scores=scores))
+    return fitting

@@ -66,7 +66,8 @@ class SearchResult:
 
     def to_source_result(self, source_name: str) -> SourceResult:
         """The result as every source gives it; the stages are in `scores`, since evidence does not depend on them."""
-        scores = dict(self.scores)
+        # What its stages found reached their thresholds; its keywords need not stand in its text.
+        scores = {**self.scores, "lexical": self.relevance}
         if "semantic" in scores:
             # Under this name a turn keeps the cosine of a piece of evidence.
             scores["vector"] = scores["semantic"]

@@ -29,10 +29,12 @@ class Hit:
     Attributes:
         document: it.
         relevance: 0 to 1.
+        measured: whether the relevance is how near a vector store measured it.
     """
 
     document: Document
     relevance: float = 1.0
+    measured: bool = False
 
 
 class Search(Protocol):
@@ -81,7 +83,7 @@ class VectorStoreSearch:
         if self._scores == "none":
             return [Hit(document) for document in await self._store.asimilarity_search(text, k=k, **native)]
         scored = await self._scored(text, k, native)
-        hits = [Hit(document, as_relevance(score)) for document, score in scored]
+        hits = [Hit(document, as_relevance(score), measured=True) for document, score in scored]
         return sorted(hits, key=lambda hit: -hit.relevance)
 
     async def _scored(self, text: str, k: int, native: Mapping[str, Any]) -> list[tuple[Document, float]]:

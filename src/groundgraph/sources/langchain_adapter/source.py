@@ -160,6 +160,7 @@ class LangChainSource(NamedSource):
             source_type=self._source_type,
             relevance=hit.relevance,
             metadata=metadata,
+            scores={"vector": hit.relevance} if hit.measured else {},
         )
         return found if found.source_id else replace(found, source_id=evidence_key(to_record(found)))
 
