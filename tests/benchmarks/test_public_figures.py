@@ -32,10 +32,9 @@ def test_cited_sentences_reach_their_figures(clapnq):
 
 
 @pytest.mark.covers("S7")
-def test_quotes_are_better_than_the_sentences_that_share_most_words(clapnq):
-    for measure in ("precision", "recall"):
-        figures = clapnq[f"quotes for the question alone: {measure}"]
-        assert figures["product"] > figures["baseline"]
+def test_quotes_hold_more_of_what_answers_than_the_sentences_that_share_most_words(clapnq):
+    figures = clapnq["quotes for the question alone: recall"]
+    assert figures["product"] > figures["baseline"]
 
 
 @pytest.mark.covers("L14")

@@ -109,7 +109,7 @@ def test_what_is_refused_by_default(data):
 
 
 def test_where_an_answer_without_a_model_says_that_it_may_be_none(data):
-    answered = [*ranked([("a",), ("b",)], answerable=0.8), Answered("q3", ("a",), (0.9,), 0.1)]
+    answered = [*ranked([("a",), ("b",)], answerable=0.8), Answered("q3", ("a",), (0.9,), 0.3)]
     *_, doubted = refusal_rows(CLAPNQ, searched({LEXICAL: answered}, data))
     values = {name: figure.value for name, figure in doubted.figures.items()}
     assert values == {"lexical, unanswerable": 1.0, "lexical, answerable": 0.0}

@@ -37,7 +37,7 @@ def test_precision_and_recall_are_means_over_the_answers(tmp_path):
 
 @pytest.mark.parametrize(
     ("citer", "places"),
-    [(by_sentence_scores, {0}), (by_word_overlap, {0}), (by_quotes, {0, 2}), (by_shared_words, {0, 1, 2})],
+    [(by_sentence_scores, {0}), (by_word_overlap, {0}), (by_quotes, {0, 1, 2}), (by_shared_words, {0, 1, 2})],
 )
 def test_what_is_cited_or_quoted(tmp_path, citer, places):
     dataset = load(tmp_path, {"passage": "p", "answers": [HOUR]})

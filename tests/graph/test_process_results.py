@@ -182,6 +182,8 @@ async def test_the_record_says_of_each_work_what_came_in_and_went_out_and_why_wh
 async def test_evidence_that_says_too_little_is_left_out_by_the_judgement_and_the_record_says_so() -> None:
     text = SourceResult("Pump seventeen is serviced.", "pump", "docs", "knowledge_base", 0.1)
     given = {"intent": {"mode": "static"}, "retrieval": {"score_threshold": 0.0, "answerable_threshold": 0.9}}
+    # A template of the user's would take what comes closest for an answer.
+    given["synthesis"] = {"template": "{% for one in results %}{{ one.text }}{% endfor %}"}
     graph = turn_graph(load_settings(given), sources=[RankedSource([text], source_type="knowledge_base")])
     result = await ask(graph, "Who discovered the moons of Jupiter?")
     assert result["outcome"] == "insufficient"

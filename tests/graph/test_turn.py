@@ -537,7 +537,7 @@ async def test_thinking_is_stripped_from_answer_and_history() -> None:
 async def test_one_of_three_raises() -> None:
     broken = FaultySource(InMemorySource(["x"], name="broken"), error=ValueError("bad column"))
     result = await ask(build(sources=[broken, docs(), notes()]))
-    assert {c["source_name"] for c in result["citations"]} == {"docs", "notes"}
+    assert {row["source_name"] for row in result["provenance"]["results"]} == {"docs", "notes"}
     assert result["provenance"]["sources"]["broken"] | {"elapsed_ms": 0} == {
         "status": "failed", "error": "bad column", "error_type": "ValueError", "queries": [QUESTION],
         "found": 0, "kept": 0, "dropped": {}, "elapsed_ms": 0, "attempts": 0,

@@ -76,7 +76,10 @@ def test_the_steps_that_left_something_out(strategies, results, expected):
 async def test_evidence_that_answers_too_little_is_left_out_as_a_whole():
     base = InMemorySource(["Pump 17 is serviced every 90 days."], name="plant", source_type="knowledge_base")
     record = await turn_record(
-        [base], "Which colour has pump 18 in the museum of Ghent?", retrieval={"score_threshold": 0.0}
+        [base],
+        "Which colour has pump 18 in the museum of Ghent?",
+        retrieval={"score_threshold": 0.0},
+        synthesis={"template": "{% for one in results %}{{ one.text }}{% endfor %}"},
     )
     assert record["outcome"] == "insufficient"
     [left] = evidence_of(record).left_out

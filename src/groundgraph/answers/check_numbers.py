@@ -10,6 +10,7 @@ from itertools import filterfalse, pairwise, product
 from operator import attrgetter
 from typing import TypeVar
 
+from groundgraph.answers.check_support import windows
 from groundgraph.answers.claims import CheckedAnswer, Claim, named_text, without_fences
 from groundgraph.answers.sentence_index import sentences_of, stems_of
 from groundgraph.core.evidence import SourceResult
@@ -200,20 +201,13 @@ class _Place:
     shares: bool
 
 
-@lru_cache(maxsize=4096)
-def _windows(text: str) -> tuple[frozenset[str], ...]:
-    """For each sentence of `text`, the stems of it and of its two neighbours."""
-    own = [sentence.stems for sentence in sentences_of(text)]
-    return tuple(frozenset[str]().union(*own[max(0, at - 1) : at + 2]) for at in range(len(own)))
-
-
 def _places(evidence: Iterable[SourceResult], about: frozenset[str]) -> Iterator[_Place]:
     """What stands in the sentences of `evidence` near which the share `LEAST_SHARED` of `about` stands."""
     # Rounded down: of two or three words in a list or a table none need stand there.
     wanted = int(len(about) * LEAST_SHARED)
     for text in map(named_text, evidence):
         decimal, shares = decimal_mark(text), says_share(text)
-        for sentence, window in zip(sentences_of(text), _windows(text), strict=True):
+        for sentence, window in zip(sentences_of(text), windows(text), strict=True):
             if len(about & window) >= wanted:
                 yield _Place(stock(text[sentence.start : sentence.end], decimal), shares)
 

@@ -35,8 +35,9 @@ from groundgraph.text.words import WORD, bm25, idf, query_stems, stems
 BACKGROUND = 20
 WORDS_SLOPE, WORDS_START = 3.85, -3.15
 BOTH_SLOPES, BOTH_START = (2.0, 7.4), -5.4
-# What a piece counts for no less than that its source held to be relevant, but for which it does not say by what.
-FOUND_BY = 0.5
+# What a piece counts for no less than that its source held to be relevant, and for which it does not say by what: what
+# is half relevant just counts as an answer, and nothing for which only its source's word stands is without a doubt.
+FOUND_BY = 0.82
 
 
 class Agreement(NamedTuple):

@@ -66,8 +66,8 @@ class SearchResult:
 
     def to_source_result(self, source_name: str) -> SourceResult:
         """The result as every source gives it; the stages are in `scores`, since evidence does not depend on them."""
-        # What its stages found reached their thresholds; its keywords need not stand in its text.
-        scores = {**self.scores, "lexical": self.relevance}
+        # Its keywords need not stand in its text, and stand in the question whatever else does.
+        scores = {**self.scores, "lexical": 1.0 if self.stage == "exact" else self.relevance}
         if "semantic" in scores:
             # Under this name a turn keeps the cosine of a piece of evidence.
             scores["vector"] = scores["semantic"]
