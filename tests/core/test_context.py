@@ -60,7 +60,7 @@ def test_a_resumed_run_has_the_choices_that_the_turn_began_with(chosen):
 @pytest.mark.parametrize(
     "choice",
     [{"top_k": 0}, {"top_k": 1001}, {"score_threshold": 2}, {"style": "poem"}, {"sources": []}, {"typo": 1}]
-    + [{"language": "fr"}, {"allow_parametric": "yes please"}, {"instruction": "x" * 20_001}],
+    + [{"language": "xx"}, {"allow_parametric": "yes please"}, {"instruction": "x" * 20_001}],
 )
 def test_a_choice_that_cannot_work_is_refused(choice):
     with pytest.raises(InputInvalid) as caught:

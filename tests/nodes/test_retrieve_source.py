@@ -20,7 +20,7 @@ def kept(condition, **metadata):
     # A task carries its filters through a checkpoint, which holds plain JSON.
     filters = json.loads(json.dumps({"log": condition}))
     answer = [SourceResult("a pump", "1", "log", "memory", 1.0, metadata)]
-    return accepted(answer, Question(source, schema, RetrievalIntent(["pump"], filters), 5, 0.0))[1]
+    return accepted(answer, Question(source, schema, RetrievalIntent(["pump"], filters), 5, 0.0, "pump"))[1]
 
 
 @pytest.mark.covers("R2")
@@ -40,6 +40,6 @@ def test_a_string_that_looks_like_a_time_is_compared_as_text():
 def test_a_result_exactly_at_the_threshold_is_evidence_and_one_below_it_is_not():
     source = InMemorySource([], name="log")
     answer = [SourceResult("a pump", str(n), "log", "memory", relevance) for n, relevance in enumerate([0.5, 0.4999])]
-    found, dropped = accepted(answer, Question(source, None, RetrievalIntent(["pump"]), 5, 0.5))
+    found, dropped = accepted(answer, Question(source, None, RetrievalIntent(["pump"]), 5, 0.5, "pump"))
     assert [result.relevance for result in found] == [0.5]
     assert dropped == {"below_threshold": 1}

@@ -206,7 +206,14 @@ def block_around(
         start = _introduction(text, blocks[first - 1], end) or start
     if last + 1 < len(blocks) and end == own.end and _introduces(text, own, blocks[last + 1]):
         end = _introduced(text, blocks, last + 1, (start, end))
-    return start, end
+    return (_first_sentence(shape, own) if own.kind == "prose" and start == own.start else start), end
+
+
+def _first_sentence(shape: Shape, block: Block) -> int:
+    """Where the first sentence of a paragraph begins: behind a mark such as `.. note::`."""
+    own = (one for one in sentences_of(shape.text, shape.running) if block.start <= one.start < block.end)
+    spoken = (one.start for one in own if any(map(str.isalnum, shape.text[one.start : one.end])))
+    return next(spoken, block.start)
 
 
 def _sentences_around(shape: Shape, block: Block, best: Sentence, worths: Mapping[int, float]) -> tuple[int, int]:
