@@ -21,7 +21,9 @@ def test_the_demo_shows_every_outcome_that_it_promises(call):
         assert turn["question"] == question.text
         assert turn["outcome"] == question.outcome
         assert {citation["source_name"] for citation in turn["citations"]} == set(question.cites)
-        assert len(turn["notes"]) == len(question.refuses) + len(question.hangs)
+        # Of some it is told that the words say little of what is asked.
+        notes = [note for note in turn["notes"] if not note.startswith("The question may not be answered here")]
+        assert len(notes) == len(question.refuses) + len(question.hangs)
         for citation in turn["citations"]:
             assert " ".join(citation["quote"].split()) in turn["answer"]
     # What a reader expects of them.
