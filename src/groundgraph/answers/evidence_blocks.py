@@ -22,11 +22,11 @@ FENCE = re.compile(r" {0,3}(```|~~~)")
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("code", FENCE),
     ("heading", re.compile(r" {0,3}#{1,6}\s")),
-    ("item", re.compile(r"\s*(?:[-*+•o]|\d{1,3}[.)])\s+\S")),
-    ("table", re.compile(r"\s*\|")),
+    ("item", re.compile(r"\A\s*(?:[-*+•o]|\d{1,3}[.)])\s+\S")),
+    ("table", re.compile(r"\A\s*\|")),
 )
 # Without a blank line above, another number is one of the paragraph.
-_BEGINS_LIST = re.compile(r"\s*(?:[-*+•o]|1[.)])\s")
+_BEGINS_LIST = re.compile(r"\A\s*(?:[-*+•o]|1[.)])\s")
 INTRODUCES = (":", "...", "…")
 
 

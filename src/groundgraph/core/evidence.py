@@ -151,6 +151,14 @@ def from_record(record: EvidenceRecord, relevance: float, score: float | None = 
     return result
 
 
+def rescored(result: SourceResult, relevance: float, scores: dict[str, float]) -> SourceResult:
+    """`result` with other numbers; made as in `from_record`, since a turn makes one of every piece."""
+    made = object.__new__(SourceResult)
+    made.__dict__.update(result.__dict__)
+    made.__dict__.update({"relevance": relevance, "scores": scores})
+    return made
+
+
 def as_row(record: EvidenceRecord, relevance: float, label: int | None = None) -> dict[str, Any]:
     """A record as templates and readers see it; `label` is its number within a turn."""
     row: dict[str, Any] = {

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
 from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter
 from groundgraph.answers.sentence_index import sentences_of
-from groundgraph.core.evidence import SourceResult
+from groundgraph.core.evidence import SourceResult, rescored
 from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.works.work import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.settings.settings import Settings
@@ -273,5 +273,5 @@ def _with_fits(results: Sequence[SourceResult], view: View, questions: Sequence[
         for name, value in chain.from_iterable(fit.items() for fit in told):
             scores[name] = max(value, scores.get(name, value))
         relevance = result.relevance if found.intersection(parts) else 0.0
-        fitting.append(replace(result, relevance=relevance, scores=scores))
+        fitting.append(rescored(result, relevance, scores))
     return fitting
