@@ -218,13 +218,14 @@ class _Judgement:
 
 
 def _judgement(view: View, found: Sequence[SourceResult]) -> _Judgement:
-    questions = _judged_questions(view.state)
-    known = list(zip(view.refs, _with_fits(found, view, questions), strict=True))
+    known = list(zip(view.refs, found, strict=True))
     evidence = [pair for pair in known if not pair[1].metadata.get(NEEDS)]
     needs = {ref[0]: _needs(result) for ref, result in known if result.metadata.get(NEEDS)}
-    refs, results = [ref for ref, _ in evidence], [result for _, result in evidence]
-    chances = {question: answerable(question, results) for question in questions}
+    refs = [ref for ref, _ in evidence]
+    fitting = {question: _with_fits(evidence, view, question) for question in _judged_questions(view.state)}
+    chances = {question: answerable(question, results) for question, results in fitting.items()}
     asked = max(chances, key=lambda question: chances[question])
+    results = fitting[asked]
     # Rows are no answer where their own source says that something would have to be computed over them.
     computing = {result.source_name for _, result in known if result.metadata.get(NEEDS)}
     others = [result for result in results if result.source_name not in computing]
@@ -259,14 +260,14 @@ def _decides(view: View, results: Sequence[SourceResult]) -> bool:
     return not view.ranking["divider"] and not any(result.metadata.get("computed") for result in results)
 
 
-def _with_fits(results: Sequence[SourceResult], view: View, questions: Sequence[str]) -> list[SourceResult]:
-    """The evidence with what its sources told of how well it fits one of `questions`; a joined piece has the best of
-    its chunks. How relevant it is to other words of the conversation is no sign of an answer."""
-    retrievals = view.state["retrievals"].values()
-    own = [entry for entry in retrievals if entry["query"] in questions]
+def _with_fits(evidence: Sequence[tuple[Ref, SourceResult]], view: View, question: str) -> list[SourceResult]:
+    """The evidence with what its sources told of how well it fits `question`, which is nothing where that was not
+    searched for; a joined piece has the best of its chunks. How relevant it is to other words is no sign of an
+    answer."""
+    own = [entry for entry in view.state["retrievals"].values() if entry["query"] == question]
     found = {ref[0] for entry in own for ref in entry["refs"]}
     fitting = []
-    for ref, result in zip(view.refs, results, strict=True):
+    for ref, result in evidence:
         parts = parts_of(view.ranking, ref[0])
         told = [entry["fits"][part] for entry in own for part in parts if part in entry["fits"]]
         scores: dict[str, float] = {}
