@@ -14,6 +14,7 @@ from turns import ask, asking, docs, notes, thread
 from groundgraph import load_provenance, load_settings, open_graph
 from groundgraph.core.errors import InputInvalid, StorageDamaged
 from groundgraph.graph.forget_thread import forget_thread
+from groundgraph.graph.kept_shapes import upgrade
 from groundgraph.graph.resume import resume_turn
 from groundgraph.graph.state import lifetimes
 from groundgraph.testing import ScriptedChatModel
@@ -193,6 +194,12 @@ async def test_a_state_has_every_key_and_storage_only_those_that_say_something(t
     [one], [kept] = state["retrievals"].values(), stored["retrievals"].values()
     assert list(one) == list(lifetimes()["retrievals"].empty)
     assert "failure" not in kept
+
+
+def test_the_cosines_that_an_earlier_version_stored_are_still_told_of_the_evidence() -> None:
+    empty = lifetimes()["retrievals"].empty
+    value = upgrade({"source": "base", "status": "ok", "cosines": {"key": 0.7}}, empty)
+    assert value == {**empty, "source": "base", "status": "ok", "fits": {"key": {"vector": 0.7}}}
 
 
 @pytest.mark.covers("F2")

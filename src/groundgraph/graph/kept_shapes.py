@@ -103,7 +103,8 @@ def upgrade(stored: Any, empty: Mapping[str, Any]) -> dict[str, Any]:
     """A value with every key of `empty`, from what this version or an earlier one stored of it.
 
     What earlier versions held otherwise: version 0.1 did not tell the class of a source's failure, whose text is not
-    the reader's; and the times of its ranking have no place any more.
+    the reader's; of how well evidence fits it told the cosines alone; and the times of its ranking have no place any
+    more.
 
     Raises:
         InputInvalid: nothing of it is known.
@@ -117,6 +118,8 @@ def upgrade(stored: Any, empty: Mapping[str, Any]) -> dict[str, Any]:
     value = {name: stored.get(name, nothing) for name, nothing in empty.items()}
     if value.get("status") in ("failed", "schema_changed") and value["failure"] is None:
         value["failure"] = {"kind": "other", "type": value["error_type"], "part": "source"}
+    if "fits" in empty and isinstance(cosines := stored.get("cosines"), dict):
+        value["fits"] = {key: {"vector": cosine} for key, cosine in cosines.items()}
     return value
 
 
