@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.nodes.resolve_intent import complexity_signs, is_complex
+from groundgraph.nodes.resolve_intent import complexity_signs
 from groundgraph.text.words import language_data
 
 pytestmark = pytest.mark.covers("C5")
@@ -37,15 +37,14 @@ MARKS, COMPARES, JOINS = ["question_marks"], ["comparison"], ["pattern"]
 )
 def test_question_marks_comparisons_and_joints_make_a_question_complex(question, signs):
     assert complexity_signs(question, 30) == signs
-    assert is_complex(question, 30) is bool(signs)
 
 
 @pytest.mark.parametrize(("length", "expected"), [(29, False), (30, True), (31, True)])
 def test_a_question_is_complex_from_thirty_characters_on(length, expected):
     question = "Basic versus Pro ".ljust(length - 1, "x") + "?"
     assert len(question) == length
-    assert is_complex(question, 30) is expected
-    assert is_complex(f"  {question}\n ", 30) is expected, "white space around it does not count"
+    assert bool(complexity_signs(question, 30)) is expected
+    assert bool(complexity_signs(f"  {question}\n ", 30)) is expected, "white space around it does not count"
 
 
 def test_a_joint_counts_only_behind_the_first_word():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
@@ -14,18 +13,6 @@ from groundgraph.answers.sentence_index import running_lines, sentences_of, stem
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import FoundQuote
 from groundgraph.text.original import Original
-from groundgraph.text.words import WORD, stems
-
-
-@lru_cache(maxsize=1024)
-def named_stems(question: str) -> frozenset[str]:
-    """The stems of the names in `question`: words that begin with a capital letter and are not its first one; none in a
-    question that is written in capitals."""
-    if question == question.upper():
-        return frozenset()
-    behind = list(WORD.finditer(question))[1:]
-    return frozenset(stem for match in behind if match.group()[0].isupper() for stem in stems(match.group()))
-
 
 MAX_QUOTES = 3
 # What all blocks together may have, unless the first one has more; and the same with code, lists or tables.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Awaitable, Callable, Iterable
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
 import httpcore
 
@@ -14,7 +14,6 @@ from groundgraph.resilience.blocking import run_blocking
 # Which network addresses a page may be fetched from.
 
 Address = IPv4Address | IPv6Address
-Network = IPv4Network | IPv6Network
 
 # Where clouds hand out credentials to whoever asks. Some of these stand among the public addresses.
 _METADATA = frozenset(

@@ -48,11 +48,6 @@ MIN_QUESTION_MARKS = 2
 _QUESTION_MARK = re.compile(r"[?？؟][?？؟!！]*+(?P<word>\w?)")
 
 
-def is_complex(question: str, min_length: int) -> bool:
-    """Whether `question` is worth dividing: it has `min_length` characters or more, and shows a sign of several."""
-    return bool(complexity_signs(question, min_length))
-
-
 def complexity_signs(question: str, min_length: int) -> list[Sign]:
     """What makes `question` complex; nothing when it is shorter than `min_length` characters.
 

@@ -179,7 +179,6 @@ WHERE i.indisvalid AND i.indpred IS NULL AND i.indrelid = ANY (CAST(:oids AS oid
 ORDER BY i.indrelid, i.indexrelid, k.place
 """)
 _CONFIG = re.compile(r"'([\w.\"]+)'(?:::regconfig)?\s*,|tsvector_update_trigger\('\w+', '([\w.]+)'")
-_EASY_ROWS = 10_000
 
 
 def read_shapes(connection: Connection, wanted: Wanted, *, source: str, where: str) -> list[TableShape]:
