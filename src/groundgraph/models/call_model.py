@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from tenacity import RetryCallState
-from tenacity.wait import wait_exponential_jitter
+from tenacity.wait import wait_exponential, wait_random
 
 from groundgraph.core.errors import ModelBudgetSpent, ModelError, ModelTimeout
 from groundgraph.core.failure import described, tell_failure
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 WIDE = re.compile(r"[^\u0000-\u024f]")
-_BACKOFF = wait_exponential_jitter(multiplier=0.5, max=8)
+_BACKOFF = wait_exponential(multiplier=0.5, max=8) + wait_random(0, 1)
 
 
 def model_name(model: BaseChatModel) -> str:

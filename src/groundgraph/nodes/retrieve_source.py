@@ -11,7 +11,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 from tenacity import stop_after_attempt
-from tenacity.wait import wait_exponential_jitter
+from tenacity.wait import wait_exponential, wait_random
 from typing_extensions import TypedDict
 
 from groundgraph.core.characters import clean_text
@@ -49,7 +49,7 @@ PREVIEWS = 2
 PREVIEW_CHARS = 80
 # The longest that a source is waited for which may tell that it is well again, in seconds.
 _LOOK = 1.0
-_BACKOFF = wait_exponential_jitter(multiplier=0.1, max=2, jitter=0.1)
+_BACKOFF = wait_exponential(multiplier=0.1, max=2) + wait_random(0, 0.1)
 
 
 class RetrieveSourceInput(TypedDict):
