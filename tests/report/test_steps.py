@@ -72,7 +72,7 @@ def test_stages_before_the_search_repairs_and_refusals_have_their_places():
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])
-def test_every_step_and_every_work_has_a_title_in_each_language(language):
+def test_every_step_and_every_work_has_a_title(language):
     given = {
         "enhanced_autonomous_retrieval": True,
         "category_router": {"enabled": True},
@@ -94,3 +94,11 @@ async def test_the_order_of_the_steps_is_that_of_the_record():
     steps = [{"step": name} for name in ("resolve_intent", "merge_results", "own_work", "answer", "check_citations")]
     names = [step.node for step in path_of({**record, "steps": steps}) if step.node != "retrieve_source"]
     assert names[1:4] == ["resolve_intent", "merge_results", "own_work"]
+
+
+def test_a_step_without_a_title_in_the_language_has_the_english_one(tmp_path):
+    russian = Prompts().source("report.ru").replace('"record_turn"', '"renamed"')
+    (tmp_path / "report.ru.jinja2").write_text(russian, "utf-8")
+    words = Words.of(Prompts(tmp_path), "ru")
+    assert words.named("step_name", "record_turn") == "Record the turn"
+    assert words.named("step_name", "of_another_version") == "of_another_version"

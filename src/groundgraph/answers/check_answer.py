@@ -40,11 +40,10 @@ CHECK_OF = {
     "quote_not_found": "quotes",
     "number_unsupported": "numbers",
     "name_unsupported": "names",
-    "uncited": "uncited",
     "no_citation": "uncited",
     "low_support": "support",
 }
-"""Which check raises a kind of flag."""
+"""Which check raises a kind of flag, where the kind is not called like the check."""
 
 
 def check_answer(
@@ -80,7 +79,8 @@ def _fairly(flags: list[Flag]) -> list[Flag]:
 
 def verdict_of(flags: list[Flag], settings: CitationCheckSettings, *, repaired: bool) -> Verdict:
     """What happens to the answer: the strictest policy of what was found. A repair is tried once."""
-    policies = {getattr(settings, CHECK_OF[flag["kind"]]) for flag in flags if flag["kind"] in CHECK_OF}
+    policy_of = dict(settings)
+    policies = {policy_of.get(CHECK_OF.get(flag["kind"], flag["kind"])) for flag in flags}
     if "refuse" in policies:
         return "refuse"
     return "repair" if "repair" in policies and not repaired else "pass"

@@ -108,11 +108,11 @@ class Words:
         return self.prompts.told(f"report.{self.language}", kind, **variables)
 
     def named(self, group: str, name: str) -> str:
-        """What `name` of the record is called: the macro `GROUP_NAME`; the name itself when there is none.
+        """What `name` of the record is called, in English where the language has no word; the name itself without any.
 
         Outcomes, statuses, steps and findings are open sets: a record may hold one that this version does not know.
         """
-        return self(group, name=name) or name
+        return self(group, name=name) or Words(self.prompts, _DEFAULT)(group, name=name) or name
 
     def reasons(self, steps: Sequence[str], label: int | None) -> str:
         """Why a result did not reach the answer.
