@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 from groundgraph.core.document import Chunk, Document, Heading, Part
 from groundgraph.core.errors import EmbeddingModelChanged
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument, StoredDocument
+from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS
 
 # What a base was made with: its embedding model and its chains. Vectors of two models are never mixed.
 
@@ -92,7 +93,9 @@ def _remember(connection: sqlite3.Connection, identity: BaseIdentity) -> None:
     connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
 
 
-_SELECT = "SELECT name, hash, chunks, kind, title, written_at, metadata, from_file FROM documents"
+_ROW = ("name", "hash", "chunks", "kind", "title", "written_at", "metadata", "from_file")
+_SELECT = f"SELECT {', '.join(_ROW)} FROM documents"
+_DOCUMENT = ("text", "media_type", "metadata", "body_start", "kind", "parts", "marked_headings")
 
 
 def all_rows(connection: sqlite3.Connection) -> list[StoredDocument]:
@@ -121,28 +124,22 @@ def document(connection: sqlite3.Connection, name: str) -> Document | None:
     """The document called `name`; None when it is not there."""
     if not can_be_name(name):
         return None
-    row = connection.execute(
-        "SELECT text, media_type, metadata, body_start, kind, parts, marked_headings FROM documents WHERE name = ?",
-        (name,),
-    ).fetchone()
-    if row is None:
-        return None
-    return document_of(name, *row)
+    statement = f"SELECT {', '.join(_DOCUMENT)} FROM documents WHERE name = ?"
+    row = connection.execute(statement, (name,)).fetchone()
+    return None if row is None else document_of(name, dict(zip(_DOCUMENT, row, strict=True)))
 
 
-def document_of(
-    name: str, text: str, media_type: str, metadata: str, body_start: int, kind: str, parts: str, headings: str
-) -> Document:
-    """A document out of what is stored of it, the last two and `metadata` as JSON."""
+def document_of(name: str, values: Mapping[str, Any]) -> Document:
+    """A document out of the columns that are stored of it."""
     return Document(
         name,
-        text,
-        media_type,
-        json.loads(metadata),
-        body_start,
-        kind=kind,
-        parts=tuple(Part(*part) for part in json.loads(parts)),
-        headings=tuple(Heading(*heading) for heading in json.loads(headings)),
+        values["text"] or "",
+        values["media_type"],
+        json.loads(values["metadata"]),
+        int(values["body_start"]),
+        kind=values["kind"],
+        parts=tuple(Part(*part) for part in json.loads(values["parts"])),
+        headings=tuple(Heading(*heading) for heading in json.loads(values["marked_headings"])),
     )
 
 
@@ -151,13 +148,17 @@ def chunks(connection: sqlite3.Connection, name: str) -> list[PreparedChunk]:
     whole = document(connection, name)
     if whole is None:
         return []
+    columns = ", ".join(f"chunks.{name}" for name in CHUNK_COLUMNS)
     rows = connection.execute(
-        "SELECT chunks.id, position, start, end, origin, derived, headings, heading_levels, chunks.metadata, "
-        "qualifying_text, chunks.text FROM chunks JOIN documents ON documents.id = document_id WHERE name = ? "
+        f"SELECT chunks.id, {columns} FROM chunks JOIN documents ON documents.id = document_id WHERE name = ? "
         "ORDER BY position",
         (name,),
     ).fetchall()
-    return [_chunk(connection, whole, *row) for row in rows]
+    texts = "SELECT ends_with_chunk, text FROM texts WHERE chunk_id = ? ORDER BY id"
+    return [
+        chunk_of(whole, dict(zip(CHUNK_COLUMNS, row, strict=True)), connection.execute(texts, (number,)))
+        for number, *row in rows
+    ]
 
 
 def prepared(connection: sqlite3.Connection, name: str) -> PreparedDocument | None:
@@ -191,33 +192,38 @@ def _with_vectors(stored: list[PreparedChunk], vectors: Any) -> list[PreparedChu
     return [replace(chunk, vectors=vectors[start:end]) for chunk, start, end in zip(stored, starts, ends, strict=False)]
 
 
-def _chunk(
-    connection: sqlite3.Connection,
-    whole: Document,
-    number: int,
-    position: int,
-    start: int,
-    end: int,
-    origin: int,
-    derived: int,
-    headings: str,
-    levels: str,
-    metadata: str,
-    qualifying_text: str,
-    text: str,
-) -> PreparedChunk:
-    path, depths = tuple(json.loads(headings)), tuple(json.loads(levels))
-    fields = json.loads(metadata)
-    chunk = Chunk(whole, position, start, end, path, text, depths, fields, origin, bool(derived))
-    found_by = connection.execute("SELECT ends_with_chunk, text FROM texts WHERE chunk_id = ? ORDER BY id", (number,))
-    return prepared_of(chunk, found_by, qualifying_text)
+def chunk_of(whole: Document, values: Mapping[str, Any], texts: Iterable[tuple[int, str]] = ()) -> PreparedChunk:
+    """A chunk out of the columns that are stored of it, with its matching texts: each of `texts` with whether it goes
+    on with the text of the chunk."""
+    chunk = Chunk(
+        whole,
+        int(values["position"]),
+        int(values["start"]),
+        int(values["end"]),
+        tuple(json.loads(values["headings"])),
+        values["text"] or "",
+        tuple(json.loads(values["heading_levels"])),
+        json.loads(values["metadata"]),
+        int(values["origin"]),
+        bool(values["derived"]),
+    )
+    found_by = tuple(own + chunk.text if ends else own for ends, own in texts)
+    return PreparedChunk(chunk, found_by, values["qualifying_text"] or "")
 
 
-def prepared_of(chunk: Chunk, texts: Iterable[tuple[int, str]], qualifying_text: str) -> PreparedChunk:
-    """A chunk with its matching texts, each of `texts` with whether it goes on with the text of the chunk."""
-    return PreparedChunk(chunk, tuple(own + chunk.text if ends else own for ends, own in texts), qualifying_text)
+def stored_of(values: Mapping[str, Any]) -> StoredDocument:
+    """A row of the ledger out of the columns that are stored of it."""
+    return StoredDocument(
+        values["name"],
+        values["hash"],
+        int(values["chunks"]),
+        values["kind"],
+        values["title"] or "",
+        values["written_at"],
+        json.loads(values["metadata"]),
+        bool(values["from_file"]),
+    )
 
 
 def _rows(found: sqlite3.Cursor) -> Iterator[StoredDocument]:
-    for name, hash_, chunks, kind, title, written_at, metadata, from_file in found:
-        yield StoredDocument(name, hash_, chunks, kind, title, written_at, json.loads(metadata), bool(from_file))
+    return (stored_of(dict(zip(_ROW, row, strict=True))) for row in found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import threading
 import uuid
@@ -79,6 +80,15 @@ CREATE TABLE terms (term TEXT PRIMARY KEY, df INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE state (chunks INTEGER NOT NULL, texts INTEGER NOT NULL, stems INTEGER NOT NULL, changes INTEGER NOT NULL);
 INSERT INTO state VALUES (0, 0, 0, 0);
 """
+
+
+def _kept(table: str) -> dict[str, str]:
+    found = re.search(rf"CREATE TABLE {table} \((.*?)\n\);", CONTENT_TABLES, re.DOTALL)
+    return dict(re.findall(r"^ +(\w+) (TEXT|INTEGER) NOT NULL(?: UNIQUE)?,?$", found[1] if found else "", re.MULTILINE))
+
+
+# What any store keeps of a document and of a chunk, with its type here: all columns but the numbers of rows.
+DOCUMENT_COLUMNS, CHUNK_COLUMNS = _kept("documents"), _kept("chunks")
 
 
 def create(connection: sqlite3.Connection, tables: str) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from groundgraph.core.chain import Match
-from groundgraph.core.document import DOCUMENTS
-from groundgraph.core.knowledge_store import BaseIdentity
+from groundgraph.core.document import DOCUMENTS, Document
+from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk
 from groundgraph.core.latest import Latest
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.search.rank import (
@@ -26,13 +26,12 @@ from groundgraph.search.rank import (
     rank,
     seeds_of,
 )
-from groundgraph.sources.knowledge_base.ledger import check_model, has_vectors, identity_of
-from groundgraph.sources.knowledge_base.schema import ReadConnections
+from groundgraph.sources.knowledge_base.ledger import check_model, chunk_of, has_vectors, identity_of
+from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS, ReadConnections
 from groundgraph.sources.knowledge_base.stored_chunk import (
     OWN_METADATA,
     Revision,
     Search,
-    StoredChunk,
     match_of,
     reading,
     texts_between,
@@ -159,40 +158,18 @@ def _with_nearest(words: _Words, vector: VectorQuery) -> Pool:
 # Rows of a base as pieces of evidence.
 
 _SELECT = (
-    "SELECT chunks.id, name, title, kind, documents.metadata, position, start, end, origin, derived, headings, "
-    "heading_levels, chunks.metadata, qualifying_text, chunks.text "
-    "FROM chunks JOIN documents ON documents.id = document_id "
-    "WHERE chunks.id IN (SELECT value FROM json_each(?))"
+    f"SELECT chunks.id, name, kind, documents.metadata, {', '.join(f'chunks.{name}' for name in CHUNK_COLUMNS)} "
+    "FROM chunks JOIN documents ON documents.id = document_id WHERE chunks.id IN (SELECT value FROM json_each(?))"
 )
 
 
 def matches_of(connection: sqlite3.Connection, ranked: Sequence[RankedPassage], source_name: str) -> list[Match]:
     """The chunks of `ranked` as evidence, in their order."""
-    rows = connection.execute(_SELECT, (json.dumps([one.key for one in ranked]),))
-    by_id = {row[0]: _chunk(*row[1:]) for row in rows}
-    return [match_of(one, by_id[one.key], source_name) for one in ranked]
-
-
-def _chunk(
-    document: str,
-    title: str,
-    kind: str,
-    fields: str,
-    position: int,
-    start: int,
-    end: int,
-    origin: int,
-    derived: int,
-    headings: str,
-    levels: str,
-    own_fields: str,
-    qualifying_text: str,
-    text: str,
-) -> StoredChunk:
-    return StoredChunk(
-        document, title, kind, json.loads(fields), position, start, end, origin, bool(derived), json.loads(headings),
-        json.loads(levels), json.loads(own_fields), qualifying_text, text,
-    )  # fmt: skip
+    stored: dict[int, PreparedChunk] = {}
+    for number, name, kind, fields, *row in connection.execute(_SELECT, (json.dumps([one.key for one in ranked]),)):
+        document = Document(name, "", metadata=json.loads(fields), kind=kind)
+        stored[number] = chunk_of(document, dict(zip(CHUNK_COLUMNS, row, strict=True)))
+    return [match_of(one, stored[one.key], source_name) for one in ranked]
 
 
 def metadata_fields(connection: sqlite3.Connection) -> set[str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from groundgraph.core.chain import Match
 from groundgraph.core.document import DOCUMENTS
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.knowledge_store import BaseIdentity
+from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk
 from groundgraph.search.rank import RankedPassage
 from groundgraph.sources.knowledge_base.schema import check_version
 from groundgraph.text.original import FILE_LINE, FILE_ROW, FILE_SHEET, FILE_TEXT
@@ -141,51 +141,27 @@ OWN_METADATA = ("document", "title", "section", "headings", "heading_levels", "p
 SOMETIMES = ("derived", "qualifying_text", FILE_TEXT, FILE_LINE, FILE_ROW, FILE_SHEET)
 
 
-@dataclass(frozen=True)
-class StoredChunk:
-    """A chunk with what is known of its document; `Chunk`, `Document` and `PreparedChunk` say what each value is.
-
-    Attributes:
-        fields: the metadata of the document.
-        own_fields: that of the chunk.
-    """
-
-    document: str
-    title: str
-    kind: str
-    fields: Mapping[str, Any] = field(repr=False)
-    position: int
-    start: int
-    end: int
-    origin: int
-    derived: bool
-    headings: Sequence[str]
-    heading_levels: Sequence[int]
-    own_fields: Mapping[str, Any] = field(repr=False)
-    qualifying_text: str
-    text: str = field(repr=False)
-
-
-def match_of(ranked: RankedPassage, chunk: StoredChunk, source_name: str) -> Match:
-    """`chunk` as evidence, with the scores that the search gave it."""
+def match_of(ranked: RankedPassage, stored: PreparedChunk, source_name: str) -> Match:
+    """A chunk as evidence, with the scores that the search gave it; of its document the text need not be there."""
     result = SourceResult(
-        content=chunk.text,
-        source_id=f"{chunk.document}#{chunk.position}",
+        content=stored.chunk.text,
+        source_id=stored.chunk.chunk_id,
         source_name=source_name,
         source_type=SOURCE_TYPE,
         relevance=ranked.relevance,
-        metadata=_metadata(chunk),
+        metadata=_metadata(stored),
         score=ranked.score,
         scores={**ranked.scores, "match": ranked.match_score},
     )
     return Match(result, ranked.match_score)
 
 
-def _metadata(chunk: StoredChunk) -> dict[str, Any]:
-    kind = {} if chunk.kind == DOCUMENTS else {"kind": chunk.kind}
+def _metadata(stored: PreparedChunk) -> dict[str, Any]:
+    chunk, document = stored.chunk, stored.chunk.document
+    kind = {} if document.kind == DOCUMENTS else {"kind": document.kind}
     own = {
-        "document": chunk.document,
-        "title": chunk.title,
+        "document": document.name,
+        "title": document.title,
         "section": " > ".join(chunk.headings),
         "headings": list(chunk.headings),
         "heading_levels": list(chunk.heading_levels),
@@ -194,14 +170,15 @@ def _metadata(chunk: StoredChunk) -> dict[str, Any]:
         "end": chunk.end - chunk.origin,
     }
     more: dict[str, Any] = {"derived": True} if chunk.derived else {}
-    if _adds_something(chunk):
-        more["qualifying_text"] = chunk.qualifying_text
-    return {**kind, **chunk.fields, **chunk.own_fields, **own, **more}
+    if _adds_something(stored):
+        more["qualifying_text"] = stored.qualifying_text
+    return {**kind, **document.metadata, **chunk.metadata, **own, **more}
 
 
-def _adds_something(chunk: StoredChunk) -> bool:
+def _adds_something(stored: PreparedChunk) -> bool:
     """Whether the qualifying text holds a word that stands neither in the chunk nor above it."""
-    if not chunk.qualifying_text or chunk.qualifying_text in chunk.text:
+    chunk = stored.chunk
+    if not stored.qualifying_text or stored.qualifying_text in chunk.text:
         return False
-    above = stems("\n".join([chunk.text, chunk.title, *chunk.headings]))
-    return not set(stems(chunk.qualifying_text)).issubset(above)
+    above = stems("\n".join([chunk.text, chunk.document.title, *chunk.headings]))
+    return not set(stems(stored.qualifying_text)).issubset(above)

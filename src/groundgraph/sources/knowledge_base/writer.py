@@ -18,6 +18,8 @@ from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, Prepar
 from groundgraph.search.rank import add_frequencies
 from groundgraph.sources.knowledge_base.ledger import check_dimension, forget_vectors, settle_identity
 from groundgraph.sources.knowledge_base.schema import (
+    CHUNK_COLUMNS,
+    DOCUMENT_COLUMNS,
     LOCK_TIMEOUT,
     locked_means_typed,
     open_for_writing,
@@ -26,37 +28,6 @@ from groundgraph.sources.knowledge_base.schema import (
 from groundgraph.text.words import stems
 
 # What is written of a document: the CPU work of an ingest, done outside of any transaction.
-
-# What a store keeps of a document and of a chunk, in the order of `DocumentRows.values` and `ChunkRow.values`.
-DOCUMENT_COLUMNS = (
-    "name",
-    "title",
-    "hash",
-    "content_hash",
-    "kind",
-    "from_file",
-    "chunks",
-    "written_at",
-    "media_type",
-    "body_start",
-    "metadata",
-    "chunk_fields",
-    "parts",
-    "marked_headings",
-    "text",
-)
-CHUNK_COLUMNS = (
-    "position",
-    "start",
-    "end",
-    "origin",
-    "derived",
-    "headings",
-    "heading_levels",
-    "metadata",
-    "qualifying_text",
-    "text",
-)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.search.rank import K1
 from groundgraph.settings.knowledge_base import WeaviateSettings
+from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS, DOCUMENT_COLUMNS
 from groundgraph.sources.weaviate.address import Address, Consistency, address_of
 
 if TYPE_CHECKING:
@@ -124,39 +126,19 @@ B = 0.75
 FIELD_KINDS = {"equal": "text[]", "number": "number[]", "text": "text[]", "folded": "text[]"}
 
 STATE = {"value": "text", "beat": "text"}
-DOCUMENT = {
-    "name": "text",
-    "title": "text",
-    "hash": "text",
-    "content_hash": "text",
-    "kind": "text",
-    "from_file": "boolean",
-    "chunks": "int",
-    "written_at": "text",
-    "media_type": "text",
-    "body_start": "int",
-    "metadata": "text",
-    "chunk_fields": "text",
-    "parts": "text",
-    "marked_headings": "text",
-    "text": "text",
-    "version": "text",
-    "tenant": "text",
-    "rebuilt": "int",
-}
+FLAGS = ("from_file", "derived")
+
+
+def _stored(columns: Mapping[str, str]) -> dict[str, str]:
+    types = {"TEXT": "text", "INTEGER": "int"}
+    return {name: "boolean" if name in FLAGS else types[type_] for name, type_ in columns.items()}
+
+
+DOCUMENT = {**_stored(DOCUMENT_COLUMNS), "version": "text", "tenant": "text", "rebuilt": "int"}
 CHUNK = {
     "document_id": "uuid",
     "version": "uuid",
-    "position": "int",
-    "start": "int",
-    "end": "int",
-    "origin": "int",
-    "derived": "boolean",
-    "headings": "text",
-    "heading_levels": "text",
-    "metadata": "text",
-    "qualifying_text": "text",
-    "text": "text",
+    **_stored(CHUNK_COLUMNS),
     "matching_texts": "text",
     "values": "text",
     "gap": "text",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from groundgraph.core.document import Chunk, Document
+from groundgraph.core.document import Document
 from groundgraph.core.knowledge_store import PreparedChunk, StoredDocument
-from groundgraph.sources.knowledge_base.ledger import document_of, prepared_of
-from groundgraph.sources.knowledge_base.writer import CHUNK_COLUMNS, DOCUMENT_COLUMNS
+from groundgraph.sources.knowledge_base.ledger import chunk_of, document_of, stored_of
+from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS, DOCUMENT_COLUMNS
 from groundgraph.sources.weaviate_base.objects import chunk_id, document_id
 from groundgraph.sources.weaviate_base.server import BaseServer, BaseState, objects_by_id
 
@@ -49,16 +49,9 @@ class LedgerRow:
 def row_of(found: Any, state: BaseState) -> LedgerRow:
     """The row in an object of the ledger."""
     values = found.properties
-    stored = StoredDocument(
-        values["name"],
-        values["hash"] if int(values["rebuilt"] or 0) >= state.rebuilt else "",
-        int(values["chunks"]),
-        values["kind"],
-        values["title"] or "",
-        values["written_at"],
-        json.loads(values["metadata"]),
-        bool(values["from_file"]),
-    )
+    stored = stored_of(values)
+    if int(values["rebuilt"] or 0) < state.rebuilt:
+        stored = replace(stored, hash="")
     return LedgerRow(str(found.uuid), stored, values["version"], values["tenant"] or "")
 
 
@@ -85,18 +78,7 @@ async def document(
     )
     if found is None:
         return None
-    values = found.properties
-    whole = document_of(
-        name,
-        values["text"] or "",
-        values["media_type"],
-        values["metadata"],
-        int(values["body_start"]),
-        values["kind"],
-        values["parts"],
-        values["marked_headings"],
-    )
-    return row_of(found, state), whole
+    return row_of(found, state), document_of(name, found.properties)
 
 
 async def chunks(server: BaseServer, client: WeaviateAsyncClient, state: BaseState, name: str) -> list[PreparedChunk]:
@@ -106,20 +88,5 @@ async def chunks(server: BaseServer, client: WeaviateAsyncClient, state: BaseSta
         return []
     row, whole = found
     objects = await objects_by_id(server.chunks(client, state.number, row.tenant), row.chunk_ids, _CHUNK)
-    return sorted((_chunk(whole, one.properties) for one in objects), key=lambda one: one.chunk.position)
-
-
-def _chunk(whole: Document, values: Any) -> PreparedChunk:
-    chunk = Chunk(
-        whole,
-        int(values["position"]),
-        int(values["start"]),
-        int(values["end"]),
-        tuple(json.loads(values["headings"])),
-        values["text"] or "",
-        tuple(json.loads(values["heading_levels"])),
-        json.loads(values["metadata"]),
-        int(values["origin"]),
-        bool(values["derived"]),
-    )
-    return prepared_of(chunk, json.loads(values["matching_texts"]), values["qualifying_text"] or "")
+    found_chunks = (chunk_of(whole, one.properties, json.loads(one.properties["matching_texts"])) for one in objects)
+    return sorted(found_chunks, key=lambda one: one.chunk.position)

@@ -19,14 +19,9 @@ from groundgraph.core.characters import FORBIDDEN
 from groundgraph.core.document import DOCUMENTS, Document
 from groundgraph.core.evidence import jsonable
 from groundgraph.core.knowledge_store import PreparedDocument
+from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS, DOCUMENT_COLUMNS
 from groundgraph.sources.knowledge_base.stored_chunk import MAX_GAP
-from groundgraph.sources.knowledge_base.writer import (
-    CHUNK_COLUMNS,
-    DOCUMENT_COLUMNS,
-    ChunkRow,
-    DocumentRows,
-    document_rows,
-)
+from groundgraph.sources.knowledge_base.writer import ChunkRow, DocumentRows, document_rows
 from groundgraph.sources.weaviate_base.collections import VECTOR, field_property
 from groundgraph.sources.weaviate_base.filters import stored_values
 

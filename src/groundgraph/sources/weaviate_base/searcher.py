@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groundgraph.core.chain import Match
+from groundgraph.core.document import Document
 from groundgraph.core.errors import FilterInvalid, SchemaChanged, TenantUnknown
-from groundgraph.core.knowledge_store import BaseIdentity
+from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk
 from groundgraph.search.rank import RankedPassage
-from groundgraph.sources.knowledge_base.ledger import check_model
-from groundgraph.sources.knowledge_base.stored_chunk import OWN_METADATA, Search, StoredChunk, match_of
-from groundgraph.sources.knowledge_base.writer import CHUNK_COLUMNS
+from groundgraph.sources.knowledge_base.ledger import check_model, chunk_of
+from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS
+from groundgraph.sources.knowledge_base.stored_chunk import OWN_METADATA, Search, match_of
 from groundgraph.sources.weaviate.address import load_client_library
 from groundgraph.sources.weaviate.errors import TenantInactive
 from groundgraph.sources.weaviate.search import together
@@ -203,21 +204,6 @@ def _following(one: str, other: str) -> tuple[str, int] | None:
     return name, int(second)
 
 
-def _chunk(candidate: Candidate, values: Mapping[str, Any]) -> StoredChunk:
+def _chunk(candidate: Candidate, values: Mapping[str, Any]) -> PreparedChunk:
     stored = candidate.row.stored
-    return StoredChunk(
-        stored.name,
-        stored.title,
-        stored.kind,
-        stored.metadata,
-        candidate.position,
-        int(values["start"]),
-        int(values["end"]),
-        int(values["origin"]),
-        bool(values["derived"]),
-        json.loads(values["headings"]),
-        json.loads(values["heading_levels"]),
-        candidate.own_fields,
-        values["qualifying_text"] or "",
-        values["text"] or "",
-    )
+    return chunk_of(Document(stored.name, "", metadata=stored.metadata, kind=stored.kind), values)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from groundgraph.core.errors import TenantUnknown
 from groundgraph.core.knowledge_store import Verified
-from groundgraph.sources.knowledge_base.writer import CHUNK_COLUMNS, DOCUMENT_COLUMNS
+from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS, DOCUMENT_COLUMNS
 from groundgraph.sources.weaviate.address import queries
 from groundgraph.sources.weaviate.errors import TenantInactive
-from groundgraph.sources.weaviate_base.collections import VECTOR, tenant_name
+from groundgraph.sources.weaviate_base.collections import FLAGS, VECTOR, tenant_name
 from groundgraph.sources.weaviate_base.insert import (
     NewObject,
     chunk_pages,
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 # Documents whose stored texts are not those that were written: a version is a hash of all of them.
 
 _CHUNKS_AT_ONCE = 8
-_NUMBERS = ("chunks", "body_start", "position", "start", "end", "origin")
-_FLAGS = ("from_file", "derived")
 _OF_CHUNK = [*CHUNK_COLUMNS, "matching_texts", "stems", "heading_stems"]
 
 
@@ -79,12 +77,12 @@ def _chunk(properties: Mapping[str, Any]) -> tuple[list[Any], list[dict[str, Any
     return list(_values(properties, CHUNK_COLUMNS).values()), found_by
 
 
-def _values(properties: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+def _values(properties: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
     """The properties as they were written: Weaviate gives an empty text as none."""
     values: dict[str, Any] = {}
-    for name in names:
+    for name, type_ in columns.items():
         value = properties[name]
-        values[name] = int(value) if name in _NUMBERS else bool(value) if name in _FLAGS else value or ""
+        values[name] = bool(value) if name in FLAGS else int(value) if type_ == "INTEGER" else value or ""
     return values
 
 
