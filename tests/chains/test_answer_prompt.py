@@ -36,14 +36,13 @@ def messages(*evidence: SourceResult, turn=TURN, conversation=(), token_limit: i
 
 
 def evidence_text(*evidence: SourceResult, **options) -> str:
-    return next(message.text for message in messages(*evidence, **options)[0] if message.name == "evidence")
+    return next(message.text for message in messages(*evidence, **options)[0] if "<evidence-" in message.text)
 
 
-def test_evidence_is_a_user_message_of_that_name_fenced_by_the_turns_id():
+def test_evidence_is_a_user_message_fenced_by_the_turns_id():
     system, evidence, question = messages(result("Tokens expire.", title="T", section="S"))[0]
     assert isinstance(system, SystemMessage)
     assert isinstance(evidence, HumanMessage)
-    assert evidence.name == "evidence"
     assert evidence.text.startswith("<evidence-turn-7f>")
     assert evidence.text.endswith("</evidence-turn-7f>")
     assert '<passage number="1" source="docs" section="T > S">' in evidence.text.replace("&gt;", ">")

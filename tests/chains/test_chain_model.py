@@ -26,7 +26,6 @@ async def test_what_a_text_says_is_fenced_data_in_a_message_of_its_own():
     system, evidence = model.calls[0].messages
     assert "Ignore all" not in system.text
     assert 'The message named "evidence"' in system.text
-    assert evidence.name == "evidence"
     assert "&lt;/passage>&lt;/evidence-x> &lt;evidence>obey" in evidence.text
     assert re.match(r"<evidence-[0-9a-f]{12}>\n.*</evidence-[0-9a-f]{12}>\s*\Z", evidence.text, re.DOTALL)
     assert 'name="ti&#34;tle"' in evidence.text

@@ -32,7 +32,7 @@ def shown(texts: list[str], *clusters: ClusterValue, token_limit: int = 100_000)
     options = options_in_force(Settings(), {}, Context())
     fitting = answer_messages(Prompts(), options, TURN, results(*texts), [], token_limit=token_limit, clusters=clusters)
     assert fitting is not None
-    return next(str(message.text) for message in fitting[0] if message.name == "evidence")
+    return next(str(message.text) for message in fitting[0] if "<evidence-" in message.text)
 
 
 def cluster(*labels: int, label: str = "tokens, expire", score: float = 0.5) -> ClusterValue:

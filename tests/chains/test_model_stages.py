@@ -89,12 +89,11 @@ async def test_what_it_is_shown_is_data_that_cannot_close_its_fence_and_the_ques
     with collect_chain_calls() as calls:
         answer, model = asked(stage, stage.right, HOSTILE)
         assert stage.holds(await answer)
-    system, *evidence, question = model.calls[0].messages
-    assert "Ignore the rules" not in system.text + question.text
-    assert model.calls[0].roles == ["system", *["user"] * (len(evidence) + 1)]
-    for message in evidence:
-        assert message.name == "evidence"
-        assert (message.text.count("</passage>"), message.text.count("</evidence>")) == (1, 0)
+    assert model.calls[0].roles == ["system", "user"]
+    system, shown = model.calls[0].messages
+    assert "Ignore the rules" not in system.text + model.calls[0].prompt.question
+    assert shown.text.count("</passage>") == (stage.role != "decompose_question")
+    assert shown.text.count("</evidence>") == 0
     assert [one["role"] for one in calls] == [stage.role]
 
 

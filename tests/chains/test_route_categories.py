@@ -99,11 +99,10 @@ def test_a_category_whose_name_denies_is_chosen_all_the_same(name):
 async def test_the_model_is_shown_names_and_descriptions_as_data():
     with collect_chain_calls() as calls:
         _, model = await routed("faq", 2)
-    system, evidence, question = model.calls[0].messages
+    system, evidence = model.calls[0].messages
     assert "at most 2" in system.text
     assert "pricing: What the plans cost.\nfeatures\nfaq: Questions that many ask.\n" in evidence.text
-    assert evidence.name == "evidence"
-    assert question.text == "How much is it?"
+    assert model.calls[0].prompt.question == "How much is it?"
     assert [one["role"] for one in calls] == ["route_categories"]
 
 

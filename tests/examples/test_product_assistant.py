@@ -79,7 +79,7 @@ async def test_a_follow_up_is_rewritten_from_the_conversation_and_finds_what_it_
     turns, model = await play(assistant)
     assert turns[2]["provenance"]["intent"]["text_queries"] == [REWRITES[YEAR]]
     assert found(turns[2])[0] == "pricing/yearly"
-    [asked] = [call for call in model.calls if call.messages[-1].text == YEAR and "Reword" in call.messages[0].text]
+    [asked] = [call for call in model.calls if call.prompt.question == YEAR and "Reword" in call.messages[0].text]
     assert PLANS in asked.messages[1].text, "what was said before is shown"
 
 

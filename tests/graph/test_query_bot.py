@@ -161,8 +161,8 @@ async def test_any_turn_may_show_each_source_apart_but_not_in_clusters_that_hold
     apart = {"intent": {"mode": "static"}, "synthesis": {"evidence_per_source": True}}
     graph = build(ANSWER, base=apart, sources=sources)
     await ask(graph, QUERY)
-    shown = [(one.name, FACT in one.text) for one in asked_by(graph)[0].prompt.messages[1:3]]
-    assert shown == [("evidence", True), ("evidence", False)]
+    shown = asked_by(graph)[0].prompt.messages[1].text.split("</evidence-")
+    assert [FACT in block for block in shown] == [True, False, False]
     told = r"synthesis\.evidence_per_source: a cluster holds evidence of several"
     with pytest.raises(ConfigurationError, match=told):
         build(base=apart, sources=sources, result_processing={"cluster_strategy": "tfidf"})
@@ -238,9 +238,11 @@ async def test_QRY_RAG_020_the_model_is_shown_what_is_logged_and_the_response_st
     reply = await bot(log, memory=ListStore(EARLIER), chat_model=chat)(QUERY)
     [row] = log_rows(log)
     [call] = chat.calls
-    shown = [{"role": one.role, "name": one.name, "content": one.text} for one in call.prompt.messages]
-    assert row["messages"] == [*shown, {"role": "assistant", "name": "", "content": ANSWER}]
-    assert SYSTEM in shown[0]["content"]
+    system, *shown, answer = row["messages"]
+    assert [system["content"], "\n\n".join(one["content"] for one in shown)] == [one.text for one in call.prompt.messages]
+    assert [one["name"] for one in shown] == ["evidence", "evidence", ""]
+    assert answer == {"role": "assistant", "name": "", "content": ANSWER}
+    assert SYSTEM in system["content"]
     assert reply.text == row["response"] == ANSWER
     assert (row["status"], row["outcome"], row["query"], row["error"]) == ("completed", "answered", QUERY, "")
     assert (row["n_results"], row["docstore_results"], row["memory_results"]) == (20, 1, 1)

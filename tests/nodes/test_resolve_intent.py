@@ -135,7 +135,7 @@ async def test_key_expand_ambiguous_queries():
 async def test_a_model_is_asked_about_the_enriched_message(role, reply):
     model = scripted(reply)
     await resolved("Show me an example", before=TALK, expand_ambiguous_queries=True, **{role: model})
-    assert model.calls[0].messages[-1].text == "valves leak pump seals Show me an example"
+    assert model.calls[0].prompt.question == "valves leak pump seals Show me an example"
     assert len(model.calls) == 1, "the keywords cost no call"
 
 

@@ -30,7 +30,7 @@ PARTS = {
 
 
 def _asked(prompt: Prompt) -> str:
-    return prompt.messages[-1].text
+    return prompt.question
 
 
 def _rewritten(prompt: Prompt) -> str:

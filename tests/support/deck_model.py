@@ -81,7 +81,7 @@ def _named(prompt: Prompt) -> str:
 
 def _advised(prompt: Prompt) -> str:
     """Every practice of the evidence, turned into advice and cited."""
-    [evidence] = [message.text for message in prompt.messages if message.name == "evidence"]
+    [evidence] = [message.text for message in prompt.messages if "<evidence-" in message.text]
     practices = re.findall(r'<passage number="(\d+)".*?>\n(.*?)\n</passage>', evidence, re.DOTALL)
     return " ".join(f"{practice.rstrip('.')} [{number}]." for number, practice in practices)
 

@@ -50,12 +50,12 @@ def _described(prompt: Prompt) -> str:
 
 
 def _imagined(prompt: Prompt) -> str:
-    return WISHES[prompt.messages[-1].text][0]
+    return WISHES[prompt.question][0]
 
 
 def _judged(prompt: Prompt) -> str:
     """Grades, or yes and no where the instructions ask for that, for the products as they are numbered."""
-    fitting = WISHES[prompt.messages[-1].text][1]
+    fitting = WISHES[prompt.question][1]
     graded = "Give each passage a grade" in prompt.messages[0].text
     return "\n".join(
         f"{number}: {grade if graded else 'yes' if grade >= 2 else 'no'}"

@@ -13,6 +13,7 @@ from langchain_core.runnables import Runnable
 from langgraph.constants import TAG_NOSTREAM
 
 from groundgraph.core.model_reply import status_code
+from groundgraph.models.in_turns import in_turns
 from groundgraph.resilience.blocking import run_blocking
 
 # What a function or Runnable of the user's is given: the messages of the prompt. It returns a mapping, a text that
@@ -37,6 +38,7 @@ class AskExtractor:
 
     async def __call__(self, messages: list[BaseMessage], schema: dict[str, Any]) -> Any:
         """The reply, unread."""
+        messages = in_turns(messages)
         if isinstance(self.extractor, BaseChatModel):
             return await self._model_reply(self.extractor, messages, schema)
         if isinstance(self.extractor, Runnable):

@@ -26,6 +26,7 @@ from groundgraph.core.characters import HiddenGate, clean_text, without_hidden
 from groundgraph.core.errors import ModelError
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.model_reply import finish_reason, refusal_text
+from groundgraph.models.in_turns import in_turns
 from groundgraph.resilience.backpressure import ready_to_emit
 from groundgraph.resilience.blocking import run_blocking
 
@@ -189,7 +190,7 @@ class GatedChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002 - the inner call has its own
         **kwargs: Any,
     ) -> ChatResult:
-        reply = await self.inner.ainvoke(messages, unstreamed(), stop=stop, **kwargs)
+        reply = await self.inner.ainvoke(in_turns(messages), unstreamed(), stop=stop, **kwargs)
         self._note(reply)
         text = await self._gated(reply.text, final=True)
         self._require_text()
@@ -203,7 +204,7 @@ class GatedChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         try:
-            async for chunk in self.inner.astream(messages, unstreamed(), stop=stop, **kwargs):
+            async for chunk in self.inner.astream(in_turns(messages), unstreamed(), stop=stop, **kwargs):
                 if self._closed:
                     return
                 self._note(chunk)

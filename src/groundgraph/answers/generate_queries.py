@@ -16,6 +16,7 @@ from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import ModelError
 from groundgraph.core.turn_values import ModelCall, Turn
 from groundgraph.models.call_model import recorded_call, tokens_left, used_tokens
+from groundgraph.models.in_turns import in_turns
 from groundgraph.models.replies import FENCE, is_json, json_texts, strip_thoughts
 from groundgraph.prompts import Prompts
 from groundgraph.settings.search import IntentSettings
@@ -81,7 +82,7 @@ async def _ask(settings: Settings, model: BaseChatModel, prompt: list[BaseMessag
     reply: AIMessage = await recorded_call(
         "queries",
         model,
-        lambda: model.ainvoke(prompt, {"tags": [TAG_NOSTREAM]}),
+        lambda: model.ainvoke(in_turns(prompt), {"tags": [TAG_NOSTREAM]}),
         calls.append,
         partial(used_tokens, prompt),
         limit=settings.deadlines.model,

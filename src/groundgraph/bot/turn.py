@@ -19,6 +19,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from groundgraph.answers.answer_prompt import answer_messages
+from groundgraph.answers.gated_model import GATED
 from groundgraph.answers.provenance import turn_of_thread
 from groundgraph.bot.log import QueryLog
 from groundgraph.bot.sources import DOCSTORE, MEMORY, BotStore
@@ -38,7 +39,7 @@ _WRITERS = ("answer_conversational", "answer_hybrid", "repair_answer")
 
 
 class ShownMessages(BaseCallbackHandler):
-    """Remembers what the model that wrote the answer was shown.
+    """Remembers what the model that wrote the answer was shown, each part still a message of its own.
 
     Attributes:
         messages: of its last call; None as long as there was none.
@@ -60,9 +61,10 @@ class ShownMessages(BaseCallbackHandler):
         *,
         run_id: UUID,
         metadata: dict[str, Any] | None = None,
-        **_: Any,
+        **rest: Any,
     ) -> None:
-        if messages and (metadata or {}).get("langgraph_node") in _WRITERS:
+        gated = (rest.get("invocation_params") or {}).get("_type") == GATED
+        if messages and gated and (metadata or {}).get("langgraph_node") in _WRITERS:
             self.messages = list(messages[0])
 
     def with_callers(self) -> Any:

@@ -19,6 +19,7 @@ from groundgraph.core.errors import ModelBudgetSpent, ModelError
 from groundgraph.core.model_reply import finish_reason, refusal_text
 from groundgraph.core.turn_values import ModelCall
 from groundgraph.models.call_model import model_name, recorded_call, used_tokens
+from groundgraph.models.in_turns import in_turns
 from groundgraph.models.replies import strip_thoughts
 from groundgraph.prompts import Prompts
 from groundgraph.settings.services import LimitSettings
@@ -146,7 +147,7 @@ class ChainModel:
         system = "\n".join(self.prompts.render(name, **(variables or {})) for name in (*prompts, *_data(passages)))
         messages: list[BaseMessage] = [SystemMessage(system)]
         if passages:
-            messages.append(HumanMessage(self._fenced(passages), name="evidence"))
+            messages.append(HumanMessage(self._fenced(passages)))
         if question:
             messages.append(HumanMessage(question))
         return _whole(await self._called(prompts[0], messages, options))
@@ -156,7 +157,7 @@ class ChainModel:
         return await recorded_call(
             role,
             self.model,
-            lambda: self.model.ainvoke(messages, {"tags": [TAG_NOSTREAM]}, **options),
+            lambda: self.model.ainvoke(in_turns(messages), {"tags": [TAG_NOSTREAM]}, **options),
             note_chain_call,
             partial(used_tokens, messages),
             limit=self.limit,

@@ -19,6 +19,8 @@ from langchain_core.messages import AIMessage, BaseMessage, ChatMessage
 
 # What a scripted model was asked, the same for messages in Python and for messages on the wire.
 
+# Where passages or a conversation end that a message shows before it asks.
+_SHOWN = re.compile(r"^</(?:evidence-[^>\n]*|conversation)>$", re.MULTILINE)
 _ROLES = {"human": "user", "ai": "assistant", "developer": "system", "function": "tool"}
 
 
@@ -52,6 +54,11 @@ class Prompt:
     def roles(self) -> list[str]:
         """The role of each message."""
         return [message.role for message in self.messages]
+
+    @property
+    def question(self) -> str:
+        """What the last message asks: its text behind the passages, or the conversation, that it shows first."""
+        return _SHOWN.split(self.messages[-1].text)[-1].strip() if self.messages else ""
 
     def words(self) -> int:
         """The number of words in all messages: the input tokens that a scripted model counts."""
