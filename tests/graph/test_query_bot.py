@@ -239,7 +239,9 @@ async def test_QRY_RAG_020_the_model_is_shown_what_is_logged_and_the_response_st
     [row] = log_rows(log)
     [call] = chat.calls
     system, *shown, answer = row["messages"]
-    assert [system["content"], "\n\n".join(one["content"] for one in shown)] == [one.text for one in call.prompt.messages]
+    assert [system["content"], "\n\n".join(one["content"] for one in shown)] == [
+        one.text for one in call.prompt.messages
+    ]
     assert [one["name"] for one in shown] == ["evidence", "evidence", ""]
     assert answer == {"role": "assistant", "name": "", "content": ANSWER}
     assert SYSTEM in system["content"]
