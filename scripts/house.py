@@ -2,13 +2,15 @@
 
 Prints the figures of a table as Markdown: sizes, functions, arguments, complexity, circles of modules, and how many
 files a question and a document pass. The rules for counting stand with each figure below. The last two need a
-repository with an environment, whose Python is asked: `REPOSITORY/.venv/bin/python`.
+repository with an environment, whose Python is asked: `REPOSITORY/.venv/bin/python`. `--ways` draws the rooms that both
+pass instead.
 """
 
 from __future__ import annotations
 
 import ast
 import io
+import json
 import os
 import statistics
 import subprocess
@@ -17,6 +19,7 @@ import tokenize
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 LONG_FUNCTION = 50
@@ -27,36 +30,41 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert, ast.match_case)
 # Run in the repository that is measured: what a warm turn and an ingest pass through.
 _PASSED = """
-import asyncio, pathlib, sys, tempfile
+import asyncio, collections, json, pathlib, sys, tempfile
 from groundgraph import InMemorySource, ingest_graph, load_settings, turn_graph
 import groundgraph
 from groundgraph.testing import ScriptedChatModel
 
 home = str(pathlib.Path(groundgraph.__file__).parent)
+room = lambda file: pathlib.Path(file).relative_to(home).parts[0].removesuffix(".py")
 folder = pathlib.Path(tempfile.mkdtemp())
 (folder / "docs").mkdir()
 text = "# Pumps\\n\\nPump 17 is serviced every 90 days. Its filter is changed yearly.\\n"
 (folder / "docs" / "pumps.md").write_text(text)
 base = {"knowledge_base": {"path": str(folder / "docs")}}
 entry = [{"type": "knowledge_base", "name": "base", "path": str(folder / "kb.sqlite")}]
-passed, calls = set(), 0
+passed, arrows = collections.Counter(), collections.Counter()
 
 def seen(frame, event, argument):
-    global calls
-    if event == "call" and frame.f_code.co_filename.startswith(home):
-        passed.add(frame.f_code.co_filename)
-        calls += 1
+    file = frame.f_code.co_filename
+    if event != "call" or not file.startswith(home):
+        return
+    passed[file] += 1
+    caller = frame.f_back
+    while caller and not caller.f_code.co_filename.startswith(home):
+        caller = caller.f_back
+    if caller and room(caller.f_code.co_filename) != room(file):
+        arrows[room(caller.f_code.co_filename), room(file)] += 1
 
 async def counted(work):
-    global calls
-    passed.clear(); calls = 0
+    passed.clear(); arrows.clear()
     import threading
     threading.setprofile(seen); sys.setprofile(seen)
     try:
         await work
     finally:
         sys.setprofile(None); threading.setprofile(None)
-    return len(passed), calls
+    return {"files": len(passed), "calls": passed.total(), "arrows": [[*ends, many] for ends, many in arrows.items()]}
 
 async def main():
     ingest = ingest_graph(load_settings({**base, "sources": entry}))
@@ -66,7 +74,7 @@ async def main():
     asked = {"question": "How often is pump 17 serviced?"}
     await turn.ainvoke(asked)
     question = await counted(turn.ainvoke(asked))
-    print(*question, *document)
+    print(json.dumps([question, document]))
 
 asyncio.run(main())
 """
@@ -158,12 +166,23 @@ def _imported(path: Path, modules: set[str]) -> set[str]:
     return found & modules
 
 
-def passed(repository: Path) -> tuple[int, int, int, int]:
-    """Files and calls of a warm turn over a tiny base with a scripted model, and of the ingest of one document."""
+def passed(repository: Path) -> list[dict[str, Any]]:
+    """A warm turn over a tiny base with a scripted model, and the ingest of one document: `files` and `calls` that they
+    pass, and `arrows`: from a room, to a room, how many calls."""
     python = repository / ".venv" / "bin" / "python"
     run = subprocess.run([python, "-c", _PASSED], cwd=repository, capture_output=True, text=True, check=True)
-    files, calls, ingest_files, ingest_calls = map(int, run.stdout.split())
-    return files, calls, ingest_files, ingest_calls
+    ways: list[dict[str, Any]] = json.loads(run.stdout)
+    return ways
+
+
+def picture(arrows: list[tuple[str, str, int]]) -> str:
+    """The rooms of a way as a Mermaid flowchart, each arrow with its calls; dotted where calls go both ways."""
+    pairs = {(start, end) for start, end, _ in arrows}
+    lines = []
+    for start, end, many in sorted(arrows):
+        tail, head = ("-.", ".->") if (end, start) in pairs else ("--", "-->")
+        lines.append(f"    {start} {tail} {many} {head} {end}")
+    return "\n".join(["flowchart LR", *lines])
 
 
 def figures(repository: Path) -> dict[str, str]:
@@ -174,7 +193,7 @@ def figures(repository: Path) -> dict[str, str]:
     sizes, each = [sloc(source) for source in sources], [one for source in sources for one in functions(source)]
     lengths = sorted(length for length, _, _ in each)
     complex_ones = sum(complexity > COMPLEX for _, _, complexity in each)
-    question_files, question_calls, document_files, document_calls = passed(repository)
+    question, document = passed(repository)
     return {
         "files of the product": f"{len(sources):,}",
         "SLOC of the product": f"{sum(sizes):,}",
@@ -186,8 +205,8 @@ def figures(repository: Path) -> dict[str, str]:
         f"functions over {MANY_ARGUMENTS} arguments": str(sum(given > MANY_ARGUMENTS for _, given, _ in each)),
         f"functions over complexity {COMPLEX}": f"{complex_ones} ({complex_ones / len(each):.1%})",
         "circles of modules": str(circles(package)),
-        "files and calls of a warm turn": f"{question_files}, {question_calls:,}",
-        "files and calls of one document": f"{document_files}, {document_calls:,}",
+        "files and calls of a warm turn": f"{question['files']}, {question['calls']:,}",
+        "files and calls of one document": f"{document['files']}, {document['calls']:,}",
     }
 
 
@@ -201,4 +220,8 @@ def main(repositories: list[Path]) -> None:
 
 
 if __name__ == "__main__":
-    main([Path(name).resolve() for name in sys.argv[1:]] or [ROOT])
+    places = [Path(name).resolve() for name in sys.argv[1:] if name != "--ways"] or [ROOT]
+    if "--ways" in sys.argv:
+        print("\n\n".join(picture(way["arrows"]) for place in places for way in passed(place)))
+    else:
+        main(places)
