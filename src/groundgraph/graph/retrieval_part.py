@@ -14,10 +14,9 @@ from typing_extensions import TypedDict
 from groundgraph.answers.answer_prompt import recent_conversation
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.intent import IntentState
-from groundgraph.core.turn_values import RetrievalTask, Turn
+from groundgraph.core.turn_values import Draft, RetrievalTask, Turn
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.works import WORKS, works_of
-from groundgraph.nodes.begin_turn import BeginTurnUpdate
 from groundgraph.nodes.compute_answer import ComputeAnswer
 from groundgraph.nodes.process_results import process_results
 from groundgraph.nodes.resolve_intent import resolve_intent
@@ -74,7 +73,14 @@ def _computing(resources: Resources) -> ComputeAnswer | None:
     return ComputeAnswer(ProposeComputation(resources.settings, resources.prompts, AskExtractor(model)))
 
 
-async def needs_retrieval(state: BeginTurnUpdate) -> str:
+class StartInput(TypedDict):
+    """What decides where a turn goes from `begin_turn`."""
+
+    turn: Turn
+    draft: Draft
+
+
+async def needs_retrieval(state: StartInput) -> str:
     """`reply` when the turn has its answer already, `retrieve` in every other case; no model decides.
 
     Asynchronous, as all branches are: LangGraph would give a plain function a thread, at a quarter of a millisecond
@@ -235,10 +241,10 @@ def steps_before_search(resources: Resources) -> dict[str, Node[StageInput, Stag
     return steps
 
 
-def start_of(*, rewrites: bool) -> Callable[[BeginTurnUpdate], Awaitable[str]]:
+def start_of(*, rewrites: bool) -> Callable[[StartInput], Awaitable[str]]:
     """What follows `begin_turn`, as it decided: the reply, rewriting, or the intent."""
 
-    async def start(state: BeginTurnUpdate) -> str:
+    async def start(state: StartInput) -> str:
         if state["draft"]["text"]:
             return "reply"
         return "rewrite" if rewrites and state["turn"]["path"] == "enhanced" else "retrieve"

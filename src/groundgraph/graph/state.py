@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, Literal, NotRequired, Self, get_type_hints
 
 from langchain_core.messages import AnyMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph._internal._constants import CONF, CONFIG_KEY_READ
 from langgraph.channels import EphemeralValue, UntrackedValue
 from langgraph.channels.delta import DeltaChannel
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.pregel._algo import local_read
 from langgraph.pregel._messages import _messages_delta_reducer
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -177,3 +182,24 @@ def lifetimes() -> dict[str, Lifetime]:
     return {
         name: next(item for item in hint.__metadata__ if isinstance(item, Lifetime)) for name, hint in hints.items()
     }
+
+
+# How branches read it.
+
+
+def read_narrowly(compiled: CompiledStateGraph[Any, Any, Any, Any]) -> None:
+    """Let each branch of `compiled` copy the channels that it reads, where LangGraph copies all of them, three times a
+    turn, for a twentieth of its time."""
+    for node in compiled.nodes.values():
+        for writer in node.writers:
+            own = getattr(writer, "kwargs", {})
+            if (reader := own.get("reader")) is not None:
+                own["reader"] = partial(_read, reader)
+
+
+def _read(reader: partial[Any], config: RunnableConfig) -> Any:
+    read = config[CONF][CONFIG_KEY_READ]
+    scratchpad, channels, managed, task = read.args
+    wanted = {name: channels[name] for name in reader.keywords["select"] if name in channels}
+    narrow = partial(local_read, scratchpad, wanted, managed, task)
+    return reader({**config, CONF: {**config[CONF], CONFIG_KEY_READ: narrow}})

@@ -19,10 +19,10 @@ from groundgraph.graph.traced_runs import traced_runs
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.nodes.answer_conversational import answer_conversational
 from groundgraph.nodes.answer_hybrid import answer_hybrid
-from groundgraph.nodes.answer_state import AnswerInput
 from groundgraph.nodes.answer_structured import answer_structured
 from groundgraph.nodes.begin_turn import begin_turn
 from groundgraph.nodes.check_citations import check_citations
+from groundgraph.nodes.process_results import ProcessResultsUpdate
 from groundgraph.nodes.record_turn import record_turn
 from groundgraph.nodes.refuse_answer import RefuseAnswerInput, refuse_answer
 from groundgraph.nodes.report_absence import report_absence
@@ -157,7 +157,7 @@ async def decision(state: RefuseAnswerInput) -> str:
     return review["decision"] if review else "refuse"
 
 
-async def choose_answer(state: AnswerInput) -> str:
+async def choose_answer(state: ProcessResultsUpdate) -> str:
     """The style that writes the answer, as `process_results` decided.
 
     A branch reads decisions from the state and makes none: when a state is edited, LangGraph runs it without a context.

@@ -32,6 +32,7 @@ from groundgraph.core.thread_id import check_metadata_keys, checked_thread_id
 from groundgraph.graph.kept_shapes import begins_turn, check_update, lead_on, refuse_gone_step, with_kept_shapes
 from groundgraph.graph.lost_outputs import lacks_outputs, with_outputs
 from groundgraph.graph.resources import Resources
+from groundgraph.graph.state import read_narrowly
 from groundgraph.models.chain_model import ChainAllowance, chain_allowance
 from groundgraph.resilience.backpressure import Backpressure
 from groundgraph.resilience.backpressure import current as current_backpressure
@@ -78,6 +79,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         runner.config = {"recursion_limit": RECURSION_LIMIT}
         runner.channels = with_kept_shapes(compiled.channels, compiled.builder.channels)
         lead_on(runner)
+        read_narrowly(runner)
         return runner
 
     def copy(self, update: dict[str, Any] | None = None) -> Any:

@@ -211,15 +211,18 @@ def stems(text: str) -> list[str]:
 def content_stems(spoken: Iterable[str]) -> list[str]:
     """The stems of those of the folded words `spoken` that are no stop words, in order and with repetitions."""
     said = list(spoken)
-    skip = stop_words() | _meaningless_here(said)
+    skip = _meaningless_here(said)
     return [stem(word) for word in said if word not in skip]
 
 
 def _meaningless_here(said: Sequence[str]) -> frozenset[str]:
-    """The stop words of the Latin language that a text of the words `said` is in."""
-    if _foreign().isdisjoint(said):
-        return frozenset()
-    return _meaningless_in(_of_latin(said, "en"))
+    """The stop words of every text, and of the Latin language that a text of the words `said` is in."""
+    return stop_words() if _foreign().isdisjoint(said) else _meaningless_with(_of_latin(said, "en"))
+
+
+@cache
+def _meaningless_with(language: str) -> frozenset[str]:
+    return stop_words() | _meaningless_in(language)
 
 
 @cache
@@ -237,14 +240,20 @@ def _foreign() -> frozenset[str]:
 def _of_latin(said: Sequence[str], default: str) -> str:
     """The language with the most of its stop words in `said`; of equal ones the default, then English, or the first."""
     near = _languages_in("LATIN")
-    counts = {one: sum(word in language_data(one, "stop_words") for word in said) for one in near}
+    counts = {one: sum(map(language_data(one, "stop_words").__contains__, said)) for one in near}
     return max(near, key=lambda one: (counts[one], one == default, one == "en"))
 
 
 def query_stems(text: str) -> list[str]:
     """The distinct stems of a question in order; when it consists of stop words only, those."""
+    return list(_query_stems(text))
+
+
+# A turn asks for those of its question seven times, and so does each source.
+@lru_cache(maxsize=256)
+def _query_stems(text: str) -> tuple[str, ...]:
     found = stems(text) or [stem(word) for word in words(text)]
-    return list(dict.fromkeys(found))
+    return tuple(dict.fromkeys(found))
 
 
 def detect_language(text: str, default: str = "en") -> str:
