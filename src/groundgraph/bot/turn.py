@@ -24,7 +24,7 @@ from groundgraph.answers.provenance import turn_of_thread
 from groundgraph.bot.log import QueryLog
 from groundgraph.bot.sources import DOCSTORE, MEMORY, BotStore
 from groundgraph.core.characters import clean_text
-from groundgraph.core.evidence import SourceResult
+from groundgraph.core.evidence import SourceResult, from_record
 from groundgraph.core.failure import described, tell_failure
 from groundgraph.core.turn_values import EMPTY_TURN, Turn
 from groundgraph.graph.resources import Resources
@@ -97,14 +97,8 @@ def composed_messages(resources: Resources, record: Mapping[str, Any], context: 
 
 
 def _result(row: Mapping[str, Any]) -> SourceResult:
-    return SourceResult(
-        content=row["text"],
-        source_id=row["source_id"],
-        source_name=row["source_name"],
-        source_type=row["source_type"],
-        relevance=row["relevance"],
-        metadata=row["metadata"],
-    )
+    record: Any = {**row, "content": row["text"]}
+    return from_record(record, row["relevance"])
 
 
 def as_logged(messages: Sequence[BaseMessage]) -> list[dict[str, str]]:

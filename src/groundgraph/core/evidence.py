@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import date, time
 from enum import Enum
 from functools import lru_cache
-from typing import Any, NotRequired
+from typing import Any, NotRequired, cast
 
 from typing_extensions import TypedDict
 
@@ -66,16 +66,7 @@ class SourceResult:
 
     def plain_row(self, label: int) -> dict[str, Any]:
         """As `to_dict`, for a result that a record was read into: its values are plain already."""
-        return {
-            "source_id": self.source_id,
-            "source_name": self.source_name,
-            "source_type": self.source_type,
-            "relevance": self.relevance,
-            "text": self.content,
-            "text_preview": preview(self.content),
-            "metadata": self.metadata,
-            "label": label,
-        }
+        return as_row(cast("EvidenceRecord", vars(self)), self.relevance, label)
 
 
 _PLAIN = frozenset({int, bool, type(None)})

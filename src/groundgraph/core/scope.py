@@ -62,19 +62,22 @@ def scope_values(
     Raises:
         ScopeMissing: the run brings no value for one of them.
     """
-    origins = {"context": scope, "user": user or {}}
     found: dict[str, dict[str, Any]] = {}
     for source, fields in scope_filters.items():
         for field, origin in fields.items():
-            kind, _, name = origin.partition(".")
-            value = origins[kind].get(name)
+            value = _value_of(origin, scope, user)
             if value is None or value in ("", []):
                 raise ScopeMissing(
                     f"The source '{source}' may only be searched with a value for '{origin}'; this run brings none. "
-                    f"Pass it in the context (scope: {{{name}: …}}) or sign in."
+                    f"Pass it in the context (scope: {{{origin.partition('.')[2]}: …}}) or sign in."
                 )
             found.setdefault(source, {})[field] = value
     return found
+
+
+def _value_of(origin: str, scope: Mapping[str, Any], user: Mapping[str, Any] | None) -> Any:
+    kind, _, name = origin.partition(".")
+    return {"context": scope, "user": user or {}}[kind].get(name)
 
 
 def scope_token(
@@ -89,11 +92,9 @@ def scope_token(
     named = {origin for fields in scope_filters.values() for origin in fields.values()}
     if not named:
         return ""
-    origins = {"context": scope, "user": user or {}}
     values = {}
     for origin in named:
-        kind, _, name = origin.partition(".")
-        value = jsonable(origins[kind].get(name))
+        value = jsonable(_value_of(origin, scope, user))
         # A filter takes the values of a list in any order.
         values[origin] = sorted(value, key=str) if isinstance(value, list) else value
     digest = hashlib.blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=9).digest()

@@ -98,12 +98,5 @@ class IngestReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as `groundgraph ingest --json` prints it."""
-        return {
-            "documents": self.documents,
-            "chunks": self.chunks,
-            "written": self.written,
-            "unchanged": self.unchanged,
-            "deleted": self.deleted,
-            "failed": self.failed,
-            "seconds": round(self.seconds, 3),
-        }
+        names = ("documents", "chunks", "written", "unchanged", "deleted", "failed")
+        return {**{name: getattr(self, name) for name in names}, "seconds": round(self.seconds, 3)}

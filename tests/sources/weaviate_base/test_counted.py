@@ -6,14 +6,16 @@ import time
 
 import pytest
 
+from groundgraph.sources.weaviate.statistics import _Best
 from groundgraph.sources.weaviate_base.search import Counted
 
 
 def learned() -> Counted:
     counted = Counted().at(5)
-    counted._chunks, counted._best = 100, {"pump": (1.5, 7)}
+    counted._objects = 100
+    counted._best.put("pump", _Best(1.5, 1, 7))
     counted._magnitude, counted._ends_at = 7, time.monotonic() + 600
-    counted._average_length, counted._average_distinct = 12.0, 9.0
+    counted._average_text, counted._average_length = 12.0, 9.0
     return counted
 
 

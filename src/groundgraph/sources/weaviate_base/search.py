@@ -14,14 +14,16 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from groundgraph.core.filters import matches
 from groundgraph.core.latest import Latest
-from groundgraph.search.rank import CHUNKS, K1, MAX_STEMS, Pool, Question, RankedPassage, Scorer, frequency_of, rank
+from groundgraph.search.rank import CHUNKS, K1, MAX_STEMS, Pool, Question, RankedPassage, Scorer, rank
 from groundgraph.sources.knowledge_base.searcher import MIN_CANDIDATES, NEAREST
 from groundgraph.sources.knowledge_base.stored_chunk import Search
 from groundgraph.sources.weaviate.address import queries
 from groundgraph.sources.weaviate.search import NO_DISTANCE, together
-from groundgraph.sources.weaviate.statistics import VectorRows
+from groundgraph.sources.weaviate.statistics import Statistics, TextIndex, VectorRows
 from groundgraph.sources.weaviate_base.collections import VECTOR, B
 from groundgraph.sources.weaviate_base.filters import as_filter
 from groundgraph.sources.weaviate_base.ledger import LedgerRow, rows_by_id
@@ -88,17 +90,13 @@ def candidate_of(found: Any, documents: Mapping[str, LedgerRow]) -> Candidate | 
 
 
 # What is known of the chunks as a whole: how many there are, how long, how frequent a stem is, how near an average
-# one is to a question.
-#
-# Weaviate counts the objects that hold a word by going over all of them: 0.2 s for 20 000. Asked for the best one for
-# that word alone, it tells the same in milliseconds: in the property `terms` each stem stands once, so its BM25 score
-# is the idf divided by 1 + k1 (1 - b + b length / average length); see `frequency_of`.
+# one is to a question. In the property `terms` each stem stands once, so its average length is that of the stems.
 
 _KEPT_SECONDS = 600.0
 _SAMPLE = 500
 
 
-class Counted:
+class Counted(Statistics):
     """The counts of one collection, or of one tenant in it.
 
     Frequencies are asked for anew when something was written. The average lengths and the sample of vectors, which
@@ -106,14 +104,9 @@ class Counted:
     """
 
     def __init__(self) -> None:
-        self._changes = -1
-        self._chunks: int | None = None
-        # By stem what the best object for it scores, and how many stems that has; nothing for one that none holds.
-        self._best: dict[str, tuple[float, int] | None] = {}
-        self._magnitude = -1
-        self._average_length: float | None = None
-        self._average_distinct = 0.0
-        self._sample: VectorRows | None = None
+        super().__init__(TextIndex("terms", K1, B), VECTOR)
+        self._changes = self._magnitude = -1
+        self._average_text: float | None = None
         self._ends_at = 0.0
 
     def at(self, changes: int) -> Counted:
@@ -128,64 +121,36 @@ class Counted:
         found._changes = changes
         if not outdated:
             found._magnitude, found._ends_at = self._magnitude, self._ends_at
-            found._average_length, found._average_distinct = self._average_length, self._average_distinct
+            found._average_text, found._average_length = self._average_text, self._average_length
             found._sample = self._sample
         return found
 
     async def learn(self, collection: Any, stems: Sequence[str], *, sample: bool) -> None:
         """Read what is not known yet."""
-        missing = [stem for stem in stems if stem not in self._best]
-        counting = [self._read_chunks(collection)] if self._chunks is None else []
-        await together(*counting, *(self._read_best(collection, stem) for stem in missing))
-        magnitude = (self._chunks or 0).bit_length()
+        counting = [self.read_objects(collection)] if self._objects is None else []
+        await together(*counting, *(self.read_frequency(collection, stem) for stem in self.missing(stems)))
+        magnitude = self.objects.bit_length()
         if magnitude != self._magnitude:
-            self._magnitude, self._average_length, self._sample = magnitude, None, None
+            self._magnitude, self._average_text, self._sample = magnitude, None, None
             self._ends_at = time.monotonic() + _KEPT_SECONDS
-        slow = [self._read_lengths(collection)] if self._average_length is None else []
-        slow += [self._read_sample(collection)] if sample and self._sample is None else []
+        slow = [self._read_lengths(collection)] if self._average_text is None else []
+        slow += [self.read_sample(collection)] if sample and self._sample is None else []
         await together(*slow)
 
     def question(self, stems: Sequence[str]) -> Question:
         """The question with these stems."""
-        df = {stem: self._frequency(stem) for stem in stems}
-        known = {stem: count for stem, count in df.items() if count}
-        return Question(stems, known, self._chunks or 0, self._average_length or 0.0)
-
-    def average_cosine(self, query: Any) -> float:
-        """The mean cosine of chunks with `query`, a unit vector; 0 without a sample."""
-        return self._sample.average_cosine(query) if self._sample else 0.0
-
-    def _frequency(self, stem: str) -> int:
-        """How many chunks hold `stem`."""
-        best = self._best.get(stem)
-        if best is None:
-            return 0
-        score, distinct = best
-        norm = 1 - B + B * (distinct / self._average_distinct if self._average_distinct else 1.0)
-        return frequency_of(score * (1 + K1 * norm), self._chunks or 0)
-
-    async def _read_chunks(self, collection: Any) -> None:
-        self._chunks = (await collection.aggregate.over_all(total_count=True)).total_count or 0
-
-    async def _read_best(self, collection: Any, stem: str) -> None:
-        found = await collection.query.bm25(
-            stem,
-            query_properties=["terms"],
-            limit=1,
-            return_properties=["distinct"],
-            return_metadata=queries().MetadataQuery(score=True),
-        )
-        best = found.objects[0] if found.objects else None
-        self._best[stem] = (best.metadata.score, int(best.properties["distinct"])) if best else None
+        df = {stem: count for stem in stems if (count := self.frequency(stem))}
+        return Question(stems, df, self.objects, self._average_text or 0.0)
 
     async def _read_lengths(self, collection: Any) -> None:
         metrics = import_module("weaviate.classes.query").Metrics
         wanted = [metrics(name).integer(mean=True) for name in ("length", "distinct")]
         found = (await collection.aggregate.over_all(return_metrics=wanted)).properties
-        self._average_length = float(found["length"].mean or 0.0)
-        self._average_distinct = float(found["distinct"].mean or 0.0)
+        self._average_text = float(found["length"].mean or 0.0)
+        self._average_length = float(found["distinct"].mean or 0.0)
 
-    async def _read_sample(self, collection: Any) -> None:
+    @override
+    async def read_sample(self, collection: Any) -> None:
         # Ids are in no order that matters, so the first will do.
         found = await collection.query.fetch_objects(limit=_SAMPLE, include_vector=[VECTOR], return_properties=[])
         self._sample = VectorRows([one.vector[VECTOR] for one in found.objects if one.vector.get(VECTOR)])

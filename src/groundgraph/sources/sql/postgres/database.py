@@ -54,6 +54,8 @@ class PostgresDatabase(ComputingDatabase):
         wanted: what the configuration says of the tables.
         options: the options of the source.
         follow_rows: whether `version` must change with every row; needed for an index of our own.
+
+    Attributes:
         in_file: whether that index is a file, which must hold no rows behind row-level security.
     """
 
@@ -65,14 +67,13 @@ class PostgresDatabase(ComputingDatabase):
         wanted: Wanted,
         options: PostgresOptions,
         follow_rows: bool = True,
-        in_file: bool = False,
     ) -> None:
         self._address = address
         self._source = source
         self._wanted = wanted
         self._options = options
         self.follow_rows = follow_rows
-        self.in_file = in_file
+        self.in_file = False
         self._engine: Any = None
         self._seen: _Seen | None = None
         self._guard = threading.Lock()
