@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -90,13 +91,14 @@ def test_chains_that_need_a_model_are_a_notice_where_none_is_configured(call, tm
     [notice] = call("config", "check", "a.yaml", "--json").json["notices"]
     assert notice.startswith("chains.documents.matching_text: 'questions' needs a model")
     (tmp_path / "a.yaml").write_text(
-        "llm: {provider: ollama, model: m}\nchains: {documents: {matching_text: questions}}\n"
+        "llm: {provider: groq, model: m}\nchains: {documents: {matching_text: questions}}\n"
     )
     [notice] = call("config", "check", "a.yaml", "--json").json["notices"]
     assert notice.startswith("llm: ")
 
 
-def test_the_minimal_configuration_is_right_with_notices(call):
+def test_the_minimal_configuration_is_right_with_notices(call, monkeypatch):
+    monkeypatch.setitem(sys.modules, "langchain_ollama", None)
     ran = call("config", "check", str(CONFIGS / "minimal_config.yaml"))
     assert ran.code == 0
     assert "Notice: knowledge_base.embeddings: cannot be used on this machine as it is: " in ran.err

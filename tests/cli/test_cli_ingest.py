@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -195,7 +196,10 @@ def test_sources_without_a_knowledge_base_cannot_be_filled(call, docs, tmp_path)
 
 
 @pytest.mark.covers("K2")
-def test_the_minimal_configuration_needs_the_package_of_its_embeddings_and_not_that_of_its_model(call, docs):
+def test_the_minimal_configuration_needs_the_package_of_its_embeddings_and_not_that_of_its_model(
+    call, docs, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "langchain_ollama", None)
     minimal = Path(__file__).parent.parent / "core" / "configs" / "minimal_config.yaml"
     text = minimal.read_text("utf-8")
     (docs.parent / "groundgraph.yaml").write_text(text)

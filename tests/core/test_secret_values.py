@@ -144,7 +144,7 @@ def test_a_missing_key_names_the_variables_to_set(monkeypatch):
         ({"model": "nothing-known"}, False, "model_provider"),
         ({"provider": "openai", "model": "m", "api_key": SECRET, "temperature": "hot"}, False, "temperature: "),
         ({"provider": "openai", "model": "m", "api_key": SECRET, "timeout": {"a": SECRET}}, False, ""),
-        ({"provider": "anthropic", "model": "m"}, True, "pip install langchain-anthropic"),
+        ({"provider": "groq", "model": "m"}, True, "pip install langchain-groq"),
     ],
 )
 def test_no_problem_with_a_model_shows_a_secret(llm, of_this_machine, part):

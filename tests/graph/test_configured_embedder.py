@@ -72,9 +72,9 @@ def test_a_missing_key_names_the_variable_and_never_a_value(monkeypatch: pytest.
 
 
 def test_a_missing_package_is_named() -> None:
-    message = refused(knowledge_base={"embeddings": {"provider": "ollama", "model": "m"}})
+    message = refused(knowledge_base={"embeddings": {"provider": "cohere", "model": "m"}})
     assert message.startswith("knowledge_base.embeddings: ")
-    assert "pip install langchain-ollama" in message
+    assert "pip install langchain-cohere" in message
 
 
 def test_an_unknown_or_missing_provider_is_explained() -> None:

@@ -82,5 +82,5 @@ def test_a_missing_key_names_the_variable_and_never_a_value(monkeypatch: pytest.
 
 
 def test_a_missing_integration_names_the_package() -> None:
-    with pytest.raises(ConfigurationError, match="langchain-anthropic"):
-        resources.Resources.build(load_settings({"llm": {"provider": "anthropic", "model": "claude"}}))
+    with pytest.raises(ConfigurationError, match="langchain-groq"):
+        resources.Resources.build(load_settings({"llm": {"provider": "groq", "model": "m"}}))

@@ -111,6 +111,12 @@ Encoding = Annotated[
         "files set knowledge_base.encodings. Default: UTF-8, or what the bytes look like.",
     ),
 ]
+Watch = Annotated[
+    bool,
+    typer.Option(
+        "--watch", help="Then follow the files and folders, and take in what changes, until Ctrl-C (extra: watch)."
+    ),
+]
 
 
 def ingest(
@@ -120,6 +126,7 @@ def ingest(
     verify: Verify = False,
     follow_links: FollowLinks = False,
     encoding: Encoding = None,
+    watch: Watch = False,
     source: BaseName = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
@@ -130,6 +137,8 @@ def ingest(
     others are taken in. An ingest that was interrupted goes on where it stopped when it is run again.
     """
     _refuse_together(paths, dry_run=dry_run, rebuild=rebuild, verify=verify)
+    if watch and (dry_run or rebuild or verify or as_json):
+        raise typer.BadParameter("goes with neither --dry-run, --rebuild, --verify nor --json", param_hint="--watch")
     if verify:
         raise typer.Exit(verify_base(config, source, as_json=as_json))
     settings = _with_encoding(find_settings(config), encoding)
@@ -138,10 +147,33 @@ def ingest(
         raise typer.BadParameter(
             "name files or folders, or set knowledge_base.path in the configuration", param_hint="PATH_OR_URL"
         )
-    given = {"paths": _paths(paths or ()), "dry_run": dry_run, "rebuild": rebuild, "follow_links": follow_links}
+    named = _paths(paths or ())
+    given = {"paths": named, "dry_run": dry_run, "rebuild": rebuild, "follow_links": follow_links}
+    followed = _followed(named or [str(settings.base_dir / str(default))]) if watch else []
     report, file = _run(settings, source, given, quiet=as_json)
     _show(report, file, as_json=as_json, dry_run=dry_run)
+    if watch:
+        _watch(settings, source, given, followed)
     raise typer.Exit(DONE_WITH_FAILURES if report.failed else DONE)
+
+
+def _followed(paths: list[str]) -> list[str]:
+    from groundgraph.cli.watch import check_followed
+
+    check_followed(paths)
+    return paths
+
+
+def _watch(settings: Settings, source: str | None, given: dict[str, Any], followed: list[str]) -> None:
+    from groundgraph.cli.watch import follow
+    from groundgraph.settings.knowledge_base import KnowledgeBaseSettings
+
+    def again() -> None:
+        report, file = _run(settings, source, given, quiet=True)
+        if report.written or report.deleted or report.failed:
+            _show(report, file, as_json=False, dry_run=False)
+
+    follow(followed, again, sidecar=(settings.knowledge_base or KnowledgeBaseSettings()).metadata.sidecar)
 
 
 def _refuse_together(paths: list[str] | None, *, dry_run: bool, rebuild: bool, verify: bool) -> None:

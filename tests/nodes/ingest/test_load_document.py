@@ -155,7 +155,7 @@ def test_text_in_utf8_that_was_damaged_is_taken_for_no_other_encoding(tmp_path):
     assert few.warnings == ("7 places that are not UTF-8 were replaced",)
 
 
-@pytest.mark.covers("K2", "B12")
+@pytest.mark.covers("K2", "B12", "K14")
 @pytest.mark.parametrize(("name", "text"), [("a.txt", "Хранить в сухом месте"), ("b.csv", "деталь,цена\nнасос,7\n")])
 def test_a_text_is_read_in_the_encoding_that_is_told_however_short_it_is(tmp_path, name, text):
     path = tmp_path / name

@@ -22,7 +22,7 @@ DECK = pptx(
 )
 
 
-@pytest.mark.covers("B12", "K2")
+@pytest.mark.covers("B12", "K2", "K14")
 def test_titles_texts_tables_and_notes_stand_on_their_slide():
     document = load_pptx(DECK, "deck.pptx")
     assert (document.title, document.media_type) == ("Pumps", PPTX)

@@ -33,7 +33,7 @@ def _rows(path: Path) -> list[dict]:
     return [part.metadata for part in found.parts] if found else []
 
 
-@pytest.mark.covers("A13", "B12")
+@pytest.mark.covers("A13", "B12", "K14")
 @pytest.mark.parametrize("repeat", [0, 1])
 def test_a_table_that_goes_on_over_the_page_keeps_its_fields_and_counts_rows_by_page(tmp_path, repeat):
     rows = _rows(_file(tmp_path / "a.pdf", PARTS, repeat=repeat))

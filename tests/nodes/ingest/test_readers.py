@@ -110,6 +110,7 @@ def test_a_process_is_kept_from_call_to_call():
     pool.close()
 
 
+@pytest.mark.covers("K15")
 def test_calls_use_as_many_processes_as_there_may_be():
     pool = Readers(ReaderSettings(), 2)
     with ThreadPoolExecutor(5) as threads:
