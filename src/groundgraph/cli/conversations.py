@@ -54,18 +54,18 @@ def forget(
 async def _forget(settings: Settings, thread: str) -> Forgotten:
     from groundgraph.graph.forget_thread import Forgotten, forget_thread
 
-    if _is_missing(settings, settings.checkpointer) and _is_missing(settings, settings.store):
+    if is_missing(settings, settings.checkpointer) and is_missing(settings, settings.store):
         return Forgotten()
-    async with _kept(settings) as graph:
+    async with open_kept(settings) as graph:
         return await forget_thread(graph, thread)
 
 
-def _is_missing(settings: Settings, saver: SaverSettings) -> bool:
+def is_missing(settings: Settings, saver: SaverSettings) -> bool:
     """Whether nothing was ever kept there."""
     return saver.type == "sqlite" and not settings.at(saver.path).is_file()
 
 
-def _kept(settings: Settings) -> AbstractAsyncContextManager[TurnRunner]:
+def open_kept(settings: Settings) -> AbstractAsyncContextManager[TurnRunner]:
     """What keeps the conversations; nothing here needs a model, so none has to be installed."""
     from groundgraph.graph.open_graph import open_graph
 
@@ -133,10 +133,10 @@ async def _prune(settings: Settings, keep_turns: int | None, age: timedelta | No
     from groundgraph.graph.prune_checkpoints import Pruned, check_limits, prune_checkpoints
 
     check_limits(keep_turns, age)
-    if _is_missing(settings, settings.checkpointer):
+    if is_missing(settings, settings.checkpointer):
         note(f"There are no conversations in {settings.at(settings.checkpointer.path)}.")
         return Pruned()
-    async with _kept(settings) as graph:
+    async with open_kept(settings) as graph:
         return await prune_checkpoints(graph, keep_turns=keep_turns, older_than=age)
 
 
@@ -178,9 +178,9 @@ async def _record(settings: Settings, thread: str, turn: str | None) -> dict[str
     from groundgraph.core.errors import EvidenceMissing
     from groundgraph.graph.resume import load_provenance
 
-    if _is_missing(settings, settings.checkpointer) or _is_missing(settings, settings.store):
+    if is_missing(settings, settings.checkpointer) or is_missing(settings, settings.store):
         raise InputInvalid(f"There is no conversation '{thread}': nothing was asked with this configuration yet.")
-    async with _kept(settings) as graph:
+    async with open_kept(settings) as graph:
         try:
             return await load_provenance(graph, thread, turn)
         except EvidenceMissing as error:

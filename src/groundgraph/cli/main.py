@@ -34,6 +34,7 @@ from groundgraph.cli.output import (
     report_error,
     say,
 )
+from groundgraph.cli.threads import threads_app
 from groundgraph.core.errors import ConfigurationError, GroundGraphError
 
 app = typer.Typer(
@@ -48,6 +49,7 @@ app = typer.Typer(
 for command in (demo, ingest, move, ask, chat, inspect, evaluate, report, sources, forget, prune, graph, doctor):
     app.command(epilog=EPILOG)(command)
 app.add_typer(documents_app)
+app.add_typer(threads_app)
 app.add_typer(config_app)
 
 

@@ -138,9 +138,22 @@ async def latest_threads(store: BaseStore, most: int = 5) -> list[str]:
 
 async def latest_turns(store: BaseStore, thread_id: str, most: int = 5) -> list[str]:
     """The ids of the turns of one conversation, the newest first; `most` is how many at most."""
+    return [str(record["turn_id"]) for record in reversed(await recorded_turns(store, thread_id))][:most]
+
+
+async def recorded_threads(store: BaseStore) -> dict[str, list[dict[str, Any]]]:
+    """The records of every conversation by its id, that with the newest turn first; those of each the oldest first."""
+    threads: dict[str, list[dict[str, Any]]] = {}
+    for record in _newest_first([item.value async for item in items_below(store, _ALL_RECORDS)]):
+        if record.get("turn_id") is not None and record.get("thread_id") is not None:
+            threads.setdefault(str(record["thread_id"]), []).append(record)
+    return {thread: records[::-1] for thread, records in threads.items()}
+
+
+async def recorded_turns(store: BaseStore, thread_id: str) -> list[dict[str, Any]]:
+    """The records of one conversation, the oldest first."""
     items = [item async for item in items_below(store, provenance_namespace(thread_id))]
-    records = _newest_first([item.value for item in items if "turn_id" in item.value])
-    return [str(record["turn_id"]) for record in records][:most]
+    return _newest_first([item.value for item in items if "turn_id" in item.value])[::-1]
 
 
 def _newest_first(records: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,0 +1,36 @@
+"""`groundgraph threads`."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.covers("U5")
+
+
+def test_conversations_are_listed_the_latest_first_and_shown(run, docs):
+    assert run("threads", "list", "--json").json == {"threads": []}
+    run("ingest", "docs")
+    asked = ["How long does an access token last?", "And a refresh token?"]
+    for question in asked:
+        assert run("ask", question, "--thread", "first").code == 0
+    assert run("ask", "Hello", "--thread", "second").code == 0
+
+    listed = run("threads", "--json").json["threads"]
+    assert [(row["thread_id"], row["question"], row["turns"], row["outcome"]) for row in listed] == [
+        ("second", "Hello", 1, "chat"),
+        ("first", asked[0], 2, listed[1]["outcome"]),
+    ]
+    plain = run("threads", "list")
+    assert [line.split("\t")[0] for line in plain.out.splitlines()] == ["second", "first"]
+    assert "2 conversations" in plain.err
+
+    shown = run("threads", "show", "first", "--json").json
+    assert [turn["question"] for turn in shown["turns"]] == asked
+    assert shown["turns"][0]["at"] <= shown["turns"][1]["at"]
+    assert shown["turns"][0]["answer"] in run("threads", "show", "first").out
+
+
+def test_a_conversation_that_is_not_there_is_told(run, docs):
+    missing = run("threads", "show", "gone", "--json")
+    assert (missing.code, missing.json) == (1, {"thread_id": "gone", "turns": []})
+    assert "There is no conversation 'gone'." in missing.err
