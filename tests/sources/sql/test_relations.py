@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 from asking import ask, ask_ids, opened
-from plant_database import change, fill
+from plant_database import fill
 
 from groundgraph.core.errors import ConfigurationError
-from groundgraph.sources.conformance import check_source
 from groundgraph.sources.sql import SqlSource
 
 SCRIPT = """
@@ -28,18 +27,6 @@ def plant(tmp_path):
 
 def source(path, *relations):
     return opened(SqlSource(path, table="machines", name="plant", relations=relations))
-
-
-@pytest.mark.covers("R3")
-async def test_a_row_is_found_filtered_and_shown_with_its_partner(plant):
-    asked = source(plant, "machines.hall_id = halls.id")
-    assert await ask_ids(asked, "foundry") == ["machines/1"]
-    assert await ask_ids(asked, "lathe press", **{"halls.name": "Assembly"}) == ["machines/2"]
-    (found,) = await ask(asked, "drill")
-    assert found.metadata["halls.name"] is None
-    change(plant, "UPDATE halls SET name = 'Paint shop' WHERE id = 1")
-    assert await ask_ids(asked, "paint shop") == ["machines/1"]
-    (await check_source(asked, query="press lathe", filters={"halls.name": "Assembly"})).raise_for_failures()
 
 
 async def test_two_relations_to_one_table_are_told_apart_by_as_and_fields_choose_columns(plant):

@@ -10,7 +10,7 @@ from asking import ask, ids, opened
 from plant_database import INCIDENTS, PUMPS
 
 from groundgraph.core.computation import Proposal
-from groundgraph.core.errors import ConfigurationError, FilterInvalid, SchemaChanged, SourceTimeout, SourceUnavailable
+from groundgraph.core.errors import ConfigurationError, FilterInvalid, SourceTimeout, SourceUnavailable
 from groundgraph.sources.conformance import check_source
 from groundgraph.sources.sql import SqlSource
 from groundgraph.sources.sql.postgres.options import PostgresOptions
@@ -70,26 +70,6 @@ async def test_the_five_functions_run_on_the_server(plant, function, field, valu
     wanted = {"aggregate": {"function": function, "field": field, "table": "incidents"}}
     (found,) = await ask(asked, "anything", raw=wanted)
     assert found.metadata["value"] == value
-
-
-@pytest.mark.covers("R14")
-async def test_a_question_is_routed_to_the_table_that_it_is_about(plant):
-    asked = source(plant, max_tables=1)
-    assert (await asked.route("which incidents were critical"))[0] == "incidents"
-    assert {r.metadata["table"] for r in await ask(asked, "notes of pump 7 serviced by the crew")} == {"pumps"}
-
-
-async def test_changes_are_seen_at_the_next_question(plant, postgres):
-    asked = source(plant, table="incidents")
-    assert not await ask(asked, "flood")
-    postgres.execute(
-        "INSERT INTO incidents VALUES (9, 'Flood', 'The cellar was flooded.', 'low', 'May', 2, NULL)", "plant"
-    )
-    assert ids(await ask(asked, "flood")) == ["incidents/9"]
-    postgres.execute("UPDATE incidents SET body = 'Dry again.', title = 'Dry' WHERE id = 9", "plant")
-    assert not await ask(asked, "flood")
-    postgres.execute("DELETE FROM incidents WHERE id = 1", "plant")
-    assert "incidents/1" not in ids(await ask(asked, "pump leaked"))
 
 
 REAL = """
@@ -156,34 +136,6 @@ async def test_tables_are_those_of_the_search_path_and_named_ones(real):
         await ask(source(real, table="Auftraege"), "x")
 
 
-RELATED = """
-CREATE TABLE halls (id integer PRIMARY KEY, name text UNIQUE);
-CREATE TABLE machines (id integer PRIMARY KEY, label text, hall_id integer REFERENCES halls);
-INSERT INTO halls VALUES (1, 'Northern foundry'), (2, 'Assembly');
-INSERT INTO machines VALUES (1, 'Press', 1), (2, 'Lathe', 2), (3, 'Drill', NULL);
-"""
-
-
-@pytest.mark.covers("R3")
-@pytest.mark.parametrize("native", [False, True])
-async def test_tables_are_joined_by_declared_relations(postgres, native):
-    url = postgres.database("related", RELATED)
-    if native:
-        postgres.execute("CREATE INDEX ON machines USING gin (to_tsvector('english', label))", "related")
-    asked = source(url, table="machines", relations=["machines.hall_id = halls.id"])
-    assert ids(await ask(asked, "lathe press", **{"halls.name": "Assembly"})) == ["machines/2"]
-    (press,) = await ask(asked, "press")
-    assert press.metadata["halls.name"] == "Northern foundry"
-    assert "halls.name: Northern foundry" in press.content
-    if not native:  # an index over the label alone cannot find a word of the hall
-        assert ids(await ask(asked, "foundry")) == ["machines/1"]
-        postgres.execute("UPDATE halls SET name = 'Paint shop' WHERE id = 1", "related")
-        assert ids(await ask(asked, "paint shop")) == ["machines/1"]
-    assert (await ask(asked, "drill"))[0].metadata["halls.name"] is None
-    with pytest.raises(ConfigurationError, match="is no key"):
-        await ask(source(url, table="halls", relations=["halls.id = machines.hall_id"]), "x")
-
-
 async def test_the_connection_cannot_write_even_as_a_superuser(plant):
     from sqlalchemy import text
 
@@ -223,18 +175,6 @@ async def test_text_index_database_refuses_a_table_without_one(postgres):
         await ask(source(url, table="t", postgres=PostgresOptions(text_index="database")), "x")
 
 
-@pytest.mark.covers("fault 35")
-async def test_a_renamed_column_is_named(plant, postgres):
-    asked = source(plant, table="incidents", content_field="body")
-    await ask(asked, "pump", severity="low")
-    postgres.execute("ALTER TABLE incidents RENAME COLUMN severity TO urgency", "plant")
-    await asyncio.sleep(1.1)
-    with pytest.raises(SchemaChanged, match="'severity'") as raised:
-        await ask(asked, "pump", severity="low")
-    assert raised.value.field == "severity"
-    assert await ask(asked, "pump", urgency="low")
-
-
 @pytest.mark.covers("fault 36")
 async def test_a_search_of_10_000_hits_gives_top_k(postgres):
     url = postgres.database("many", "CREATE TABLE t (id int PRIMARY KEY, body text)")
@@ -242,14 +182,6 @@ async def test_a_search_of_10_000_hits_gives_top_k(postgres):
     postgres.execute("CREATE INDEX ON t USING gin (to_tsvector('english', body)); ANALYZE", "many")
     asked = source(url, table="t")
     assert len(await ask(asked, "pump", top_k=7)) == 7
-
-
-@pytest.mark.covers("fault 37")
-async def test_rows_without_content_come_last(plant, postgres):
-    postgres.execute("UPDATE incidents SET body = NULL WHERE id = 1", "plant")
-    asked = source(plant, table="incidents", content_field="body", text_search_fields=["title"])
-    found = await ask(asked, "pump leak")
-    assert ids(found)[0] == "incidents/5"
 
 
 async def test_a_statement_over_its_limit_is_a_typed_error_and_the_source_goes_on(plant):
