@@ -175,16 +175,19 @@ def _citation(label: int, result: SourceResult, start: int, end: int, language: 
     return citation
 
 
-_NAMES = ("section", "title", "document", "url")
-
-
 def reference(result: SourceResult, citation_format: str) -> str:
     """What a label resolves to in a prompt or a list: the heading path, or the document."""
-    told = {name: str(value) for name in _NAMES if (value := result.metadata.get(name)) not in (None, "")}
-    section, title = told.get("section"), told.get("title")
+    section, title = _named(result, "section"), _named(result, "title")
     if citation_format == "source" or not section:
         names = ("document", "url", "title") if citation_format == "source" else ("title", "document", "url")
-        return next(filter(None, map(told.get, names)), result.source_id)
+        return next(filter(None, (_named(result, name) for name in names)), result.source_id)
+    if not title or section.startswith(title):
+        return section
     # The title is the document's, above the headings of the section, or that of the section itself, the last of them.
-    own = "document" not in told and section.endswith(f" > {title}")
-    return section if not title or section.startswith(title) or own else f"{title} > {section}"
+    own = not _named(result, "document") and section.endswith(f" > {title}")
+    return section if own else f"{title} > {section}"
+
+
+def _named(result: SourceResult, name: str) -> str:
+    value = result.metadata.get(name)
+    return "" if value is None else str(value)

@@ -40,6 +40,8 @@ def fuse_queries(lists: Sequence[Sequence[Hit]], k: int = RRF_K) -> list[Hit]:
     Reciprocal rank fusion: sum over the lists of 1 / (k + rank), ranks from 1 (Cormack, Clarke and Buettcher 2009).
     What several queries found keeps its best relevance and score. A single list keeps its order.
     """
+    if len(lists) == 1 and len({hit.passage for hit in lists[0]}) == len(lists[0]):
+        return [*lists[0]]
     fused: dict[tuple[str, str], float] = {}
     best: dict[tuple[str, str], Hit] = {}
     for hits in lists:
@@ -55,12 +57,9 @@ def fuse_queries(lists: Sequence[Sequence[Hit]], k: int = RRF_K) -> list[Hit]:
 def round_robin(by_source: Mapping[str, Sequence[Hit]], weights: Mapping[str, int]) -> list[Hit]:
     """Weighted round-robin: in each cycle every source gives its next `weight` results, in the order of the sources."""
     merged: list[Hit] = []
+    turns = [(hits, weights.get(name, 1)) for name, hits in by_source.items()]
     for cycle in count():
-        taken = [
-            hit
-            for name, hits in by_source.items()
-            for hit in hits[cycle * weights.get(name, 1) : (cycle + 1) * weights.get(name, 1)]
-        ]
+        taken = [hit for hits, weight in turns for hit in hits[cycle * weight : (cycle + 1) * weight]]
         if not taken:
             return merged
         merged += taken

@@ -5,6 +5,7 @@ reader.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
@@ -19,7 +20,6 @@ from groundgraph.core.turn_values import (
     Citation,
     ModelCall,
     Outcome,
-    Ref,
     Retrieval,
 )
 from groundgraph.settings.context import Options
@@ -244,14 +244,18 @@ def with_texts(record: Mapping[str, Any], records: Mapping[str, EvidenceRecord])
     places = range(1, len(record["results"]) + 1)
     label_of = {place: label for label, place in enumerate(dict.fromkeys([*order, *places]), 1)}
 
-    def spelled(ref: Ref, label: int | None = None) -> dict[str, Any]:
-        return {**as_row(records[ref[0]], ref[1], label), "score": ref[2]}
+    # Most stand in both: in the ranking, and among those of their source.
+    rows = {key: as_row(records[key], 0.0) for key in record_keys(record)}
 
     return {
         **record,
-        "results": [spelled(ref, label_of[place]) for place, ref in enumerate(record["results"], 1)],
+        "results": [
+            {**rows[ref[0]], "relevance": ref[1], "label": label_of[place], "score": ref[2]}
+            for place, ref in enumerate(record["results"], 1)
+        ],
         "results_by_source": {
-            name: [spelled(ref) for ref in refs] for name, refs in record["results_by_source"].items()
+            name: [{**rows[ref[0]], "relevance": ref[1], "score": ref[2]} for ref in refs]
+            for name, refs in record["results_by_source"].items()
         },
     }
 
@@ -297,8 +301,8 @@ def _source_notes(note: Callable[..., str], language: str, name: str, report: Ma
 
 def record_keys(record: Mapping[str, Any]) -> list[str]:
     """The keys of all evidence that a stored record refers to."""
-    refs = [*record["results"], *(ref for refs in record["results_by_source"].values() for ref in refs)]
-    return list(dict.fromkeys(ref[0] for ref in refs))
+    refs = chain(record["results"], *record["results_by_source"].values())
+    return list(dict.fromkeys([ref[0] for ref in refs]))
 
 
 def full_record(record: Mapping[str, Any], bodies: Mapping[str, EvidenceRecord]) -> dict[str, Any]:

@@ -133,8 +133,10 @@ class EvidenceStore:
         """
         recent = self._recent.get_all(keys)
         if scope is not None:
-            # As `_readable`, for each piece of evidence three times a turn.
-            recent = {key: record for key, record in recent.items() if record.get("scope", "") == scope}
+            for key in [key for key, record in recent.items() if record.get("scope", "") != scope]:
+                del recent[key]
+        if len(recent) == len(keys):
+            return recent
         missing = [key for key in dict.fromkeys(keys) if key not in recent]
         if in_state:
             # Whoever brings a text in a state has read it.

@@ -64,7 +64,11 @@ def answerable(question: str, evidence: Sequence[SourceResult]) -> float:
         question: in words.
         evidence: with what its source told of it in `scores`: `lexical` and `vector`.
     """
-    return max((one.probability for one in agreement(question, evidence)), default=0.0)
+    found = agreement(question, evidence)
+    # The more words the likelier: of those without a cosine, one tells.
+    plain = [one.words for one in found if one.cosine is None]
+    told = [one for one in found if one.cosine is not None] + ([Agreement(max(plain))] if plain else [])
+    return max((one.probability for one in told), default=0.0)
 
 
 def agreement(question: str, evidence: Sequence[SourceResult]) -> list[Agreement]:
@@ -79,30 +83,38 @@ def agreement(question: str, evidence: Sequence[SourceResult]) -> list[Agreement
 
 def _counted(question: str, evidence: Sequence[SourceResult]) -> list[float]:
     """The words of the pieces, weighed among themselves; a title or section counts as text."""
-    counted = [_counts(result.content, *_names(result)) for result in evidence]
-    average = sum(length for _, length in counted) / len(counted)
-    asked, pieces = query_stems(question), len(counted) + BACKGROUND
-    held = Counter(stem for counts, _ in counted for stem in asked if stem in counts)
-    whole = question_weight(asked, held, pieces) or 1.0
-    return [
-        sum([idf(pieces, held[stem]) * bm25(counts[stem], length, average) for stem in asked if stem in counts]) / whole
-        for counts, length in counted
-    ]
+    pieces = [_counts_of(result) for result in evidence]
+    average = sum(length for _, length in pieces) / len(pieces)
+    asked, documents = query_stems(question), len(pieces) + BACKGROUND
+    holding = {stem: [place for place, (counts, _) in enumerate(pieces) if stem in counts] for stem in asked}
+    held = {stem: len(places) for stem, places in holding.items() if places}
+    whole = question_weight(asked, held, documents) or 1.0
+    worths = [0.0] * len(pieces)
+    for stem, frequency in held.items():
+        weight = idf(documents, frequency)
+        for place in holding[stem]:
+            counts, length = pieces[place]
+            worths[place] += weight * bm25(counts[stem], length, average)
+    return [worth / whole for worth in worths]
 
 
 def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
     """The content words of `question`, as they stand there, that no piece of `evidence` holds in any form."""
-    pieces = [_counts(result.content, *_names(result))[0] for result in evidence]
-    missing: dict[str, str] = {}
-    for match in WORD.finditer(question):
-        own = stems(match.group())
-        if own and not any(stem in piece for piece in pieces for stem in own):
-            missing.setdefault(own[0], match.group())
-    return list(missing.values())
+    missing = [(match.group(), own) for match in WORD.finditer(question) if (own := stems(match.group()))]
+    for result in evidence:
+        if not missing:
+            break
+        counts, _ = _counts_of(result)
+        missing = [(word, own) for word, own in missing if counts.keys().isdisjoint(own)]
+    named: dict[str, str] = {}
+    for word, own in missing:
+        named.setdefault(own[0], word)
+    return list(named.values())
 
 
-def _names(result: SourceResult) -> tuple[str, str]:
-    return str(result.metadata.get("title") or ""), str(result.metadata.get("section") or "")
+def _counts_of(result: SourceResult) -> tuple[Counter[str], int]:
+    metadata = result.metadata
+    return _counts(result.content, str(metadata.get("title") or ""), str(metadata.get("section") or ""))
 
 
 @lru_cache(maxsize=4096)
@@ -266,13 +278,17 @@ def _with_fits(evidence: Sequence[tuple[Ref, SourceResult]], view: View, questio
     answer."""
     own = [entry for entry in view.state["retrievals"].values() if entry["query"] == question]
     found = {ref[0] for entry in own for ref in entry["refs"]}
+    told: dict[str, list[tuple[str, float]]] = {}
+    for key, fits in chain.from_iterable(entry["fits"].items() for entry in own):
+        told.setdefault(key, []).extend(fits.items())
     fitting = []
     for ref, result in evidence:
         parts = parts_of(view.ranking, ref[0])
-        told = [entry["fits"][part] for entry in own for part in parts if part in entry["fits"]]
         scores: dict[str, float] = {}
-        for name, value in chain.from_iterable(fit.items() for fit in told):
+        for name, value in chain.from_iterable(told[part] for part in parts if part in told):
             scores[name] = max(value, scores.get(name, value))
-        relevance = result.relevance if found.intersection(parts) else 0.0
-        fitting.append(rescored(result, relevance, scores))
+        relevance = result.relevance if any(part in found for part in parts) else 0.0
+        # As it was read: nothing is known of it but its relevance.
+        same = not scores and relevance == result.relevance
+        fitting.append(result if same else rescored(result, relevance, scores))
     return fitting
