@@ -18,8 +18,7 @@ from langchain.embeddings import init_embeddings
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel
 
-from groundgraph.testing import NgramEmbeddings, Reply, Rule, ScriptedChatModel, openai_stub
-from groundgraph.testing import wire_stub as local_server
+from groundgraph.testing import NgramEmbeddings, Reply, Rule, ScriptedChatModel, local_server, openai_stub
 
 ANSWER = "Within 30 days [1], if unused [12]. Ответ: да 🙂"
 

@@ -114,6 +114,7 @@ _NAMED: tuple[tuple[str, Kind], ...] = (
     ("TransportError", "unreachable"),
     ("NetworkError", "unreachable"),
     ("ProtocolError", "unreachable"),
+    ("PayloadError", "unreachable"),
     ("OperationalError", "unreachable"),
     ("InterfaceError", "unreachable"),
 )

@@ -12,18 +12,33 @@ if TYPE_CHECKING:
 _FINISH = {
     "length": "length",
     "max_tokens": "length",
+    "max_output_tokens": "length",
     "MAX_TOKENS": "length",
-    "content_filter": "refusal",
-    "refusal": "refusal",
-    "SAFETY": "refusal",
+    "model_length": "length",
+    "model_context_window_exceeded": "length",
+    **dict.fromkeys(
+        ("content_filter", "refusal", "SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION"), "refusal"
+    ),
 }
+# How the errors end that time-outs and broken connections are told by.
+_PASSING = (
+    "ConnectError",
+    "ConnectionError",
+    "TimeoutException",
+    "APITimeoutError",
+    "RemoteProtocolError",
+    "ServerDisconnectedError",
+    "ClientPayloadError",
+)
 
 
 def finish_reason(reply: AIMessage) -> str:
     """`length`, `refusal` or an empty string for a reply that ended by itself."""
     metadata = reply.response_metadata
-    named = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason") or ""
-    return _FINISH.get(str(named), "")
+    details = metadata.get("incomplete_details")
+    named = [metadata.get(key) for key in ("finish_reason", "stop_reason", "done_reason")]
+    named.append(details.get("reason") if isinstance(details, dict) else None)
+    return _FINISH.get(str(next(filter(None, named), "")), "")
 
 
 def refusal_text(reply: AIMessage) -> str:
@@ -39,12 +54,18 @@ def refusal_text(reply: AIMessage) -> str:
 
 def status_code(error: BaseException) -> int | None:
     """The HTTP status that an SDK's exception carries, wherever it carries it."""
-    for holder in (error, getattr(error, "response", None)):
+    for holder in _holders(error):
         for name in ("status_code", "status", "code"):
             value = getattr(holder, name, None)
             if isinstance(value, int) and not isinstance(value, bool):
                 return value
     return None
+
+
+def _holders(error: BaseException) -> list[Any]:
+    """What may carry status and headers: the error or its response, or those of the SDK's that it stands for."""
+    causes = [error, error.__cause__] if error.__cause__ else [error]
+    return [holder for one in causes for holder in (one, getattr(one, "response", None)) if holder is not None]
 
 
 def is_transient(error: BaseException) -> bool:
@@ -54,16 +75,14 @@ def is_transient(error: BaseException) -> bool:
         return status in (408, 425, 429) or status >= 500
     if isinstance(error, TimeoutError | ConnectionError):
         return True
-    name = type(error).__name__
-    return name.endswith(
-        ("ConnectError", "ConnectionError", "TimeoutException", "APITimeoutError", "RemoteProtocolError")
-    )
+    return type(error).__name__.endswith(_PASSING)
 
 
 def retry_after(error: BaseException) -> float | None:
     """The seconds that a server asks to wait, from the `Retry-After` header of the response."""
-    headers: Any = getattr(getattr(error, "response", None), "headers", None) or getattr(error, "headers", None)
-    value = headers.get("retry-after") if headers is not None else None
+    headers: Any = [getattr(holder, "headers", None) or {} for holder in _holders(error)]
+    told = [one.get("retry-after") or one.get("Retry-After") for one in headers]
+    value = next(filter(None, told), None)
     if value is None:
         return None
     try:

@@ -174,8 +174,10 @@ class Judge:
             reply = await self._ask(query, candidates, graded=False, logprobs=True, top_logprobs=_TOP_TOKENS)
             scores = probabilities(reply, len(candidates))
         except ModelError as error:
-            # Some models of a provider that has the switch refuse it.
-            if self.method != "auto" or status_code(error.__cause__ or error) not in (400, 422):
+            # Some models of a provider that has the switch refuse it, and its newer wires do not know it.
+            cause = error.__cause__ or error
+            refused = isinstance(cause, TypeError) or status_code(cause) in (400, 422)
+            if self.method != "auto" or not refused:
                 raise
             scores = None
         if scores is None and self.method != "auto":
@@ -196,4 +198,4 @@ class Judge:
 
 def has_probabilities(model: BaseChatModel) -> bool:
     """Whether `model` has a switch for token probabilities, as those of OpenAI and compatible servers have."""
-    return "logprobs" in type(model).model_fields
+    return "logprobs" in type(model).model_fields and not getattr(model, "use_responses_api", None)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from groundgraph.testing.store_kit import check_store as check_store
     from groundgraph.testing.topic_kit import check_topics as check_topics
     from groundgraph.testing.turn_harness import TurnHarness as TurnHarness, TurnResult as TurnResult
-    from groundgraph.testing.wire_stub import OpenAIStub as OpenAIStub, openai_stub as openai_stub
+    from groundgraph.testing.openai_wire import OpenAIStub as OpenAIStub, openai_stub as openai_stub
 
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
@@ -61,6 +61,6 @@ __all__, __getattr__, __dir__ = lazy_names(
         "testing.store_kit": ["check_store"],
         "testing.topic_kit": ["check_topics"],
         "testing.turn_harness": ["TurnHarness", "TurnResult"],
-        "testing.wire_stub": ["OpenAIStub", "openai_stub"],
+        "testing.openai_wire": ["OpenAIStub", "openai_stub"],
     },
 )

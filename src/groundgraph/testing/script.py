@@ -145,7 +145,7 @@ class Reply:
             `error` is 500 over the wire, and a `ConnectionError` closes the connection.
         headers: HTTP headers, for example `{"Retry-After": "2"}`.
         usage: input and output tokens; by default the words of prompt and reply are counted.
-        blocks: content blocks in place of a plain text (not sent over the wire).
+        blocks: content blocks in place of a plain text; over the wire their texts, and what `thoughts` are of them.
         additional_kwargs: further fields of the message.
 
     Raises:
@@ -169,6 +169,8 @@ class Reply:
 
     def __post_init__(self) -> None:
         if self.chunks is None:
+            if self.blocks and not self.text:
+                object.__setattr__(self, "text", AIMessage(self.blocks).text)
             return
         joined = "".join(self.chunks)
         if self.text and self.text != joined:
@@ -194,6 +196,12 @@ class Reply:
     def pieces(self) -> list[str]:
         """The pieces in which the text streams."""
         return tokens(self.text) if self.chunks is None else list(self.chunks)
+
+    @property
+    def thoughts(self) -> str:
+        """What `blocks` hold of reasoning."""
+        blocks = [block for block in self.blocks or () if isinstance(block, dict)]
+        return "".join(str(block.get("reasoning", "")) for block in blocks if block.get("type") == "reasoning")
 
     def seconds(self) -> float:
         """How long the whole reply takes when it does not stream."""

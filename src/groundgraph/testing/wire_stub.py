@@ -1,199 +1,23 @@
-"""A local HTTP server that speaks OpenAI's protocol, for tests of everything between us and a real model.
-
-It takes the same rules as `ScriptedChatModel`, so a turn over the wire gives the same text as one without.
-"""
+"""A stub of a model service: what a script replies, in the words of the wire that it is given."""
 
 from __future__ import annotations
 
-import base64
-import contextlib
 import json
 import socket
-import struct
-import sys
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from itertools import count
 from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
+from groundgraph.testing.local_server import LocalServer
 from groundgraph.testing.models import NgramEmbeddings
-from groundgraph.testing.script import (
-    Answer,
-    Prompt,
-    PromptMessage,
-    Reply,
-    ReplyLike,
-    Rule,
-    Script,
-    UnscriptedPrompt,
-    as_forced_call,
-    prompt_from_wire,
-)
-
-# The JSON bodies of the OpenAI protocol, as far as chat completions and embeddings need them.
+from groundgraph.testing.script import Prompt, PromptMessage, Reply, Script, UnscriptedPrompt, as_forced_call
 
 Body = dict[str, Any]
-
-
-def completion(reply: Reply, prompt: Prompt, *, model: str, completion_id: str) -> Body:
-    """The body of a chat completion that does not stream."""
-    calls = [_call(*call) for call in reply.calls()]
-    message: Body = {
-        "role": "assistant",
-        "content": None if (calls and not reply.text) or reply.refusal else reply.text,
-        "refusal": reply.refusal,
-        **reply.additional_kwargs,
-        **({"tool_calls": calls} if calls else {}),
-    }
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.stop_reason()}
-    return {
-        **_head("chat.completion", model, completion_id),
-        "choices": [choice],
-        "usage": _usage(reply, prompt),
-    }
-
-
-def completion_chunks(
-    reply: Reply, prompt: Prompt, *, model: str, completion_id: str, include_usage: bool
-) -> Iterator[Body]:
-    """The bodies of a streamed chat completion; the pieces of text come first, one per token."""
-    head = _head("chat.completion.chunk", model, completion_id)
-    for piece in reply.pieces():
-        yield {**head, "choices": [_choice({"role": "assistant", "content": piece})]}
-    for index, call in enumerate(reply.calls()):
-        yield {**head, "choices": [_choice({"tool_calls": [{"index": index, **_call(*call)}]})]}
-    last: Body = {"refusal": reply.refusal} if reply.refusal else {}
-    yield {**head, "choices": [_choice({**last, **reply.additional_kwargs}, reply.stop_reason())]}
-    if include_usage:
-        yield {**head, "choices": [], "usage": _usage(reply, prompt)}
-
-
-def embeddings_body(vectors: Sequence[Sequence[float]], *, model: str, words: int, as_base64: bool) -> Body:
-    """The body of an embeddings answer; `as_base64` packs 32-bit floats, the default of the openai SDK."""
-    encode = _packed if as_base64 else list
-    data = [
-        {"object": "embedding", "index": index, "embedding": encode(vector)} for index, vector in enumerate(vectors)
-    ]
-    return {
-        "object": "list",
-        "data": data,
-        "model": model,
-        "usage": {"prompt_tokens": words, "total_tokens": words},
-    }
-
-
-def models_body(names: Sequence[str]) -> Body:
-    """The body of the list of models."""
-    data = [{"id": name, "object": "model", "created": 0, "owned_by": "groundgraph"} for name in names]
-    return {"object": "list", "data": data}
-
-
-def error(message: str, *, status: int) -> Body:
-    """The body of an error answer."""
-    kind = "server_error" if status >= 500 else "invalid_request_error"
-    return {"error": {"message": message, "type": kind, "param": None, "code": str(status)}}
-
-
-def _head(kind: str, model: str, completion_id: str) -> Body:
-    return {"id": completion_id, "object": kind, "created": 0, "model": model}
-
-
-def _choice(delta: Mapping[str, Any], finish_reason: str | None = None) -> Body:
-    return {"index": 0, "delta": dict(delta), "logprobs": None, "finish_reason": finish_reason}
-
-
-def _call(call_id: str, name: str, arguments: str) -> Body:
-    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-
-
-def _usage(reply: Reply, prompt: Prompt) -> Body:
-    sent, received = reply.counted(prompt.words())
-    return {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received}
-
-
-def _packed(vector: Sequence[float]) -> str:
-    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
-
-
-# A threaded HTTP server on loopback that closes cleanly: no thread and no socket is left.
-
-# The longest that `close` waits for one handler, in seconds.
-_JOIN_LIMIT = 5.0
-
-
-class LocalServer(ThreadingHTTPServer):
-    """Serves on a free port of 127.0.0.1 from construction until `close`.
-
-    Args:
-        handler: the class that handles one connection.
-
-    Attributes:
-        aborted: how often a client went away before its answer was complete.
-    """
-
-    # The threads are waited for by `close`, which knows how to end them.
-    block_on_close = False
-    # Fifty clients at once are no reason to turn one away.
-    request_queue_size = 128
-
-    def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
-        super().__init__(("127.0.0.1", 0), handler)
-        self.aborted = 0
-        self._closing = threading.Event()
-        self._open: dict[socket.socket, threading.Thread] = {}
-        self._main = threading.Thread(target=self._serve, name="groundgraph-stub", daemon=True)
-        self._main.start()
-
-    @property
-    def port(self) -> int:
-        """The port it listens on."""
-        return int(self.server_address[1])
-
-    def wait(self, seconds: float) -> None:
-        """Wait, or less when the server closes meanwhile."""
-        if seconds > 0:
-            self._closing.wait(seconds)
-
-    def close(self) -> None:
-        """Stop listening, break open connections off, and wait for every thread."""
-        self._closing.set()
-        self.shutdown()
-        self._main.join()
-        for connection, thread in list(self._open.items()):
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-            thread.join(_JOIN_LIMIT)
-        self.server_close()
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Handle one connection in a thread that `close` knows from before it starts."""
-        arguments = (request, client_address)
-        thread = threading.Thread(target=self.process_request_thread, args=arguments, daemon=True)
-        self._open[request] = thread
-        thread.start()
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Handle one connection and forget it."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._open.pop(request, None)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Count clients that went away; anything else is a fault of the stub and is printed."""
-        if isinstance(sys.exc_info()[1], ConnectionError):
-            self.aborted += 1
-        else:
-            super().handle_error(request, client_address)
-
-    def _serve(self) -> None:
-        # The default interval of half a second would be paid at every close.
-        self.serve_forever(poll_interval=0.01)
 
 
 @dataclass(frozen=True)
@@ -206,29 +30,114 @@ class StubRequest:
     body: dict[str, Any]
 
 
-class OpenAIStub:
-    """The running stub; see `openai_stub`.
+@dataclass(frozen=True)
+class Asked:
+    """A request for a chat, in no provider's words.
+
+    Attributes:
+        prompt: its messages.
+        model: the model's name.
+        streams: whether the reply is to stream.
+        number: counts the requests, from 1: what the provider calls the reply by.
+        body: as it arrived.
+        tools: in OpenAI's form.
+        tool_choice: as `as_forced_call` takes it.
+    """
+
+    prompt: Prompt
+    model: str
+    streams: bool
+    number: int
+    body: Body
+    tools: Sequence[Mapping[str, Any]] = ()
+    tool_choice: Any = None
+
+
+class Wire(ABC):
+    """How a provider puts requests and replies. A stream is an opening, the pieces of the text, and a closing, each a
+    text as it stands on the wire."""
+
+    stream_type = "text/event-stream"
+
+    @abstractmethod
+    def asked(self, path: str, body: Body, number: int) -> Asked | None:
+        """The request for a chat that arrived at `path`; None when it is another one."""
+
+    @abstractmethod
+    def whole(self, asked: Asked, reply: Reply) -> Body:
+        """A reply that does not stream."""
+
+    @abstractmethod
+    def opening(self, asked: Asked, reply: Reply) -> list[str]:
+        """What stands before the text of a stream."""
+
+    @abstractmethod
+    def piece(self, asked: Asked, text: str) -> str:
+        """A piece of its text."""
+
+    @abstractmethod
+    def closing(self, asked: Asked, reply: Reply) -> list[str]:
+        """What stands behind it."""
+
+    @abstractmethod
+    def error(self, status: int, message: str) -> Body:
+        """The body of an error."""
+
+    def texts(self, path: str, body: Body) -> list[str] | None:  # noqa: ARG002
+        """What is to be embedded; None when it is another request."""
+        return None
+
+    def embedded(self, body: Body, vectors: Sequence[Sequence[float]], words: int) -> Body:
+        """The `vectors` of `texts`, which have so many `words`."""
+        raise NotImplementedError
+
+    def models(self, path: str, names: Sequence[str]) -> Body | None:  # noqa: ARG002
+        """The list of models, when `path` asks for it."""
+        return None
+
+
+def event(body: Mapping[str, Any], name: str = "") -> str:
+    """`body` as a server-sent event."""
+    named = f"event: {name}\n" if name else ""
+    return f"{named}data: {json.dumps(body, ensure_ascii=False)}\n\n"
+
+
+class WireStub:
+    """A running stub.
 
     Attributes:
         requests: every request so far, in the order of arrival.
-        numbers: numbers the completions.
     """
 
     def __init__(
-        self, script: Script, *, api_key: str | None, embeddings: Embeddings | None, models: Sequence[str]
+        self,
+        wire: Wire,
+        script: Script,
+        *,
+        api_key: str | None = None,
+        embeddings: Embeddings | None = None,
+        models: Sequence[str] = ("test-model",),
+        strict: bool = False,
     ) -> None:
+        self.wire = wire
         self.script = script
         self.api_key = api_key
         self.embeddings = embeddings
         self.models = list(models)
+        self.strict = strict
         self.requests: list[StubRequest] = []
         self.numbers = count(1)
         self._server = LocalServer(type("_BoundHandler", (_Handler,), {"stub": self}))
 
     @property
+    def host(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self._server.port}"
+
+    @property
     def base_url(self) -> str:
-        """What a client takes as `base_url`."""
-        return f"http://127.0.0.1:{self._server.port}/v1"
+        """What a client of OpenAI's protocol takes as `base_url`."""
+        return f"{self.host}/v1"
 
     @property
     def aborted(self) -> int:
@@ -245,47 +154,21 @@ class OpenAIStub:
         return model.embed_documents(list(texts))
 
 
-@contextmanager
-def openai_stub(
-    replies: ReplyLike | Sequence[ReplyLike] | None = None,
-    /,
-    *,
-    rules: Sequence[Rule] = (),
-    default: Answer | None = None,
-    api_key: str | None = None,
-    embeddings: Embeddings | None = None,
-    models: Sequence[str] = ("test-model",),
-) -> Iterator[OpenAIStub]:
-    """A server on a free port of 127.0.0.1 that answers chat completions, embeddings and the list of models.
-
-    ::
-
-        with openai_stub("Hello.") as stub:
-            model = init_chat_model("openai:test-model", base_url=stub.base_url, api_key="test")
-
-    Args:
-        replies: as for `ScriptedChatModel`; so are `rules` and `default`.
-            What no rule answers gets status 400.
-        rules: see `replies`.
-        default: see `replies`.
-        api_key: the only key that is accepted, others get 401; any key when it is None.
-        embeddings: what embeds; by default `NgramEmbeddings` with the `dimensions` of the request, or 256.
-            Set `check_embedding_ctx_length=False` in LangChain's client: otherwise it sends token numbers.
-        models: the names that `GET /v1/models` lists.
-    """
-    script = Script(replies, rules=rules, default=default)
-    stub = OpenAIStub(script, api_key=api_key, embeddings=embeddings, models=models)
-    try:
-        yield stub
-    finally:
-        stub.close()
+def disorder(prompt: Prompt) -> str:
+    """What a strict chat template has against the messages of `prompt`; empty for nothing."""
+    named = [message.name for message in prompt.messages if message.name]
+    roles = prompt.roles[1:] if prompt.roles[:1] == ["system"] else prompt.roles
+    expected = [("user", "assistant")[n % 2] for n in range(len(roles))]
+    if named:
+        return f"Messages have no names, and one is called {named[0]!r}."
+    return "" if roles == expected else "Conversation roles must alternate user/assistant/user/assistant/..."
 
 
 class _Handler(BaseHTTPRequestHandler):
     """One connection, one request: no connection is kept, so that none is left open when the stub closes."""
 
     protocol_version = "HTTP/1.1"
-    stub: OpenAIStub
+    stub: WireStub
     server: LocalServer
 
     def log_message(self, format: str, *args: Any) -> None:
@@ -295,85 +178,78 @@ class _Handler(BaseHTTPRequestHandler):
         self._received({})
         if not self._authorised():
             return
-        if self.path == "/v1/models":
-            self._send_json(200, models_body(self.stub.models))
-        else:
+        found = self.stub.wire.models(self.path, self.stub.models)
+        if found is None:
             self._send_error(404, f"The stub has no {self.path}.")
+        else:
+            self._send_json(200, found)
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
         self._received(body)
         if not self._authorised():
             return
-        if self.path == "/v1/chat/completions":
-            self._complete(body, f"chatcmpl-{next(self.stub.numbers)}")
-        elif self.path == "/v1/embeddings":
-            self._embed(body)
+        number = next(self.stub.numbers)
+        if (asked := self.stub.wire.asked(self.path, body, number)) is not None:
+            self._answer(asked)
+        elif (texts := self.stub.wire.texts(self.path, body)) is not None:
+            self._embed(body, texts)
         else:
             self._send_error(404, f"The stub has no {self.path}.")
 
-    def _received(self, body: dict[str, Any]) -> None:
+    def _received(self, body: Body) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.stub.requests.append(StubRequest(self.command, self.path, headers, body))
 
     def _authorised(self) -> bool:
         expected = self.stub.api_key
-        if expected is None or self.headers.get("Authorization") == f"Bearer {expected}":
+        given = (self.headers.get(name, "") for name in ("Authorization", "x-api-key", "x-goog-api-key"))
+        if expected is None or expected in [key.removeprefix("Bearer ") for key in given]:
             return True
         self._send_error(401, "Incorrect API key provided.")
         return False
 
-    def _complete(self, body: dict[str, Any], completion_id: str) -> None:
-        prompt = prompt_from_wire(body["messages"])
+    def _answer(self, asked: Asked) -> None:
+        told = disorder(asked.prompt) if self.stub.strict else ""
         try:
-            reply = self.stub.script.reply_to(prompt)
+            reply = Reply(told, status=400) if told else self.stub.script.reply_to(asked.prompt)
         except UnscriptedPrompt as problem:
-            self._send_error(400, str(problem))
-            return
-        reply = as_forced_call(reply, body.get("tools"), body.get("tool_choice"))
-        if body.get("stream"):
-            self._send_completion_stream(body, reply, prompt, completion_id)
+            reply = Reply(str(problem), status=400)
+        reply = as_forced_call(reply, asked.tools, asked.tool_choice)
+        if asked.streams:
+            self._stream(asked, reply)
             return
         self.server.wait(reply.seconds())
         if not self._fails(reply):
-            made = completion(reply, prompt, model=body["model"], completion_id=completion_id)
-            self._send_json(200, made, reply.headers)
+            self._send_json(200, self.stub.wire.whole(asked, reply), reply.headers)
 
-    def _send_completion_stream(self, body: dict[str, Any], reply: Reply, prompt: Prompt, completion_id: str) -> None:
+    def _stream(self, asked: Asked, reply: Reply) -> None:
+        wire = self.stub.wire
         self.server.wait(reply.delay)
         if reply.error_after is None and self._fails(reply):
             return
-        self._begin_stream(reply.headers)
-        include_usage = bool((body.get("stream_options") or {}).get("include_usage"))
-        chunks = completion_chunks(
-            reply, prompt, model=body["model"], completion_id=completion_id, include_usage=include_usage
-        )
-        for number, chunk in enumerate(chunks):
-            if number == reply.error_after:
-                break
-            if number < len(reply.pieces()):
-                self.server.wait(reply.token_delay)
-            self._send_event(json.dumps(chunk, ensure_ascii=False))
+        # Chunked, so that a client can tell a connection that broke off from an answer that ended.
+        self._send_head(200, {"Content-Type": wire.stream_type, "Transfer-Encoding": "chunked"}, reply.headers)
+        self._send_chunks(wire.opening(asked, reply))
+        for text in reply.pieces()[: reply.error_after]:
+            self.server.wait(reply.token_delay)
+            self._send_chunks([wire.piece(asked, text)])
         if reply.error_after is not None:
             self._drop()
             return
-        self._send_event("[DONE]")
+        self._send_chunks(wire.closing(asked, reply))
         self.wfile.write(b"0\r\n\r\n")
 
-    def _embed(self, body: dict[str, Any]) -> None:
-        given = body["input"]
-        texts = [given] if isinstance(given, str) else given
+    def _embed(self, body: Body, texts: Sequence[Any]) -> None:
         if not all(isinstance(text, str) for text in texts):
             self._send_error(400, "The stub embeds texts, not tokens: set check_embedding_ctx_length=False.")
             return
         asked = Prompt((PromptMessage("embedding", "\n".join(texts)),))
         reply = self.stub.script.embedding_reply(asked) or Reply()
         self.server.wait(reply.delay)
-        if self._fails(reply):
-            return
-        vectors = self.stub.vectors(texts, body.get("dimensions"))
-        as_base64 = body.get("encoding_format") == "base64"
-        self._send_json(200, embeddings_body(vectors, model=body["model"], words=asked.words(), as_base64=as_base64))
+        if not self._fails(reply):
+            vectors = self.stub.vectors(texts, body.get("dimensions"))
+            self._send_json(200, self.stub.wire.embedded(body, vectors, asked.words()))
 
     def _fails(self, reply: Reply) -> bool:
         """Send the error that `reply` asks for, if any."""
@@ -388,16 +264,12 @@ class _Handler(BaseHTTPRequestHandler):
         return True
 
     def _send_error(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
-        self._send_json(status, error(message, status=status), headers)
+        self._send_json(status, self.stub.wire.error(status, message), headers)
 
     def _send_json(self, status: int, body: Body, headers: Mapping[str, str] | None = None) -> None:
         data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         self._send_head(status, {"Content-Type": "application/json", "Content-Length": str(len(data))}, headers)
         self.wfile.write(data)
-
-    def _begin_stream(self, headers: Mapping[str, str]) -> None:
-        # Chunked, so that a client can tell a connection that broke off from an answer that ended.
-        self._send_head(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"}, headers)
 
     def _send_head(self, status: int, own: Mapping[str, str], more: Mapping[str, str] | None) -> None:
         self.send_response(status)
@@ -405,9 +277,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
 
-    def _send_event(self, data: str) -> None:
-        event = f"data: {data}\n\n".encode("utf-8", "replace")
-        self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
+    def _send_chunks(self, texts: Sequence[str]) -> None:
+        for text in texts:
+            data = text.encode("utf-8", "replace")
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
 
     def _drop(self) -> None:
         self.close_connection = True
