@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.search.rank import Passage, Pool, rank
+from groundgraph.search.rank import COMMON_PLACE, COMMON_SHARE, Passage, Pool, rank
 
 NUMBERS = st.sampled_from([0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
 COSINES = st.none() | st.sampled_from([-0.5, 0.0, 0.1, 0.4, 0.9, 1.0])
@@ -26,6 +26,12 @@ def pools(draw, cosines=COSINES):
 
 def keys(ranked):
     return [one.key for one in ranked]
+
+
+def common(pools):
+    """What is told less of the words of each passage."""
+    best = sorted((one.lexical for pool in pools for one in pool.passages), reverse=True)
+    return COMMON_SHARE * best[COMMON_PLACE - 1] if len(best) >= COMMON_PLACE else 0.0
 
 
 @pytest.mark.covers("R10")
@@ -64,15 +70,21 @@ def test_either_words_or_nearness_make_a_passage_relevant(pools):
         assert one.match_score == (words if cosine is None else max(0.0, cosine))
         assert 0 <= one.relevance <= 1
         assert one.scores.get("vector") == cosine
-        assert one.scores["lexical"] == given_[one.key].lexical
+        assert one.scores["lexical"] == max(0.0, given_[one.key].lexical - common(pools))
         assert one.payload == given_[one.key].payload
 
 
 @given(pools(cosines=st.none()))
 def test_by_words_alone_the_score_is_that_of_the_words(pools):
     for one in rank(pools):
-        assert one.score == one.scores["lexical"]
+        assert one.scores["lexical"] == max(0.0, one.score - common(pools))
         assert one.scores.keys() == {"lexical"}
+
+
+def test_what_ten_passages_share_with_the_question_says_less_than_what_one_does():
+    shared = [Passage(number, 0.8, 1.0) for number in range(COMMON_PLACE)]
+    few, many = (next(rank([Pool(passages)])).scores["lexical"] for passages in (shared[1:], shared))
+    assert (few, many) == (0.8, 0.4)
 
 
 @given(pools())

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from itertools import islice, pairwise
 from operator import itemgetter
 from types import MappingProxyType
@@ -123,7 +124,7 @@ class RankedPassage(NamedTuple):
         score: by which the results are ordered: that of its words, or the fused score.
         relevance: 0 to 1.
         match_score: the cosine, 0 to 1, where there are vectors, else the relevance by words.
-        scores: `lexical`, and with vectors `vector` and `fused`.
+        scores: `lexical`, how well its words fit beyond what is common; with vectors `vector` and `fused`.
         payload: as for `Passage`.
     """
 
@@ -135,7 +136,12 @@ class RankedPassage(NamedTuple):
     payload: Any = None
 
 
-def rank(pools: Iterable[Pool], *, threshold: float = 0.0, top_k: int | None = None) -> Iterator[RankedPassage]:
+# What many passages of a base share with a question says little of any one: of how well the words of a passage fit, so
+# much of how well those of the tenth best do is taken off when that is told (the order stays).
+COMMON_PLACE, COMMON_SHARE = 10, 0.5
+
+
+def rank(pools: Collection[Pool], *, threshold: float = 0.0, top_k: int | None = None) -> Iterator[RankedPassage]:
     """The passages of all `pools` with relevance `threshold` or more, the best first, made as they are taken.
 
     The order is that of the score; what scores the same is ordered by the share of words, then by key. The cosines are
@@ -154,8 +160,16 @@ def rank(pools: Iterable[Pool], *, threshold: float = 0.0, top_k: int | None = N
         if threshold <= 0 or passage.relevance >= threshold
     ]
     scored.sort(key=itemgetter(0, 1, 2))
+    common = _common(pools)
     for score, _, _, passage, fused in islice(scored, None if top_k is None else max(0, top_k)):
-        yield _ranked(passage, -score, fused)
+        told = max(0.0, passage.lexical - common)
+        yield _ranked(passage._replace(lexical=told), -score, fused)
+
+
+def _common(pools: Iterable[Pool]) -> float:
+    """What is taken off, of candidates below the threshold too."""
+    best = nlargest(COMMON_PLACE, (passage.lexical for pool in pools for passage in pool.passages))
+    return COMMON_SHARE * best[-1] if len(best) == COMMON_PLACE else 0.0
 
 
 def _scores(pool: Pool) -> Sequence[float]:

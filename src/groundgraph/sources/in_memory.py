@@ -12,7 +12,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.core.filters import matches, with_times
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
-from groundgraph.search.rank import Passage, Pool, RankedPassage, rank
+from groundgraph.search.rank import COMMON_PLACE, Passage, Pool, RankedPassage, rank
 from groundgraph.sources.contract import NamedSource, SourceOptions
 from groundgraph.text.follow_up import question_weight
 from groundgraph.text.words import bm25, idf, query_stems, stems
@@ -91,14 +91,16 @@ class InMemorySource(NamedSource):
             for number, part in self._postings.get(stem, ()):
                 scores[number] += part
         near: list[Passage] = []
+        kept = 0
         for number, score in sorted(scores.items(), key=itemgetter(1), reverse=True):
-            if len(near) >= top_k and (not near or score / whole < near[-1].lexical):
+            if kept >= top_k and len(near) >= COMMON_PLACE and score / whole < near[-1].lexical:
                 # Most records hold a word of the question: what scores less than all that are wanted is passed over.
                 break
-            share = self._share(asked, number)
-            if share >= score_threshold and matches(filters, self._results[number].metadata):
-                near.append(Passage(number, score / whole, share))
-        return [_scored(self._results[one.key], one) for one in rank([Pool(near)], top_k=top_k)]
+            if matches(filters, self._results[number].metadata):
+                near.append(Passage(number, score / whole, self._share(asked, number)))
+                kept += near[-1].share >= score_threshold
+        found = rank([Pool(near)], threshold=score_threshold, top_k=top_k)
+        return [_scored(self._results[one.key], one) for one in found]
 
     def _share(self, asked: Collection[str], number: int) -> float:
         """Which share of the stems `asked` for a record holds."""

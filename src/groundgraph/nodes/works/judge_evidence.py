@@ -16,15 +16,16 @@ from groundgraph.core.evidence import SourceResult, rescored
 from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.works.work import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.settings.settings import Settings
-from groundgraph.text.follow_up import own_words, question_weight
+from groundgraph.text.follow_up import own_words, question_weight, subjectless_stems
 from groundgraph.text.words import WORD, bm25, idf, query_stems, stems
 
 # Whether a question can be answered, from the evidence alone and without a model.
 #
-# By words it is one number: BM25 of the best piece by the idf of all words of the question together. A piece of average
-# length that holds each word once has 1. Nothing in it is fitted. A source that searches knows how rare each word is
-# among all its texts, and by which text a piece was found, so what it tells (`scores["lexical"]`) goes before what can
-# be counted in the pieces. Where it gives the cosine of question and piece, that counts too: both in one piece.
+# By words it is one number: BM25 of the best piece by the idf of all words of the question together, and the share of
+# words that it holds in another form. A piece of average length that holds each word once has 1. A source that searches
+# knows how rare each word is among all its texts, what is common there, and by which text a piece was found, so what it
+# tells (`scores["lexical"]`) goes before what can be counted in the pieces. Where it gives the cosine of question and
+# piece, that counts too: both in one piece.
 #
 # A logistic curve makes a probability of it, 0.5 at even odds between questions whose passage is in the base, and
 # others. In a clone of the repository, `python -m benchmarks.public_sets.calibrate` fits the curves, and prints what
@@ -33,11 +34,14 @@ from groundgraph.text.words import WORD, bm25, idf, query_stems, stems
 
 # Pieces that stand for everything that was not found, where the source does not tell how rare a word is.
 BACKGROUND = 20
-WORDS_SLOPE, WORDS_START = 3.85, -3.15
-BOTH_SLOPES, BOTH_START = (2.0, 7.4), -5.4
+WORDS_SLOPE, WORDS_START = 5.13, -3.42
+BOTH_SLOPES, BOTH_START = (2.74, 6.8), -5.22
 # What a piece counts for no less than that its source held to be relevant, and for which it does not say by what: what
 # is half relevant just counts as an answer, and nothing for which only its source's word stands is without a doubt.
-FOUND_BY = 0.82
+FOUND_BY = 0.745
+# Stems of which as many letters from the first are the same are forms of one word: of "fund" and "founder" not, of
+# "Urlaub" and "Urlaubstage" they are. The stems of all Latin languages are English's, and no list holds compounds.
+SAME_BEGINNING = 5
 
 
 class Agreement(NamedTuple):
@@ -73,12 +77,29 @@ def answerable(question: str, evidence: Sequence[SourceResult]) -> float:
 
 def agreement(question: str, evidence: Sequence[SourceResult]) -> list[Agreement]:
     """How well each piece of `evidence` fits `question`."""
-    given = [result.scores.get("lexical") for result in evidence]
-    counted = _counted(question, evidence) if None in given else [0.0] * len(given)
-    return [
-        Agreement(max(words, FOUND_BY * result.relevance) if told is None else told, result.scores.get("vector"))
-        for result, told, words in zip(evidence, given, counted, strict=True)
-    ]
+    found = [result.scores.get("lexical") for result in evidence]
+    counted = _counted(question, evidence) if None in found else [0.0] * len(found)
+    asked = _subject(question, evidence)
+    fitting = []
+    for result, told, words in zip(evidence, found, counted, strict=True):
+        by_words = (words if told is None else told) + _nearly_said(asked, result)
+        least = FOUND_BY * result.relevance if told is None else 0.0
+        fitting.append(Agreement(max(by_words, least), result.scores.get("vector")))
+    return fitting
+
+
+def _subject(question: str, evidence: Sequence[SourceResult]) -> list[str]:
+    """The stems of `question` that some piece holds, or that do not only say how it asks."""
+    held = set[str]().union(*(_counts(result.content, *_names(result))[0] for result in evidence))
+    return [stem for stem in query_stems(question) if stem in held or stem not in subjectless_stems()]
+
+
+def _nearly_said(asked: Sequence[str], result: SourceResult) -> float:
+    """The share of the stems `asked` for that a piece holds in another form only."""
+    held, _ = _counts(result.content, *_names(result))
+    forms = {stem[:SAME_BEGINNING] for stem in held}
+    other = [stem for stem in asked if stem not in held and len(stem) >= SAME_BEGINNING and stem.isalpha()]
+    return sum(stem[:SAME_BEGINNING] in forms for stem in other) / len(asked) if other else 0.0
 
 
 def _counted(question: str, evidence: Sequence[SourceResult]) -> list[float]:
