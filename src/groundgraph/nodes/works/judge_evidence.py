@@ -90,16 +90,21 @@ def agreement(question: str, evidence: Sequence[SourceResult]) -> list[Agreement
 
 def _subject(question: str, evidence: Sequence[SourceResult]) -> list[str]:
     """The stems of `question` that some piece holds, or that do not only say how it asks."""
-    held = set[str]().union(*(_counts(result.content, *_names(result))[0] for result in evidence))
-    return [stem for stem in query_stems(question) if stem in held or stem not in subjectless_stems()]
+    return [
+        stem
+        for stem in query_stems(question)
+        if stem not in subjectless_stems() or any(stem in _counts_of(result)[0] for result in evidence)
+    ]
 
 
 def _nearly_said(asked: Sequence[str], result: SourceResult) -> float:
     """The share of the stems `asked` for that a piece holds in another form only."""
-    held, _ = _counts(result.content, *_names(result))
-    forms = {stem[:SAME_BEGINNING] for stem in held}
+    held, _ = _counts_of(result)
     other = [stem for stem in asked if stem not in held and len(stem) >= SAME_BEGINNING and stem.isalpha()]
-    return sum(stem[:SAME_BEGINNING] in forms for stem in other) / len(asked) if other else 0.0
+    if not other:
+        return 0.0
+    forms = _forms(*_texts(result))
+    return sum(stem[:SAME_BEGINNING] in forms for stem in other) / len(asked)
 
 
 def _counted(question: str, evidence: Sequence[SourceResult]) -> list[float]:
@@ -134,8 +139,18 @@ def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
 
 
 def _counts_of(result: SourceResult) -> tuple[Counter[str], int]:
+    return _counts(*_texts(result))
+
+
+def _texts(result: SourceResult) -> tuple[str, str, str]:
     metadata = result.metadata
-    return _counts(result.content, str(metadata.get("title") or ""), str(metadata.get("section") or ""))
+    return result.content, str(metadata.get("title") or ""), str(metadata.get("section") or "")
+
+
+@lru_cache(maxsize=4096)
+def _forms(content: str, title: str, section: str) -> frozenset[str]:
+    """With what the stems of a piece begin."""
+    return frozenset(stem[:SAME_BEGINNING] for stem in _counts(content, title, section)[0])
 
 
 @lru_cache(maxsize=4096)
