@@ -172,6 +172,9 @@ def _citation(label: int, result: SourceResult, start: int, end: int, language: 
     if derived:
         # A model wrote the text, so the quote stands nowhere in the original: the offsets span what it was made from.
         citation["derived"] = True
+    if result.metadata.get("computed"):
+        # It stands in no row: it was computed over all that the conditions keep.
+        citation["computed"] = True
     return citation
 
 

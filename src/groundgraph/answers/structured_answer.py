@@ -77,6 +77,7 @@ def _quote_row(quote: Quote, result: SourceResult, referred: str) -> dict[str, A
         "score": quote.score,
         "reference": referred,
         "apart": ends_in_lines(text),
+        "computed": bool(result.metadata.get("computed")),
         "found": found_quote(quote.label, result, quote.start, quote.end),
     }
 

@@ -253,7 +253,8 @@ class Citation(TypedDict):
     original holds no such text (Word, Excel, CSV, JSONL, web pages). `encoding` is None when it is no file of text.
 
     `derived` is there, and true, when a model wrote the text of the evidence: the quote then stands nowhere in the
-    original, and the offsets span what it was made from.
+    original, and the offsets span what it was made from. `computed` is there, and true, when a database computed what
+    `quote` says: it stands in no row.
     """
 
     label: int
@@ -268,6 +269,7 @@ class Citation(TypedDict):
     location: Location
     encoding: str | None
     derived: NotRequired[bool]
+    computed: NotRequired[bool]
 
 
 class Support(TypedDict):

@@ -47,10 +47,13 @@ async def test_a_turn_answers_from_configured_tables(graph):
     assert "The seal of a pump leaked." in result["answer"]
 
 
-@pytest.mark.covers("R15")
+@pytest.mark.covers("R15", "A7")
 async def test_a_turn_answers_with_a_count(graph):
     result, _ = await turn(graph, "How many critical incidents in March?")
-    assert "count of rows in incidents where severity = critical and month = March: 2" in result["answer"]
+    counted = "count of rows in incidents where severity = critical and month = March: 2"
+    # It stands in no row, so it does not look like a quotation.
+    assert result["answer"].startswith(f"Computed from the evidence:\n\n{counted} [1]\n— incidents")
+    assert [(one["quote"], one.get("computed")) for one in result["citations"]] == [(counted, True)]
 
 
 @pytest.mark.covers("fault 37")
