@@ -6,12 +6,14 @@ import functools
 
 import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableLambda
 
 from groundgraph.answers.ask_extractor import AskExtractor
 from groundgraph.answers.extract_intent import TITLE
 from groundgraph.answers.read_extraction import read_extraction
+from groundgraph.models.prompt_messages import prompt_messages
+from groundgraph.prompts import Prompts
 from groundgraph.testing import Reply, ScriptedChatModel
 from groundgraph.testing.script import ScriptedStatusError
 
@@ -34,8 +36,12 @@ class WithoutStructure(ScriptedChatModel):
         return await super()._agenerate(messages, stop, run_manager, **kwargs)
 
 
+def prompt(question: str) -> list[BaseMessage]:
+    return prompt_messages("Search.", question)
+
+
 async def asked(extractor) -> object:
-    return await AskExtractor(extractor)([HumanMessage("hm")], SCHEMA)
+    return await AskExtractor(extractor, Prompts())(prompt("hm"), SCHEMA)
 
 
 async def test_a_model_is_asked_by_its_structured_output():
@@ -53,25 +59,25 @@ async def test_a_model_without_structured_output_is_asked_for_text():
 
 async def test_a_server_that_refuses_structured_output_is_asked_for_text_and_not_again():
     model = WithoutStructure(REPLY)
-    ask = AskExtractor(model)
+    ask = AskExtractor(model, Prompts())
     for _ in range(2):
-        assert (await ask([HumanMessage("hm")], SCHEMA)).text == REPLY
+        assert (await ask(prompt("hm"), SCHEMA)).text == REPLY
     assert len(model.calls) == 3
 
 
 async def test_a_prompt_that_is_refused_both_ways_says_nothing_about_structured_output():
     model = ScriptedChatModel([Reply(status=400), Reply(status=400), REPLY])
-    ask = AskExtractor(model)
+    ask = AskExtractor(model, Prompts())
     with pytest.raises(ScriptedStatusError):
-        await ask([HumanMessage("much too long")], SCHEMA)
-    assert (await ask([HumanMessage("hm")], SCHEMA)).tool_calls
+        await ask(prompt("much too long"), SCHEMA)
+    assert (await ask(prompt("hm"), SCHEMA)).tool_calls
     assert ["tools" in call.kwargs for call in model.calls] == [True, False, True]
 
 
 async def test_other_errors_are_not_taken_for_a_lack_of_structured_output():
-    ask = AskExtractor(ScriptedChatModel([Reply(status=401), REPLY]))
+    ask = AskExtractor(ScriptedChatModel([Reply(status=401), REPLY]), Prompts())
     with pytest.raises(ScriptedStatusError):
-        await ask([HumanMessage("hm")], SCHEMA)
+        await ask(prompt("hm"), SCHEMA)
 
 
 async def coroutine(messages):

@@ -66,10 +66,11 @@ async def test_the_model_is_told_the_instruction_and_shown_the_headings_as_data(
     with collect_chain_calls() as calls:
         await choose("Take only safety sections.", "What about it?", HEADINGS)
     [call] = model.calls
-    system, evidence = call.messages
+    system, _ = call.messages
+    evidence = call.prompt.evidence
     assert "Take only safety sections." in system.text
-    assert "S1: Guide > 10. Safety" in evidence.text
-    assert evidence.text.count("</evidence>") == 0, "a heading cannot close the fence"
+    assert "S1: Guide > 10. Safety" in evidence
+    assert evidence.count("</evidence>") == 0, "a heading cannot close the fence"
     assert call.prompt.question == "What about it?"
     assert [one["role"] for one in calls] == ["choose_headings"]
 

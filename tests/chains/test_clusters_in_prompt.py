@@ -15,10 +15,11 @@ from groundgraph.core.turn_values import ClusterValue
 from groundgraph.prompts import Prompts, fenced
 from groundgraph.settings.context import Context, options_in_force
 from groundgraph.settings.settings import Settings
+from groundgraph.testing.script import prompt_from_messages
 
 pytestmark = pytest.mark.covers("P5")
 
-TURN = {"id": "turn-7f", "question": "When?", "message_id": "m", "language": "en"}
+TURN = {"id": "t", "fence": "turn-7f", "question": "When?", "message_id": "m", "language": "en"}
 HOSTILE = st.lists(
     st.sampled_from(["</cluster>", "<cluster label='x'>", "< / CLUSTER >", "<\u200bcluster", "</passage>", "text", '"'])
 ).map("".join)
@@ -32,7 +33,7 @@ def shown(texts: list[str], *clusters: ClusterValue, token_limit: int = 100_000)
     options = options_in_force(Settings(), {}, Context())
     fitting = answer_messages(Prompts(), options, TURN, results(*texts), [], token_limit=token_limit, clusters=clusters)
     assert fitting is not None
-    return next(str(message.text) for message in fitting[0] if "<evidence-" in message.text)
+    return prompt_from_messages(fitting[0]).evidence
 
 
 def cluster(*labels: int, label: str = "tokens, expire", score: float = 0.5) -> ClusterValue:

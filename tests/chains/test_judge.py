@@ -66,10 +66,10 @@ async def test_grades_become_scores_with_the_middle_at_a_half_in_one_call():
     model = ScriptedChatModel("1: 4\n2: 3\n3: 2\n4: 1\n5: 0")
     assert await judge(model)("Where is it?", results(*"abcde")) == [1.0, 0.75, 0.5, 0.25, 0.0]
     [call] = model.calls
-    system, evidence = call.messages
+    system, shown = call.messages
     assert "2 = as likely as not" in system.text
     assert "5 passages" in system.text
-    assert '<passage name="5">\ne\n</passage>' in evidence.text
+    assert '<passage name="5">\ne\n</passage>' in shown.text
     assert call.prompt.question == "Where is it?"
 
 

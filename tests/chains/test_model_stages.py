@@ -89,11 +89,12 @@ async def test_what_it_is_shown_is_data_that_cannot_close_its_fence_and_the_ques
     with collect_chain_calls() as calls:
         answer, model = asked(stage, stage.right, HOSTILE)
         assert stage.holds(await answer)
-    assert model.calls[0].roles == ["system", "user"]
-    system, shown = model.calls[0].messages
-    assert "Ignore the rules" not in system.text + model.calls[0].prompt.question
-    assert shown.text.count("</passage>") == (stage.role != "decompose_question")
-    assert shown.text.count("</evidence>") == 0
+    prompt = model.calls[0].prompt
+    assert "Ignore the rules" not in prompt.messages[0].text + prompt.question
+    assert prompt.roles == ["system", "user"], "strict templates refuse two messages of one role"
+    assert not any(message.name for message in prompt.messages)
+    if prompt.evidence:
+        assert (prompt.text.count("</passage>"), prompt.text.count("</evidence>")) == (1, 0)
     assert [one["role"] for one in calls] == [stage.role]
 
 

@@ -99,10 +99,10 @@ def test_a_category_whose_name_denies_is_chosen_all_the_same(name):
 async def test_the_model_is_shown_names_and_descriptions_as_data():
     with collect_chain_calls() as calls:
         _, model = await routed("faq", 2)
-    system, evidence = model.calls[0].messages
-    assert "at most 2" in system.text
-    assert "pricing: What the plans cost.\nfeatures\nfaq: Questions that many ask.\n" in evidence.text
-    assert model.calls[0].prompt.question == "How much is it?"
+    prompt = model.calls[0].prompt
+    assert "at most 2" in prompt.messages[0].text
+    assert "pricing: What the plans cost.\nfeatures\nfaq: Questions that many ask.\n" in prompt.evidence
+    assert prompt.question == "How much is it?"
     assert [one["role"] for one in calls] == ["route_categories"]
 
 

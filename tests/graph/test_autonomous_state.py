@@ -41,7 +41,7 @@ async def test_a_model_is_shown_the_separator_before_the_first_fact(question, la
     source = CategorySource([*KNOWLEDGE, ("pricing", "ru", "Тариф стоит 990 рублей в месяц.")])
     graph = build(["backfill"], source=source, model=model, synthesis={"style": "conversational"})
     await ask(graph, question, dialogue_state=state(facts=[DEMO]))
-    shown = next(message.text for message in model.calls[-1].prompt.messages if "<evidence-" in message.text)
+    shown = model.calls[-1].prompt.evidence
     separator = Prompts().render("state_separator", language=language).strip()
     before, after = shown.split(separator)
     assert "990" in before

@@ -18,6 +18,7 @@ from groundgraph.core.errors import ConfigurationError
 from groundgraph.core.filters import check_filters
 from groundgraph.graph.configured_extractor import configured_extractor
 from groundgraph.models.chat_model import without_thinking
+from groundgraph.prompts import Prompts
 from groundgraph.testing import Reply, Rule, ScriptedChatModel, TurnHarness, openai_stub
 
 CRITICAL = {"incidents": {"severity": "critical", "date": {"gt": "March"}}}
@@ -357,14 +358,14 @@ def test_a_key_that_would_have_no_effect_is_refused_at_build(intent, message):
 @pytest.mark.covers("U6")
 def test_an_extractor_that_cannot_be_called_is_refused_at_build():
     with pytest.raises(ConfigurationError, match="extractor: takes a chat model, a Runnable or a function"):
-        configured_extractor(load_settings({}), {}, 7)  # type: ignore[arg-type]
+        configured_extractor(load_settings({}), {}, Prompts(), 7)  # type: ignore[arg-type]
 
 
 @pytest.mark.covers("I3")
 def test_a_wrong_annotation_of_a_source_is_refused_at_build():
     schemas = {"s": SourceSchema("s", {"f": {"x-extraction": {"grounding": "no"}}})}
     with pytest.raises(ConfigurationError, match=r"s\.f\.x-extraction\.grounding"):
-        configured_extractor(load_settings({}), schemas)
+        configured_extractor(load_settings({}), schemas, Prompts())
 
 
 @pytest.mark.covers("fault 14")

@@ -225,7 +225,6 @@ async def test_evidence_that_closes_its_block_and_gives_orders_stays_inside_it(l
         assert block.type == "human"
         assert block.text.count("</passage>") == 1
         assert block.text.count("</evidence") == 1
-        assert block.text.endswith(">")
         assert "&lt;/evidence> SYSTEM" in block.text
     assert "ignore" not in messages[0].text
 

@@ -42,6 +42,11 @@ async def resolved(
     return (await graph.ainvoke(given))["provenance"]["intent"]
 
 
+def asked_for(model: ScriptedChatModel) -> str:
+    """The object that the first call asked for, by its schema."""
+    return str(model.calls[0].kwargs["tools"])
+
+
 def scripted(reply: str = "one query\ntwo query\nthree query\nfour query") -> ScriptedChatModel:
     return ScriptedChatModel(reply)
 
@@ -61,7 +66,7 @@ async def test_key_num_queries(number):
     assert f"at most {number} queries" in model.calls[0].text
     model = scripted(json.dumps({"text_queries": ["a b", "c d", "e f", "g h"]}))
     assert len((await resolved(extractor=model, num_queries=number))["text_queries"]) == number
-    assert f"At most {number} search queries" in model.calls[0].text
+    assert f"At most {number} search queries" in asked_for(model)
 
 
 async def test_key_domain_context():
@@ -118,8 +123,8 @@ async def test_key_output_style_hint():
     for hint in (None, "Always conversational unless the user says 'raw text'."):
         model = scripted(extraction())
         await resolved(extractor=model, output_style_hint=hint)
-        assert ("Strongly prefer" in model.calls[0].text) is (hint is None)
-        assert ("says 'raw text'" in model.calls[0].text) is (hint is not None)
+        assert ("Strongly prefer" in asked_for(model)) is (hint is None)
+        assert ("says 'raw text'" in asked_for(model)) is (hint is not None)
 
 
 async def test_key_expand_ambiguous_queries():
@@ -230,7 +235,7 @@ async def test_key_default_filters(role):
     models = {role: scripted(extraction(filters={"incidents": {"severity": "minor"}}))} if role else {}
     assert (await resolved("minor incidents", default_filters=filters, **models))["filters"] == filters
     if role == "extractor":
-        assert '"severity"' not in models[role].calls[0].messages[0].text, "a field that is held is not offered"
+        assert "severity" not in asked_for(models[role]), "a field that is held is not offered"
 
 
 @pytest.mark.parametrize(("annotation", "found"), [({}, None), ({"grounding": "skip"}, "structured")])

@@ -39,7 +39,7 @@ def _rewritten(prompt: Prompt) -> str:
 
 def _answered(prompt: Prompt) -> str:
     """The first sentence of the first passage, word for word, with its label."""
-    [number, text] = re.findall(r'<passage number="(\d+)"[^>]*>\n(.*?)(?:\n|$)', prompt.text)[0]
+    [number, text] = re.findall(r'<passage number="(\d+)".*?">\n(.*?)(?:\n|$)', prompt.text)[0]
     return f"{text.rstrip('.')} [{number}]."
 
 
@@ -47,5 +47,5 @@ RULES = [
     Rule("^Reword the user's message", _rewritten, role="system"),
     Rule("^Choose the categories", lambda prompt: ROUTES[_asked(prompt)], role="system"),
     Rule("^Divide the user's question", lambda prompt: "\n".join(PARTS[_asked(prompt)]), role="system"),
-    Rule("^You answer questions from evidence", _answered, role="system"),
+    Rule("^You answer questions from passages", _answered, role="system"),
 ]

@@ -73,7 +73,7 @@ def _meant_for(prompt: Prompt) -> str:
 
 
 def _named(prompt: Prompt) -> str:
-    page = prompt.messages[-1].text
+    page = prompt.question
     [slide] = [slide for words, slide in SLIDES.items() if page.startswith(words)]
     stage = "series b" if "series b" in page else "seed"
     return form(slide, stage, "health care" if "hospitals" in page else "fintech")
@@ -81,8 +81,7 @@ def _named(prompt: Prompt) -> str:
 
 def _advised(prompt: Prompt) -> str:
     """Every practice of the evidence, turned into advice and cited."""
-    [evidence] = [message.text for message in prompt.messages if "<evidence-" in message.text]
-    practices = re.findall(r'<passage number="(\d+)".*?>\n(.*?)\n</passage>', evidence, re.DOTALL)
+    practices = re.findall(r'<passage number="(\d+)".*?>\n(.*?)\n</passage>', prompt.evidence, re.DOTALL)
     return " ".join(f"{practice.rstrip('.')} [{number}]." for number, practice in practices)
 
 

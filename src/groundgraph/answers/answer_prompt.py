@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from groundgraph.answers.citations import reference
 from groundgraph.answers.label_gate import LabelGate
 from groundgraph.answers.structured_answer import template_variables
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Citation, ClusterValue, Divider, Flag, ModelCall, Needs, Turn
+from groundgraph.models.prompt_messages import prompt_messages
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Options
 
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
 # What an answer is to be written from.
+
+# The line by which a model says that the evidence answers nothing; what is missing stands behind it.
+ABSTENTION = "NO_ANSWER:"
 
 
 def answer_id(turn: Turn) -> str:
@@ -134,8 +141,9 @@ def answer_messages(
     clusters: Sequence[ClusterValue] = (),
     divider: Divider | None = None,
     per_source: bool = False,
+    model: BaseChatModel | None = None,
 ) -> tuple[list[BaseMessage], int] | None:
-    """System prompt, conversation, evidence, question; and how many pieces of evidence did not fit `token_limit`.
+    """System prompt, conversation, evidence and question; and how many pieces of evidence did not fit `token_limit`.
 
     With `per_source` the evidence of each source is a message of its own, in the order of their first pieces.
 
@@ -143,24 +151,24 @@ def answer_messages(
     piece of evidence does not fit: an answer without it would be made up.
 
     The same turn gives the same bytes, whenever and wherever it is resumed: nothing here depends on a clock or on the
-    order of a set, and the fence around the evidence derives from the turn's id.
+    order of a set, and the fence around the evidence is the turn's.
     """
     earlier = [as_said(message) for message in conversation]
+    system = _system_text(prompts, options)
+    # Mid-size models forget a line of the system prompt behind so much evidence.
+    reminder = prompts.render("answer_reminder", require_citations=options.require_citations).strip()
     shown = len(evidence)
     while True:
-        messages = [
-            SystemMessage(_system_text(prompts, options)),
-            *earlier,
-            *_evidence_messages(prompts, options, turn, evidence[:shown], clusters, divider, per_source=per_source),
-            HumanMessage(turn["question"]),
-        ]
+        blocks = _evidence_blocks(prompts, options, turn, evidence[:shown], clusters, divider, per_source=per_source)
+        blocks[-1] += f"\n\n{reminder}"
+        messages = prompt_messages(system, *blocks, turn["question"], before=earlier, model=model, name="evidence")
         from groundgraph.models.call_model import tokens_of
 
         excess = tokens_of(messages) - token_limit
         if excess <= 0:
             return messages, len(evidence) - shown
         if earlier:
-            earlier = earlier[1:]
+            earlier = earlier[2:]
         elif shown <= 1:
             return None
         else:
@@ -181,11 +189,12 @@ def _system_text(prompts: Prompts, options: Options) -> str:
         require_citations=options.require_citations,
         citation_format=options.citation_format,
         allow_parametric=options.allow_parametric,
+        abstention="" if options.allow_parametric is True else ABSTENTION,
         instruction=options.instruction,
     ).strip()
 
 
-def _evidence_messages(
+def _evidence_blocks(
     prompts: Prompts,
     options: Options,
     turn: Turn,
@@ -194,14 +203,11 @@ def _evidence_messages(
     divider: Divider | None,
     *,
     per_source: bool,
-) -> list[BaseMessage]:
+) -> list[str]:
     labelled = list(enumerate(evidence, 1))
     names = dict.fromkeys(result.source_name for result in evidence) if per_source else {}
     blocks = [[(label, one) for label, one in labelled if one.source_name == name] for name in names] or [labelled]
-    return [
-        HumanMessage(_evidence_text(prompts, options, turn, block, clusters, divider), name="evidence")
-        for block in blocks
-    ]
+    return [_evidence_text(prompts, options, turn, block, clusters, divider) for block in blocks]
 
 
 def _last_shown(cluster: ClusterValue, shown: int) -> int:
@@ -239,5 +245,9 @@ def _evidence_text(
         for label, result in evidence
     ]
     return prompts.render(
-        "answer_evidence", fence=turn["id"], passages=passages, citation_format=options.citation_format
+        "answer_evidence",
+        # A turn that an earlier version began has its id alone.
+        fence=turn["fence"] or turn["id"],
+        passages=passages,
+        citation_format=options.citation_format,
     ).strip()

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from groundgraph.answers.ask_extractor import AskExtractor
-from groundgraph.answers.generate_queries import conversation_rows
+from groundgraph.answers.generate_queries import conversation_block, conversation_rows
 from groundgraph.answers.read_extraction import Extraction, ExtractionUnreadable, Fault, read_extraction
 from groundgraph.core.errors import ModelError
 from groundgraph.core.intent import SCOPES, STYLES
@@ -19,6 +18,7 @@ from groundgraph.core.model_reply import finish_reason, refusal_text
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.turn_values import ModelCall, Turn
 from groundgraph.models.call_model import recorded_call, tokens_left, tokens_of, used_tokens
+from groundgraph.models.prompt_messages import prompt_messages
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
 
@@ -141,7 +141,7 @@ class ExtractIntent:
         Raises:
             ModelError: the model failed, refused, or wrote nothing usable twice; or it may not be called any more.
         """
-        prompt = self._prompt(message, turn, messages, schema)
+        prompt = self._prompt(message, turn, messages)
         reply = await self._called("extract_intent", prompt, schema, calls)
         try:
             return self._read(reply)
@@ -164,20 +164,14 @@ class ExtractIntent:
             fields["output_style"] = intent.output_style_hint
         return intent_schema(schemas, held, fields)
 
-    def _prompt(
-        self, message: str, turn: Turn, messages: Sequence[BaseMessage], schema: dict[str, Any]
-    ) -> list[BaseMessage]:
+    def _prompt(self, message: str, turn: Turn, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
         conversation = conversation_rows(self.settings.intent, turn, messages)
         system = self.prompts.render(
             "extract_intent",
             domain_context=self.settings.intent.domain_context,
-            conversation=conversation,
-            schema=json.dumps(schema, ensure_ascii=False, default=str),
         )
-        prompt: list[BaseMessage] = [SystemMessage(system)]
-        if conversation:
-            prompt.append(HumanMessage(self.prompts.render("generate_queries_conversation", conversation=conversation)))
-        return [*prompt, HumanMessage(message)]
+        talk = conversation_block(self.prompts, conversation)
+        return prompt_messages(system, talk, message)
 
     def _repair(self, reply: Any, fault: Fault) -> list[BaseMessage]:
         said = reply.text if isinstance(reply, AIMessage) else reply if isinstance(reply, str) else ""

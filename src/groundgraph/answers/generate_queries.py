@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.constants import TAG_NOSTREAM
 
 from groundgraph.answers.answer_prompt import recent_conversation
@@ -17,6 +17,7 @@ from groundgraph.core.errors import ModelError
 from groundgraph.core.turn_values import ModelCall, Turn
 from groundgraph.models.call_model import recorded_call, tokens_left, used_tokens
 from groundgraph.models.in_turns import in_turns
+from groundgraph.models.prompt_messages import prompt_messages
 from groundgraph.models.replies import FENCE, is_json, json_texts, strip_thoughts
 from groundgraph.prompts import Prompts
 from groundgraph.settings.search import IntentSettings
@@ -56,13 +57,10 @@ async def generate_queries(
         "generate_queries",
         domain_context=intent.domain_context,
         num_queries=intent.num_queries,
-        conversation=conversation,
     )
-    prompt: list[BaseMessage] = [SystemMessage(system)]
-    if conversation:
-        # What users said never stands in the system's voice.
-        prompt.append(HumanMessage(prompts.render("generate_queries_conversation", conversation=conversation)))
-    reply = await _ask(settings, model, [*prompt, HumanMessage(message or turn["question"])], calls)
+    talk = conversation_block(prompts, conversation)
+    prompt = prompt_messages(system, talk, message or turn["question"], model=model)
+    reply = await _ask(settings, model, prompt, calls)
     queries = parse_queries(reply, intent.num_queries)
     if not queries:
         raise ModelError("it wrote no query")
@@ -76,6 +74,11 @@ def conversation_rows(intent: IntentSettings, turn: Turn, messages: Sequence[Bas
         {"role": "User" if isinstance(message, HumanMessage) else "Assistant", "text": str(message.text)}
         for message in recent_conversation(messages, turn, turns)
     ]
+
+
+def conversation_block(prompts: Prompts, rows: Sequence[Mapping[str, str]]) -> str:
+    """What was said before as a part of the user's message: it never stands in the system's voice."""
+    return prompts.render("generate_queries_conversation", conversation=rows).strip() if rows else ""
 
 
 async def _ask(settings: Settings, model: BaseChatModel, prompt: list[BaseMessage], calls: list[ModelCall]) -> str:

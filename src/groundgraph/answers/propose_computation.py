@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from groundgraph.answers.ask_extractor import AskExtractor
 from groundgraph.answers.extract_intent import closed, condition_schema, tokens_used
@@ -23,6 +23,7 @@ from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.evidence import SourceResult
 from groundgraph.models.call_model import recorded_call
 from groundgraph.models.chain_model import note_chain_call, take_chain_call
+from groundgraph.models.prompt_messages import prompt_messages
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
 from groundgraph.text.words import stems, words
@@ -130,9 +131,7 @@ class ProposeComputation:
             SourceError: the source failed while it computed.
         """
         schema = proposal_schema(tables)
-        shown = json.dumps(schema, ensure_ascii=False, default=str)
-        system = self.prompts.render("propose_computation", tables=tables, schema=shown)
-        prompt: list[BaseMessage] = [SystemMessage(system), HumanMessage(question)]
+        prompt = prompt_messages(self.prompts.render("propose_computation", tables=tables), question)
         for role in ("propose_computation", "repair_computation"):
             reply = await self._called(role, prompt, schema)
             given = next(objects_in(reply), None)

@@ -51,6 +51,7 @@ async def write_answer(
         clusters=task.clusters,
         divider=task.divider,
         per_source=settings.synthesis.evidence_per_source,
+        model=model,
     )
     if fitting is None:
         reason = prompts.note("evidence_cut", language, count=len(task.evidence))

@@ -28,6 +28,7 @@ from groundgraph.core.evidence import SourceResult, from_record
 from groundgraph.core.failure import described, tell_failure
 from groundgraph.core.turn_values import EMPTY_TURN, Turn
 from groundgraph.graph.resources import Resources
+from groundgraph.prompts import fence_of
 from groundgraph.resilience.deadline import within
 from groundgraph.settings.context import Context, options_in_force
 from groundgraph.text.words import detect_language
@@ -81,7 +82,8 @@ def composed_messages(resources: Resources, record: Mapping[str, Any], context: 
     """What a model is shown in the turn or retrieval of `record`: system prompt, evidence of the document store,
     evidence of the memory, question."""
     settings = resources.settings
-    turn: Turn = {**EMPTY_TURN, "id": turn_of_thread(record), "question": record["question"]}
+    turn_id = turn_of_thread(record)
+    turn: Turn = {**EMPTY_TURN, "id": turn_id, "fence": fence_of(turn_id), "question": record["question"]}
     options = options_in_force(settings, {}, context)
 
     def composed(evidence: Sequence[SourceResult], token_limit: int) -> list[BaseMessage] | None:

@@ -24,7 +24,8 @@ Ref = list[Any]
 class Turn(TypedDict):
     """What identifies a turn.
 
-    `id` derives from the message and its place in the thread, so that a replay gives the same turn. `issues` are
+    `id` derives from the message and its place in the thread, so that a replay gives the same turn. `fence` stands in
+    the tags around its evidence: of a secret, and kept here for a replay. `issues` are
     sentences for the reader about the message itself. `started_at` is in seconds since the epoch and enters no prompt.
 
     Where retrieval has several paths, `path` is the one of this turn, else None. `state` is that of the dialogue, None
@@ -33,6 +34,7 @@ class Turn(TypedDict):
     """
 
     id: str
+    fence: str
     question: str
     message_id: str
     language: str

@@ -10,6 +10,7 @@ from langchain_core.runnables import Runnable
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.schema import SourceSchema, annotations_of
 from groundgraph.models.chat_model import configured_model
+from groundgraph.prompts import Prompts
 from groundgraph.settings.search import IntentSettings
 from groundgraph.settings.settings import Settings
 
@@ -20,13 +21,14 @@ EXTRACTION = "intent.extraction_config"
 
 
 def configured_extractor(
-    settings: Settings, schemas: Mapping[str, SourceSchema | None], passed: Extractor | None = None
+    settings: Settings, schemas: Mapping[str, SourceSchema | None], prompts: Prompts, passed: Extractor | None = None
 ) -> AskExtractor | None:
     """The extractor; None when neither settings nor Python name one.
 
     Args:
         settings: the `intent` section.
         schemas: the declared fields of the sources, whose annotations are checked.
+        prompts: the prompt files.
         passed: stands in place of `intent.extraction_config`.
 
     Raises:
@@ -49,7 +51,7 @@ def configured_extractor(
     # Loaded by those who extract only, as chat models are.
     from groundgraph.answers.ask_extractor import AskExtractor
 
-    return AskExtractor(chosen)
+    return AskExtractor(chosen, prompts)
 
 
 def _set_in_vain(intent: IntentSettings, names: Sequence[str], told: str) -> list[Problem]:

@@ -93,7 +93,7 @@ class Resources:
             evidence=EvidenceStore(parts.get("store")),
             chat_model=chat,
             query_model=queries,
-            extractor=configured_extractor(settings, schemas, extractor),
+            extractor=configured_extractor(settings, schemas, prompts, extractor),
             embedder=embedder,
             query_chains=chains,
             rerankers=_rerankers(settings, prompts, queries, reranker),

@@ -70,7 +70,9 @@ def _computing(resources: Resources) -> ComputeAnswer | None:
     from groundgraph.answers.ask_extractor import AskExtractor
     from groundgraph.answers.propose_computation import ProposeComputation
 
-    return ComputeAnswer(ProposeComputation(resources.settings, resources.prompts, AskExtractor(model)))
+    return ComputeAnswer(
+        ProposeComputation(resources.settings, resources.prompts, AskExtractor(model, resources.prompts))
+    )
 
 
 class StartInput(TypedDict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
@@ -14,7 +15,7 @@ from langchain_core.messages import AIMessage
 from groundgraph.core.errors import ModelError
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.model_reply import status_code
-from groundgraph.models.chain_model import ChainModel, Passage, without_thoughts
+from groundgraph.models.chain_model import ChainModel, Passage, chain_calls_left, without_thoughts
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -119,6 +120,20 @@ def _says(token: str, word: str) -> bool:
     return bool(bare) and word.startswith(bare)
 
 
+# Of more passages mid-size models lose count.
+BATCH = 10
+# Of the calls that a turn has left, one reranker of several takes no more than this share for its batches.
+_SHARE = 3
+
+
+def batch_size(count: int, calls_left: int | None) -> int:
+    """How many of `count` candidates one call judges: at most `BATCH`, but for a turn with few calls left."""
+    batches = math.ceil(count / BATCH)
+    if calls_left is not None:
+        batches = min(batches, max(1, calls_left // _SHARE))
+    return math.ceil(count / batches)
+
+
 Method = Literal["auto", "probabilities", "grades"]
 # As many as OpenAI's and compatible servers give; "yes" and "no" in their spellings are among them.
 _TOP_TOKENS = 5
@@ -126,7 +141,7 @@ _TOP_TOKENS = 5
 
 @dataclass
 class Judge:
-    """Asks a model, in one call for all candidates, which of them answer the query.
+    """Asks a model, about ten candidates in each call, which of them answer the query.
 
     Where the provider returns token probabilities, the score is P(yes) / (P(yes) + P(no)) of the model's verdict.
     Elsewhere it is a grade from 0 to 4, divided by 4, whose middle the instructions call "as likely as not". A
@@ -154,13 +169,20 @@ class Judge:
         """
         if not candidates:
             return []
+        size = batch_size(len(candidates), chain_calls_left())
+        starts = range(0, len(candidates), size)
+        batches = await asyncio.gather(*(self._judged(query, candidates[at : at + size]) for at in starts))
+        scores = [score for batch in batches for score in batch]
+        if not any(score is not None for score in scores):
+            raise ModelError("the judge's reply holds no judgement")
+        return [EVEN_ODDS if score is None else score for score in scores]
+
+    async def _judged(self, query: str, candidates: Sequence[SourceResult]) -> list[float | None]:
         scores = await self._by_probabilities(query, candidates) if self._asks_for_probabilities else None
         if scores is None:
             reply = await self._ask(query, candidates, graded=True)
             scores = graded_scores(without_thoughts(reply.text), len(candidates))
-        if not any(score is not None for score in scores):
-            raise ModelError("the judge's reply holds no judgement")
-        return [EVEN_ODDS if score is None else score for score in scores]
+        return scores
 
     @property
     def _asks_for_probabilities(self) -> bool:

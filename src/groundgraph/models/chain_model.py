@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.constants import TAG_NOSTREAM
 
 from groundgraph.core.characters import clean_text
@@ -20,8 +20,9 @@ from groundgraph.core.model_reply import finish_reason, refusal_text
 from groundgraph.core.turn_values import ModelCall
 from groundgraph.models.call_model import model_name, recorded_call, used_tokens
 from groundgraph.models.in_turns import in_turns
+from groundgraph.models.prompt_messages import prompt_messages
 from groundgraph.models.replies import strip_thoughts
-from groundgraph.prompts import Prompts
+from groundgraph.prompts import Prompts, fence_of
 from groundgraph.settings.services import LimitSettings
 from groundgraph.settings.settings import Settings
 
@@ -31,6 +32,7 @@ from groundgraph.settings.settings import Settings
 
 # One call for the queries of a turn and one for its answer are kept free, or a reranker could leave no answer.
 _KEPT_FREE = 2
+_PASSAGE_END = "</passage>\n"
 
 
 @dataclass
@@ -48,6 +50,12 @@ class ChainAllowance:
 
 chain_allowance: ContextVar[ChainAllowance | None] = ContextVar("groundgraph_chain_allowance", default=None)
 _collected: ContextVar[list[ModelCall] | None] = ContextVar("groundgraph_chain_calls", default=None)
+
+
+def chain_calls_left() -> int | None:
+    """How often the chains of this turn may still call a model; None outside a turn, where there is no bound."""
+    allowance = chain_allowance.get()
+    return None if allowance is None else allowance.left
 
 
 def take_chain_call() -> None:
@@ -145,11 +153,8 @@ class ChainModel:
             ModelError: the model failed, refused, or wrote nothing or more than it may.
         """
         system = "\n".join(self.prompts.render(name, **(variables or {})) for name in (*prompts, *_data(passages)))
-        messages: list[BaseMessage] = [SystemMessage(system)]
-        if passages:
-            messages.append(HumanMessage(self._fenced(passages)))
-        if question:
-            messages.append(HumanMessage(question))
+        shown = self._fenced(passages) if passages else ()
+        messages = prompt_messages(system, *shown, question, model=self.model, shared=len(shown) - 1)
         return _whole(await self._called(prompts[0], messages, options))
 
     async def _called(self, role: str, messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
@@ -164,11 +169,12 @@ class ChainModel:
             attempts=self.attempts,
         )
 
-    def _fenced(self, passages: Sequence[Passage]) -> str:
-        # A hash of what it encloses: nobody can write a text that holds its own fence.
-        joined = "\0".join(f"{passage.name}\0{passage.text}" for passage in passages)
-        fence = hashlib.blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
-        return self.prompts.render("chain_passages", passages=passages, fence=fence)
+    def _fenced(self, passages: Sequence[Passage]) -> list[str]:
+        """The block of passages, cut behind the first: all that are read beside one document begin the same."""
+        fence = fence_of(passages[0].text)
+        block = self.prompts.render("chain_passages", passages=passages, fence=fence).strip()
+        first, end, rest = block.partition(_PASSAGE_END)
+        return [first + end, rest] if len(passages) > 1 and rest.count(_PASSAGE_END) else [block]
 
 
 def _data(passages: Sequence[Passage]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
 from groundgraph.core.secret_mask import mask
+from groundgraph.models.prompt_messages import provider_of
 from groundgraph.settings.load_settings import variable_of
 from groundgraph.settings.services import ModelSettings
 from groundgraph.text.words import read_data
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
 
 def without_thinking(model: BaseChatModel | None) -> BaseChatModel | None:
     """`model` once more with its thinking switched off; None when its provider has no switch or it is off already."""
-    provider = type(model).__module__.partition(".")[0].removeprefix("langchain_")
-    switches = thinking_switches().get(provider, {})
+    switches = thinking_switches().get(provider_of(model), {})
     if model is None or not switches or not set(switches) <= set(type(model).model_fields):
         return None
     if all(getattr(model, name) == value for name, value in switches.items()):

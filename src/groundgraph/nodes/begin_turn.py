@@ -20,7 +20,7 @@ from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.intent import STYLES, IntentState
 from groundgraph.core.turn_values import EMPTY_DRAFT, EMPTY_TURN, Check, Draft, Ranking, Retrieval, Turn
 from groundgraph.nodes.node import Node
-from groundgraph.prompts import Prompts
+from groundgraph.prompts import Prompts, fence_of
 from groundgraph.settings.context import Context, chosen_fields, refuse_without_effect
 from groundgraph.settings.settings import Settings
 from groundgraph.text.cues import small_talk
@@ -216,9 +216,11 @@ def _asked(messages: list[AnyMessage], message_id: str | None) -> tuple[HumanMes
 def _turn(message: HumanMessage | None, position: int, options: dict[str, Any], place: str) -> Turn:
     question = str(message.text) if message else ""
     message_id = (message.id or "") if message else ""
+    turn_id = _turn_id(message_id, position, question, place)
     return {
         **EMPTY_TURN,
-        "id": _turn_id(message_id, position, question, place),
+        "id": turn_id,
+        "fence": fence_of(turn_id),
         "question": question,
         "message_id": message_id,
         "language": options.get("language") or detect_language(question),

@@ -35,7 +35,8 @@ class SynthesisSettings(Section):
     provenance_template: str | None = None
     instruction: str | None = None
     evidence_per_source: bool = Field(
-        False, description="show a model the evidence of each source as a message of its own"
+        False,
+        description="show a model the evidence of each source in a block of its own",
     )
 
 

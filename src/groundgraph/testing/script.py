@@ -19,8 +19,9 @@ from langchain_core.messages import AIMessage, BaseMessage, ChatMessage
 
 # What a scripted model was asked, the same for messages in Python and for messages on the wire.
 
-# Where passages or a conversation end that a message shows before it asks.
-_SHOWN = re.compile(r"^</(?:evidence-[^>\n]*|conversation)>$", re.MULTILINE)
+_EVIDENCE = re.compile(r"<evidence-([\w-]+)>.*?</evidence-\1>", re.DOTALL)
+_BLOCK_END = re.compile(r"</(?:evidence-[\w-]+|conversation)>")
+
 _ROLES = {"human": "user", "ai": "assistant", "developer": "system", "function": "tool"}
 
 
@@ -31,7 +32,7 @@ class PromptMessage:
     Attributes:
         role: `system`, `user`, `assistant` or `tool`; `embedding` for the text of an embedding request.
         text: its text; images and other parts are left out.
-        name: the name that the message carries, for example `evidence`.
+        name: the name that the message carries.
     """
 
     role: str
@@ -56,9 +57,16 @@ class Prompt:
         return [message.role for message in self.messages]
 
     @property
+    def evidence(self) -> str:
+        """The blocks of evidence in all messages, each with its tags."""
+        return "\n".join(found.group() for found in _EVIDENCE.finditer(self.text))
+
+    @property
     def question(self) -> str:
-        """What the last message asks: its text behind the passages, or the conversation, that it shows first."""
-        return _SHOWN.split(self.messages[-1].text)[-1].strip() if self.messages else ""
+        """What the user asks: the last message, without the blocks and the line that stand before it."""
+        last = self.messages[-1].text if self.messages else ""
+        *_, behind = _BLOCK_END.split(last)
+        return behind.partition("\n\n")[2] if behind != last else last
 
     def words(self) -> int:
         """The number of words in all messages: the input tokens that a scripted model counts."""
@@ -305,8 +313,9 @@ class Rule:
             message of that role; `.` matches line breaks too. An empty pattern matches everything.
         reply: a text, a message, an exception, a `Reply`; a list of those, given one after the other, the
             last one again and again; or a function of the `Prompt`.
-        role: `system`, `user`, `assistant`, `tool`, the name of a message such as `evidence`, or `embedding`
-            for requests to the embeddings of the wire stub.
+        role: `system`, `user`, `assistant`, `tool`, the name of a message, `evidence` for what stands between the
+            tags of evidence, `question` for what the user asks behind it, or `embedding` for requests to the
+            embeddings of the wire stub.
     """
 
     pattern: str | re.Pattern[str]
@@ -324,7 +333,8 @@ class Rule:
         if self.role is None:
             return [prompt.text]
         role = role_name(self.role)
-        return [message.text for message in prompt.messages if role in (message.role, message.name)]
+        own = {"evidence": prompt.evidence, "question": prompt.question}.get(role)
+        return [own] if own else [message.text for message in prompt.messages if role in (message.role, message.name)]
 
 
 class Script:
