@@ -247,7 +247,7 @@ class TurnEnd:
         if self.memory is None or self.memory.append is None:
             raise ValueError("this bot has no memory to add to")
         try:
-            await within(self.resources.settings.deadlines.source, _awaited(self.memory.append(turn.response)))
+            await within(self.resources.settings.deadlines.source, self.memory.append(turn.response))
         except Exception as error:
             # The answer is there; that it was not remembered must not take it away.
             told = tell_failure(error, "step", "memory.append")
@@ -309,10 +309,6 @@ def _worth_remembering(turn: BotTurn, status: str) -> bool:
         return False
     record = turn.output["provenance"]
     return record["finish"] in ("stop", "length") and (record["outcome"] == "answered" or record["written"] > 0)
-
-
-async def _awaited(work: Any) -> Any:
-    return await work
 
 
 async def _whole(work: Any) -> None:

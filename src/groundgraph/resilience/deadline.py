@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -51,7 +51,7 @@ T = TypeVar("T")
 turn_ends_at: ContextVar[float | None] = ContextVar("groundgraph_turn_ends_at", default=None)
 
 # Tasks that did not end when they were cancelled. Held here, so that they are not collected while they still run.
-left_behind: set[asyncio.Task[Any]] = set()
+left_behind: set[asyncio.Future[Any]] = set()
 
 
 def remaining(limit: float) -> float:
@@ -68,7 +68,7 @@ class WorkCancelled(Exception):
     """Work ended in a cancellation that nobody asked for."""
 
 
-async def within(limit: float, work: Coroutine[Any, Any, T]) -> T:
+async def within(limit: float, work: Awaitable[T]) -> T:
     """The result of `work`.
 
     Work that swallows its cancellation is left behind instead of being waited for; `asyncio.timeout` would wait.
@@ -92,7 +92,7 @@ async def within(limit: float, work: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
-async def within_turn(limit: float, work: Coroutine[Any, Any, T]) -> T:
+async def within_turn(limit: float, work: Awaitable[T]) -> T:
     """As `within`, for a step's own call of a source or a model: when the turn ends before the step does, the call ends
     too."""
     turn = current.get()
@@ -102,13 +102,18 @@ async def within_turn(limit: float, work: Coroutine[Any, Any, T]) -> T:
         return await within(limit, work)
 
 
-def _abandon(task: asyncio.Task[Any]) -> None:
+def _abandon(task: asyncio.Future[Any]) -> None:
     task.cancel()
     left_behind.add(task)
     task.add_done_callback(_forget)
 
 
-def _forget(task: asyncio.Task[Any]) -> None:
+def _forget(task: asyncio.Future[Any]) -> None:
     left_behind.discard(task)
+    retrieve(task)
+
+
+def retrieve(task: asyncio.Future[Any]) -> None:
+    """Take note of the error of `task`, which is done, so that asyncio does not report it as never retrieved."""
     if not task.cancelled():
-        task.exception()  # retrieved, so that asyncio does not report it as never retrieved
+        task.exception()

@@ -13,6 +13,7 @@ from groundgraph.core.errors import SchemaChanged, SourceUnavailable
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.latest import Latest
 from groundgraph.resilience.blocking import run_blocking
+from groundgraph.resilience.deadline import retrieve
 
 # Readings of a server that several turns wait for at the same time.
 
@@ -24,14 +25,14 @@ class SharedReadings:
     """
 
     def __init__(self) -> None:
-        self._running: dict[tuple[asyncio.AbstractEventLoop, Hashable], asyncio.Task[Any]] = {}
+        self._running: dict[tuple[asyncio.AbstractEventLoop, Hashable], asyncio.Future[Any]] = {}
 
     async def once(self, key: Hashable, read: Callable[[], Awaitable[Any]]) -> Any:
         """What `read` gives; the one that runs under `key` already is waited for."""
         own = (asyncio.get_running_loop(), key)
         task = self._running.get(own)
         if task is None or task.done():
-            task = self._running[own] = asyncio.ensure_future(_awaited(read))
+            task = self._running[own] = asyncio.ensure_future(read())
             task.add_done_callback(lambda done: self._done(own, done))
         return await asyncio.shield(task)
 
@@ -43,16 +44,10 @@ class SharedReadings:
             task.cancel()
         await asyncio.gather(*own, return_exceptions=True)
 
-    def _done(self, own: tuple[asyncio.AbstractEventLoop, Hashable], task: asyncio.Task[Any]) -> None:
+    def _done(self, own: tuple[asyncio.AbstractEventLoop, Hashable], task: asyncio.Future[Any]) -> None:
         if self._running.get(own) is task:
             del self._running[own]
-        if not task.cancelled():
-            # Taken note of, so that asyncio does not report it when nobody waits any more.
-            task.exception()
-
-
-async def _awaited(read: Callable[[], Awaitable[Any]]) -> Any:
-    return await read()
+        retrieve(task)
 
 
 # What a store offers to a topic index: its headings, its passages in the order of their documents, its vectors.

@@ -182,7 +182,12 @@ def load_settings(source: str | Path | Mapping[str, Any] | None = None) -> Setti
             those of a file with line and column. Or `source` is neither of the three.
     """
     path = Path(source) if isinstance(source, str | Path) else None
-    given = _read(path) if path else {} if source is None else source
+    given: Any = {} if source is None else source
+    if path:
+        # The reader that remembers lines is loaded for a file only: a process is to give its first answer soon.
+        from groundgraph.settings.yaml_file import read_yaml
+
+        given = read_yaml(path)
     if not isinstance(given, Mapping):
         message = f"a configuration is a file, a mapping or None, and this is a value of type {type(given).__name__}"
         raise ConfigurationError(message)
@@ -322,13 +327,6 @@ def _written(location: Location, wanted: Mapping[str, Any], *, missing: bool) ->
     if missing:
         return location
     return location[: max(1, _depth(wanted, location))]
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    # The reader that remembers lines is loaded for a file only: a process is to give its first answer soon.
-    from groundgraph.settings.yaml_file import read_yaml
-
-    return read_yaml(path)
 
 
 def _is_ruamel_boolean(value: Any) -> bool:

@@ -82,14 +82,14 @@ class Probe:
         return {name: self.filters[name] for name in required if name in self.filters}
 
     def text_fields(self) -> list[str]:
-        """The declared fields that take any text as a value."""
+        """The declared fields that take any text as a value; a check that needs one does not apply without any."""
         schema = self.source.get_schema()
         fields = schema.fields if isinstance(schema, SourceSchema) else {}
-        return [
-            name
-            for name, spec in fields.items()
-            if spec.get("type", "string") in ("string", "text") and not spec.get("enum")
-        ]
+        kinds = ("string", "text")
+        names = [name for name, spec in fields.items() if spec.get("type", "string") in kinds and not spec.get("enum")]
+        if not names:
+            raise DoesNotApply("no declared field takes any text")
+        return names
 
 
 def require(holds: bool, message: str) -> None:
@@ -275,13 +275,13 @@ def _in_another_zone(value: Any) -> list[str]:
 
 
 async def _filters_empty(probe: Probe) -> None:
-    for name in _text_fields(probe):
+    for name in probe.text_fields():
         results = await _unless_unknown(probe, {name: NO_SUCH_VALUE})
         require(not results, f"{name} = {NO_SUCH_VALUE!r} matches nothing, yet gives {_ids(results)}")
 
 
 async def _filters_hostile(probe: Probe) -> None:
-    names = _text_fields(probe)
+    names = probe.text_fields()
     before = await probe.results()
     for name in names:
         results = await _unless_unknown(probe, {name: HOSTILE_VALUE})
@@ -295,13 +295,6 @@ async def _unless_unknown(probe: Probe, filters: Mapping[str, Any]) -> list[Sour
         return await probe.ask(probe.query, filters=filters)
     except TenantUnknown:
         return []
-
-
-def _text_fields(probe: Probe) -> list[str]:
-    names = probe.text_fields()
-    if not names:
-        raise DoesNotApply("no declared field takes any text")
-    return names
 
 
 async def _concurrent(probe: Probe) -> None:
@@ -423,7 +416,7 @@ async def outcomes(checks: Mapping[str, Check[P]], probe: P, timeout: float) -> 
 
 async def _outcome(name: str, check: Check[P], probe: P, timeout: float) -> CheckOutcome:
     try:
-        await within(timeout, _run(check, probe))
+        await within(timeout, check(probe))
     except Broken as broken:
         return CheckOutcome(name, False, str(broken))
     except DoesNotApply as reason:
@@ -433,7 +426,3 @@ async def _outcome(name: str, check: Check[P], probe: P, timeout: float) -> Chec
     except Exception as error:
         return CheckOutcome(name, False, f"raised {type(error).__name__}: {error}")
     return CheckOutcome(name, True)
-
-
-async def _run(check: Check[P], probe: P) -> None:
-    await check(probe)

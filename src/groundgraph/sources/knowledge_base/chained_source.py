@@ -289,15 +289,6 @@ class ChainedSource(NamedSource):
             degraded(self._name, "vectors", "the base holds none yet; run `groundgraph ingest` to make them")
             return [None] * len(texts)
         check_model(self._searcher.place, identity, embedder.name, None)
-        return list(
-            await asyncio.gather(
-                *(
-                    query_vector(embedder, text, self._name) if use else _nothing()
-                    for text, use in zip(texts, wanted, strict=True)
-                )
-            )
-        )
-
-
-async def _nothing() -> None:
-    return None
+        asked = (query_vector(embedder, text, self._name) for text, use in zip(texts, wanted, strict=True) if use)
+        made = iter(await asyncio.gather(*asked))
+        return [next(made) if use else None for use in wanted]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from groundgraph.core.errors import GroundGraphError, SourceTimeout, SourceUnavailable
-from groundgraph.resilience.deadline import DeadlinePassed, WorkCancelled, within
+from groundgraph.resilience.deadline import DeadlinePassed, WorkCancelled, retrieve, within
 from groundgraph.resilience.retry import CircuitBreaker
 from groundgraph.sources.weaviate.address import Address, Consistency, load_client_library
 from groundgraph.sources.weaviate.errors import MAYBE_NOT_READY, OUTAGES, Fault, Place, fault_of, typed_error
@@ -238,7 +238,7 @@ class WeaviateConnection:
             if task is None or (task.done() and (task.cancelled() or task.exception())):
                 # A task of its own, so that whoever asked first may be cancelled without the others.
                 task = self._clients[loop] = asyncio.ensure_future(_open(self.address, self.timeout))
-                task.add_done_callback(_retrieved)
+                task.add_done_callback(retrieve)
         return await asyncio.shield(task)
 
     def _failed(self, *, outage: bool) -> None:
@@ -299,12 +299,6 @@ async def _open(address: Address, timeout: float) -> _OfLoop:
         await client.close()
         raise
     return _OfLoop(client, Readiness(address))
-
-
-def _retrieved(task: asyncio.Task[_OfLoop]) -> None:
-    """Take note of an error when nobody waits any more, so that asyncio does not report it as never retrieved."""
-    if not task.cancelled():
-        task.exception()
 
 
 async def _closed(task: asyncio.Task[_OfLoop]) -> None:

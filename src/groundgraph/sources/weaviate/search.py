@@ -141,8 +141,8 @@ class CollectionSearch:
         by_vector = self.index is not None and (search.vector is not None or self.index.by_server)
         by_words = bool(terms.stems) and (self.vector_weight < 1 or not by_vector)
         lexical, near, _ = await together(
-            self._by_words(collection, terms, search, with_vector=by_vector) if by_words else _nothing(),
-            self._by_vector(collection, search) if by_vector else _nothing(),
+            self._by_words(collection, terms, search, with_vector=by_vector) if by_words else nothing(),
+            self._by_vector(collection, search) if by_vector else nothing(),
             _learn(collection, statistics, terms),
         )
         nearness = self._cosines(lexical, near, search.vector) if by_vector else {}
@@ -261,7 +261,8 @@ async def _learn(collection: CollectionAsync[Any, Any], statistics: Statistics, 
         await together(*work)
 
 
-async def _nothing() -> list[Any]:
+async def nothing() -> list[Any]:
+    """What is found where nothing is asked."""
     return []
 
 

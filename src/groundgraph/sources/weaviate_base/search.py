@@ -22,7 +22,7 @@ from groundgraph.search.rank import CHUNKS, K1, MAX_STEMS, Pool, Question, Ranke
 from groundgraph.sources.knowledge_base.searcher import MIN_CANDIDATES, NEAREST
 from groundgraph.sources.knowledge_base.stored_chunk import Search
 from groundgraph.sources.weaviate.address import queries
-from groundgraph.sources.weaviate.search import NO_DISTANCE, together
+from groundgraph.sources.weaviate.search import NO_DISTANCE, nothing, together
 from groundgraph.sources.weaviate.statistics import Statistics, TextIndex, VectorRows
 from groundgraph.sources.weaviate_base.collections import VECTOR, B
 from groundgraph.sources.weaviate_base.filters import as_filter
@@ -248,7 +248,7 @@ class ChunkSearch:
         ids = [str(one.properties["document_id"]) for one in [*lexical, *near]]
         documents, more = await together(
             rows_by_id(self._server, client, part.state, ids),
-            _by_vector(collection, vector, _with_ids(rest), len(rest)) if rest else _none(),
+            _by_vector(collection, vector, _with_ids(rest), len(rest)) if rest else nothing(),
         )
         return _Objects(lexical, [*near, *more], documents)
 
@@ -315,7 +315,3 @@ def _text_rows(known: Mapping[Key, Candidate]) -> list[tuple[Key, str, str]]:
 def _cosines(near: Sequence[Any], known: Mapping[Key, Candidate]) -> dict[Key, float]:
     by_id = {candidate.id: key for key, candidate in known.items()}
     return {by_id[str(one.uuid)]: -one.metadata.distance for one in near if str(one.uuid) in by_id}
-
-
-async def _none() -> list[Any]:
-    return []
