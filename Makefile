@@ -51,6 +51,7 @@ format: .venv/ready
 
 docs: .venv/ready
 	$(BIN)/python tests/support/pictures.py
+	$(BIN)/python tests/support/checked_models.py
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks

@@ -11,6 +11,7 @@ import typer
 
 from groundgraph.cli.ask import ask
 from groundgraph.cli.chat import chat
+from groundgraph.cli.check_model import check_model
 from groundgraph.cli.config import config_app
 from groundgraph.cli.conversations import forget, prune, report
 from groundgraph.cli.demo import demo
@@ -46,7 +47,22 @@ app = typer.Typer(
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, ingest, move, ask, chat, inspect, evaluate, report, sources, forget, prune, graph, doctor):
+for command in (
+    demo,
+    ingest,
+    move,
+    ask,
+    chat,
+    inspect,
+    evaluate,
+    check_model,
+    report,
+    sources,
+    forget,
+    prune,
+    graph,
+    doctor,
+):
     app.command(epilog=EPILOG)(command)
 app.add_typer(documents_app)
 app.add_typer(threads_app)

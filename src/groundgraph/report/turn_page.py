@@ -24,7 +24,8 @@ from groundgraph.settings.settings import Settings
 from groundgraph.text.words import detect_language
 
 MAX_BYTES = 300_000
-_PAGE, _STYLE, _SCRIPT = "page.html.jinja2", "page.css.jinja2", "page.js.jinja2"
+STYLE = "page.css.jinja2"
+_PAGE, _SCRIPT = "page.html.jinja2", "page.js.jinja2"
 
 
 def turn_page(record: Mapping[str, Any], *, settings: Settings | None = None, language: str | None = None) -> str:
@@ -63,9 +64,9 @@ def _shipped_prompts() -> Prompts:
 
 
 def _rendered(view: TurnView) -> str:
-    style, script = _static(_STYLE), _static(_SCRIPT)
+    style, script = static_text(STYLE), static_text(_SCRIPT)
     policy = (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'; "
         "base-uri 'none'; form-action 'none'"
     )
     parts = {
@@ -86,7 +87,7 @@ def environment() -> Environment:
     loader = DictLoader({name: (folder / name).read_text("utf-8") for name in names})
     return Environment(
         loader=loader,
-        autoescape=lambda name: name == _PAGE,
+        autoescape=lambda name: bool(name and name.endswith(".html.jinja2")),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -94,12 +95,13 @@ def environment() -> Environment:
 
 
 @cache
-def _static(name: str) -> Markup:
+def static_text(name: str) -> Markup:
+    """The file `name` of this folder as it stands there: a style, or a script."""
     # Part of the package: nothing of a record stands in it.
     return Markup((files("groundgraph.report") / name).read_text("utf-8"))
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
     """How a policy names an inline style or script by its content."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
