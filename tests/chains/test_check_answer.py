@@ -122,6 +122,22 @@ def test_what_agrees_with_its_evidence_is_not_flagged(text):
     assert flags(text)[0] == []
 
 
+@pytest.mark.covers("A22")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The evidence does not mention how tokens are stored.",
+        "В материалах не указано, как хранятся токены.",
+        "Die Quellen sagen nicht, wie Tokens gespeichert werden; dazu wurde nichts, auch keine Angabe, gefunden.",
+        "Les sources ne précisent pas comment les jetons sont conservés.",
+        "Las fuentes no especifican cómo se guardan los tokens.",
+    ],
+)
+def test_a_sentence_that_says_what_is_missing_cites_nothing_in_no_language(text):
+    cited = "Access tokens expire after an hour [1]."
+    assert "uncited" not in [flag["kind"] for flag in flags(f"{cited} {text}")[0]]
+
+
 @pytest.mark.covers("fault 26", "fault 27", "fault 28", "fault 57")
 @pytest.mark.parametrize(("text", "kind"), DISAGREES)
 def test_what_does_not_agree_is_flagged_as_such(text, kind):

@@ -15,35 +15,22 @@ from groundgraph.answers.claims import CheckedAnswer, Claim, bare, named_text, w
 from groundgraph.answers.sentence_index import sentences_of, stems_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Flag
-from groundgraph.text.words import stems
+from groundgraph.text.words import LANGUAGES, language_data, stems
 
 # Which sentences of an answer say something that evidence could support.
 
 # A sentence of fewer words ("Key features include:") says too little to be measured.
 LEAST_STEMS = 3
+
+
+def _in_any_language(name: str) -> re.Pattern[str]:
+    patterns = [language_data(language, "replies", name) for language in LANGUAGES]
+    return re.compile("|".join(filter(None, patterns)), re.IGNORECASE)
+
+
 # What says that something is missing, or talks to the reader, needs no evidence.
-_MISSING = (
-    r"mention|specif|stated?\b|says?\b|cover|contain|includ|provid|describ|information|evidence|enough|detail|passage|"
-    r"clear|know|found|find|determine|tell|answer"
-)
-_MISSING_RU = (
-    r"упомина|указ|говор|сказан|содерж|опис|привод|сообща|хвата|достаточн|ясно|известн|наш|найден|могу|знаю|удалось"
-)
-_EXEMPT = re.compile(
-    rf"\b(?:(?:no|not|cannot|can't|can’t)|(?:does|do|did|is|are|was|were)n['’]t) (?:\w+ ){{0,3}}(?:{_MISSING})"
-    r"|\b(?:insufficient|unclear|unable to|let me know|feel free|happy to help|hope (?:this|that|it)|in summary|"
-    r"to summari[sz]e|here (?:is|are)|here's|as follows|you are welcome)\b"
-    rf"|\bне (?:\w+ ){{0,3}}(?:{_MISSING_RU})|\bнет (?:\w+ ){{0,3}}(?:информац|сведен|данных|ответ)"
-    r"|\b(?:недостаточно|неизвестно|к сожалению|надеюсь|обращайтесь)\b|^(?:итак|вот)\b",
-    re.IGNORECASE,
-)
-
-
-_EVIDENCE = re.compile(
-    r"\b(?:evidence|documents?|passages?|sources?|context|provided|information|knowledge base|question)\b|"
-    r"\b(?:материал|документ|источник|контекст|сведени|информаци|вопрос|фрагмент)",
-    re.IGNORECASE,
-)
+_EXEMPT = _in_any_language("exempt")
+_EVIDENCE = _in_any_language("evidence")
 
 
 def is_about_the_evidence(claim: Claim) -> bool:

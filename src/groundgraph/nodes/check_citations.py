@@ -19,6 +19,7 @@ from groundgraph.nodes.node import Node, evidence_scope
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.settings.context import Context, Options, options_in_force
 from groundgraph.settings.settings import Settings
+from groundgraph.text.words import LANGUAGES, language_data
 
 # Whether a text says the same over and over, as a small model does that has lost its way.
 
@@ -38,7 +39,7 @@ def repeated(text: str) -> int | None:
 
 
 # How a sentence begins that the model marks as not taken from the evidence, as its prompt tells it to.
-GENERAL_KNOWLEDGE = ("general knowledge", "общие сведения", "общие знания", "общеизвестно")
+GENERAL_KNOWLEDGE = tuple(mark for language in LANGUAGES for mark in language_data(language, "replies", "general"))
 
 
 # More characters of answer and evidence are compared beside the event loop.
