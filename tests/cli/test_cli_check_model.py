@@ -29,6 +29,7 @@ def test_an_exact_model_passes_every_mark_and_its_page_is_written(checking, tmp_
     found = ran.json
     assert (found["model"], found["right"], found["n"], found["wrong"]) == ("test-model", 77, 77, [])
     assert {form: row["right"] for form, row in found["structured_output"].items()} == {
+        "own": 4,
         "json_schema": 4,
         "function_calling": 4,
         "json_mode": 4,

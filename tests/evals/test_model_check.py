@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from checked_models import PAGE, character_of, checked, with_table
+from langchain_openai import ChatOpenAI
 
 from groundgraph import load_settings
 from groundgraph.cli.check_config import check_config
@@ -17,6 +18,7 @@ from groundgraph.evals.model_check.figures import ModelCheck, Price, Share, turn
 from groundgraph.evals.model_check.run_cases import BY_DOCUMENT, REPAIRED, run_cases
 from groundgraph.evals.model_check.verdicts import TITLES, spoken
 from groundgraph.evals.run_queries import EvaluationFailed
+from groundgraph.models.structured import forms_of
 from groundgraph.settings.services import ModelSettings
 from groundgraph.testing import Reply, ScriptedChatModel
 from groundgraph.testing.model_characters import CHARACTERS, SLOW_SECONDS
@@ -109,8 +111,8 @@ def test_a_model_that_mends_its_citations_is_advised_to_repair_and_by_the_docume
 def test_a_form_that_a_model_cannot_fill_in_is_named_and_another_is_advised() -> None:
     class WithoutSchemas(ScriptedChatModel):
         def with_structured_output(self, schema, **options):
-            if options["method"] == "json_schema":
-                raise NotImplementedError("no native schemas")
+            if options.get("method") != "function_calling":
+                raise NotImplementedError("no schemas")
             return super().with_structured_output(schema, **options)
 
     structured = [case for case in load_cases() if case.skill == "structured"]
@@ -121,6 +123,8 @@ def test_a_form_that_a_model_cannot_fill_in_is_named_and_another_is_advised() ->
     assert check.share("json_schema").right == 0
     told = advised_settings(check, ModelSettings(provider="openai", model="x"))
     assert 'profile: {"structured_output": false, "tool_calling": true}' in told
+    calling = ChatOpenAI(model="x", api_key="k", profile={"structured_output": False, "tool_calling": True})
+    assert forms_of(calling)[0] == "function_calling"
 
 
 def test_a_model_that_cannot_be_reached_ends_the_check() -> None:

@@ -10,8 +10,9 @@ from groundgraph.settings.services import ModelSettings
 
 # A stage in which a model errs more often does more harm than good.
 _TRUSTED = 0.75
-# What a profile of LangChain says of a model whose best form it is; JSON mode and text are what is left then.
+# What a profile of LangChain says of a model whose best form it is; JSON mode and text are what is left.
 _PROFILES = {
+    "json_schema": {"structured_output": True},
     "function_calling": {"structured_output": False, "tool_calling": True},
     "json_mode": {"structured_output": False, "tool_calling": False},
     "text": {"structured_output": False, "tool_calling": False},
@@ -30,17 +31,18 @@ def advised_settings(check: ModelCheck, model: ModelSettings | None) -> str:
 
 def _model(check: ModelCheck, model: ModelSettings | None) -> list[str]:
     best = best_form(check)
+    profile = None if best == check.form else _PROFILES.get(best)
     told = [f"# Objects filled in by {FORMS[best]}: {_of(check.share(best))}."]
     if model is None:
         return told
-    named = {"provider": model.provider, "model": model.model, "profile": _PROFILES.get(best)}
+    named = {"provider": model.provider, "model": model.model, "profile": profile}
     shown = ", ".join(f"{key}: {json.dumps(value)}" for key, value in named.items() if value is not None)
     return [*told, f"llm: {{{shown}}}"]
 
 
 def best_form(check: ModelCheck) -> str:
-    """The form in which the model filled in the most objects, of equal ones the first of `FORMS`."""
-    return max(FORMS, key=lambda form: check.share(form).right)
+    """The form in which the model filled in the most objects; of equal ones that in which it is asked already."""
+    return max(FORMS, key=lambda form: (check.share(form).right, form == check.form))
 
 
 def _queries(check: ModelCheck) -> list[str]:

@@ -12,6 +12,7 @@ from groundgraph.evals.measures import Interval
 from groundgraph.evals.model_check.cases import ANSWER_SKILLS
 from groundgraph.evals.model_check.run_cases import FORMS, Asked
 from groundgraph.evals.model_check.verdicts import TITLES
+from groundgraph.models.structured import OWN
 
 # The quantile of the normal distribution for 95 %.
 _Z = 1.959964
@@ -65,11 +66,13 @@ class ModelCheck:
         model: its name.
         asked: what came of each case, second looks among them.
         price: where it is known.
+        form: in which groundgraph asks it for an object, one of `FORMS`.
     """
 
     model: str
     asked: Sequence[Asked]
     price: Price | None = None
+    form: str = OWN
 
     @property
     def counting(self) -> list[Asked]:

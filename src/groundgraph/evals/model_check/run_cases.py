@@ -28,6 +28,7 @@ from groundgraph.graph.retrieval import retrieval_graph
 from groundgraph.graph.turn import turn_graph
 from groundgraph.models.call_model import call_with_retries
 from groundgraph.models.chat_model import configured_model
+from groundgraph.models.structured import OWN, TEXT, with_schema
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context
 from groundgraph.settings.load_settings import load_settings
@@ -37,14 +38,14 @@ from groundgraph.sources.contract import NamedSource
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-# The ways to ask for an object, the best first.
+# The ways to ask for an object.
 FORMS = {
+    OWN: "the way of its package",
     "json_schema": "native schema",
     "function_calling": "call of a tool",
     "json_mode": "JSON mode",
-    "text": "text",
+    TEXT: "text",
 }
-TEXT = "text"
 # The marks of second looks: citations by document in place of sections, and answers told what is wrong with them.
 BY_DOCUMENT, REPAIRED = "by_document", "repaired"
 _SCHEMA: dict[str, Any] = {
@@ -254,15 +255,16 @@ class _Check:
         return Asked(case, marks, "; ".join(replies), time.perf_counter() - started, failure=failure)
 
     async def _object(self, case: Case, form: str) -> AIMessage:
-        schema = _SCHEMA if form in ("json_mode", TEXT) else None
-        told = self._prompts.render("fill_in_object", schema=schema).strip()
-        messages = [SystemMessage(told), HumanMessage(case.ask)]
-        asked: Any = self._model
-        if form != TEXT:
-            asked = self._model.with_structured_output(_SCHEMA, include_raw=True, method=form)
-        reply = await self._called(asked, messages)
-        found: AIMessage = reply if form == TEXT else reply["raw"]
-        return found
+        messages: list[Any] = [SystemMessage(self._prompts.render("fill_in_object").strip()), HumanMessage(case.ask)]
+        if form in ("json_mode", TEXT):
+            messages = with_schema(messages, _SCHEMA, self._prompts)
+        if form == TEXT:
+            said: AIMessage = await self._called(self._model, messages)
+            return said
+        method = {} if form == OWN else {"method": form}
+        bound = self._model.with_structured_output(_SCHEMA, include_raw=True, **method)
+        reply: AIMessage = (await self._called(bound, messages))["raw"]
+        return reply
 
     async def _called(self, model: Any, messages: list[Any]) -> Any:
         reply, _ = await call_with_retries(
