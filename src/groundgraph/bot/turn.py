@@ -24,7 +24,7 @@ from groundgraph.answers.provenance import turn_of_thread
 from groundgraph.bot.log import QueryLog
 from groundgraph.bot.sources import DOCSTORE, MEMORY, BotStore
 from groundgraph.core.characters import clean_text
-from groundgraph.core.evidence import SourceResult, from_record
+from groundgraph.core.evidence import SourceResult, from_row
 from groundgraph.core.failure import described, tell_failure
 from groundgraph.core.turn_values import EMPTY_TURN, Turn
 from groundgraph.graph.resources import Resources
@@ -94,13 +94,8 @@ def composed_messages(resources: Resources, record: Mapping[str, Any], context: 
         return shown[0] if shown else None
 
     # A single piece that is too long is left out, as it would be in the turn.
-    found = composed([_result(row) for row in record["results"]], settings.limits.tokens)
+    found = composed([from_row(row) for row in record["results"]], settings.limits.tokens)
     return found or composed((), sys.maxsize) or []
-
-
-def _result(row: Mapping[str, Any]) -> SourceResult:
-    record: Any = {**row, "content": row["text"]}
-    return from_record(record, row["relevance"])
 
 
 def as_logged(messages: Sequence[BaseMessage]) -> list[dict[str, str]]:

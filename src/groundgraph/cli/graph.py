@@ -36,14 +36,14 @@ def graph(
 
 
 def _compiled(settings: Settings, which: GraphName) -> Any:
-    from groundgraph.testing.models import ScriptedChatModel
+    from groundgraph.testing.models import NgramEmbeddings, ScriptedChatModel
 
     # Stand for the configured models, whose packages and keys need not be here for a picture.
     chat_model = ScriptedChatModel("") if settings.llm else None
     query_model = ScriptedChatModel("") if settings.query_llm else None
     stages = {"category_router": settings.category_router, "enhanced_retrieval": settings.enhanced_retrieval}
     bare = settings.without_models().model_copy(update=stages)
-    embeddings = _stand_in() if settings.embedding_model else None
+    embeddings = NgramEmbeddings() if settings.embedding_model else None
     if which == "ingest":
         return _ingest(bare, chat_model, embeddings)
     if which == "retrieval":
@@ -53,12 +53,6 @@ def _compiled(settings: Settings, which: GraphName) -> Any:
     from groundgraph.graph.turn import turn_graph
 
     return turn_graph(bare, chat_model=chat_model, query_model=query_model)
-
-
-def _stand_in() -> Any:
-    from groundgraph.testing.models import NgramEmbeddings
-
-    return NgramEmbeddings()
 
 
 def _ingest(settings: Settings, chat_model: Any, embeddings: Any) -> Any:

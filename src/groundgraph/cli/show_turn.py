@@ -87,17 +87,14 @@ def turn_text(output: Mapping[str, Any], seconds: float) -> str:
 
 def found_besides(output: Mapping[str, Any]) -> list[str]:
     """What was found and is not cited, a line for each piece with its place; the record holds all of it."""
-    from groundgraph.core.evidence import SourceResult
+    from groundgraph.core.evidence import from_row
     from groundgraph.text.original import Original
 
     cited = {citation["label"] for citation in output["citations"]}
     lines: list[str] = []
     for row in output["provenance"]["results"]:
         if row["label"] not in cited:
-            result = SourceResult(
-                row["text"], row["source_id"], row["source_name"], row["source_type"], metadata=row["metadata"]
-            )
-            original = Original(result)
+            original = Original(from_row(row))
             place = original.location(0, 0, output["provenance"]["language"])["shown"]
             section = original.text("section")
             lines.append(f"  {row['source_name']}: {place}" + (f", {section}" if section and section != place else ""))
@@ -119,17 +116,13 @@ def _cited(citation: Mapping[str, Any], answer: str) -> tuple[str, str]:
     # The section of a row is its table, which its place names; below a quote of the answer stands its section.
     if section and "table" not in location and section != location["shown"] and _folded(section) not in answer:
         where = f"{where}, {section}"
-    shown = _folded(citation["quote"]) in answer
-    return f"[{citation['label']}] {citation['source_name']}: {where}", "" if shown else f'"{_quote(citation)}"'
+    quote = "" if _folded(citation["quote"]) in answer else f'"{shortened(citation["quote"], QUOTE_CHARS)}"'
+    return f"[{citation['label']}] {citation['source_name']}: {where}", quote
 
 
 def _folded(text: str) -> str:
     """`text` as it is compared: an answer is wrapped in other places, and has backslashes before brackets."""
     return " ".join(text.replace("\\", "").split())
-
-
-def _quote(citation: Mapping[str, Any]) -> str:
-    return shortened(citation["quote"], QUOTE_CHARS)
 
 
 def _renderable(output: Mapping[str, Any], seconds: float, *, with_answer: bool = True) -> Any:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, time
 from enum import Enum
@@ -162,6 +163,11 @@ def as_row(record: EvidenceRecord, relevance: float, label: int | None = None) -
         "metadata": record["metadata"],
     }
     return row if label is None else {**row, "label": label}
+
+
+def from_row(row: Mapping[str, Any]) -> SourceResult:
+    """The result that a row of `as_row` was made of."""
+    return from_record(cast("EvidenceRecord", {**row, "content": row["text"]}), row["relevance"])
 
 
 def evidence_key(record: EvidenceRecord) -> str:

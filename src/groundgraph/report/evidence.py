@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from groundgraph.answers.citations import best_scored, claims_by_label
-from groundgraph.core.evidence import SourceResult
+from groundgraph.core.evidence import SourceResult, from_row
 from groundgraph.report.words import Span, joined
 from groundgraph.text.original import Original
 
@@ -170,9 +170,7 @@ def _cited(row: Record, citations: Sequence[Record], claims: Sequence[str], reco
     """The piece with its citations' quotes, the answer's other quotations, and a place for every sentence that cites
     it: that of the sentence which agrees best with it, by the same rule that chose the quote."""
     label = row["label"]
-    result = SourceResult(
-        row["text"], row["source_id"], row["source_name"], row["source_type"], metadata=row["metadata"]
-    )
+    result = from_row(row)
     quote, *more = [_cited_place(result, citation) for citation in citations]
     quotations = (
         _quoted_place(row, one) for one in record["citation_check"].get("quotes", []) if one["label"] == label

@@ -289,7 +289,7 @@ class _Reading:
 
     def _note(self, location: Location, message: str, *, wanted: bool = False) -> None:
         """A problem with the key at `location`; `wanted`: the value may come from the environment as well."""
-        key = _dotted(location)
+        key = ".".join(map(str, location))
         if wanted and self._is_from_environment(location):
             self._problems.append(Problem(key, f"{message} (set by the variable {variable_of(location)})"))
             return
@@ -306,10 +306,6 @@ class _Reading:
         in_own = _depth(self._raw, location), _depth(own, location)
         depth = _depth(self._environment.values, location)
         return depth == len(location) and (self._path is not None or max(in_own) < depth)
-
-
-def _dotted(location: Sequence[str | int]) -> str:
-    return ".".join(map(str, location))
 
 
 def _depth(node: Any, location: Sequence[str | int]) -> int:

@@ -85,11 +85,17 @@ class SqliteDatabase(ComputingDatabase):
 
     @override
     def _key(self, shape: TableShape) -> ColumnElement[Any]:
-        return _key(shape)
+        """The row number or the only key column, else all of the key as SQL literals, which no two rows share."""
+        if shape.rowid:
+            return literal_column(shape.rowid)
+        only = shape.column(shape.key_columns[0]) if len(shape.primary_key) == 1 else None
+        if only and only.stored_as not in ("any", "blob"):
+            return column(only.name)
+        return with_commas([func.quote(column(name)) for name in shape.key_columns])
 
     @override
     def keys(self, shape: TableShape, filters: Mapping[str, Any], base: int) -> str:
-        key = _key(shape) + base if shape.rowid else _key(shape)
+        key = self._key(shape) + base if shape.rowid else self._key(shape)
         statement = select(func.json_group_array(key)).select_from(from_clause(shape)).where(where(shape, filters))
         with self.reading() as connection:
             return str(connection.execute(statement).scalar_one())
@@ -203,13 +209,3 @@ def _has_log(path: Path) -> bool:
             return file.read(20)[18:] == b"\2\2"
     except OSError:
         return False
-
-
-def _key(shape: TableShape) -> ColumnElement[Any]:
-    """The row number or the only key column, else all of the key as SQL literals, which no two rows share."""
-    if shape.rowid:
-        return literal_column(shape.rowid)
-    only = shape.column(shape.key_columns[0]) if len(shape.primary_key) == 1 else None
-    if only and only.stored_as not in ("any", "blob"):
-        return column(only.name)
-    return with_commas([func.quote(column(name)) for name in shape.key_columns])

@@ -162,6 +162,11 @@ class TableShape:
         added = {label for join in self.joins for label, _ in join.columns}
         return [column for column in self.columns if column.name not in added]
 
+    @property
+    def with_partners(self) -> list[TableShape]:
+        """The table, and those of partners."""
+        return [self, *(join.other for join in self.joins)]
+
     def column(self, name: str) -> Column | None:
         """The column called `name`."""
         return next((column for column in self.columns if column.name == name), None)

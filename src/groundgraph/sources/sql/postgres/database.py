@@ -173,7 +173,15 @@ class PostgresDatabase(ComputingDatabase):
 
     @override
     def _key(self, shape: TableShape) -> ColumnElement[Any]:
-        return _key(shape)
+        """What tells rows apart: the only key column, else all of the key as SQL literals, else a hash of the whole
+        row."""
+        only = _only_key(shape)
+        if only is not None:
+            return column(only.name)
+        if not shape.primary_key:
+            values = [cast(column(item.name), Text) for item in shape.columns]
+            return func.md5(cast(func.row(*values), Text)) if values else literal_column("''")
+        return with_commas([func.quote_nullable(cast(column(name), Text)) for name in shape.primary_key])
 
     @override
     def _selected(self, found: Column) -> ColumnElement[Any]:
@@ -181,7 +189,7 @@ class PostgresDatabase(ComputingDatabase):
 
     @override
     def keys(self, shape: TableShape, filters: Mapping[str, Any], base: int) -> str:
-        statement = select(_key(shape)).select_from(from_clause(shape)).where(where(shape, filters))
+        statement = select(self._key(shape)).select_from(from_clause(shape)).where(where(shape, filters))
         with self.reading() as connection:
             return json.dumps([row[0] for row in connection.execute(statement)], ensure_ascii=False)
 
@@ -304,7 +312,7 @@ SELECT (SELECT c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnam
 def _relations(connection: Connection, shapes: Sequence[TableShape]) -> list[_Relation]:
     """The tables behind `shapes`, their partners among them."""
     found = []
-    for place in dict.fromkeys((item.namespace, item.relation) for shape in shapes for item in _all(shape)):
+    for place in dict.fromkeys((item.namespace, item.relation) for shape in shapes for item in shape.with_partners):
         kind, foreign = connection.execute(_KIND, {"space": place[0], "name": place[1]}).one()
         found.append(_Relation(place, kind, foreign))
     return found
@@ -317,10 +325,6 @@ def _lasting(shape: TableShape) -> str:
 def _digest_of(shapes: Sequence[TableShape]) -> int:
     told = repr([(_lasting(shape), [_lasting(join.other) for join in shape.joins]) for shape in shapes])
     return int.from_bytes(hashlib.blake2b(told.encode(), digest_size=7).digest(), "big")
-
-
-def _all(shape: TableShape) -> list[TableShape]:
-    return [shape, *(join.other for join in shape.joins)]
 
 
 def escaped(statement: str) -> str:
@@ -340,14 +344,3 @@ def _only_key(shape: TableShape) -> Column | None:
     """The column of a key of one column that can be compared as it is."""
     only = shape.column(shape.primary_key[0]) if len(shape.primary_key) == 1 else None
     return only if only and only.type in (*TEXTS, *_INTEGERS) else None
-
-
-def _key(shape: TableShape) -> ColumnElement[Any]:
-    """What tells rows apart: the only key column, else all of the key as SQL literals, else a hash of the whole row."""
-    only = _only_key(shape)
-    if only is not None:
-        return column(only.name)
-    if not shape.primary_key:
-        values = [cast(column(item.name), Text) for item in shape.columns]
-        return func.md5(cast(func.row(*values), Text)) if values else literal_column("''")
-    return with_commas([func.quote_nullable(cast(column(name), Text)) for name in shape.primary_key])

@@ -47,7 +47,7 @@ def refuse_a_file(connection: Connection, shapes: Sequence[TableShape], source: 
         ConfigurationError: one of the tables, or one that belongs to its rows, has row-level security.
     """
     for shape in shapes:
-        for one in (shape, *(join.other for join in shape.joins)):
+        for one in shape.with_partners:
             place = {"space": one.namespace, "name": one.relation}
             if connection.execute(_FILTERED, place).scalar_one():
                 raise ConfigurationError(
