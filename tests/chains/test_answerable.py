@@ -139,3 +139,20 @@ def test_a_missing_word_stands_in_the_question_and_in_no_piece(question, content
     assert all(word in question for word in missing)
     held = " ".join(contents).split()
     assert not set(missing) & set(held)
+
+
+@pytest.mark.covers("A9")
+@pytest.mark.parametrize(
+    ("question", "held"),
+    [
+        ("In which hall is Robot R7?", True),
+        ("In which hall is robot r-7?", True),
+        ("In which hall is Robot R9?", False),
+        ("In which hall is Robot R77?", False),
+        ("Does parse_hall name the hall of Robot R7?", False),
+        ("Is Robot R7 in hall C since the 80s?", True),
+    ],
+)
+def test_what_is_said_of_one_code_is_no_answer_about_another(question, held):
+    pieces = [result("Robot R7 stands in hall C and is named."), result("Halls are counted.")]
+    assert (answerable(question, pieces) > 0) is held

@@ -29,6 +29,31 @@ def test_what_stands_before_a_question_and_explains_it_is_asked_with_it(message:
     assert question_of(message) == message
 
 
+@pytest.mark.covers("A2")
+@pytest.mark.parametrize(
+    ("before", "question"),
+    [
+        ("I come by bike from the far end of the old town, and I still wonder", "where do bicycles stand?"),
+        ("My new boss wants to know before the next meeting", "in which year was the plant built?"),
+        ("Ich frage für unsere neue Kollegin aus Riga im zweiten Büro", "wo werden Schlüssel ausgegeben?"),
+    ],
+)
+def test_what_a_colon_announces_is_asked_by_itself(before: str, question: str) -> None:
+    assert asked_parts(f"{before}: {question}") == (question,)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Pump 17: when is the filter of the second stage changed in winter?",
+        "The old pump of the second hall behind the gate: when was it serviced?",
+        "Which of these libraries is the fastest one in practice: orjson or simdjson?",
+    ],
+)
+def test_a_topic_before_a_colon_and_what_a_question_offers_behind_one_belong_to_it(message: str) -> None:
+    assert asked_parts(message) == ()
+
+
 def test_two_questions_in_a_long_sentence_are_two_parts() -> None:
     asked = asked_parts("When was the north pumping station built and who pays for the repair of its old valves?")
     assert asked == ("When was the north pumping station built", "and who pays for the repair of its old valves?")

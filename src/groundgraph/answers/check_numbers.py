@@ -17,7 +17,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Flag
 from groundgraph.text.cues import language_words
 from groundgraph.text.numbers import WORD, Number, Unit, decimal_mark, number_of, scale_of, unit_of
-from groundgraph.text.quantities import Date, Quantities, Time, quantities, squeezed, times_named, unit_at
+from groundgraph.text.quantities import Date, Quantities, Time, holds_code, quantities, squeezed, times_named, unit_at
 from groundgraph.text.words import fold
 
 # What a piece of evidence offers to whoever looks for a number.
@@ -266,6 +266,4 @@ def _holds_date(place: _Place, date: Date) -> bool:
 
 
 def _holds_code(place: _Place, code: str) -> bool:
-    one, wanted = place.stock, squeezed(code)
-    start, end = r"(?<!\d)" if wanted[:1].isdigit() else "", r"(?!\d)" if wanted[-1:].isdigit() else ""
-    return wanted in one.squeezed and re.search(f"{start}{re.escape(wanted)}{end}", one.squeezed) is not None
+    return holds_code(place.stock.squeezed, code)

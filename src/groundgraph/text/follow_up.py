@@ -65,6 +65,9 @@ def _asking_clauses(sentence: str) -> list[str]:
     passage with every word of the question shares less than half of the sentence. Where semicolons part the sentence,
     each clause that asks.
     """
+    announced = _announced(sentence)
+    if announced:
+        return [announced]
     if ";" in sentence:
         clauses = [clause.strip() for clause in _BETWEEN_CLAUSES.split(sentence)]
         return list(filter(_asks, clauses)) or [sentence]
@@ -74,6 +77,18 @@ def _asking_clauses(sentence: str) -> list[str]:
     starts = [0, *map(re.Match.end, _BETWEEN_CLAUSES.finditer(sentence))]
     asking = next((sentence[at:].strip() for at in starts if _begins_asking(sentence[at:])), sentence)
     return [asking if 2 * len(query_stems(asking)) < content else sentence]
+
+
+def _announced(sentence: str) -> str:
+    """The question behind a colon, as in "and I still wonder: where ...?"; an empty string without one.
+
+    What leans on what stands before stays with it, and so does what stands behind a short topic or a question.
+    """
+    before, _, behind = sentence.partition(": ")
+    if len(query_stems(before)) < LEAST_AROUND or not _asks(behind) or is_leaning(behind):
+        return ""
+    open_before = any(map(_begins_asking, _BETWEEN_CLAUSES.split(before)))
+    return behind.strip() if _begins_asking(behind) or not open_before else ""
 
 
 def _asks(clause: str) -> bool:

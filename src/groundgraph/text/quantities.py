@@ -305,3 +305,10 @@ def _continued(current: float, value: float) -> float | None:
 def squeezed(text: str) -> str:
     """`text` in the form in which codes are compared."""
     return _SQUEEZED.sub("", fold(text))
+
+
+def holds_code(text: str, code: str) -> bool:
+    """Whether a `squeezed` text holds `code`, and not just a longer number that begins or ends with it."""
+    wanted = squeezed(code)
+    start, end = r"(?<!\d)" if wanted[:1].isdigit() else "", r"(?!\d)" if wanted[-1:].isdigit() else ""
+    return wanted in text and re.search(f"{start}{re.escape(wanted)}{end}", text) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.works.work import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.settings.settings import Settings
 from groundgraph.text.follow_up import own_words, question_weight, subjectless_stems
+from groundgraph.text.quantities import holds_code, quantities, squeezed
 from groundgraph.text.words import WORD, bm25, idf, query_stems, stems
 
 # Whether a question can be answered, from the evidence alone and without a model.
@@ -44,6 +46,10 @@ FOUND_BY = 0.745
 SAME_BEGINNING = 5
 
 
+# What is named with underscores, such as a function.
+_JOINED = re.compile(r"\b[^\W_]\w*_\w+")
+
+
 class Agreement(NamedTuple):
     """How well a piece of evidence fits a question: by its words, 0 or more, and the cosine where known."""
 
@@ -62,12 +68,15 @@ class Agreement(NamedTuple):
 def answerable(question: str, evidence: Sequence[SourceResult]) -> float:
     """The chance that `evidence` answers `question`, 0 to 1, 0.5 at even odds.
 
-    0 without evidence, and when it shares no word with the question and no cosine is known.
+    0 without evidence, when it shares no word with the question and no cosine is known, and when no piece holds a code
+    that the question names.
 
     Args:
         question: in words.
         evidence: with what its source told of it in `scores`: `lexical` and `vector`.
     """
+    if _lacks_code(question, evidence):
+        return 0.0
     found = agreement(question, evidence)
     # The more words the likelier: of those without a cosine, one tells.
     plain = [one.words for one in found if one.cosine is None]
@@ -86,6 +95,15 @@ def agreement(question: str, evidence: Sequence[SourceResult]) -> list[Agreement
         least = FOUND_BY * result.relevance if told is None else 0.0
         fitting.append(Agreement(max(by_words, least), result.scores.get("vector")))
     return fitting
+
+
+def _lacks_code(question: str, evidence: Sequence[SourceResult]) -> bool:
+    """Whether no piece holds one of the codes of `question`: what is said of robot R7 is no answer about R9."""
+    codes = [code for code in quantities(question).codes if code[0].isalpha()] + _JOINED.findall(question)
+    if not codes:
+        return False
+    texts = [squeezed(" ".join(_texts(result))) for result in evidence]
+    return not all(any(holds_code(text, code) for text in texts) for code in codes)
 
 
 def _subject(question: str, evidence: Sequence[SourceResult]) -> list[str]:
