@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from groundgraph.answers.abstention import ABSTENTION
 from groundgraph.answers.citations import reference
 from groundgraph.answers.label_gate import LabelGate
 from groundgraph.answers.structured_answer import template_variables
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 # What an answer is to be written from.
-
-# The line by which a model says that the evidence answers nothing; what is missing stands behind it.
-ABSTENTION = "NO_ANSWER:"
 
 
 def answer_id(turn: Turn) -> str:

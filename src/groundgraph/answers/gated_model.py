@@ -19,6 +19,7 @@ from langchain_core.tracers._streaming import _StreamingCallbackHandler
 from langgraph.constants import TAG_NOSTREAM
 from pydantic import ConfigDict, PrivateAttr
 
+from groundgraph.answers.abstention import AbstentionGate
 from groundgraph.answers.label_gate import LabelGate
 from groundgraph.answers.link_gate import LinkGate
 from groundgraph.answers.links import LinkTargets
@@ -52,6 +53,10 @@ class AnswerGate:
         return self._label_gate(range(1, self.shown + 1))
 
     @cached_property
+    def _abstention(self) -> AbstentionGate:
+        return AbstentionGate()
+
+    @cached_property
     def _hidden(self) -> HiddenGate:
         return HiddenGate()
 
@@ -74,11 +79,17 @@ class AnswerGate:
 
     def feed(self, text: str) -> str:
         """What can be let through after `text` arrived; the rest waits for the next piece."""
-        return self._links.feed(self._labels.feed(self._hidden.feed(text)))
+        return self._links.feed(self._abstention.feed(self._labels.feed(self._hidden.feed(text))))
 
     def flush(self) -> str:
         """What still waits, when the text has ended."""
-        return self._links.feed(self._labels.flush()) + self._links.flush()
+        rest = self._abstention.feed(self._labels.flush()) + self._abstention.flush()
+        return self._links.feed(rest) + self._links.flush()
+
+    @property
+    def missing(self) -> str | None:
+        """What a model that abstains says is missing; None when it does not."""
+        return self._abstention.missing
 
     def below(self, listing: str) -> str:
         """A listing of the evidence as it stands below what passed, its labels numbered on."""
@@ -113,7 +124,7 @@ def unstreamed() -> RunnableConfig:
 class Written:
     """What one call wrote: the text that passed, how much of it is the model's, and what the provider said about it.
 
-    `order`, `removed` and `removed_links` are those of the gate.
+    `order`, `removed`, `removed_links` and `missing` are those of the gate.
     """
 
     text: str = ""
@@ -125,6 +136,7 @@ class Written:
     order: list[int] = field(default_factory=list)
     removed: list[int] = field(default_factory=list)
     removed_links: list[str] = field(default_factory=list)
+    missing: str | None = None
 
 
 class GatedChatModel(BaseChatModel):
@@ -163,7 +175,7 @@ class GatedChatModel(BaseChatModel):
     def written(self) -> Written:
         """What the call has written so far; complete also after the call failed."""
         self._written.removed, self._written.removed_links = self.gate.removed, self.gate.removed_links
-        self._written.order = list(self.gate.order)
+        self._written.order, self._written.missing = list(self.gate.order), self.gate.missing
         return self._written
 
     @property
@@ -280,7 +292,7 @@ class GatedChatModel(BaseChatModel):
             piece = piece.lstrip()
             piece = self.prefix + piece if piece else ""
         self._written.by_model += len(piece)
-        if final and self._written.by_model and not self._refused:
+        if final and self._written.by_model and not self._refused and self.gate.missing is None:
             piece += self.gate.below(self.suffix)
         self._written.text += piece
         return piece

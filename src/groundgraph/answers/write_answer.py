@@ -61,7 +61,9 @@ async def write_answer(
     written, call, fault = await _write(task, model, settings, [*messages, *correction], shown, left)
     failure = failure_of(fault, "model") if fault else None
     notes = [prompts.note("evidence_cut", language, count=cut)] if cut else []
-    if not written.text.strip() and not written.refusal:
+    if written.missing is not None:
+        draft = _abstained(task, written, templates, notes)
+    elif not written.text.strip() and not written.refusal:
         why = failure or failure_of(ModelError("it wrote nothing"), "model")
         notes.append(prompts.note("model_failed", language, reason=why))
         draft = _instead(task, templates, *notes)
@@ -118,7 +120,7 @@ async def _write(
         for gated in tries:
             gated.close()
     written = tries[-1].written if tries else Written()
-    if written.refusal and not written.text:
+    if (written.refusal or written.missing is not None) and not written.text:
         failure = None
     call = _record("repair" if task.correction else "answer", model, written, prompt_tokens, len(tries), started)
     if failure:
@@ -163,6 +165,20 @@ def _draft(
         "written": written.by_model,
         "body": written.by_model,
     }
+
+
+def _abstained(task: Assignment, written: Written, templates: AnswerTemplates, notes: list[str]) -> Draft:
+    """What a model leaves that finds no answer in the evidence: its own words, if it wrote any beside the line that
+    says so, else what comes closest."""
+    language = task.turn["language"]
+    told = templates.prompts.note("abstained", language, missing=written.missing)
+    if written.text.strip():
+        draft = _draft(task, written, None, templates, [told, *notes])
+    else:
+        # A template of the user's would take the evidence for an answer.
+        draft = structured_draft(templates.built_in(), task.variables, language, doubt=(), needs=task.needs)
+        draft["notes"] = [told, *notes]
+    return {**draft, "outcome": "insufficient"}
 
 
 def _instead(task: Assignment, templates: AnswerTemplates, *notes: str) -> Draft:
