@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -12,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from groundgraph.answers.abstention import ABSTENTION
 from groundgraph.answers.citations import reference
 from groundgraph.answers.label_gate import LabelGate
-from groundgraph.answers.structured_answer import template_variables
+from groundgraph.answers.structured_answer import AnswerTemplates, template_variables
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Citation, ClusterValue, Divider, Flag, ModelCall, Needs, Turn
 from groundgraph.models.prompt_messages import prompt_messages
@@ -73,9 +72,8 @@ class Assignment:
         """The reply to a message that is nothing but small talk, empty for every other."""
         return self.turn["small_talk"]["text"] if self.turn["small_talk"] else ""
 
-    @cached_property
-    def variables(self) -> dict[str, Any]:
-        """What answer templates are given; made when it is first asked for, which a model's answer may never do."""
+    def variables(self, templates: AnswerTemplates) -> dict[str, Any]:
+        """What `templates` are given: of the evidence no more than the built-in ones print, unless the user has own."""
         return template_variables(
             self.evidence,
             message=self.turn["question"],
@@ -84,6 +82,7 @@ class Assignment:
             citation_format=self.options.citation_format,
             clusters=self.clusters,
             divider=self.divider,
+            whole=templates.has_own,
         )
 
 

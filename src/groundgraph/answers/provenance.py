@@ -245,7 +245,7 @@ def with_texts(record: Mapping[str, Any], records: Mapping[str, EvidenceRecord])
     label_of = {place: label for label, place in enumerate(dict.fromkeys([*order, *places]), 1)}
 
     # Most stand in both: in the ranking, and among those of their source.
-    rows = {key: as_row(records[key], 0.0) for key in record_keys(record)}
+    rows = {key: as_row(one, 0.0) for key, one in records.items()}
 
     return {
         **record,

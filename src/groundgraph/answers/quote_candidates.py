@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from groundgraph.answers.evidence_blocks import Shape, quotable
@@ -76,12 +77,13 @@ def candidates_of(asked: Asked, evidence: Sequence[SourceResult]) -> list[Candid
 
 
 def _candidates_in(label: int, result: SourceResult, asked: Asked, first: SourceResult) -> Iterator[Candidate]:
-    content, named, shape = result.content, _named(result) & asked.stems, Shape.of(result)
+    content, shape = result.content, Shape.of(result)
+    under, heading = _under(*_names(result), shape.heading)
+    named = under & asked.stems
     weights = weights_held(content, asked.weights, shape.running)
     if not named and not any(weights):
         return
     discount = _discount(label, result, first)
-    heading = stems_of(shape.heading or str(result.metadata.get("title") or ""))
     about = ABOUT * 2 * len(heading & asked.stems) / (len(heading) + len(asked.stems))
     own_sentences = sentences_of(content, shape.running)
     # A sentence that is all there is, however short, is no fragment.
@@ -104,7 +106,11 @@ def _discount(label: int, result: SourceResult, first: SourceResult) -> float:
     return min(1.0, max(by_place, result.score / first.score))
 
 
-def _named(result: SourceResult) -> frozenset[str]:
-    """The stems of what the evidence stands under."""
-    metadata = result.metadata
-    return stems_of(str(metadata.get("title") or "")) | stems_of(str(metadata.get("section") or ""))
+def _names(result: SourceResult) -> tuple[str, str]:
+    return str(result.metadata.get("title") or ""), str(result.metadata.get("section") or "")
+
+
+@lru_cache(maxsize=4096)
+def _under(title: str, section: str, heading: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The stems of all that a piece of evidence stands under, and those of its own heading."""
+    return stems_of(title) | stems_of(section), stems_of(heading or title)

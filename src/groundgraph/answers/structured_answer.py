@@ -38,17 +38,16 @@ def template_variables(
     citation_format: str,
     clusters: Sequence[ClusterValue] = (),
     divider: Divider | None = None,
+    whole: bool = True,
 ) -> dict[str, Any]:
     """The variables of `synthesis.template` and `synthesis.provenance_template`.
 
     Numbers in brackets that stand in the evidence or the message themselves are escaped, so that they do not read as
-    labels. With clusters, each row's `cluster` is the label of its cluster, or None.
+    labels. With clusters, each row's `cluster` is the label of its cluster, or None. What is not `whole` is all that
+    the built-in templates print.
     """
     asked = standing_question(message, intent)
-    rows = _result_rows(evidence, asked, citation_format)
-    named = {label: cluster["label"] for cluster in clusters for label in cluster["labels"]}
-    for label, row in enumerate(rows, 1):
-        row["cluster"] = named.get(label)
+    rows = _result_rows(evidence, asked, citation_format, whole=whole)
     by_source: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         by_source.setdefault(row["source_name"], []).append(row)
@@ -56,10 +55,14 @@ def template_variables(
         _quote_row(quote, evidence[quote.label - 1], rows[quote.label - 1]["reference"])
         for quote in select_for_parts(asked_parts(asked), evidence) or select_quotes(asked, evidence)
     ]
+    variables = {"results": rows, "results_by_source": by_source, "quotes": quotes}
+    if not whole:
+        return variables
+    named = {label: cluster["label"] for cluster in clusters for label in cluster["labels"]}
+    for label, row in enumerate(rows, 1):
+        row["cluster"] = named.get(label)
     return {
-        "results": rows,
-        "results_by_source": by_source,
-        "quotes": quotes,
+        **variables,
         "context": _context_of(
             [_piece(row["label"], row["reference"], row["text"]) for row in rows], clusters, divider
         ),
@@ -116,20 +119,31 @@ def _piece(label: int, referred: str, text: str) -> str:
     return f"[{label}] {referred}\n{text}"
 
 
-def _result_rows(evidence: Sequence[SourceResult], question: str, citation_format: str) -> list[dict[str, Any]]:
+def _result_rows(
+    evidence: Sequence[SourceResult], question: str, citation_format: str, *, whole: bool
+) -> list[dict[str, Any]]:
     """The keys of `SourceResult.to_dict`, with `content`, `reference`, `snippet`, `topic`, `depth` and `place` beside
-    them, in the order of the labels."""
+    them, in the order of the labels; of the first what a listing prints unless `whole`."""
     weights = question_weights(question, (result.content for result in evidence))
     rows = []
     for label, result in enumerate(evidence, 1):
-        row = result.plain_row(label)
-        row["text"] = row["content"] = escape_labels(result.content)
-        row["text_preview"] = escape_labels(row["text_preview"])
+        row = _whole_row(label, result) if whole else _listed_row(label, result)
         row["snippet"] = escape_labels(snippet(result.content, weights, SNIPPET_CHARS, running_lines(result)))
         row["reference"] = escape_labels(reference(result, citation_format))
         row["topic"], row["depth"], row["place"] = _in_outline(result, row["reference"])
         rows.append(row)
     return rows
+
+
+def _whole_row(label: int, result: SourceResult) -> dict[str, Any]:
+    row = result.plain_row(label)
+    row["text"] = row["content"] = escape_labels(result.content)
+    row["text_preview"] = escape_labels(row["text_preview"])
+    return row
+
+
+def _listed_row(label: int, result: SourceResult) -> dict[str, Any]:
+    return {"source_name": result.source_name, "relevance": result.relevance, "label": label}
 
 
 def _in_outline(result: SourceResult, whole: str) -> tuple[str, int, str]:

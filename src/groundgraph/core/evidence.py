@@ -143,11 +143,11 @@ def from_record(record: EvidenceRecord, relevance: float, score: float | None = 
     return result
 
 
-def rescored(result: SourceResult, relevance: float, scores: dict[str, float]) -> SourceResult:
-    """`result` with other numbers; made as in `from_record`, since a turn makes one of every piece."""
+def changed(result: SourceResult, **values: Any) -> SourceResult:
+    """`result` with other values; made as in `from_record`, since a turn makes one of every piece."""
     made = object.__new__(SourceResult)
     made.__dict__.update(result.__dict__)
-    made.__dict__.update({"relevance": relevance, "scores": scores})
+    made.__dict__.update(values)
     return made
 
 

@@ -21,6 +21,7 @@ from langgraph._internal._constants import (
     CONFIG_KEY_RESUMING,
     CONFIG_KEY_RUNTIME,
     CONFIG_KEY_TASK_ID,
+    INTERRUPT,
 )
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
@@ -155,10 +156,19 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """As LangGraph's; inside a parent graph the outputs are there also when only the parent has to go on."""
-        output = await super().ainvoke(input, config, **kwargs)
+        output = await self._final(input, config, **kwargs)
         if CONFIG_KEY_TASK_ID not in ensure_config(config).get(CONF, {}) or kwargs.get("output_keys") is not None:
             return output
         return await self._with_outputs(output, input, config)
+
+    async def _final(self, input: Any, config: RunnableConfig | None, **kwargs: Any) -> Any:
+        """As LangGraph's `ainvoke`, which streams the update of every step too, unless it may tell interrupts apart."""
+        if kwargs.get("stream_mode", "values") != "values" or kwargs.get("version", "v1") != "v1":
+            return await super().ainvoke(input, config, **kwargs)
+        output = await super().ainvoke(input, config, **{**kwargs, "version": "v2"})
+        if not output.interrupts:
+            return output.value
+        return {**(output.value if isinstance(output.value, dict) else {}), INTERRUPT: [*output.interrupts]}
 
     async def _with_outputs(self, output: Any, given: Any, config: RunnableConfig | None) -> Any:
         """`output` of a run inside a parent, with what no checkpoint holds of it."""

@@ -30,11 +30,11 @@ def answer_hybrid(
         language = task.turn["language"]
         notes: list[str] = []
         try:
-            appendix = templates.provenance(task.variables, language)
+            appendix = templates.provenance(task.variables(templates), language)
         except TemplateInvalid as error:
             problem = error.problems[0]
             notes = [templates.prompts.note("template_failed", language, key=problem.key, reason=problem.message)]
-            appendix = templates.built_in().provenance(task.variables, language)
+            appendix = templates.built_in().provenance(task.variables(templates), language)
         draft = await write_answer(replace(task, suffix=f"\n\n{appendix}"), model, settings, templates)
         draft["notes"] = [*notes, *draft["notes"]]
         return draft

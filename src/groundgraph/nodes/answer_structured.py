@@ -19,7 +19,7 @@ def answer_structured(
     async def write(task: Assignment) -> Draft:
         draft = structured_draft(
             templates,
-            task.variables,
+            task.variables(templates),
             task.turn["language"],
             opening=task.opening,
             doubt=task.doubt,

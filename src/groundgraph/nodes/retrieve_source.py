@@ -19,6 +19,7 @@ from groundgraph.core.errors import SchemaChanged, SourceContractBroken, SourceE
 from groundgraph.core.evidence import (
     EvidenceRecord,
     SourceResult,
+    changed,
     preview,
 )
 from groundgraph.core.evidence_store import EvidenceStore
@@ -280,14 +281,16 @@ def _judged(
     relevance = min(1.0, max(0.0, relevance))
     # Most give none, and to refuse None takes longest.
     score = None if result.score is None else _number(result.score)
-    return SourceResult(
-        clean_text(result.content),
-        clean_text(str(result.source_id)),
-        *told,
-        relevance,
-        metadata,
-        relevance if score is None else score,
-        {name: value for name, one in result.scores.items() if (value := _number(one)) is not None},
+    return changed(
+        result,
+        content=clean_text(result.content),
+        source_id=clean_text(str(result.source_id)),
+        source_name=told[0],
+        source_type=told[1],
+        relevance=relevance,
+        metadata=metadata,
+        score=relevance if score is None else score,
+        scores={name: value for name, one in result.scores.items() if (value := _number(one)) is not None},
     )
 
 

@@ -178,15 +178,15 @@ def options_in_force(settings: Settings, recorded: dict[str, Any], context: Cont
         recorded: the choices that the turn began with, from its state; a resumed turn is run without a context.
         context: the context of this run, whose choices win over the recorded ones.
     """
-    chosen = {**recorded, **chosen_fields(context)}
+    chosen, synthesis = {**recorded, **chosen_fields(context)}, settings.synthesis
     return Options(
         style=chosen.get("style") or settings.configured_style,
         top_k=chosen.get("top_k") or settings.retrieval.top_k,
         score_threshold=chosen.get("score_threshold", settings.retrieval.score_threshold),
-        instruction=chosen.get("instruction", settings.synthesis.instruction),
-        allow_parametric=chosen.get("allow_parametric", settings.synthesis.allow_parametric),
-        require_citations=chosen.get("require_citations", settings.synthesis.require_citations),
-        citation_format=chosen.get("citation_format", settings.synthesis.citation_format),
+        instruction=chosen.get("instruction", synthesis.instruction),
+        allow_parametric=chosen.get("allow_parametric", synthesis.allow_parametric),
+        require_citations=chosen.get("require_citations", synthesis.require_citations),
+        citation_format=chosen.get("citation_format", synthesis.citation_format),
         language=chosen.get("language"),
         sources=chosen.get("sources"),
         scope=scope_in_force(recorded, context),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter
 from groundgraph.answers.sentence_index import sentences_of
-from groundgraph.core.evidence import SourceResult, rescored
+from groundgraph.core.evidence import SourceResult, changed
 from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.works.work import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.settings.settings import Settings
@@ -128,9 +128,12 @@ def _nearly_said(asked: Sequence[str], result: SourceResult) -> float:
 def _counted(question: str, evidence: Sequence[SourceResult]) -> list[float]:
     """The words of the pieces, weighed among themselves; a title or section counts as text."""
     pieces = [_counts_of(result) for result in evidence]
-    average = sum(length for _, length in pieces) / len(pieces)
+    average = sum([length for _, length in pieces]) / len(pieces)
     asked, documents = query_stems(question), len(pieces) + BACKGROUND
-    holding = {stem: [place for place, (counts, _) in enumerate(pieces) if stem in counts] for stem in asked}
+    holding: dict[str, list[int]] = {stem: [] for stem in asked}
+    for place, (counts, _) in enumerate(pieces):
+        for stem in counts.keys() & holding.keys():
+            holding[stem].append(place)
     held = {stem: len(places) for stem, places in holding.items() if places}
     whole = question_weight(asked, held, documents) or 1.0
     worths = [0.0] * len(pieces)
@@ -144,16 +147,13 @@ def _counted(question: str, evidence: Sequence[SourceResult]) -> list[float]:
 
 def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
     """The content words of `question`, as they stand there, that no piece of `evidence` holds in any form."""
-    missing = [(match.group(), own) for match in WORD.finditer(question) if (own := stems(match.group()))]
-    for result in evidence:
-        if not missing:
-            break
-        counts, _ = _counts_of(result)
-        missing = [(word, own) for word, own in missing if counts.keys().isdisjoint(own)]
-    named: dict[str, str] = {}
-    for word, own in missing:
-        named.setdefault(own[0], word)
-    return list(named.values())
+    held = set(chain.from_iterable(_counts_of(result)[0] for result in evidence))
+    missing: dict[str, str] = {}
+    for match in WORD.finditer(question):
+        own = stems(match.group())
+        if own and held.isdisjoint(own):
+            missing.setdefault(own[0], match.group())
+    return list(missing.values())
 
 
 def _counts_of(result: SourceResult) -> tuple[Counter[str], int]:
@@ -285,16 +285,17 @@ class _Judgement:
 
 def _judgement(view: View, found: Sequence[SourceResult]) -> _Judgement:
     known = list(zip(view.refs, found, strict=True))
-    evidence = [pair for pair in known if not pair[1].metadata.get(NEEDS)]
-    needs = {ref[0]: _needs(result) for ref, result in known if result.metadata.get(NEEDS)}
+    asking = [(ref, result) for ref, result in known if result.metadata.get(NEEDS)]
+    needs = {ref[0]: _needs(result) for ref, result in asking}
+    evidence = [pair for pair in known if pair[0][0] not in needs] if needs else known
     refs = [ref for ref, _ in evidence]
     fitting = {question: _with_fits(evidence, view, question) for question in _judged_questions(view.state)}
     chances = {question: answerable(question, results) for question, results in fitting.items()}
     asked = max(chances, key=lambda question: chances[question])
     results = fitting[asked]
     # Rows are no answer where their own source says that something would have to be computed over them.
-    computing = {result.source_name for _, result in known if result.metadata.get(NEEDS)}
-    others = [result for result in results if result.source_name not in computing]
+    computing = {result.source_name for _, result in asking}
+    others = [result for result in results if result.source_name not in computing] if computing else results
     stated = answerable(asked, others) if computing else chances[asked]
     return _Judgement(refs, results, asked, chances[asked], _decides(view, results), needs, stated)
 
@@ -338,11 +339,13 @@ def _with_fits(evidence: Sequence[tuple[Ref, SourceResult]], view: View, questio
     fitting = []
     for ref, result in evidence:
         parts = parts_of(view.ranking, ref[0])
+        relevance = 0.0 if found.isdisjoint(parts) else result.relevance
+        if not told and relevance == result.relevance:
+            # As it was read: nothing is known of it but its relevance.
+            fitting.append(result)
+            continue
         scores: dict[str, float] = {}
         for name, value in chain.from_iterable(told[part] for part in parts if part in told):
             scores[name] = max(value, scores.get(name, value))
-        relevance = result.relevance if any(part in found for part in parts) else 0.0
-        # As it was read: nothing is known of it but its relevance.
-        same = not scores and relevance == result.relevance
-        fitting.append(result if same else rescored(result, relevance, scores))
+        fitting.append(changed(result, relevance=relevance, scores=scores))
     return fitting
