@@ -176,7 +176,9 @@ def _abstained(task: Assignment, written: Written, templates: AnswerTemplates, n
         draft = _draft(task, written, None, templates, [told, *notes])
     else:
         # A template of the user's would take the evidence for an answer.
-        draft = structured_draft(templates.built_in(), task.variables, language, doubt=(), needs=task.needs)
+        draft = structured_draft(
+            templates.built_in(), task.variables(templates.built_in()), language, doubt=(), needs=task.needs
+        )
         draft["notes"] = [told, *notes]
     return {**draft, "outcome": "insufficient"}
 
