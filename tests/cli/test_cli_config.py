@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
+from lacking_package import lacking
 
 pytestmark = pytest.mark.covers("U6")
 
@@ -98,11 +98,11 @@ def test_chains_that_need_a_model_are_a_notice_where_none_is_configured(call, tm
 
 
 def test_the_minimal_configuration_is_right_with_notices(call, monkeypatch):
-    monkeypatch.setitem(sys.modules, "langchain_ollama", None)
+    lacking("langchain_ollama", monkeypatch)
     ran = call("config", "check", str(CONFIGS / "minimal_config.yaml"))
     assert ran.code == 0
     assert "Notice: knowledge_base.embeddings: cannot be used on this machine as it is: " in ran.err
-    assert "langchain-ollama" in ran.err
+    assert "groundgraph[ollama]" in ran.err
     ran = call("config", "check", str(CONFIGS / "minimal_config.yaml"), "--json")
     assert ran.json["ok"] is True
     assert [notice.split(":")[0] for notice in ran.json["notices"]] == ["llm", "knowledge_base.embeddings"]

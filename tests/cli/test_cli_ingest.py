@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from document_files import pdf
 from hostile_pdf import drawing_itself
+from lacking_package import lacking
 from web_site import Site, html
 
 from groundgraph.graph import ingest_resources
@@ -199,13 +199,13 @@ def test_sources_without_a_knowledge_base_cannot_be_filled(call, docs, tmp_path)
 def test_the_minimal_configuration_needs_the_package_of_its_embeddings_and_not_that_of_its_model(
     call, docs, monkeypatch
 ):
-    monkeypatch.setitem(sys.modules, "langchain_ollama", None)
+    lacking("langchain_ollama", monkeypatch)
     minimal = Path(__file__).parent.parent / "core" / "configs" / "minimal_config.yaml"
     text = minimal.read_text("utf-8")
     (docs.parent / "groundgraph.yaml").write_text(text)
     refused = call("ingest")
     assert refused.code == 2
-    assert "knowledge_base.embeddings: models of 'ollama' need the package langchain-ollama" in refused.err
+    assert "knowledge_base.embeddings: models of 'ollama' need: pip install" in refused.err
     bare = text.replace("  embeddings:\n    provider: ollama\n    model: mxbai-embed-large\n", "")
     (docs.parent / "groundgraph.yaml").write_text(bare)
     ran = call("ingest", "--json")

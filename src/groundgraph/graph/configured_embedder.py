@@ -23,8 +23,9 @@ from groundgraph.tracing.tracing import traced_embedder
 _LOCAL = {"huggingface": "langchain_huggingface"}
 
 
-def configured_embedder(settings: Settings, passed: Embeddings | Embedder | None = None) -> Embedder | None:
-    """The embedding model of a knowledge base: `passed`, or that of the settings; None without either.
+def configured_embedder(settings: Settings, passed: Embeddings | Embedder | str | None = None) -> Embedder | None:
+    """The embedding model of a knowledge base: `passed`, itself or by its name "provider:model", or that of the
+    settings; None without either.
 
     Languages and batch size of the section `embeddings` hold for a model that is passed in as well. A model that runs
     in this process is read on first use.
@@ -35,15 +36,17 @@ def configured_embedder(settings: Settings, passed: Embeddings | Embedder | None
     return traced_embedder(_chosen(settings, passed), settings.tracing)
 
 
-def _chosen(settings: Settings, passed: Embeddings | Embedder | None) -> Embedder | None:
-    section = settings.embedding_model
+def _chosen(settings: Settings, passed: Embeddings | Embedder | str | None) -> Embedder | None:
+    section, key = settings.embedding_model, embedding_key(settings)
     if isinstance(passed, Embedder):
         return passed
-    if passed is not None:
+    if isinstance(passed, str):
+        kept = section.model_dump(include={"languages", "batch_size"}) if section else {}
+        section, key = EmbeddingSettings(model=passed, **kept), "embeddings"
+    elif passed is not None:
         return _embedder(passed, _own_name(passed, section), section)
     if section is None:
         return None
-    key = embedding_key(settings)
     problem = embedding_problem(section, key) if _is_local(section) else None
     if problem:
         raise ConfigurationError([Problem(key, problem.message)])

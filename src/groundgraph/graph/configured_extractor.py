@@ -9,7 +9,7 @@ from langchain_core.runnables import Runnable
 
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.schema import SourceSchema, annotations_of
-from groundgraph.models.chat_model import configured_model
+from groundgraph.models.chat_model import configured_model, named_model
 from groundgraph.prompts import Prompts
 from groundgraph.settings.search import IntentSettings
 from groundgraph.settings.settings import Settings
@@ -21,7 +21,10 @@ EXTRACTION = "intent.extraction_config"
 
 
 def configured_extractor(
-    settings: Settings, schemas: Mapping[str, SourceSchema | None], prompts: Prompts, passed: Extractor | None = None
+    settings: Settings,
+    schemas: Mapping[str, SourceSchema | None],
+    prompts: Prompts,
+    passed: Extractor | str | None = None,
 ) -> AskExtractor | None:
     """The extractor; None when neither settings nor Python name one.
 
@@ -36,6 +39,7 @@ def configured_extractor(
             the section would have no effect.
     """
     problems = extraction_problems(settings, has_extractor=passed is not None)
+    passed = named_model(passed, "extractor") if isinstance(passed, str) else passed
     given: object = passed
     if given is not None and not (isinstance(given, Runnable) or callable(given)):
         told = f"takes a chat model, a Runnable or a function of the messages, not {type(passed).__name__}"

@@ -24,7 +24,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Models(TypedDict, total=False):
-    """Models in place of those of the settings; None is as left out.
+    """Models in place of those of the settings; None is as left out. A text is the name of one, "provider:model", as
+    `create_agent` of LangChain takes it: "openai:gpt-5-mini".
 
     Attributes:
         chat_model: writes answers, in place of `settings.llm`.
@@ -33,9 +34,9 @@ class Models(TypedDict, total=False):
         embeddings: the embedding model of knowledge bases, in place of `settings.embeddings`.
     """
 
-    chat_model: BaseChatModel | None
-    query_model: BaseChatModel | None
-    embeddings: Embeddings | Embedder | None
+    chat_model: BaseChatModel | str | None
+    query_model: BaseChatModel | str | None
+    embeddings: Embeddings | Embedder | str | None
 
 
 class Parts(Models, total=False):
@@ -47,12 +48,12 @@ class Parts(Models, total=False):
             one score per candidate, or one of LangChain's document compressors.
         extractor: fills in the intent in mode `extract`, in place of `settings.intent.extraction_config`: a chat model,
             or a Runnable or function that is given the messages of the prompt and returns a mapping, a text that holds
-            one, or a message.
+            one, or a message; a text is the name of a chat model.
     """
 
     sources: Sequence[GroundedSource] | None
     reranker: Reranker | BaseDocumentCompressor | None
-    extractor: Extractor | None
+    extractor: Extractor | str | None
 
 
 class GraphParts(Parts, total=False):

@@ -20,7 +20,7 @@ from groundgraph.core.scope import scope_problems
 from groundgraph.core.secret_mask import know_secrets
 from groundgraph.graph.configured_extractor import configured_extractor
 from groundgraph.graph.parts import GraphParts, Models
-from groundgraph.models.chat_model import configured_model, without_thinking
+from groundgraph.models.chat_model import configured_model, named_model, without_thinking
 from groundgraph.prompts import Prompts
 from groundgraph.settings.idle_settings import Passed, idle_settings, two_rerankers
 from groundgraph.settings.knowledge_base import ChainSettings
@@ -110,7 +110,7 @@ class Resources:
 # What follows is loaded by those who configure it only: a process is to give its first answer soon.
 
 
-def _embedder(settings: Settings, passed: Embeddings | Embedder | None) -> Embedder | None:
+def _embedder(settings: Settings, passed: Embeddings | Embedder | str | None) -> Embedder | None:
     if passed is None and settings.embedding_model is None:
         return None
     from groundgraph.graph.configured_embedder import configured_embedder
@@ -165,8 +165,9 @@ def configured_models(settings: Settings, models: Models) -> tuple[BaseChatModel
     Raises:
         ConfigurationError: a model cannot be built.
     """
-    chat = models.get("chat_model") or configured_model(settings.llm, "llm")
-    queries = models.get("query_model") or configured_model(settings.query_llm, "query_llm") or without_thinking(chat)
+    chat = named_model(models.get("chat_model"), "chat_model") or configured_model(settings.llm, "llm")
+    own = named_model(models.get("query_model"), "query_model") or configured_model(settings.query_llm, "query_llm")
+    queries = own or without_thinking(chat)
     return chat, queries or chat
 
 

@@ -9,6 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from langchain_core.caches import InMemoryCache
 from pydantic import ValidationError
 
 from groundgraph.core.errors import ConfigurationError, Problem
@@ -22,6 +23,19 @@ from groundgraph.text.words import read_data
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
+
+# Replies that `cache: memory` keeps.
+_CACHED = 1000
+
+# The extra of each provider that has one.
+EXTRAS = {
+    "openai": "openai",
+    "anthropic": "anthropic",
+    "google_genai": "google",
+    "mistralai": "mistral",
+    "ollama": "ollama",
+    "fastembed": "local",
+}
 
 # A chat model that does not think at length before it writes three short lines.
 
@@ -57,6 +71,15 @@ class ModelProblem:
     of_this_machine: bool
 
 
+def named_model(given: BaseChatModel | str | None, key: str) -> BaseChatModel | None:
+    """A model that Python passes in as `key`, itself or by its name, "provider:model".
+
+    Raises:
+        ConfigurationError: there is none of that name, or it cannot be built.
+    """
+    return configured_model(ModelSettings(model=given), key) if isinstance(given, str) else given
+
+
 def configured_model(settings: ModelSettings | None, key: str) -> BaseChatModel | None:
     """The model of the section `key` through `init_chat_model`, with the SDK's own retries off: one layer retries.
 
@@ -87,6 +110,8 @@ def _built(settings: ModelSettings) -> BaseChatModel:
     from langchain.chat_models import init_chat_model
 
     options: dict[str, Any] = {"max_retries": 0, **(settings.model_extra or {})}
+    if options.get("cache") == "memory":
+        options["cache"] = InMemoryCache(maxsize=_CACHED)
     with warnings.catch_warnings():
         # Where a provider's own package is missing, LangChain looks into this one, which warns of its end.
         warnings.filterwarnings("ignore", message=".*langchain-community.*", category=DeprecationWarning)
@@ -116,9 +141,11 @@ def explained(error: Exception, settings: ModelSettings, key: str) -> ModelProbl
 
 
 def _package(error: Exception, settings: ModelSettings) -> str:
+    provider = settings.provider or settings.model.partition(":")[0]
+    if provider in EXTRAS:
+        return f"models of '{provider}' need: pip install \"groundgraph[{EXTRAS[provider]}]\""
     named = re.search(r"langchain-[a-z0-9-]+", str(error))
-    package = named.group() if named else f"langchain-{(settings.provider or 'PROVIDER').replace('_', '-')}"
-    provider = settings.provider or settings.model
+    package = named.group() if named else f"langchain-{provider.replace('_', '-')}"
     return f"models of '{provider}' need the package {package}: pip install {package}"
 
 

@@ -106,7 +106,10 @@ class LimitSettings(Section):
 
 
 class ModelSettings(Shown):
-    """A chat or embedding model; further keys go to `init_chat_model` or `init_embeddings`."""
+    """A chat or embedding model; further keys go to `init_chat_model` or `init_embeddings`.
+
+    `cache` of a chat model is LangChain's: true for the one of `set_llm_cache`, `memory` for one of this process.
+    """
 
     model_config = ConfigDict(extra="allow", frozen=True)
 

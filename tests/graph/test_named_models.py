@@ -1,0 +1,87 @@
+"""Models by name, "provider:model", wherever Python takes one, and LangChain's caches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lacking_package import lacking
+from langchain_core.caches import InMemoryCache
+from langchain_core.globals import set_llm_cache
+from turns import ask, build, docs
+from wire_ollama import OllamaWire
+from wires import wired
+
+from groundgraph import KnowledgeBase, QueryBot, load_settings, turn_graph
+from groundgraph.core.document import Document
+from groundgraph.core.errors import ConfigurationError, EmbeddingModelChanged
+from groundgraph.models.chat_model import configured_model
+from groundgraph.settings.services import ModelSettings
+from groundgraph.testing import Reply, Rule
+from groundgraph.testing.script import Script
+from groundgraph.testing.wire_stub import WireStub
+
+pytestmark = pytest.mark.covers("B6")
+
+ANSWER = "OAuth has four grant types [1]."
+NAME = "ollama:test-model"
+RULES = [
+    Rule("search request", Reply.json({"text_queries": ["OAuth grant types"]})),
+    Rule("search queries", "OAuth grant types"),
+    Rule("", ANSWER),
+]
+
+
+@pytest.fixture
+def ollama(monkeypatch: pytest.MonkeyPatch) -> Iterator[WireStub]:
+    """Ollama where its clients look for it."""
+    stub = WireStub(OllamaWire(), Script(rules=RULES), strict=True)
+    monkeypatch.setenv("OLLAMA_HOST", stub.host)
+    yield stub
+    stub.close()
+
+
+@pytest.mark.parametrize("parts", [{"chat_model": NAME}, {"query_model": NAME}, {"extractor": NAME}])
+async def test_a_turn_takes_names(ollama: WireStub, parts: dict[str, str]) -> None:
+    result = await ask(build(base={"intent": {"mode": "extract"}}, sources=[docs()], **parts))
+    assert result["citations"][0]["source_id"] == "oauth"
+    assert {call["model"] for call in result["provenance"]["models"]} == {"test-model"}
+    assert {request.path for request in ollama.requests} == {"/api/chat"}
+
+
+def test_a_base_takes_the_name_of_its_embedding_model_and_remembers_it(ollama: WireStub, tmp_path: Path) -> None:
+    settings = load_settings({"knowledge_base": {"file": str(tmp_path / "kb.sqlite")}})
+    with KnowledgeBase.open(settings, embeddings=NAME) as base:
+        report = base.add_documents([Document("pumps.md", "Pump 17 is serviced every 90 days.")])
+    assert report.written == 1, report
+    assert {request.path for request in ollama.requests} == {"/api/embed"}
+    another = KnowledgeBase.open(settings, embeddings="ollama:another")
+    with another as base, pytest.raises(EmbeddingModelChanged, match=NAME):
+        base.add_documents([Document("more.md", "Pump 18 is retired.")])
+
+
+def test_a_bot_takes_names(ollama: WireStub) -> None:
+    reply = QueryBot("You help mechanics.", docstore=docs(), chat_model=NAME, log=False)("Which grant types are there?")
+    assert (reply.text, ollama.requests[-1].body["model"]) == (ANSWER, "test-model")
+
+
+def test_names_that_lead_nowhere_are_told_where_they_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = load_settings({})
+    for key in ("chat_model", "query_model", "extractor", "embeddings"):
+        with pytest.raises(ConfigurationError, match=key):
+            turn_graph(settings, sources=[docs()], **{key: "nobody:knows"})  # type: ignore[arg-type]
+    lacking("langchain_mistralai", monkeypatch)
+    with pytest.raises(ConfigurationError, match=r'chat_model: .* need: pip install "groundgraph\[mistral\]"'):
+        turn_graph(settings, sources=[docs()], chat_model="mistralai:mistral-small-latest")
+
+
+async def test_langchains_caches_keep_replies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("langchain_core.globals._llm_cache", None)
+    set_llm_cache(InMemoryCache())
+    for chosen, asked in ((False, 3), ("memory", 1), (True, 1)):
+        with wired("openai", default=ANSWER, cache=chosen) as (stub, llm):
+            model = configured_model(ModelSettings(**llm), "llm")
+            assert model is not None
+            assert [(await model.ainvoke("x")).text for _ in range(3)] == [ANSWER] * 3
+        assert len(stub.requests) == asked
