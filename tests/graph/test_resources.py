@@ -38,8 +38,7 @@ def test_the_switches_are_data_that_name_known_options() -> None:
 @pytest.mark.parametrize(
     ("settings", "sources", "told"),
     [
-        ({"intent": {"mode": "static"}}, [InMemorySource(name="b")], "of type dict"),
-        (None, [InMemorySource(name="b")], "of type NoneType"),
+        (7, [InMemorySource(name="b")], "of type int"),
         (load_settings(), ["docs"], "of type str is no source"),
         (load_settings(), [InMemorySource], "of type ABCMeta is no source"),
     ],

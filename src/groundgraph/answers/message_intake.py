@@ -75,6 +75,8 @@ def _said(messages: list[BaseMessage], question: Any) -> list[BaseMessage]:
     """The messages, and `question` as the last where none of them is it."""
     if question is None or _is_said(question, messages):
         return messages
+    if not isinstance(question, str | BaseMessage):
+        raise InputInvalid(f"'question' is a text, and this is a value of type {type(question).__name__}.")
     return [*messages, question if isinstance(question, BaseMessage) else HumanMessage(str(question))]
 
 

@@ -20,7 +20,7 @@ from groundgraph.graph.retrieval import retrieve_context
 from groundgraph.graph.turn import turn_graph
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.blocking import iterate_in_background, plain
-from groundgraph.settings.load_settings import load_settings
+from groundgraph.settings.load_settings import GivenSettings, settings_of
 from groundgraph.settings.services import TracingSettings
 from groundgraph.settings.settings import Settings
 
@@ -29,7 +29,7 @@ from groundgraph.settings.settings import Settings
 SectionT = TypeVar("SectionT", bound=BaseModel)
 
 
-def bot_settings(given: Settings | None, system_prompt: str, *, memory: bool) -> Settings:
+def bot_settings(given: GivenSettings, system_prompt: str, *, memory: bool) -> Settings:
     """The settings.
 
     Every message is looked up as it stands (no small talk, no query model unless `intent` is configured), the best
@@ -41,7 +41,7 @@ def bot_settings(given: Settings | None, system_prompt: str, *, memory: bool) ->
         system_prompt: told to the model in every turn, before `synthesis.instruction`.
         memory: whether the bot has one.
     """
-    settings = given if given is not None else load_settings(None)
+    settings = settings_of(given)
     instruction = Prompts.of(settings).render(
         "query_bot_system", system_prompt=system_prompt, memory=memory, instruction=settings.synthesis.instruction
     )
@@ -128,7 +128,7 @@ class QueryBotCore:
         *,
         docstore: Any,
         memory: Any = None,
-        settings: Settings | None = None,
+        settings: GivenSettings = None,
         log: str | Path | Literal[False] | None = None,
         **models: Unpack[Models],
     ) -> None:

@@ -22,6 +22,7 @@ from groundgraph.graph.configured_sources import with_retriever_defaults
 from groundgraph.graph.parts import Models, takes
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.blocking import plain
+from groundgraph.settings.load_settings import GivenSettings, settings_of
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.cascade import CascadeSource, SearchResult
 from groundgraph.sources.cascade.source import DEFAULT_VECTORS, cascade_from_options, search_settings
@@ -164,7 +165,7 @@ class CascadeRetriever(DelegatingSource):
     @takes(Models)
     def open(
         cls,
-        settings: Settings,
+        settings: GivenSettings = None,
         *,
         source: str | None = None,
         reranker: Reranker | BaseDocumentCompressor | None = None,
@@ -174,7 +175,7 @@ class CascadeRetriever(DelegatingSource):
         """The cascade source of a configuration, with its default and scope filters and its reranker.
 
         Args:
-            settings: from `load_settings`.
+            settings: from `load_settings`, or what it takes.
             source: the name of the source, needed when there are several of type `cascade`.
             reranker: in place of that of the settings; one that needs a model takes the query model before the chat
                 model.
@@ -185,17 +186,18 @@ class CascadeRetriever(DelegatingSource):
             ConfigurationError: the settings cannot work, or name no such source.
             ScopeMissing: a scope filter has no value.
         """
-        number = _entry(settings, source)
-        entry = settings.sources[number]
+        loaded = settings_of(settings)
+        number = _entry(loaded, source)
+        entry = loaded.sources[number]
         embeddings = models.get("embeddings")
-        embedder = configured_embedder(settings, embeddings)
-        options = SourceOptions(entry.name, entry.options, settings.base_dir, f"sources[{number}]", embedder)
-        options = with_retriever_defaults(options, settings, passed=embeddings is not None)
+        embedder = configured_embedder(loaded, embeddings)
+        options = SourceOptions(entry.name, entry.options, loaded.base_dir, f"sources[{number}]", embedder)
+        options = with_retriever_defaults(options, loaded, passed=embeddings is not None)
         retriever = cls(cascade_from_options(options))
-        retriever._prompts = Prompts.of(settings)
-        retriever._reranking = _reranking(settings, retriever._prompts, reranker, models)
-        scoped = scope_values({entry.name: settings.retrieval.scope_filters.get(entry.name, {})}, scope or {}, None)
-        enforced = {**settings.intent.default_filters.get(entry.name, {}), **scoped.get(entry.name, {})}
+        retriever._prompts = Prompts.of(loaded)
+        retriever._reranking = _reranking(loaded, retriever._prompts, reranker, models)
+        scoped = scope_values({entry.name: loaded.retrieval.scope_filters.get(entry.name, {})}, scope or {}, None)
+        enforced = {**loaded.intent.default_filters.get(entry.name, {}), **scoped.get(entry.name, {})}
         retriever._enforced = check_filters(retriever.get_schema(), enforced, source=entry.name)
         return retriever
 

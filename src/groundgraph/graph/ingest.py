@@ -32,7 +32,7 @@ from groundgraph.nodes.ingest.work import Job, Plan
 from groundgraph.nodes.ingest.write_documents import write_documents
 from groundgraph.nodes.ingest.write_matching_texts import write_matching_texts
 from groundgraph.nodes.ingest.write_qualifying_texts import write_qualifying_texts
-from groundgraph.settings.settings import Settings
+from groundgraph.settings.load_settings import GivenSettings
 from groundgraph.tracing.tracing import state_graph
 
 # A channel whose value stays in the process, so that a run that stops between two steps goes on with it.
@@ -147,7 +147,7 @@ SHOWN = ["paths", "dry_run", "rebuild", "follow_links", "passed_in", "report"]
 
 @takes(GraphParts)
 def ingest_graph(
-    settings: Settings,
+    settings: GivenSettings = None,
     *,
     source: str | None = None,
     knowledge_store: KnowledgeStore | None = None,
@@ -157,7 +157,7 @@ def ingest_graph(
     """The compiled graph that fills a knowledge base. It opens nothing by itself.
 
     Args:
-        settings: from `load_settings`.
+        settings: from `load_settings`, or what it takes.
         source: the name of the knowledge base to fill, when there are several.
         knowledge_store: writes in place of the embedded file; whoever passes it in closes it.
         within: paths outside of this folder are refused, for graphs that others can call.

@@ -31,6 +31,7 @@ from groundgraph.nodes.ingest.load_documents import BatchSize
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.settings.knowledge_base import KindChains, KnowledgeBaseSettings
+from groundgraph.settings.load_settings import GivenSettings, settings_of
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.knowledge_base.store import EmbeddedStore
 
@@ -161,17 +162,18 @@ class IngestResources:
     @classmethod
     def build(
         cls,
-        settings: Settings,
+        given: GivenSettings,
         *,
         source: str | None = None,
         knowledge_store: KnowledgeStore | None = None,
         **models: Unpack[Models],
     ) -> IngestResources:
-        """The resources that `settings` describe; arguments as for `ingest_graph`.
+        """The resources that the settings describe; arguments as for `ingest_graph`.
 
         Raises:
             ConfigurationError: something cannot work; every problem is listed.
         """
+        settings = settings_of(given)
         know_secrets(*models.values())
         prompts = Prompts.of(settings)
         problems = check_chains(settings, prompts)

@@ -22,7 +22,7 @@ from groundgraph.graph.parts import Models, takes
 from groundgraph.ingest.ingest_report import IngestReport
 from groundgraph.resilience.blocking import plain, run_blocking
 from groundgraph.settings.knowledge_base import CustomSchemaSettings
-from groundgraph.settings.settings import Settings
+from groundgraph.settings.load_settings import GivenSettings
 
 # A record of a custom schema as a document.
 
@@ -122,7 +122,9 @@ class KnowledgeBase:
 
     @classmethod
     @takes(Models)
-    def open(cls, settings: Settings, *, source: str | None = None, **models: Unpack[Models]) -> KnowledgeBase:
+    def open(
+        cls, settings: GivenSettings = None, *, source: str | None = None, **models: Unpack[Models]
+    ) -> KnowledgeBase:
         """The base that `settings` describe; arguments as for `ingest_graph`.
 
         Raises:

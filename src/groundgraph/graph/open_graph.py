@@ -18,6 +18,7 @@ from groundgraph.graph.turn import turn_graph
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.resilience.retry import with_retries
+from groundgraph.settings.load_settings import GivenSettings, settings_of
 from groundgraph.settings.services import SaverSettings
 from groundgraph.settings.settings import Settings
 from groundgraph.storage.checkpoint_serializer import CheckpointSerializer
@@ -28,12 +29,12 @@ _LOCK_TIMEOUT = 5.0
 
 @takes(Parts)
 @asynccontextmanager
-async def open_graph(settings: Settings, **parts: Unpack[Parts]) -> AsyncIterator[TurnRunner]:
+async def open_graph(settings: GivenSettings = None, **parts: Unpack[Parts]) -> AsyncIterator[TurnRunner]:
     """The turn graph with the configured checkpointer and store; on leaving, both and the configured sources are
     closed.
 
     Args:
-        settings: from `load_settings`.
+        settings: from `load_settings`, or what it takes.
         parts: see `Parts`: `sources` and models.
 
     Raises:
@@ -41,11 +42,12 @@ async def open_graph(settings: Settings, **parts: Unpack[Parts]) -> AsyncIterato
         StorageUnavailable: the server that the settings name does not answer, or the file cannot be used.
         StorageDamaged: the file is damaged.
     """
+    loaded = settings_of(settings)
     async with AsyncExitStack() as stack:
         server = _Server(stack)
-        saver = await _open_saver(stack, server, settings, settings.checkpointer)
-        store = await _open_store(stack, server, settings, settings.store)
-        graph = turn_graph(settings, checkpointer=saver, store=store, **parts)
+        saver = await _open_saver(stack, server, loaded, loaded.checkpointer)
+        store = await _open_store(stack, server, loaded, loaded.store)
+        graph = turn_graph(loaded, checkpointer=saver, store=store, **parts)
         stack.push_async_callback(graph.resources.close)
         yield graph
 

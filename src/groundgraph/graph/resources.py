@@ -24,6 +24,7 @@ from groundgraph.models.chat_model import configured_model, named_model, without
 from groundgraph.prompts import Prompts
 from groundgraph.settings.idle_settings import Passed, idle_settings, two_rerankers
 from groundgraph.settings.knowledge_base import ChainSettings
+from groundgraph.settings.load_settings import GivenSettings, settings_of
 from groundgraph.settings.search import IntentSettings
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource
@@ -58,15 +59,16 @@ class Resources:
     owned: tuple[GroundedSource, ...] = field(default=())
 
     @classmethod
-    def build(cls, settings: Settings, **parts: Unpack[GraphParts]) -> Resources:
-        """The resources that `settings` describe; `parts` stand beside the sources and in place of the models.
+    def build(cls, given: GivenSettings, **parts: Unpack[GraphParts]) -> Resources:
+        """The resources that the settings describe; `parts` stand beside the sources and in place of the models.
 
         Raises:
             ConfigurationError: something cannot work; every problem is listed.
         """
+        settings = settings_of(given)
         sources, embeddings = parts.get("sources"), parts.get("embeddings")
         reranker, extractor = parts.get("reranker"), parts.get("extractor")
-        _check_given(settings, sources or ())
+        _check_given(sources or ())
         know_secrets(parts.get("chat_model"), parts.get("query_model"), embeddings, reranker, extractor)
         prompts = Prompts.of(settings)
         chat, queries = configured_models(settings, parts)
@@ -186,11 +188,11 @@ def _configured_sources(
     return configured_sources(settings, embedder, chains, from_python=from_python, passed_embedder=passed_embedder)
 
 
-def _check_given(settings: Any, sources: Sequence[Any]) -> None:
+def _check_given(sources: Any) -> None:
     """Refuse what a type checker would have: nobody has to run one."""
-    if not isinstance(settings, Settings):
-        told = f"settings are what load_settings() gives, and this is a value of type {type(settings).__name__}"
-        raise ConfigurationError([Problem("", told)])
+    if not isinstance(sources, Sequence) or isinstance(sources, str):
+        told = f"sources are a list, and this is a value of type {type(sources).__name__}; put it in one: sources=[...]"
+        raise ConfigurationError([Problem("sources", told)])
     for source in sources:
         if not (isinstance(getattr(source, "name", None), str) and hasattr(source, "query")):
             told = f"a value of type {type(source).__name__} is no source; LangChainSource wraps retrievers and stores"

@@ -21,7 +21,7 @@ from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.nodes.begin_turn import begin_turn
 from groundgraph.nodes.give_context import give_context
 from groundgraph.settings.context import Context
-from groundgraph.settings.settings import Settings
+from groundgraph.settings.load_settings import GivenSettings
 from groundgraph.storage.long_threads import with_long_threads
 from groundgraph.tracing.tracing import state_graph
 
@@ -60,7 +60,7 @@ class RetrievedContext(NamedTuple):
 
 
 @takes(GraphParts)
-def retrieval_graph(settings: Settings, **parts: Unpack[GraphParts]) -> TurnRunner:
+def retrieval_graph(settings: GivenSettings = None, **parts: Unpack[GraphParts]) -> TurnRunner:
     """The compiled retrieval graph; arguments and errors as for `turn_graph`."""
     return compiled_retrieval(Resources.build(settings, **parts), parts.get("checkpointer"), parts.get("store"))
 
@@ -83,12 +83,16 @@ def compiled_retrieval(resources: Resources, checkpointer: Any, store: BaseStore
 
 
 async def retrieve_context(
-    graph: TurnRunner, question: str, *, config: RunnableConfig | None = None, context: Context | None = None
+    graph: TurnRunner | GivenSettings,
+    question: str,
+    *,
+    config: RunnableConfig | None = None,
+    context: Context | None = None,
 ) -> RetrievedContext:
     """What the graph's sources hold for `question`; no answer is written and no thread is touched.
 
     Args:
-        graph: a turn graph or a retrieval graph.
+        graph: a turn graph or a retrieval graph, or settings to build one from, or what `load_settings` takes.
         question: in words.
         config: of the run: callbacks, tags.
         context: the choices of this run.
@@ -96,12 +100,16 @@ async def retrieve_context(
     Raises:
         GroundGraphError: as for a turn.
     """
-    found = await graph.retrieval().ainvoke({"question": question}, config, context=context)
+    found = await _runner(graph).retrieval().ainvoke({"question": question}, config, context=context)
     return RetrievedContext(found["context"], found["evidence"], found["provenance"], found["outcome"])
 
 
+def _runner(graph: TurnRunner | GivenSettings) -> TurnRunner:
+    return graph if isinstance(graph, TurnRunner) else retrieval_graph(graph)
+
+
 def retrieval_tool(
-    graph: TurnRunner | Settings,
+    graph: TurnRunner | GivenSettings = None,
     *,
     name: str = "search_knowledge",
     description: str | None = None,
@@ -110,12 +118,12 @@ def retrieval_tool(
     """A LangChain tool over `retrieve_context`, whose tool message has the evidence as its artifact.
 
     Args:
-        graph: a turn or retrieval graph, or settings to build one from.
+        graph: a turn or retrieval graph, or settings to build one from, or what `load_settings` takes.
         name: of the tool.
         description: what the model is told about it.
         context: the choices of every search, for example the scope of a tenant; the model cannot change them.
     """
-    runner = retrieval_graph(graph) if isinstance(graph, Settings) else graph
+    runner = _runner(graph)
 
     async def search(question: str) -> tuple[str, list[dict[str, Any]]]:
         found = await retrieve_context(runner, question, context=context)

@@ -27,6 +27,7 @@ from groundgraph.nodes.record_turn import record_turn
 from groundgraph.nodes.refuse_answer import RefuseAnswerInput, refuse_answer
 from groundgraph.nodes.report_absence import report_absence
 from groundgraph.settings.context import Context
+from groundgraph.settings.load_settings import GivenSettings
 from groundgraph.settings.settings import Settings
 from groundgraph.storage.long_threads import with_long_threads
 from groundgraph.tracing.tracing import state_graph
@@ -40,11 +41,11 @@ ANSWERS: dict[Hashable, str] = {
 
 
 @takes(GraphParts)
-def turn_graph(settings: Settings, **parts: Unpack[GraphParts]) -> TurnRunner:
+def turn_graph(settings: GivenSettings = None, **parts: Unpack[GraphParts]) -> TurnRunner:
     """The compiled graph of a turn. It opens nothing by itself.
 
     Args:
-        settings: from `load_settings`; they decide the topology.
+        settings: from `load_settings`, or what it takes; they decide the topology.
         parts: see `GraphParts`: `sources`, models, `checkpointer`, `store`.
 
     Raises:

@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
+from groundgraph.core.errors import InputInvalid
 from groundgraph.core.evidence import preview
 from groundgraph.prompts import Prompts
 from groundgraph.report.evidence import Piece, RecordedTurn, evidence_of, path_of
@@ -36,13 +37,15 @@ def turn_page(record: Mapping[str, Any], *, settings: Settings | None = None, la
     but its own. Long evidence is cut around its quotes, with a note. The same record gives the same page.
 
     Args:
-        record: as `load_provenance` gives it, or the `provenance` of a turn's output.
+        record: as `load_provenance` gives it, or the `provenance` of a turn's output, or that output.
         settings: of the graph, when its folder of prompts has words of its own for reports.
         language: of the page's words; that of the turn when absent.
 
     Raises:
+        InputInvalid: `record` is none of these.
         TemplateInvalid: the folder of prompts holds a file that cannot be used.
     """
+    record = _recorded(record)
     words, turn = words_of(record, settings, language), RecordedTurn(record)
     page = ""
     for room in Room.rooms():
@@ -50,6 +53,13 @@ def turn_page(record: Mapping[str, Any], *, settings: Settings | None = None, la
         if len(page.encode("utf-8", "surrogatepass")) <= MAX_BYTES:
             break
     return page
+
+
+def _recorded(given: Any) -> Mapping[str, Any]:
+    record = given.get("provenance", given) if isinstance(given, Mapping) else given
+    if not isinstance(record, Mapping) or "question" not in record:
+        raise InputInvalid("A page is made of what load_provenance() gives, or of a turn's output['provenance'].")
+    return record
 
 
 def words_of(record: Mapping[str, Any], settings: Settings | None, language: str | None) -> Words:
@@ -117,13 +127,15 @@ def turn_text(record: Mapping[str, Any], *, settings: Settings | None = None, la
     """The text of a turn; evidence by its beginning, cited evidence by its quote.
 
     Args:
-        record: as `load_provenance` gives it, or the `provenance` of a turn's output.
+        record: see `turn_page`.
         settings: see `turn_page`.
         language: see `turn_page`.
 
     Raises:
+        InputInvalid: see `turn_page`.
         TemplateInvalid: the folder of prompts holds a file that cannot be used.
     """
+    record = _recorded(record)
     words = words_of(record, settings, language)
     evidence = evidence_of(record)
     text = (

@@ -194,6 +194,19 @@ def load_settings(source: str | Path | Mapping[str, Any] | None = None) -> Setti
     return _Reading(given, path).settings()
 
 
+GivenSettings = Settings | str | Path | Mapping[str, Any] | None
+"""What a graph takes as its settings: some that are loaded, or what `load_settings` takes."""
+
+
+def settings_of(given: GivenSettings) -> Settings:
+    """`given`, loaded unless it is.
+
+    Raises:
+        ConfigurationError: as for `load_settings`.
+    """
+    return given if isinstance(given, Settings) else load_settings(given)
+
+
 def find_settings_file(start: Path | None = None) -> Path | None:
     """The nearest `groundgraph.yaml` in `start` (default: here) or a folder above it."""
     folder = (start or Path.cwd()).resolve()

@@ -32,7 +32,8 @@ class InMemorySource(NamedSource):
         schema: the fields that filters may name; each is looked up in a record's metadata.
 
     Raises:
-        ConfigurationError: a mapping has neither `content` nor `text`.
+        ConfigurationError: `records` is one text, one of them is neither of the three, or a mapping has neither
+            `content` nor `text`; or `schema` is no `SourceSchema`.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class InMemorySource(NamedSource):
         self._name = name
         self._source_type = source_type
         self._schema = schema
+        _check_given(name, records, schema)
         self._results = [self._to_result(number, record) for number, record in enumerate(records)]
         counts = [Counter(stems(_searched_text(result))) for result in self._results]
         lengths = [sum(count.values()) for count in counts]
@@ -106,11 +108,14 @@ class InMemorySource(NamedSource):
         """Which share of the stems `asked` for a record holds."""
         return len(self._stems[number].intersection(asked)) / len(asked)
 
-    def _to_result(self, number: int, record: Record) -> SourceResult:
+    def _to_result(self, number: int, record: Any) -> SourceResult:
         if isinstance(record, SourceResult):
             return record
         if isinstance(record, str):
             record = {"content": record}
+        if not isinstance(record, Mapping):
+            told = f"a record is a text, a mapping or a SourceResult, not a value of type {type(record).__name__}"
+            raise ConfigurationError([Problem(f"{self._name}.records[{number}]", told)])
         content = record.get("content", record.get("text"))
         if content is None:
             raise ConfigurationError(
@@ -142,6 +147,16 @@ def _scored(result: SourceResult, ranked: RankedPassage) -> SourceResult:
         score=ranked.score,
         scores=dict(ranked.scores),
     )
+
+
+def _check_given(name: str, records: Any, schema: Any) -> None:
+    """Refuse what a type checker would have: nobody has to run one."""
+    if isinstance(records, str) or not isinstance(records, Iterable):
+        told = f"records are a list of texts or mappings, and this is a value of type {type(records).__name__}"
+        raise ConfigurationError([Problem(f"{name}.records", told)])
+    if schema is not None and not isinstance(schema, SourceSchema):
+        told = f"a schema is a SourceSchema, and this is a value of type {type(schema).__name__}"
+        raise ConfigurationError([Problem(f"{name}.schema", told)])
 
 
 def memory_from_options(entry: SourceOptions) -> InMemorySource:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import inspect
 import time
 from collections import deque
@@ -17,6 +18,7 @@ from groundgraph.core.chain import IngestChains
 from groundgraph.core.characters import clean_text
 from groundgraph.core.document import Chunk, Document, Heading, Part
 from groundgraph.core.errors import GroundGraphError, InputInvalid, ModelError
+from groundgraph.core.evidence import jsonable
 from groundgraph.core.failure import described
 from groundgraph.core.model_reply import is_transient
 from groundgraph.core.secret_mask import mask
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 # What an ingest still has to read.
 
 _END: Any = object()
+# Where in its source one of LangChain's documents begins, as its loaders and splitters say.
+_LANGCHAIN_PLACES = ("page", "row", "start_index")
 _FIELDS = tuple(entry.name for entry in fields(Document))
 
 
@@ -122,15 +126,29 @@ def iterator_over(documents: Any) -> Iterator[Any] | AsyncIterator[Any] | None:
 def _given(item: Any) -> Given:
     if isinstance(item, Given):
         return item
-    document = _from_mapping(item) if isinstance(item, Mapping) else item
+    document = _from_mapping(item) if isinstance(item, Mapping) else _from_langchain(item)
     if not isinstance(document, Document):
         raise InputInvalid(
-            f"a document must be a Document or a mapping with 'name' and 'text', not {type(item).__name__}"
+            "a document must be a Document, one of LangChain's, or a mapping with 'name' and 'text', not "
+            f"{type(item).__name__}"
         )
     if not document.name.strip():
         raise InputInvalid("a document needs a name that is not empty, by which it is shown, replaced and removed")
     name = clean_text(document.name)
     return Given(document if name == document.name else replace(document, name=name))
+
+
+def _from_langchain(item: Any) -> Any:
+    """The document of one of LangChain's, named by its id, else by its `source` and where in that it begins, else by a
+    hash of its text; anything else as it is."""
+    text = getattr(item, "page_content", None)
+    if not isinstance(text, str):
+        return item
+    own = {str(name): jsonable(value) for name, value in item.metadata.items()}
+    place = [f"{name} {own[name]}" for name in _LANGCHAIN_PLACES if name in own]
+    named = ", ".join([str(own.get("source", "")), *place]) if own.get("source") else None
+    name = item.id or named or hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=12).hexdigest()
+    return Document(str(name), clean_text(text), metadata=own)
 
 
 def _from_mapping(item: Mapping[str, Any]) -> Document:
