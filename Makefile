@@ -6,10 +6,14 @@ export LANGSMITH_TRACING := false
 # Compiled modules are kept whatever the environment says: the tests start the command line many hundred times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-live test-slow test-live-slow test-long lint format docs bench studio setup clean
+.PHONY: demo page test test-live test-slow test-live-slow test-long lint format docs bench studio setup clean
 
 demo: .venv/ready
 	$(BIN)/groundgraph demo
+
+# A page over the documentation, on loopback.
+page: .venv/ready
+	$(BIN)/groundgraph serve docs
 
 # The processes take whole files, in the order of tests/conftest.py: the long ones first.
 PYTEST := $(BIN)/pytest -q --dist loadfile --no-loadscope-reorder --durations=15 --durations-min=5

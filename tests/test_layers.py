@@ -34,7 +34,8 @@ MAY_IMPORT |= {
     "report": {"core", "text", "settings", "prompts", "answers"},
     "testing": {"core", "text", "settings", "search", "sources", "graph"},
     "evals": BELOW | {"graph"},
-    "cli": BELOW | {"graph", "report", "testing", "evals"},
+    "serve": BELOW | {"graph", "report"},
+    "cli": BELOW | {"graph", "report", "testing", "evals", "serve"},
 }
 FILES = sorted(
     path for folder in MAY_IMPORT for path in (PACKAGE / folder).rglob("*.py") if "__pycache__" not in path.parts

@@ -76,6 +76,11 @@ def messages_namespace(thread_id: object) -> tuple[str, ...]:
     return ("groundgraph", "messages", _label(thread_id))
 
 
+def conversation_namespace(thread_id: object) -> tuple[str, ...]:
+    """Where stands what whoever serves a thread keeps of it: its owner and title, its branches, people's marks."""
+    return ("groundgraph", "conversation", _label(thread_id))
+
+
 def _label(thread_id: object) -> str:
     # A label of a namespace must be there and must not hold a full stop. LangGraph takes numbers and UUIDs as ids too.
     return quote(str(thread_id), safe="").replace(".", "%2E") or "-"

@@ -176,6 +176,14 @@ def _watch(settings: Settings, source: str | None, given: dict[str, Any], follow
     follow(followed, again, sidecar=(settings.knowledge_base or KnowledgeBaseSettings()).metadata.sidecar)
 
 
+def take_in(settings: Settings, path: str, *, quiet: bool) -> None:
+    """Take the documents at `path` into the knowledge base, and tell how it went."""
+    given = {"paths": _paths([path]), "dry_run": False, "rebuild": False, "follow_links": False}
+    report, file = _run(settings, None, given, quiet=quiet)
+    if not quiet:
+        _show(report, file, as_json=False, dry_run=False)
+
+
 def _refuse_together(paths: list[str] | None, *, dry_run: bool, rebuild: bool, verify: bool) -> None:
     """Refuses options that exclude each other."""
     if dry_run and rebuild:

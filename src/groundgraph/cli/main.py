@@ -35,6 +35,7 @@ from groundgraph.cli.output import (
     report_error,
     say,
 )
+from groundgraph.cli.serve import serve
 from groundgraph.cli.threads import threads_app
 from groundgraph.core.errors import ConfigurationError, GroundGraphError
 
@@ -53,6 +54,7 @@ for command in (
     move,
     ask,
     chat,
+    serve,
     inspect,
     evaluate,
     check_model,

@@ -7,7 +7,7 @@ from typing import Any
 
 from langgraph.store.base import BaseStore, Op, PutOp
 
-from groundgraph.answers.provenance import messages_namespace, provenance_namespace
+from groundgraph.answers.provenance import conversation_namespace, messages_namespace, provenance_namespace
 from groundgraph.core.errors import StorageDamaged
 from groundgraph.core.thread_id import checked_thread_id
 from groundgraph.graph.turn_runner import TurnRunner
@@ -71,6 +71,8 @@ async def remove_thread(graph: TurnRunner, thread_id: str) -> Forgotten:
     saver, store = graph.checkpointer, graph.store
     records = await _forget_items(store, provenance_namespace(thread_id)) if store else 0
     messages = await _forget_items(store, messages_namespace(thread_id)) if store else 0
+    if store:
+        await _forget_items(store, conversation_namespace(thread_id))
     # Last, because whoever looks for conversations finds them by these: a killed process leaves nothing unseen.
     checkpoints = await _forget_checkpoints(saver, thread_id) if saver else 0
     return Forgotten(checkpoints, records, messages)

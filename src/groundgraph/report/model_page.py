@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
-from groundgraph.report.turn_page import STYLE, digest, environment, static_text
+from groundgraph.report.turn_page import digest, environment, page_style, static_text
 
 
 def model_page(found: Mapping[str, Any]) -> str:
@@ -15,7 +15,7 @@ def model_page(found: Mapping[str, Any]) -> str:
     Args:
         found: what `groundgraph check-model --json` prints.
     """
-    style = static_text(STYLE) + static_text("model_page.css.jinja2")
+    style = page_style() + static_text("model_page.css.jinja2")
     policy = f"default-src 'none'; style-src '{digest(style)}'; base-uri 'none'; form-action 'none'"
     parts = {"style": style, "policy": policy, "version": version("groundgraph")}
     return environment().get_template("model_page.html.jinja2").render(found=found, **parts)

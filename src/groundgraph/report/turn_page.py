@@ -25,8 +25,8 @@ from groundgraph.settings.settings import Settings
 from groundgraph.text.words import detect_language
 
 MAX_BYTES = 300_000
-STYLE = "page.css.jinja2"
-_PAGE, _SCRIPT = "page.html.jinja2", "page.js.jinja2"
+THEME = "theme.css.jinja2"
+_PAGE, _STYLE, _SCRIPT = "page.html.jinja2", "page.css.jinja2", "page.js.jinja2"
 
 
 def turn_page(record: Mapping[str, Any], *, settings: Settings | None = None, language: str | None = None) -> str:
@@ -74,7 +74,7 @@ def _shipped_prompts() -> Prompts:
 
 
 def _rendered(view: TurnView) -> str:
-    style, script = static_text(STYLE), static_text(_SCRIPT)
+    style, script = page_style(), static_text(_SCRIPT)
     policy = (
         f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'; "
         "base-uri 'none'; form-action 'none'"
@@ -102,6 +102,11 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def page_style() -> Markup:
+    """How a report looks: the type and the colours of every page, and what is its own."""
+    return static_text(THEME) + static_text(_STYLE)
 
 
 @cache

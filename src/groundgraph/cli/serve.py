@@ -1,0 +1,119 @@
+"""`groundgraph serve`: a page to ask in, and an endpoint for chat clients."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from groundgraph.cli.ask import prepare_folders
+from groundgraph.cli.ingest import take_in
+from groundgraph.cli.options import AsJson, ConfigFile, find_settings
+from groundgraph.cli.output import DONE, note, on_terminal, write_json
+from groundgraph.core.errors import ConfigurationError, Problem
+
+if TYPE_CHECKING:
+    from groundgraph.serve.app import Served
+    from groundgraph.settings.settings import Settings
+
+TOKEN = "GROUNDGRAPH_TOKEN"
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+# So long, in seconds, answers that are being written may take when the server ends.
+_GRACE = 20
+
+
+def serve(
+    path: Annotated[
+        str | None,
+        typer.Argument(metavar="PATH", help="Documents to take in first, as `ingest` does.", show_default=False),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(metavar="NAME", help="Where to listen; beyond this machine only for users who sign in.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0 for any.")] = 8000,
+    users: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"Users by the SHA-256 of their tokens (docs/serve.md). For a single one set {TOKEN}.",
+        ),
+    ] = None,
+    rate: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many questions and changes a minute from each user.")
+    ] = 60,
+    open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open a page over your documents, and an endpoint for OpenAI's clients at /v1.
+
+    Conversations are kept where `ask` and `chat` keep theirs. Ends with Ctrl-C, when the answers that are being
+    written are done.
+    """
+    _need_packages()
+    from groundgraph.serve.app import Served
+    from groundgraph.serve.users import Users
+
+    known = Users.of(os.environ.get(TOKEN), users)
+    if host not in _LOOPBACK and not known.sign_in:
+        told = f"'{host}' can be reached by others, and nobody has to sign in: set {TOKEN}, or name --users"
+        raise ConfigurationError([Problem("--host", told)])
+    settings = find_settings(config)
+    if path is not None:
+        take_in(settings, path, quiet=as_json)
+    hosts = () if known.sign_in else _LOOPBACK
+    asyncio.run(_serve(settings, Served(known, hosts, rate), (host, port), opens=open_page, as_json=as_json))
+    raise typer.Exit(DONE)
+
+
+def _need_packages() -> None:
+    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    if missing:
+        raise ConfigurationError([Problem("serve", 'needs: pip install "groundgraph[page]"')])
+
+
+async def _serve(settings: Settings, served: Served, place: tuple[str, int], *, opens: bool, as_json: bool) -> None:
+    import uvicorn
+
+    from groundgraph.graph.open_graph import open_graph
+    from groundgraph.serve.app import serve_app
+
+    prepare_folders(settings)
+    async with open_graph(settings) as graph:
+        config = uvicorn.Config(
+            serve_app(graph, served),
+            *place,
+            log_level="warning",
+            timeout_graceful_shutdown=_GRACE,
+            server_header=False,
+            lifespan="off",
+        )
+        server = uvicorn.Server(config)
+        socket = config.bind_socket()
+        try:
+            await asyncio.gather(server.serve([socket]), _told(server, _address(place[0], socket), opens, as_json))
+        finally:
+            socket.close()
+
+
+def _address(host: str, socket: object) -> str:
+    port = socket.getsockname()[1]  # type: ignore[attr-defined]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+async def _told(server: object, address: str, opens: bool, as_json: bool) -> None:
+    """Say where the page is as soon as it is there."""
+    while not server.started:  # type: ignore[attr-defined]
+        await asyncio.sleep(0.02)
+    if as_json:
+        write_json({"url": address})
+    else:
+        note(f"The page is at {address}; chat clients ask at {address}v1. Ctrl-C ends it.")
+    if opens and on_terminal():
+        import webbrowser
+
+        await asyncio.to_thread(webbrowser.open, address)

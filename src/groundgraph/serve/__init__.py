@@ -1,0 +1,1 @@
+"""Conversations for a browser, for chat clients and for editors: one port, and what speaks over it."""

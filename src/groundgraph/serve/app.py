@@ -1,0 +1,79 @@
+"""The whole server: the page, the endpoint for chat clients, health, behind one gate."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.serve.gate import Gate, Rate
+from groundgraph.serve.graph_conversations import GraphConversations
+from groundgraph.serve.openai_api import openai_routes
+from groundgraph.serve.page_api import page_routes
+from groundgraph.serve.refusals import message_of, refused
+from groundgraph.serve.users import Users
+
+
+@dataclass(frozen=True)
+class Served:
+    """How a server is reached.
+
+    Attributes:
+        users: who may ask.
+        hosts: the names under which it is reached; any when there are none.
+        each_minute: how many requests that change or ask something each user may send in a minute.
+    """
+
+    users: Users = field(default_factory=lambda: Users({}))
+    hosts: tuple[str, ...] = ()
+    each_minute: int = 60
+
+
+def serve_app(graph: TurnRunner, served: Served) -> ASGIApp:
+    """The server over an open `graph`.
+
+    Raises:
+        ConfigurationError: the graph keeps no records.
+    """
+    conversations = GraphConversations(graph)
+    routes = [
+        *page_routes(conversations, graph.resources.settings, served.users),
+        *openai_routes(conversations),
+        Route("/health", _health),
+        Route("/ready", _ready(graph)),
+    ]
+    app = Starlette(routes=routes, exception_handlers={HTTPException: _no_route, Exception: _failed})
+    return Gate(app, served.users, served.hosts, rate=Rate(served.each_minute))
+
+
+async def _health(request: Request) -> Response:  # noqa: ARG001 - of the contract
+    return JSONResponse({"ok": True})
+
+
+def _ready(graph: TurnRunner) -> Callable[[Request], Awaitable[Response]]:
+    async def ready(request: Request) -> Response:
+        """Whether what keeps conversations answers."""
+        try:
+            assert graph.store is not None
+            await graph.store.aget(("groundgraph", "ready"), "-")
+        except Exception as error:  # whatever it is, no turn could be kept
+            return refused(request.url.path, 503, message_of(error))
+        return JSONResponse({"ok": True})
+
+    return ready
+
+
+async def _no_route(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return refused(request.url.path, error.status_code, str(error.detail))
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    return refused(request.url.path, 500, message_of(error))

@@ -1,0 +1,125 @@
+"""Conversations over a turn graph with its checkpointer and store."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from langchain_core.messages import AIMessage
+
+from groundgraph.core.errors import ConfigurationError, Problem, ReviewImpossible
+from groundgraph.graph.forget_thread import forget_thread
+from groundgraph.graph.resume import load_provenance
+from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.serve.conversations import Asked, Event, KeptTurn, NotFound, Thread, User, answer_shown, said_by
+from groundgraph.serve.kept_threads import KeptThreads, own_name
+from groundgraph.settings.context import Context
+
+_MODES = ["custom", "messages", "values", "checkpoints"]
+_WAITS = (
+    "The answer has little support and waits for a person, whom nobody can ask here: decide with Command(resume=…)."
+)
+
+
+class GraphConversations:
+    """See `Conversations`; the graph is open, and closed by whoever opened it."""
+
+    def __init__(self, graph: TurnRunner) -> None:
+        """
+        Raises:
+            ConfigurationError: no records are kept, from which answers are shown again.
+        """
+        if graph.store is None or not graph.resources.settings.store_provenance:
+            raise ConfigurationError([Problem("store_provenance", "a page shows turns from their records: set it")])
+        self.graph = graph
+        self._kept = KeptThreads(graph.store)
+
+    async def threads(self, user: User) -> list[Thread]:
+        """See `Conversations`."""
+        return await self._kept.threads(user)
+
+    async def start(self, user: User, title: str) -> Thread:
+        """See `Conversations`."""
+        return await self._kept.start(user, title)
+
+    async def turns(self, user: User, thread: str) -> list[KeptTurn]:
+        """See `Conversations`."""
+        return await self._kept.turns(user, thread)
+
+    async def find(self, user: User, said: str) -> tuple[str, str] | None:
+        """See `Conversations`."""
+        return await self._kept.find(user, said)
+
+    async def mark(self, user: User, thread: str, turn: str, mark: Mapping[str, str]) -> None:
+        """See `Conversations`."""
+        await self._kept.change(user, thread, turn, mark=dict(mark))
+
+    async def delete(self, user: User, thread: str) -> None:
+        """See `Conversations`."""
+        await self._kept.turns(user, thread)
+        await forget_thread(self.graph, own_name(user, thread))
+
+    async def record(self, user: User, thread: str, turn: str) -> dict[str, Any]:
+        """See `Conversations`."""
+        node = await self._kept.node(user, thread, turn)
+        if "record" not in node:
+            raise NotFound("This turn was interrupted, so there is no answer.")
+        return await load_provenance(self.graph, own_name(user, thread), node["record"])
+
+    async def ask(self, user: User, thread: str, asked: Asked) -> AsyncGenerator[Event]:
+        """See `Conversations`."""
+        await self._kept.touch(user, thread)
+        place, before = await self._place(user, thread, asked.parent)
+        turn = await self._kept.begin(user, thread, asked.parent, asked.question)
+        yield {"begun": turn}
+        signed_in = {"langgraph_auth_user": user} if user.identity else {}
+        config: Any = {"configurable": {"thread_id": own_name(user, thread), **place, **signed_in}}
+        given = {"messages": [*asked.history, ("user", asked.question)]}
+        run = _Run()
+        context = Context.model_validate(asked.context)
+        items: Any = self.graph.astream(given, config, context=context, stream_mode=_MODES, durability="sync")
+        async with aclosing(items):
+            async for mode, item in items:
+                if event := run.event(mode, item):
+                    yield event
+        if "__interrupt__" in run.output:
+            raise ReviewImpossible(_WAITS)
+        record = run.output["provenance"]
+        said = said_by(before, asked.question, answer_shown(record))
+        kept = {"record": record["turn_id"], "outcome": record["outcome"], "said": said}
+        await self._kept.change(user, thread, turn, **run.points, **kept)
+        yield {"ended": turn, "record": record}
+
+    async def _place(self, user: User, thread: str, parent: str) -> tuple[dict[str, str], str]:
+        """Where a turn behind `parent` begins, as a configuration of the graph says it, and what was said before."""
+        if parent:
+            node = await self._kept.node(user, thread, parent)
+            if "after" not in node:
+                raise NotFound("The turn before was interrupted. Ask its question again.")
+            return {"checkpoint_id": node["after"]}, node["said"]
+        begun = [node["before"] for node in await self._kept.nodes(user, thread) if node.get("before")]
+        # A first question that was changed: the conversation begins anew where it began.
+        return ({"checkpoint_id": begun[0]} if begun else {}), ""
+
+
+class _Run:
+    """What comes out of the graph while it takes a turn."""
+
+    def __init__(self) -> None:
+        self.output: dict[str, Any] = {}
+        self.points: dict[str, str] = {}
+
+    def event(self, mode: str, item: Any) -> Event | None:
+        """What a listener hears of `item`, if anything."""
+        if mode == "custom":
+            return {"stage": item}
+        if mode == "messages":
+            return {"text": item[0].text} if isinstance(item[0], AIMessage) and item[0].text else None
+        if mode == "values":
+            self.output = item
+        else:
+            here = item["config"]["configurable"]["checkpoint_id"]
+            first = item["metadata"].get("source") == "input" and item["parent_config"] is None
+            self.points |= {"after": here, **({"before": here} if first else {})}
+        return None

@@ -1,0 +1,123 @@
+"""Conversations in the graph's store: whose they are, their titles, and the tree of their turns."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.store.base import BaseStore, Item, PutOp
+
+from groundgraph.answers.provenance import conversation_namespace
+from groundgraph.core.characters import clean_text
+from groundgraph.core.evidence import preview
+from groundgraph.serve.conversations import TITLE_CHARS, KeptTurn, NotFound, Thread, User
+
+_ALL = conversation_namespace("-")[:-1]
+_HEAD = "head"
+_MOST = 1000
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def own_name(user: User, thread: str) -> str:
+    """What the graph calls the thread of a user: nobody can name one that is somebody else's.
+
+    Raises:
+        NotFound: no thread has such an id.
+    """
+    if not _ID.fullmatch(thread):
+        raise NotFound("There is no such conversation.")
+    if not user.identity:
+        return thread
+    return f"{hashlib.blake2b(user.identity.encode(), digest_size=12).hexdigest()}:{thread}"
+
+
+class KeptThreads:
+    """What the store holds of conversations, beside the records of their turns."""
+
+    def __init__(self, store: BaseStore) -> None:
+        self._store = store
+
+    async def threads(self, user: User) -> list[Thread]:
+        """See `Conversations.threads`."""
+        found = await self._store.asearch(_ALL, filter={"kind": _HEAD, "owner": user.identity}, limit=_MOST)
+        listed = [Thread(item.value["id"], item.value["title"], item.value["at"]) for item in found]
+        return sorted(listed, key=lambda thread: thread.at, reverse=True)
+
+    async def start(self, user: User, title: str) -> Thread:
+        """See `Conversations.start`."""
+        thread = Thread(secrets.token_hex(8), preview(" ".join(clean_text(title).split()), TITLE_CHARS), time.time())
+        await self._write(user, thread.id, _HEAD, {"kind": _HEAD, "owner": user.identity, **vars(thread)})
+        return thread
+
+    async def touch(self, user: User, thread: str) -> None:
+        """The thread was asked in now.
+
+        Raises:
+            NotFound: there is none.
+        """
+        head = await self._read(user, thread, _HEAD)
+        await self._write(user, thread, _HEAD, {**head, "at": time.time()})
+
+    async def turns(self, user: User, thread: str) -> list[KeptTurn]:
+        """See `Conversations.turns`."""
+        await self._read(user, thread, _HEAD)
+        return [_turn(value) for value in await self.nodes(user, thread)]
+
+    async def nodes(self, user: User, thread: str) -> list[dict[str, Any]]:
+        """The turns of a thread as they are kept, the oldest first."""
+        space = conversation_namespace(own_name(user, thread))
+        found = await self._store.asearch(space, filter={"kind": "turn"}, limit=_MOST)
+        # Some stores take a prefix by its characters.
+        return sorted((item.value for item in found if item.namespace == space), key=lambda value: value["at"])
+
+    async def begin(self, user: User, thread: str, parent: str, question: str) -> str:
+        """A turn that begins; its id."""
+        turn = secrets.token_hex(6)
+        value = {"kind": "turn", "owner": user.identity, "thread": thread, "id": turn, "parent": parent}
+        await self._write(user, thread, turn, {**value, "question": clean_text(question), "at": time.time()})
+        return turn
+
+    async def change(self, user: User, thread: str, turn: str, **values: Any) -> None:
+        """Keep more about a turn."""
+        await self._write(user, thread, turn, {**await self.node(user, thread, turn), **values})
+
+    async def node(self, user: User, thread: str, turn: str) -> dict[str, Any]:
+        """A turn as it is kept.
+
+        Raises:
+            NotFound: there is none.
+        """
+        value = await self._read(user, thread, turn)
+        if value["kind"] != "turn":
+            raise NotFound("There is no such turn.")
+        return value
+
+    async def find(self, user: User, said: str) -> tuple[str, str] | None:
+        """See `Conversations.find`."""
+        wanted = {"kind": "turn", "owner": user.identity, "said": said}
+        found = await self._store.asearch(_ALL, filter=wanted, limit=_MOST)
+        # The same may have been said in several conversations.
+        last = max((item.value for item in found), key=lambda value: value["at"], default=None)
+        return (last["thread"], last["id"]) if last else None
+
+    async def _read(self, user: User, thread: str, key: str) -> dict[str, Any]:
+        item: Item | None = None
+        if _ID.fullmatch(key):
+            item = await self._store.aget(conversation_namespace(own_name(user, thread)), key)
+        if item is None or item.value.get("owner") != user.identity:
+            raise NotFound("There is no such conversation, or no such turn in it.")
+        return item.value
+
+    async def _write(self, user: User, thread: str, key: str, value: Mapping[str, Any]) -> None:
+        space = conversation_namespace(own_name(user, thread))
+        await self._store.abatch([PutOp(space, key, dict(value), index=False)])
+
+
+def _turn(value: Mapping[str, Any]) -> KeptTurn:
+    return KeptTurn(
+        value["id"], value["parent"], value["question"], value["at"], value.get("outcome"), value.get("mark", {})
+    )

@@ -1,0 +1,267 @@
+"""What the page asks for: its files and words, conversations, turns as they happen, and the passages of citations."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from yaml import safe_load
+
+from groundgraph.core.errors import GroundGraphError, InputInvalid
+from groundgraph.report.turn_page import THEME, static_text, turn_page
+from groundgraph.serve.conversations import Asked, Conversations, Event, NotFound
+from groundgraph.serve.passages import Passages
+from groundgraph.serve.refusals import message_of, refused, status_of
+from groundgraph.serve.turn_json import kept_json, turn_json
+from groundgraph.serve.users import COOKIE, Users
+from groundgraph.settings.settings import Settings
+
+_TYPES = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
+_LANGUAGE = "en"
+# What the page has in common with the report of a turn.
+_THEME = "theme.css"
+# A page of a turn brings a policy of its own, stricter than a header could be that every page has.
+_REPORT = {"content-security-policy": "frame-ancestors 'none'"}
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class _Given(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _Title(_Given):
+    title: Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
+
+
+class _Question(_Given):
+    question: Annotated[str, StringConstraints(min_length=1)]
+    parent: Annotated[str, StringConstraints(max_length=64)] = ""
+
+
+class _Mark(_Given):
+    mark: Literal["good", "bad", ""]
+    comment: Annotated[str, StringConstraints(max_length=4_000)] = ""
+
+
+class _Token(_Given):
+    token: Annotated[str, StringConstraints(max_length=1_000)]
+
+
+G = TypeVar("G", bound=_Given)
+
+
+async def _read(request: Request, kind: type[G]) -> G:
+    """The body as a `kind`.
+
+    Raises:
+        InputInvalid: it is something else.
+    """
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise InputInvalid("Send JSON, with the content type application/json.")
+    try:
+        return kind.model_validate(json.loads(await request.body()))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputInvalid(f"{'.'.join(map(str, first['loc'])) or 'The body'}: {first['msg']}.") from None
+    except (ValueError, RecursionError):
+        raise InputInvalid("The body is no JSON.") from None
+
+
+def _told(handler: Handler) -> Handler:
+    """The handler, with errors of ours as answers."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except GroundGraphError as error:
+            return refused(request.url.path, status_of(error), message_of(error))
+
+    return answered
+
+
+def page_routes(conversations: Conversations, settings: Settings, users: Users) -> list[Route]:
+    """The routes of the page."""
+    api = _Api(conversations, settings, users)
+    thread, turn = "/api/threads/{thread}", "/api/threads/{thread}/turns/{turn}"
+    listed: list[tuple[str, str, Handler]] = [
+        ("GET", "/", _index),
+        ("GET", "/static/{name}", _static),
+        ("POST", "/sign-in", api.sign_in),
+        ("POST", "/sign-out", api.sign_out),
+        ("GET", "/api/page", api.page),
+        ("GET", "/api/threads", api.threads),
+        ("POST", "/api/threads", api.start),
+        ("GET", thread, api.turns),
+        ("DELETE", thread, api.delete),
+        ("POST", f"{thread}/turns", api.ask),
+        ("GET", turn, api.turn),
+        ("PUT", f"{turn}/mark", api.mark),
+        ("GET", f"{turn}/report", api.report),
+        ("GET", f"{turn}/citations/{{label:int}}", api.passage),
+        ("GET", f"{turn}/citations/{{label:int}}/page.png", api.picture),
+    ]
+    return [Route(path, _told(handler), methods=[method]) for method, path, handler in listed]
+
+
+@cache
+def _file(name: str) -> bytes:
+    if name == _THEME:
+        return static_text(THEME).encode()
+    return (files("groundgraph.serve") / "static" / name).read_bytes()
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset([_THEME, *(entry.name for entry in (files("groundgraph.serve") / "static").iterdir())])
+
+
+async def _index(request: Request) -> Response:  # noqa: ARG001 - of the contract
+    return HTMLResponse(_file("index.html"))
+
+
+async def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    kind = _TYPES.get(name.rpartition(".")[2])
+    if kind is None or name not in _names():
+        raise NotFound("There is no such file.")
+    tag = f'"{hashlib.sha256(_file(name)).hexdigest()[:20]}"'
+    headers = {"etag": tag, "cache-control": "no-cache"}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(_file(name), media_type=kind, headers=headers)
+
+
+@cache
+def words(language: str) -> dict[str, Any]:
+    """The page's words in a language that has a file, English in place of what it lacks."""
+    folder = files("groundgraph.serve") / "words"
+    known = {entry.name.removesuffix(".yaml"): entry for entry in folder.iterdir() if entry.name.endswith(".yaml")}
+    chosen = language if language in known else _LANGUAGE
+    read = [safe_load(known[name].read_text("utf-8")) for name in (_LANGUAGE, chosen)]
+    return {**read[0], **read[1], "language": chosen, "languages": sorted(known)}
+
+
+def _language(request: Request) -> str:
+    """The language that is asked for, or the first that the browser prefers."""
+    preferred = request.headers.get("accept-language", "").partition(",")[0].partition(";")[0].partition("-")[0]
+    return str(words(request.query_params.get("language") or preferred.lower())["language"])
+
+
+class _Api:
+    """The handlers; `request["user"]` is whoever asks, whom the gate knows."""
+
+    def __init__(self, conversations: Conversations, settings: Settings, users: Users) -> None:
+        self._conversations = conversations
+        self._settings = settings
+        self._users = users
+        self._passages = Passages(settings)
+
+    async def sign_in(self, request: Request) -> Response:
+        """A cookie that no script of the page can read."""
+        token = (await _read(request, _Token)).token.strip()
+        if self._users.of_token(token) is None:
+            return refused(request.url.path, 401, "Nobody has this token.")
+        answer = JSONResponse({"ok": True})
+        secure = request.url.scheme == "https"
+        answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=secure, path="/", max_age=2_592_000)
+        return answer
+
+    async def sign_out(self, request: Request) -> Response:  # noqa: ARG002 - of the contract
+        """The cookie is taken back."""
+        answer = JSONResponse({"ok": True})
+        answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+        return answer
+
+    async def page(self, request: Request) -> Response:
+        """The page's words, and who asks."""
+        user = request["user"]
+        told = {"known": user is not None, "signIn": self._users.sign_in, "user": user.identity if user else ""}
+        return JSONResponse({"words": words(_language(request)), **told})
+
+    async def threads(self, request: Request) -> Response:
+        """The conversations of the user."""
+        found = await self._conversations.threads(request["user"])
+        return JSONResponse({"threads": [vars(thread) for thread in found]})
+
+    async def start(self, request: Request) -> Response:
+        """A new conversation."""
+        title = (await _read(request, _Title)).title
+        return JSONResponse(vars(await self._conversations.start(request["user"], title)), 201)
+
+    async def turns(self, request: Request) -> Response:
+        """The tree of a conversation."""
+        found = await self._conversations.turns(request["user"], request.path_params["thread"])
+        return JSONResponse({"turns": [kept_json(turn) for turn in found]})
+
+    async def delete(self, request: Request) -> Response:
+        """A conversation is forgotten."""
+        await self._conversations.delete(request["user"], request.path_params["thread"])
+        return Response(status_code=204)
+
+    async def ask(self, request: Request) -> Response:
+        """A turn, a line of JSON for each thing that happens."""
+        given, thread = await _read(request, _Question), request.path_params["thread"]
+        # Told before anything is streamed, as 404.
+        await self._conversations.turns(request["user"], thread)
+        asked = Asked(given.question, given.parent)
+        events = self._conversations.ask(request["user"], thread, asked)
+        lines = self._lines(events, _language(request))
+        return StreamingResponse(lines, media_type="application/x-ndjson")
+
+    async def _lines(self, events: AsyncGenerator[Event], language: str) -> AsyncIterator[str]:
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    told = self._told(event, language)
+                    yield json.dumps(told, default=str) + "\n"
+        except Exception as error:  # the answer has begun: the stream is the only place left for an error
+            yield json.dumps({"error": message_of(error)}) + "\n"
+
+    def _told(self, event: Event, language: str) -> Mapping[str, Any]:
+        if "record" in event:
+            return {"ended": event["ended"], **turn_json(event["record"], self._settings, language)}
+        return event
+
+    async def turn(self, request: Request) -> Response:
+        """A turn that has ended."""
+        record = await self._record(request)
+        return JSONResponse(turn_json(record, self._settings, _language(request)))
+
+    async def mark(self, request: Request) -> Response:
+        """What a person says of a turn."""
+        given = await _read(request, _Mark)
+        kept = {name: value for name, value in given.model_dump().items() if value} if given.mark else {}
+        path = request.path_params
+        await self._conversations.mark(request["user"], path["thread"], path["turn"], kept)
+        return JSONResponse({"mark": kept})
+
+    async def report(self, request: Request) -> Response:
+        """How the answer came about, as `groundgraph report` writes it."""
+        record = await self._record(request)
+        page = turn_page(record, settings=self._settings, language=_language(request))
+        return HTMLResponse(page, headers=_REPORT)
+
+    async def passage(self, request: Request) -> Response:
+        """The passage that a label leads to."""
+        label = request.path_params["label"]
+        found = await self._passages.passage(await self._record(request), label)
+        picture = f"{request.url.path}/page.png" if found.page is not None else ""
+        return JSONResponse({**vars(found), "html": str(found.html), "picture": picture})
+
+    async def picture(self, request: Request) -> Response:
+        """The page of a PDF that a label leads to."""
+        picture = await self._passages.picture(await self._record(request), request.path_params["label"])
+        return Response(picture, media_type="image/png", headers={"cache-control": "private, max-age=3600"})
+
+    async def _record(self, request: Request) -> dict[str, Any]:
+        path = request.path_params
+        return await self._conversations.record(request["user"], path["thread"], path["turn"])

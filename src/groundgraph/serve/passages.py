@@ -1,0 +1,167 @@
+"""What a citation leads to: the passage in its document, as far as its reader may see the document."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from groundgraph.core.document import PDF, RECORDS, Document, is_text, media_type_of
+from groundgraph.core.errors import GroundGraphError, IngestError
+from groundgraph.graph.knowledge_base import KnowledgeBase
+from groundgraph.graph.knowledge_base_files import knowledge_base_files
+from groundgraph.report.evidence import Piece, evidence_of
+from groundgraph.report.words import Span
+from groundgraph.resilience.blocking import run_blocking
+from groundgraph.serve.conversations import NotFound
+from groundgraph.serve.marked_text import markdown_html, plain_html, records_html, window
+from groundgraph.serve.pdf_pages import Box, page_picture, quote_boxes
+from groundgraph.settings.settings import Settings
+
+_NO_SUCH = "The answer cites nothing under this number."
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A passage as a reader sees it.
+
+    Attributes:
+        title: of its document.
+        shown: where it stands.
+        url: of the page of the web that it is from; empty for none.
+        html: the document around it, inert, with its words in `mark`; empty for a picture.
+        page: of a PDF, from 1; None where there is no picture of it.
+        boxes: on that page, see `quote_boxes`.
+        cut: whether there is more of the document than is shown.
+    """
+
+    title: str
+    shown: str
+    url: str = ""
+    html: Markup = field(default_factory=Markup)
+    page: int | None = None
+    boxes: Sequence[Box] = ()
+    cut: bool = False
+
+
+class Passages:
+    """The passages of recorded turns."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings.without_models()
+        self.bases = list(knowledge_base_files(self._settings))
+
+    def may_show(self, source: str) -> bool:
+        """Whether whole documents of a source may be seen: it is a base, and no scope hides parts of it."""
+        return source in self.bases and not self._settings.retrieval.scope_filters.get(source)
+
+    def base(self, source: str) -> KnowledgeBase:
+        """The knowledge base behind a source of which documents may be seen.
+
+        Raises:
+            NotFound: there is none.
+        """
+        if not self.may_show(source):
+            raise NotFound("There is no such source.")
+        return KnowledgeBase.open(self._settings, source=source)
+
+    async def passage(self, record: Mapping[str, Any], label: int) -> Passage:
+        """What the answer of a turn cites as `label`.
+
+        Raises:
+            NotFound: it cites nothing so.
+        """
+        piece = _cited(record, label)
+        row, spans = piece.row, piece.spans
+        document, start = await self._document(row)
+        title = str(row["metadata"].get("title") or row["metadata"].get("document") or row["source_id"])
+        own = Passage(title, piece.citations[0]["location"]["shown"], _address(row))
+        if document is None or start is None:
+            return Passage(own.title, own.shown, own.url, plain_html(row["text"], spans), cut=document is not None)
+        if document.media_type == RECORDS:
+            return Passage(own.title, own.shown, own.url, records_html(document, start), cut=True)
+        if document.media_type == PDF and (pictured := await self._pictured(own, document, piece)):
+            return pictured
+        low, high = window(document.text, start, start + len(row["text"]))
+        placed = [Span(span.start + start - low, span.end + start - low) for span in spans]
+        text = document.text[low:high]
+        as_it_stands = is_text(document.media_type) and document.media_type != "text/markdown"
+        html = (plain_html if as_it_stands or document.media_type == PDF else markdown_html)(text, placed)
+        return Passage(own.title, own.shown, own.url, html, cut=high - low < len(document.text))
+
+    async def picture(self, record: Mapping[str, Any], label: int) -> bytes:
+        """The page that `label` cites, as PNG.
+
+        Raises:
+            NotFound: it cites no page of a PDF that is still there.
+        """
+        piece = _cited(record, label)
+        document, _ = await self._document(piece.row)
+        path = self._file(document) if document else None
+        page = piece.citations[0]["location"].get("page")
+        if document is None or path is None or page is None:
+            raise NotFound(_NO_SUCH)
+        try:
+            return await run_blocking(page_picture, path, page, self._password(document.name))
+        except (IngestError, IndexError):
+            raise NotFound(_NO_SUCH) from None
+
+    async def _document(self, row: Mapping[str, Any]) -> tuple[Document | None, int | None]:
+        """The document of a passage and where it begins there; None for what may not be seen or is not there."""
+        name = row["metadata"].get("document")
+        if not name or not self.may_show(row["source_name"]):
+            return None, None
+        base = self.base(row["source_name"])
+        try:
+            document = await base.adocument(name)
+            chunks = await base.achunks(name) if document else []
+        except GroundGraphError:
+            return None, None
+        finally:
+            await base.aclose()
+        starts = [prepared.chunk.start for prepared in chunks if prepared.chunk.chunk_id == row["source_id"]]
+        start = starts[0] if starts else -1
+        # The document may have changed since, and a passage that was joined of several has the id of one.
+        if document and (start < 0 or not document.text.startswith(row["text"], start)):
+            start = document.text.find(row["text"])
+        return document, start if start >= 0 else None
+
+    async def _pictured(self, own: Passage, document: Document, piece: Piece) -> Passage | None:
+        path, page = self._file(document), piece.citations[0]["location"].get("page")
+        if path is None or page is None:
+            return None
+        quotes = [piece.row["text"][span.start : span.end] for span in piece.spans]
+        try:
+            boxes = await run_blocking(quote_boxes, path, page, quotes, self._password(document.name))
+        except (IngestError, IndexError):
+            return None
+        return Passage(own.title, own.shown, own.url, page=page, boxes=boxes, cut=True) if boxes else None
+
+    def _file(self, document: Document) -> Path | None:
+        """The file of a document that was taken in; None where it is not there any more, or leads out of its folder."""
+        folder = os.path.realpath(self._settings.base_dir)
+        path = Path(os.path.realpath(self._settings.base_dir / document.name))
+        inside = path.is_relative_to(folder) or os.path.isabs(document.name)
+        return path if inside and media_type_of(path.name) == PDF and path.is_file() else None
+
+    def _password(self, name: str) -> str | None:
+        base = self._settings.knowledge_base
+        known = base.passwords if base else {}
+        return next((password for pattern, password in known.items() if fnmatch(name, pattern)), None)
+
+
+def _cited(record: Mapping[str, Any], label: int) -> Piece:
+    found = next((piece for piece in evidence_of(record).cited if piece.label == label and piece.citations), None)
+    if found is None:
+        raise NotFound(_NO_SUCH)
+    return found
+
+
+def _address(row: Mapping[str, Any]) -> str:
+    url = str(row["metadata"].get("url") or "")
+    return url if url.startswith(("https://", "http://")) else ""

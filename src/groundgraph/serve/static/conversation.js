@@ -1,0 +1,182 @@
+// A conversation: the path through the tree of its turns, and the field in which is asked.
+
+import { announce, el, signButton, word } from "./dom.js";
+import { closePassage, openPassage } from "./passage.js";
+import { ask, turn as taken } from "./server.js";
+import { answered, failed, progress, turnArticle } from "./turn.js";
+
+/** @type {HTMLElement} */ let list;
+/** @type {HTMLTextAreaElement} */ let field;
+/** @type {HTMLButtonElement} */ let send;
+/** @type {AbortController | null} */ let running = null;
+let thread = "";
+/** @type {any[]} */ let turns = [];
+/** The turn that the path leads to. */ let leaf = "";
+/** @type {(thread: string) => void} */ let changed = () => {};
+
+/** @param {(thread: string) => void} onChange told when a conversation began or went on */
+export function conversationPane(onChange) {
+  changed = onChange;
+  list = el("div", { class: "turns" });
+  field = el("textarea", { rows: 1, placeholder: word("ask_here"), "aria-label": word("ask_here"), dir: "auto", maxlength: 100000, disabled: true });
+  send = signButton("send", word("ask"), { type: "submit", class: "main" });
+  field.addEventListener("input", grow);
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) event.preventDefault(), submit();
+  });
+  const form = el("form", { class: "composer", submit: (event) => (event.preventDefault(), submit()) }, field, send);
+  return el("main", { id: "conversation" }, list, form);
+}
+
+export function focusField() {
+  field.focus();
+}
+
+function grow() {
+  field.style.height = "auto";
+  field.style.height = `${Math.min(field.scrollHeight, innerHeight / 3)}px`;
+}
+
+/**
+ * @param {string} id of the thread; empty for a new one
+ * @param {string} [wanted] the turn that must be on the path
+ * @param {string} [label] of the citation that is to be opened
+ */
+export async function openThread(id, wanted = "", label = "") {
+  running?.abort();
+  closePassage();
+  thread = id;
+  turns = id ? (await ask("GET", `/api/threads/${id}`)).turns : [];
+  leaf = latestBelow(turns.some((one) => one.id === wanted) ? wanted : "");
+  await show();
+  field.disabled = false; // until now it was not known what a question would follow
+  const at = wanted && document.getElementById(`turn-${wanted}`);
+  if (at) at.scrollIntoView();
+  else list.lastElementChild?.scrollIntoView({ block: "end" });
+  if (at && label) await openPassage(thread, wanted, Number(label), at);
+}
+
+/** The newest turn that is reached from `id` by the newest at each step. @param {string} id */
+function latestBelow(id) {
+  const next = turns.filter((one) => one.parent === id).at(-1);
+  return next ? latestBelow(next.id) : id;
+}
+
+/** The turns from the first one to the leaf. */
+function path() {
+  const found = [];
+  for (let at = turns.find((one) => one.id === leaf); at; at = turns.find((one) => one.id === at.parent)) found.unshift(at);
+  return found;
+}
+
+async function show() {
+  const shown = path();
+  list.replaceChildren(...(shown.length ? shown.map((kept) => turnArticle(about(kept))) : [welcome()]));
+  document.body.classList.toggle("empty", !shown.length);
+  await Promise.all(shown.map(load));
+}
+
+function welcome() {
+  return el("div", { class: "welcome" }, el("span", { class: "mark-of-page", "aria-hidden": "true" }), el("h1", {}, word("welcome")), el("p", {}, word("welcome_more")));
+}
+
+/** @param {any} kept */
+function about(kept) {
+  return {
+    thread,
+    kept,
+    siblings: turns.filter((one) => one.parent === kept.parent),
+    cite: (label, from) => openPassage(thread, kept.id, label, from),
+    again: (question) => take(question, kept.parent),
+    walk: async (id) => {
+      closePassage();
+      leaf = latestBelow(id);
+      await show();
+      document.getElementById(`turn-${id}`)?.focus();
+    },
+  };
+}
+
+/** @param {any} kept */
+async function load(kept) {
+  const article = document.getElementById(`turn-${kept.id}`);
+  if (!article) return;
+  if (!kept.outcome) return failed(article, word("interrupted"), () => take(kept.question, kept.parent));
+  try {
+    answered(article, await ask("GET", `/api/threads/${thread}/turns/${kept.id}`), about(kept));
+  } catch (error) {
+    failed(article, /** @type {Error} */ (error).message, () => load(kept));
+  }
+}
+
+function submit() {
+  if (running) return running.abort();
+  const question = field.value.trim();
+  if (!question) return;
+  field.value = "";
+  grow();
+  take(question, leaf);
+}
+
+/** @param {boolean} busy */
+function look(busy) {
+  const other = busy ? signButton("stop", word("stop"), { type: "submit", class: "main" }) : signButton("send", word("ask"), { type: "submit", class: "main" });
+  send.replaceWith(other);
+  send = other;
+}
+
+/** Ask `question` behind the turn `parent`. @param {string} question @param {string} parent */
+async function take(question, parent) {
+  running?.abort();
+  closePassage();
+  const mine = (running = new AbortController());
+  if (!thread) thread = (await ask("POST", "/api/threads", { title: question })).id;
+  const here = thread;
+  const kept = { id: "new", parent, question, outcome: null, mark: {} };
+  turns.push(kept);
+  leaf = kept.id;
+  document.body.classList.remove("empty");
+  redrawPath(kept);
+  const article = /** @type {HTMLElement} */ (list.lastElementChild);
+  article.scrollIntoView({ block: "start" });
+  look(true);
+  changed(here);
+  try {
+    await follow(taken(here, question, parent, mine.signal), kept, article);
+  } catch (error) {
+    const told = mine.signal.aborted ? word("stopped") : /** @type {Error} */ (error).message;
+    if (thread === here) failed(article, told, () => take(question, parent));
+  }
+  if (running === mine) {
+    running = null;
+    look(false);
+  }
+  changed(here);
+}
+
+/** Keeps what is there of the path to `kept`, and puts it behind. @param {any} kept */
+function redrawPath(kept) {
+  const before = new Set(path().map((one) => `turn-${one.id}`));
+  for (const old of [...list.children]) if (!before.has(old.id)) old.remove();
+  list.append(turnArticle(about(kept)));
+}
+
+/** @param {AsyncIterable<any>} events @param {any} kept @param {HTMLElement} article */
+async function follow(events, kept, article) {
+  const steps = progress(article);
+  for await (const event of events) {
+    if (event.begun) {
+      kept.id = leaf = event.begun;
+      article.id = `turn-${kept.id}`;
+    }
+    if (event.stage) steps.stage(event.stage);
+    if (event.text) steps.text(event.text);
+    if (event.error) throw new Error(event.error);
+    if (event.ended) {
+      kept.outcome = event.outcome.name;
+      article.replaceWith((article = turnArticle(about(kept))));
+      answered(article, event, about(kept));
+      announce(`${event.outcome.called}. ${article.querySelector(".prose")?.textContent ?? ""}`);
+    }
+  }
+}

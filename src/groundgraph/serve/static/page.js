@@ -1,0 +1,94 @@
+// Puts the page together, and follows its address: `#t/THREAD/TURN/LABEL`.
+
+import { conversationPane, focusField, openThread } from "./conversation.js";
+import { el, signButton, useWords, word } from "./dom.js";
+import { closePassage, passagePane } from "./passage.js";
+import { ask } from "./server.js";
+import { loadThreads, openedThread, threadsPane } from "./threads.js";
+
+async function start() {
+  const page = await ask("GET", "/api/page");
+  useWords(page.words);
+  document.title = word("title");
+  if (!page.known) return document.body.replaceChildren(signIn());
+  const menu = signButton("menu", word("threads"), { class: "menu", "aria-controls": "threads", "aria-expanded": "false", click: () => drawer(true) });
+  const shade = el("div", { class: "shade", click: () => drawer(false) });
+  const told = el("p", { id: "announced", class: "vh", role: "status", "aria-live": "polite" });
+  const skip = el("a", { class: "skip", href: "#conversation", click: (event) => (event.preventDefault(), focusField()) }, word("skip"));
+  document.body.replaceChildren(skip, threadsPane(page, choose), shade, menu, conversationPane(went), passagePane(() => {}), told);
+  document.addEventListener("keydown", keys);
+  addEventListener("hashchange", follow);
+  await loadThreads();
+  await follow();
+}
+
+/** @param {boolean} open */
+function drawer(open) {
+  document.body.classList.toggle("drawer", open);
+  document.querySelector(".menu")?.setAttribute("aria-expanded", String(open));
+  if (open) /** @type {HTMLElement | null} */ (document.querySelector("#threads .begin"))?.focus();
+}
+
+/** What is open now, so that an address which this page wrote itself is not followed. */
+let at = "";
+
+async function follow() {
+  const [kind, thread = "", turn = "", label = ""] = location.hash.slice(1).split("/");
+  const id = kind === "t" ? thread : "";
+  drawer(false);
+  if (id && location.hash === at) return;
+  at = location.hash;
+  try {
+    await openThread(id, turn, label);
+    openedThread(id);
+  } catch (error) {
+    if (!id) throw error;
+    choose("");
+  }
+  if (!label) focusField();
+}
+
+/** @param {string} thread */
+function choose(thread) {
+  location.hash = thread ? `t/${thread}` : "";
+  if (!thread) follow();
+}
+
+/** A conversation began or went on. @param {string} thread */
+async function went(thread) {
+  at = `#t/${thread}`;
+  history.replaceState(null, "", at);
+  await loadThreads();
+  openedThread(thread);
+}
+
+/** @param {KeyboardEvent} event */
+function keys(event) {
+  const writing = event.target instanceof HTMLElement && event.target.matches("input, textarea, select");
+  if (event.key === "Escape" && !event.defaultPrevented) closePassage(), drawer(false);
+  if (event.key === "/" && !writing) event.preventDefault(), focusField();
+}
+
+function signIn() {
+  const field = el("input", { type: "password", autocomplete: "current-password", required: true, "aria-label": word("token"), placeholder: word("token") });
+  const told = el("p", { class: "failed", role: "alert" });
+  const submit = async (event) => {
+    event.preventDefault();
+    try {
+      await ask("POST", "/sign-in", { token: field.value });
+      location.reload();
+    } catch (error) {
+      told.textContent = error.status === 401 ? word("token_unknown") : error.message;
+    }
+  };
+  return el(
+    "main",
+    { class: "sign-in" },
+    el("span", { class: "mark-of-page", "aria-hidden": "true" }),
+    el("h1", {}, word("sign_in")),
+    el("form", { submit }, field, el("button", { type: "submit", class: "main" }, word("sign_in"))),
+    told,
+  );
+}
+
+start().catch((error) => document.body.replaceChildren(el("p", { class: "failed", role: "alert" }, error.message)));

@@ -1,0 +1,90 @@
+// The conversations beside the page: listed, searched, forgotten.
+
+import { el, signButton, word } from "./dom.js";
+import { ask, chosenLanguage } from "./server.js";
+
+/** @type {HTMLElement} */ let list;
+/** @type {HTMLInputElement} */ let search;
+/** @type {any[]} */ let threads = [];
+let open = "";
+/** @type {(thread: string) => void} */ let chosen = () => {};
+
+/** @param {any} page what the server says of it @param {(thread: string) => void} onChoice told of the id; empty for a new one */
+export function threadsPane(page, onChoice) {
+  chosen = onChoice;
+  list = el("ul", {});
+  search = el("input", { type: "search", placeholder: word("search"), "aria-label": word("search"), input: draw });
+  const begin = el("button", { type: "button", class: "begin", click: () => chosen("") }, word("new"));
+  const brand = el("p", { class: "brand" }, el("span", { class: "mark-of-page", "aria-hidden": "true" }), "groundgraph");
+  return el("nav", { id: "threads", "aria-label": word("threads") }, brand, begin, search, list, foot(page));
+}
+
+/** @param {any} page */
+function foot(page) {
+  const languages = page.words.languages.map((name) => el("option", { value: name, selected: name === page.words.language }, word(`language_${name}`) || name));
+  const change = (event) => (localStorage.setItem("language", event.target.value), location.reload());
+  const select = el("select", { "aria-label": word("language_label"), change }, languages);
+  const leave = page.signIn && el("button", { type: "button", click: signOut }, word("sign_out"));
+  return el("footer", {}, page.user && el("bdi", {}, page.user), select, leave);
+}
+
+async function signOut() {
+  await ask("POST", "/sign-out", {});
+  location.assign("/");
+}
+
+export async function loadThreads() {
+  threads = (await ask("GET", "/api/threads")).threads;
+  draw();
+}
+
+/** @param {string} id */
+export function openedThread(id) {
+  open = id;
+  draw();
+  document.title = threads.find((one) => one.id === id)?.title ?? word("title");
+}
+
+function draw() {
+  const wanted = search.value.trim().toLocaleLowerCase();
+  const found = threads.filter((one) => one.title.toLocaleLowerCase().includes(wanted));
+  list.replaceChildren(...found.map(row));
+  if (!found.length) list.append(el("li", { class: "none" }, word(wanted ? "none_found" : "none_yet")));
+}
+
+/** @param {any} thread */
+function row(thread) {
+  const date = new Intl.DateTimeFormat(chosenLanguage() || undefined, { dateStyle: "medium" }).format(thread.at * 1000);
+  const link = el(
+    "a",
+    { href: `#t/${thread.id}`, "aria-current": thread.id === open ? "page" : null, title: thread.title },
+    el("bdi", {}, thread.title),
+    el("small", {}, date),
+  );
+  return el("li", {}, link, signButton("bin", word("forget", { title: thread.title }), { class: "quiet", click: () => forget(thread) }));
+}
+
+/** @param {any} thread */
+function forget(thread) {
+  const dialog = el(
+    "dialog",
+    { "aria-label": word("forget_sure"), close: () => dialog.remove() },
+    el("p", {}, word("forget_sure")),
+    el("p", {}, el("bdi", {}, thread.title)),
+    el(
+      "form",
+      { method: "dialog" },
+      el("button", { value: "no" }, word("cancel")),
+      el("button", { value: "yes", class: "danger", click: () => gone(thread) }, word("forget_yes")),
+    ),
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+/** @param {any} thread */
+async function gone(thread) {
+  await ask("DELETE", `/api/threads/${thread.id}`);
+  if (thread.id === open) chosen("");
+  await loadThreads();
+}

@@ -1,0 +1,173 @@
+"""Chat clients talk to the turn graph by OpenAI's protocol: their own libraries hold the conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_openai import ChatOpenAI
+from served import PUMPS, filled, serving
+
+from groundgraph.serve.openai_api import MODEL
+from groundgraph.testing import ScriptedChatModel
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    settings = filled(tmp_path_factory.mktemp("served"), {"pumps.md": PUMPS})
+    with serving(settings) as url:
+        yield url
+
+
+@pytest.fixture
+def client(address: str) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{address}/v1", api_key="any", max_retries=0) as client:
+        yield client
+
+
+def user(text: str) -> Any:
+    return {"role": "user", "content": text}
+
+
+@pytest.mark.covers("U9")
+def test_a_conversation_has_a_citation_a_follow_up_and_an_abstention(client: openai.OpenAI, address: str):
+    said: list[Any] = [user("How often is pump 17 serviced?")]
+    first = client.chat.completions.create(model=MODEL, messages=said)
+    message = first.choices[0].message
+    assert "every **90 days**" in (message.content or "")
+    (cited,) = message.annotations or []
+    where = cited.url_citation
+    assert (message.content or "")[where.start_index : where.end_index] == "[1]"
+    assert where.title == "docs/pumps.md:5"
+    page, _, place = where.url.partition("#")
+    thread, turn, label = place.split("/")[1:]
+    assert page == f"{address}/"
+    passage = httpx.get(f"{address}/api/threads/{thread}/turns/{turn}/citations/{label}").json()
+    assert "<mark>Pump 17 is serviced every </mark><strong><mark>90 days</mark></strong>" in passage["html"]
+
+    said += [{"role": "assistant", "content": message.content}, user("And pump 18?")]
+    second = client.chat.completions.create(model=MODEL, messages=said)
+    assert "Pump 18 is retired" in (second.choices[0].message.content or "")
+    # Both stand in one thread, which the page shows.
+    turns = httpx.get(f"{address}/api/threads/{thread}").json()["turns"]
+    assert [turn["question"] for turn in turns] == ["How often is pump 17 serviced?", "And pump 18?"]
+    assert turns[1]["parent"] == turn
+
+    third = client.chat.completions.create(model=MODEL, messages=[user("Who wrote the opera Parsifal?")])
+    assert third.model_extra["groundgraph"]["outcome"] == "insufficient"
+    assert not third.choices[0].message.annotations
+
+
+def test_going_back_in_a_client_is_a_branch_of_the_same_thread(client: openai.OpenAI, address: str):
+    start: list[Any] = [user("Where does pump 18 stand?")]
+    first = client.chat.completions.create(model=MODEL, messages=start)
+    start.append({"role": "assistant", "content": f"{first.choices[0].message.content}\n"})
+    for question in ("How often is pump 17 serviced?", "When is the filter of pump 17 changed?"):
+        client.chat.completions.create(model=MODEL, messages=[*start, user(question)])
+    kept = first.model_extra["groundgraph"]
+    turns = httpx.get(f"{address}/api/threads/{kept['thread']}").json()["turns"]
+    assert [turn["parent"] for turn in turns] == ["", kept["turn"], kept["turn"]]
+
+
+def test_what_was_said_elsewhere_is_the_beginning_of_a_thread(client: openai.OpenAI):
+    said: list[Any] = [user("Tell me of pump 18."), {"role": "assistant", "content": "Pump 18 is in hall 3."}]
+    found = client.chat.completions.create(model=MODEL, messages=[*said, user("Is it retired?")])
+    assert "Pump 18 is retired" in (found.choices[0].message.content or "")
+
+
+def test_the_models_are_listed(client: openai.OpenAI):
+    assert [model.id for model in client.models.list()] == [MODEL]
+    assert client.models.retrieve(MODEL).owned_by == "groundgraph"
+
+
+@pytest.mark.covers("U9")
+def test_an_answer_streams_with_annotations_and_usage(tmp_path: Path):
+    model = ScriptedChatModel(default="Pump 17 is serviced every 90 days [1].")
+    settings = filled(tmp_path, {"pumps.md": PUMPS}, synthesis={"style": "conversational"})
+    with serving(settings, chat_model=model) as url, openai.OpenAI(base_url=f"{url}/v1", api_key="any") as client:
+        options: Any = {"include_usage": True}
+        asked = [user("How often is pump 17 serviced?")]
+        chunks = list(client.chat.completions.create(model=MODEL, messages=asked, stream=True, stream_options=options))
+    deltas = [chunk.choices[0].delta for chunk in chunks if chunk.choices]
+    pieces = [delta.content for delta in deltas if delta.content]
+    assert len(pieces) > 2
+    assert "".join(pieces) == "Pump 17 is serviced every 90 days [1]."
+    (cited,) = next(delta.model_extra["annotations"] for delta in deltas if "annotations" in (delta.model_extra or {}))
+    where = cited["url_citation"]
+    assert "".join(pieces)[where["start_index"] : where["end_index"]] == "[1]"
+    assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
+    assert chunks[-1].usage is not None
+    assert chunks[-1].usage.completion_tokens > 0
+
+
+@pytest.mark.covers("U9")
+def test_langchains_client_holds_a_conversation(address: str):
+    model = ChatOpenAI(model=MODEL, base_url=f"{address}/v1", api_key="any", max_retries=0)
+    said: list[Any] = [("human", "How often is pump 17 serviced?")]
+    first = model.invoke(said)
+    assert "90 days" in first.text
+    second = "".join(piece.text for piece in model.stream([*said, first, ("human", "And pump 18?")]))
+    assert "Pump 18 is retired" in second
+    third = model.invoke("Who wrote the opera Parsifal?")
+    assert "[1]" not in third.text
+
+
+REFUSED: list[tuple[Any, int, str | None]] = [
+    ({"model": MODEL}, 400, "messages"),
+    ({"model": MODEL, "messages": []}, 400, "messages"),
+    ({"model": MODEL, "messages": "x"}, 400, "messages"),
+    ({"model": MODEL, "messages": [user("")]}, 400, "messages"),
+    ({"model": MODEL, "messages": [user("x")], "n": 2}, 400, "n"),
+    ({"model": MODEL, "messages": [{"role": "assistant", "content": "x"}]}, 400, "messages"),
+    ({"model": MODEL, "messages": [user([{"type": "image_url"}])]}, 400, None),  # type: ignore[arg-type]
+    ({"model": "other", "messages": [user("x")]}, 404, "model"),
+    ({"model": MODEL, "messages": [{"role": "system", "content": "x" * 20_001}, user("x")]}, 400, "messages"),
+    ([], 400, None),
+]
+
+
+@pytest.mark.parametrize(("body", "status", "param"), REFUSED)
+def test_a_request_that_cannot_work_is_refused_in_the_protocols_form(address: str, body, status, param):
+    answer = httpx.post(f"{address}/v1/chat/completions", json=body)
+    told = answer.json()["error"]
+    assert (answer.status_code, set(told)) == (status, {"message", "type", "param", "code"})
+    assert param is None or told["param"].startswith(param)
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000, b'"' + b"x" * 2_000_000 + b'"'])
+def test_malformed_and_huge_bodies_are_refused_in_the_protocols_form(address: str, body: bytes):
+    for sent in (body, iter([body])):
+        answer = httpx.post(f"{address}/v1/chat/completions", content=sent)
+        assert answer.status_code == (413 if len(body) > 1_000_000 else 400)
+        assert answer.json()["error"]["type"] == "invalid_request_error"
+
+
+def test_routes_that_are_not_there_are_told_in_the_protocols_form(client: openai.OpenAI):
+    with pytest.raises(openai.NotFoundError):
+        client.models.retrieve("gpt-5")
+    with pytest.raises(openai.NotFoundError) as told:
+        client.embeddings.create(model=MODEL, input="x")
+    assert told.value.body is not None
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {}, optional={"model": json_values, "messages": json_values, "stream": json_values, "n": json_values}
+    )
+)
+def test_no_body_makes_the_server_fail(address: str, body: Any):
+    answer = httpx.post(f"{address}/v1/chat/completions", json=body)
+    assert answer.status_code in (400, 404)

@@ -1,0 +1,292 @@
+"""The page in Debian's Chromium: what a reader sees and does, and that nothing of others runs there."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chromium import Browser, Opened, until
+from reportlab.pdfgen import canvas
+from served import PUMPS, filled, serving
+
+from groundgraph.serve.app import Served
+from groundgraph.serve.users import Users
+from groundgraph.testing import Reply, ScriptedChatModel
+
+HOSTILE = (
+    "<img src=x onerror=alert(1)><script>alert(2)</script>"
+    "[go](https://evil.example) ![x](https://evil.example/x.png) javascript:alert(3)"
+)
+QUESTION = "How often is pump 17 serviced?"
+
+
+def handbook() -> bytes:
+    written = io.BytesIO()
+    pdf = canvas.Canvas(written)
+    for text in ("Handbook of the compressors of the plant", "The compressor C4 runs at 1450 revolutions per minute."):
+        pdf.drawString(72, 700, text)
+        pdf.showPage()
+    pdf.save()
+    return written.getvalue()
+
+
+DOCUMENTS: dict[str, str | bytes] = {
+    "pumps.md": PUMPS + f"\n## Valves\n\nThe valve of hall 9 is opened by hand. {HOSTILE}\n",
+    "parts.csv": "part,stock\n" + "\n".join(f"seal S{number},{number * 3}" for number in range(30)),
+    "handbook.pdf": handbook(),
+    "notes.txt": "The boiler B2 was inspected in May 2024 by Ms. Ito.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serving(filled(tmp_path_factory.mktemp("page"), DOCUMENTS)) as url:
+        yield url
+
+
+@contextmanager
+def page_of(chromium: Browser, address: str, **options: Any) -> Iterator[Opened]:
+    """The page in a window of its own; nothing may be asked for elsewhere, and nothing may be complained about."""
+    with chromium.opened(
+        address, **{"locale": "en-US", "viewport": {"width": 1300, "height": 850}, **options}
+    ) as opened:
+        opened.page.wait_for_selector(".composer, .sign-in")
+        yield opened
+        assert [url for url in opened.requests if not url.startswith(address.split("/#", maxsplit=1)[0])] == []
+        assert opened.dialogs == []
+
+
+def ask(page: Any, question: str) -> Any:
+    """The article of a question that was asked, with its answer."""
+    page.fill(".composer textarea", question)
+    page.keyboard.press("Enter")
+    article = page.locator(".turn", has_text=question).last
+    article.locator("footer").wait_for()
+    return article
+
+
+def passage(article: Any) -> Any:
+    article.locator(".cite a").first.click()
+    return article.page.locator(".passage .document")
+
+
+@pytest.mark.covers("U8")
+def test_a_citation_shows_its_quote_and_opens_the_document_at_the_passage(chromium: Browser, address: str):
+    with page_of(chromium, address) as opened:
+        page = opened.page
+        article = ask(page, QUESTION)
+        assert article.locator(".outcome").inner_text().startswith("Answered")
+        article.locator(".cite a").first.hover()
+        assert "Pump 17 is serviced every **90 days**" in page.locator("#hint").inner_text()
+        document = passage(article)
+        document.wait_for()
+        assert document.locator("mark").all_inner_texts()[:2] == ["Pump 17 is serviced every ", "90 days"]
+        assert document.locator("h2").inner_text() == "Pumps"
+        assert page.locator(".passage .place").inner_text().strip() == "docs/pumps.md:5"
+        assert article.locator(".cite a").first.get_attribute("aria-current") == "true"
+        page.keyboard.press("Escape")
+        assert not page.locator(".passage").is_visible()
+        assert page.evaluate("document.activeElement.dataset.label") == "1"
+        assert opened.console == []
+
+
+@pytest.mark.covers("U8")
+def test_tables_texts_and_pages_of_a_pdf_open_at_the_passage(chromium: Browser, address: str):
+    with page_of(chromium, address) as opened:
+        page = opened.page
+        table = passage(ask(page, "What is the stock of seal S11?"))
+        table.wait_for()
+        assert table.locator("tr.lit").inner_text().split() == ["seal", "S11", "33"]
+        text = passage(ask(page, "When was the boiler B2 inspected?"))
+        text.locator("mark").first.wait_for()
+        assert "inspected in May 2024" in " ".join(text.locator("mark").all_inner_texts())
+        sheet = passage(ask(page, "At how many revolutions per minute runs compressor C4?"))
+        sheet.locator("img").wait_for()
+        until(page, lambda: page.locator(".sheet img").evaluate("image => image.naturalWidth") > 500)
+        assert page.locator(".sheet img").get_attribute("alt") == "Page 2 of handbook"
+        box = page.locator(".boxes rect").first.bounding_box()
+        whole = page.locator(".sheet").bounding_box()
+        # The line stands 700 points above the foot of a page of 842, 72 from its left.
+        assert (box["x"] - whole["x"]) / whole["width"] == pytest.approx(72 / 595, abs=0.02)
+        assert (box["y"] - whole["y"]) / whole["height"] == pytest.approx(1 - 710 / 842, abs=0.02)
+        assert opened.console == []
+
+
+@pytest.mark.covers("U8")
+def test_hostile_documents_and_titles_are_inert(chromium: Browser, address: str):
+    with page_of(chromium, address) as opened:
+        page = opened.page
+        document = passage(ask(page, f"Who opens the valve of hall 9? {HOSTILE}"))
+        document.wait_for()
+        assert "onerror=alert(1)" in document.inner_text()
+        page.wait_for_timeout(200)
+        for place in (".document", ".turns", "#threads"):
+            assert page.locator(f"{place} script, {place} img, {place} iframe").count() == 0
+        assert page.locator("a[href*=evil]").count() == 0
+        assert opened.console == []
+
+
+@pytest.mark.covers("U8")
+def test_another_outcome_looks_different(chromium: Browser, address: str):
+    with page_of(chromium, address) as opened:
+        article = ask(opened.page, "Who wrote the opera Parsifal?")
+        assert article.get_attribute("data-outcome") == "insufficient"
+        assert "Not covered" in article.locator(".outcome").inner_text()
+        assert "does not answer the question" in article.locator(".outcome").inner_text()
+        edge = article.locator(".body").evaluate("body => getComputedStyle(body).borderInlineStartWidth")
+        assert edge == "4px"
+
+
+@pytest.mark.covers("U8")
+def test_a_question_that_is_changed_begins_a_branch_and_branches_are_walked(chromium: Browser, address: str):
+    with page_of(chromium, address) as opened:
+        page = opened.page
+        ask(page, QUESTION)
+        ask(page, "And pump 18?")
+        first = page.locator(".turn").first
+        first.get_by_label("Change the question").click()
+        page.fill(".editing textarea", "Where does pump 18 stand?")
+        page.keyboard.press("Enter")
+        page.locator(".branches").wait_for()
+        until(page, lambda: page.locator(".turn footer").count() == 1)
+        assert page.locator(".branches").inner_text() == "2/2"
+        page.get_by_label("Wording before").click()
+        until(page, lambda: page.locator(".turn footer").count() == 2)
+        assert page.locator(".asked").all_inner_texts() == [QUESTION, "And pump 18?"]
+        page.reload()
+        until(page, lambda: page.locator(".turn footer").count() == 1)
+        assert page.locator(".asked").inner_text() == "Where does pump 18 stand?"
+
+
+@pytest.mark.covers("U8", "U13")
+def test_a_mark_with_a_comment_stays_with_the_turn(chromium: Browser, address: str):
+    with page_of(chromium, address) as opened:
+        page = opened.page
+        article = ask(page, QUESTION)
+        article.get_by_label("Something is wrong with this answer").click()
+        article.locator(".comment").fill("It is 60 days.")
+        article.locator(".comment").blur()
+        until(page, lambda: page.locator("#announced").inner_text() == "Kept.")
+        page.reload()
+        comment = page.locator(".comment")
+        comment.wait_for()
+        assert comment.input_value() == "It is 60 days."
+        assert page.get_by_label("Something is wrong with this answer").get_attribute("aria-pressed") == "true"
+
+
+@pytest.mark.covers("U8")
+def test_conversations_are_listed_searched_and_forgotten(chromium: Browser, tmp_path: Path):
+    with (
+        serving(filled(tmp_path, {"pumps.md": PUMPS})) as address,
+        page_of(chromium, address) as opened,
+    ):
+        page = opened.page
+        for question in (QUESTION, "Where does pump 18 stand?"):
+            page.get_by_text("New conversation").click()
+            until(page, lambda: page.locator(".welcome").count() == 1)
+            ask(page, question)
+        titles = page.locator("#threads li bdi")
+        until(page, lambda: titles.count() == 2)
+        assert titles.all_inner_texts() == ["Where does pump 18 stand?", QUESTION]
+        page.fill("#threads input", "often")
+        assert titles.all_inner_texts() == [QUESTION]
+        titles.first.click()
+        until(page, lambda: page.locator(".asked").all_inner_texts() == [QUESTION])
+        page.get_by_label(f"Forget: {QUESTION}").click()
+        page.get_by_role("button", name="Forget", exact=True).click()
+        page.fill("#threads input", "")
+        until(page, lambda: titles.all_inner_texts() == ["Where does pump 18 stand?"])
+
+
+@pytest.mark.covers("U8")
+def test_stages_and_the_answer_are_seen_as_they_happen_and_an_answer_can_be_stopped(chromium: Browser, tmp_path: Path):
+    model = ScriptedChatModel(
+        default=Reply("Pump 17 is serviced every 90 days [1]. It costs 400 euros [1].", delay=1.5)
+    )
+    settings = filled(tmp_path, {"pumps.md": PUMPS}, synthesis={"style": "conversational"}, intent={"mode": "static"})
+    with serving(settings, chat_model=model) as address, page_of(chromium, address) as opened:
+        page = opened.page
+        page.fill(".composer textarea", QUESTION)
+        page.keyboard.press("Enter")
+        page.locator(".steps li", has_text="knowledge_base: 1 passage").wait_for()
+        page.get_by_label("Stop").click()
+        page.get_by_text("You stopped this answer.").wait_for()
+        page.get_by_text("Try again").click()
+        page.locator(".turn footer").wait_for()
+        # A sentence of which the evidence holds nothing is told from one that it holds.
+        assert page.locator(".claim.flagged").inner_text().startswith("It costs 400 euros")
+        assert page.locator(".sign.good").count() == 1
+        page.locator(".sign.warn").first.click()
+        assert page.locator(".findings li").first.is_visible()
+
+
+@pytest.mark.covers("U8")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_read_at_400_pixels_and_in_russian(chromium: Browser, address: str, scheme: str):
+    narrow: dict[str, Any] = {"viewport": {"width": 400, "height": 800}, "locale": "ru-RU", "color_scheme": scheme}
+    with page_of(chromium, address, **narrow) as opened:
+        page = opened.page
+        assert page.locator("html").get_attribute("lang") == "ru"
+        document = passage(ask(page, QUESTION))
+        document.wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") == 400
+        assert page.locator(".passage").bounding_box()["width"] == 400
+        page.get_by_label("Закрыть").click()
+        page.get_by_role("button", name="Беседы").click()
+        page.get_by_text("Новая беседа").wait_for()
+        paper, ink = (
+            page.evaluate(f"getComputedStyle(document.documentElement).{name}") for name in ("backgroundColor", "color")
+        )
+        light = [sum(map(int, colour.strip("rgb()").split(","))) for colour in (paper, ink)]
+        assert (light[0] > light[1]) == (scheme == "light")
+
+
+@pytest.mark.covers("U8")
+def test_everything_is_reached_by_the_keyboard(chromium: Browser, address: str):
+    with page_of(chromium, address) as opened:
+        page = opened.page
+        ask(page, QUESTION)
+        names = []
+        page.evaluate("document.activeElement.blur()")
+        for _ in range(30):
+            page.keyboard.press("Tab")
+            names.append(page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.textContent"))
+        for wanted in ("New conversation", "Change the question", "Citation 1: docs/pumps.md:5", "Copy as Markdown"):
+            assert wanted in names
+        page.locator(".cite a").first.focus()
+        assert page.locator("#hint").is_visible()
+        page.keyboard.press("Enter")
+        page.locator(".document").wait_for()
+        page.keyboard.press("Escape")
+        page.keyboard.press("/")
+        assert page.evaluate("document.activeElement.tagName") == "TEXTAREA"
+
+
+@pytest.mark.covers("U8")
+def test_where_users_sign_in_a_token_opens_the_page(chromium: Browser, tmp_path: Path):
+    served = Served(Users.of("secret", None), each_minute=1000)
+    with serving(filled(tmp_path, {"pumps.md": PUMPS}), served) as address, page_of(chromium, address) as opened:
+        page = opened.page
+        page.fill("input", "wrong")
+        page.keyboard.press("Enter")
+        page.get_by_text("Nobody has this token.").wait_for()
+        page.fill("input", "secret")
+        page.keyboard.press("Enter")
+        page.locator(".composer").wait_for()
+        assert page.evaluate("document.cookie") == ""
+        ask(page, QUESTION)
+        page.get_by_text("Sign out").click()
+        page.locator(".sign-in").wait_for()
+
+
+@pytest.mark.covers("U9")
+def test_the_address_of_a_citation_opens_its_passage(chromium: Browser, address: str):
+    with page_of(chromium, address) as opened:
+        ask(opened.page, QUESTION)
+        link = opened.page.locator(".cite a").first.get_attribute("href")
+    with page_of(chromium, f"{address}/{link}") as opened:
+        opened.page.locator(".document mark").first.wait_for()
