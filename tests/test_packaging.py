@@ -94,7 +94,7 @@ def test_the_wheel_holds_the_whole_package_and_nothing_else(wheels: list[Path]) 
     wanted = {
         f"groundgraph/{path.relative_to(package)}"
         for path in package.rglob("*")
-        if path.suffix in {".py", ".jinja2", ".yaml", ".md"} or path.name == "py.typed"
+        if path.suffix in {".py", ".jinja2", ".yaml", ".md"} or path.name == "py.typed" or path.parent.name == "static"
     }
     assert own[0] == wanted
 

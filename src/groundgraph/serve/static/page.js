@@ -50,8 +50,9 @@ async function follow() {
 
 /** @param {string} thread */
 function choose(thread) {
-  location.hash = thread ? `t/${thread}` : "";
-  if (!thread) follow();
+  // The address without a thread is followed at once: told of it later, the page would end a question asked meanwhile.
+  if (thread) location.hash = `t/${thread}`;
+  else history.pushState(null, "", location.pathname), follow();
 }
 
 /** A conversation began or went on. @param {string} thread */
