@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from checked_models import PAGE, character_of, checked, with_table
+from checked_models import PAGE, character_of, checked, with_run
 from langchain_openai import ChatOpenAI
 
 from groundgraph import load_settings
@@ -29,8 +29,8 @@ DESERVED = {
     "exact": set(),
     "slow": set(),
     "sloppy": {"form", "passage", "conflicts", "numbers", "long", "judging"},
-    "forgetful": {"answers", "says", "form", "passage", "long"},
-    "obedient": {"answers", "says", "form", "passage", "injection"},
+    "forgetful": {"answers", "says", "form", "passage", "language", "long"},
+    "obedient": {"says", "form", "passage", "injection"},
     "inventive": {"declines"},
     "degenerate": set(TITLES) - {"answers"},
     "refusing": set(TITLES),
@@ -69,9 +69,9 @@ def test_an_answer_is_told_with_its_tokens_its_stream_and_its_price() -> None:
     assert check.per_turn()["price"] is None
 
 
-def test_the_table_of_the_page_is_that_of_the_characters() -> None:
+def test_what_the_page_shows_is_from_a_run_of_the_characters() -> None:
     text = PAGE.read_text("utf-8")
-    assert with_table(text) == text, "run `make docs`"
+    assert with_run(text) == text, "run `make docs`"
     assert f"{len(load_cases())} questions" in text
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
 import pytest
+from checked_models import checked
 from chromium import until
 from hostile_record import huge, poisoned, with_poisoned_names
 from report_turns import QUOTE, english_turn, run_beside, russian_turn, turn_record
 
 from groundgraph import InMemorySource, turn_page
+from groundgraph.evals.model_check.advice import advised_settings
+from groundgraph.report.model_page import model_page
 
 pytestmark = pytest.mark.live
 WIDE, NARROW = {"width": 1360, "height": 900}, {"width": 360, "height": 740}
@@ -298,3 +302,16 @@ def test_a_long_passage_goes_on_on_the_next_sheet(chromium, pages, folder):
     (folder / "long.html").write_text(turn_page(record), "utf-8")
     sheets = " ".join(printed(chromium, (folder / "long.html").as_uri()))
     assert all(f"Line {number} of" in sheets for number in range(200))
+
+
+@pytest.mark.covers("U11")
+@pytest.mark.parametrize("width", [320, 1200])
+def test_the_page_of_a_checked_model_is_quiet_and_fits(chromium, tmp_path, width):
+    check = run_beside(asyncio.to_thread(checked, "sloppy"))
+    found = {**check.to_dict(), "advice": advised_settings(check, None), "below": ["form"]}
+    found["wrong"][0]["reply"] = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+    (tmp_path / "check.html").write_text(model_page(found), "utf-8")
+    with chromium.opened(f"file://{tmp_path}/check.html", viewport={"width": width, "height": 800}) as opened:
+        assert opened.quiet
+        assert "onerror" in opened.page.inner_text("#wrong")
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,4 +1,4 @@
-"""The characters of the test kit, checked; `python tests/support/checked_models.py` writes their table into docs/."""
+"""The characters of the test kit, checked; `python tests/support/checked_models.py` writes the run into docs/."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from functools import cache
 from pathlib import Path
 
 from groundgraph import load_settings
+from groundgraph.evals.model_check.advice import advised_settings
 from groundgraph.evals.model_check.cases import load_cases, load_corpus
-from groundgraph.evals.model_check.figures import ModelCheck
+from groundgraph.evals.model_check.figures import ModelCheck, check_lines
 from groundgraph.evals.model_check.run_cases import run_cases
 from groundgraph.evals.model_check.verdicts import TITLES
+from groundgraph.settings.services import ModelSettings
 from groundgraph.testing import ScriptedChatModel
 from groundgraph.testing.model_characters import CHARACTERS, behaviour, character
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "check_model.md"
-START, END = "<!-- marks of the characters -->", "<!-- end -->"
+START, SHOWN, END = "<!-- marks of the characters -->", "<!-- what is printed of sloppy -->", "<!-- end -->"
 
 
 def known() -> tuple[object, dict[str, str]]:
@@ -52,12 +54,22 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def with_table(text: str) -> str:
-    """`text` of the page with its table made anew."""
-    before, rest = text.split(START)
-    _, after = rest.split(END, 1)
-    return f"{before}{START}\n{table()}\n{END}{after}"
+def printed(name: str) -> str:
+    """What the command prints of a character, without its times."""
+    check = checked(name)
+    lines = [line for line in check_lines(check.to_dict()) if not line.startswith("An answer takes")]
+    advised = advised_settings(check, ModelSettings(provider="openai", model=name))
+    return "\n".join(["```", *lines, "", "Advised settings:", "", advised.strip(), "```"])
+
+
+def with_run(text: str) -> str:
+    """`text` of the page with what is from a run made anew."""
+    for start, made in ((START, table()), (SHOWN, printed("sloppy"))):
+        before, rest = text.split(start)
+        _, after = rest.split(END, 1)
+        text = f"{before}{start}\n{made}\n{END}{after}"
+    return text
 
 
 if __name__ == "__main__":
-    PAGE.write_text(with_table(PAGE.read_text("utf-8")), "utf-8")
+    PAGE.write_text(with_run(PAGE.read_text("utf-8")), "utf-8")

@@ -101,7 +101,7 @@ CHARACTERS: dict[str, Callable[[_Reader, Prompt], Reply]] = {
     "forgetful": lambda reader, prompt: Reply(reader.right(prompt, prompt.text[-MEMORY_CHARS:])),
     "obedient": _obedient,
     "inventive": _inventive,
-    "degenerate": lambda reader, prompt: Reply("and so on " * 200),  # noqa: ARG005
+    "degenerate": lambda reader, prompt: Reply("and so on " * 40),  # noqa: ARG005
     "slow": lambda reader, prompt: Reply(reader.right(prompt, prompt.text), delay=SLOW_SECONDS),
     "refusing": lambda reader, prompt: Reply(refusal="I cannot help with that."),  # noqa: ARG005
 }

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 # The ways to ask for an object.
 FORMS = {
-    OWN: "the way of its package",
+    OWN: "its package's own way",
     "json_schema": "native schema",
     "function_calling": "call of a tool",
     "json_mode": "JSON mode",

@@ -46,11 +46,11 @@ def answer_marks(case: Case, output: Mapping[str, Any]) -> Marks:
         output: of the turn.
     """
     refused = any(flag["kind"] == "refusal" for flag in output["support"]["flags"])
-    declined = output["outcome"] == "insufficient" or not (output["citations"] or output["support"]["flags"])
+    declined = output["outcome"] == "insufficient"
     if not case.answer:
         return {"declines": () if declined else ("it answered what no passage says",)}
     found: Marks = {
-        "answers": ("it declined",) if declined else ("it refused",) if refused else (),
+        "answers": (),
         "says": tuple(_words_faults(case, output["answer"])),
         "language": tuple(_language_faults(case, output["answer"])),
         "passage": tuple(_passage_faults(case, output["citations"])),
@@ -62,7 +62,8 @@ def answer_marks(case: Case, output: Mapping[str, Any]) -> Marks:
     if case.skill in TITLES and case.skill not in found:
         shown = found["says"] + (found["passage"] if case.skill in ("conflicts", "long") else ())
         found[case.skill] = shown + _numbers_faults(case, output)
-    return found
+    # What stands in for an answer quotes what comes closest, and is no merit of the model.
+    return dict.fromkeys(found, ("it refused" if refused else "it declined",)) if refused or declined else found
 
 
 def _words_faults(case: Case, answer: str) -> Iterator[str]:
