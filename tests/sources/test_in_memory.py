@@ -61,7 +61,7 @@ async def test_results_carry_everything_of_the_contract(shop):
 
 
 @pytest.mark.covers("R1")
-def test_defaults_of_the_contract():
+async def test_defaults_of_the_contract():
     class Mine(GroundedSource):
         name = "mine"
         source_type = "custom"
@@ -70,21 +70,10 @@ def test_defaults_of_the_contract():
             return []
 
     assert Mine().get_schema() is None
+    assert await Mine().metadata_fields() == set()
+    assert await Mine().close() is None
     assert RetrievalIntent(["x"]).scope == "focused"
     assert SourceResult("text", "1", "mine", "custom").relevance == 1.0
-
-
-@pytest.mark.covers("R1")
-async def test_closing_and_metadata_fields_have_defaults():
-    class Mine(GroundedSource):
-        name = "mine"
-        source_type = "custom"
-
-        async def query(self, intent, *, top_k=5, score_threshold=0.0):
-            return []
-
-    assert await Mine().close() is None
-    assert await Mine().metadata_fields() == set()
 
 
 @pytest.mark.covers("R1")
