@@ -45,7 +45,8 @@ def check_model(
     """Ask the configured chat model questions with known answers, and advise settings for it.
 
     The questions are about a small made-up corpus that comes with the package, so nothing of yours is sent. Each goes
-    through the graph that answers users; plain rules decide what is right. It takes about 120 calls of the model.
+    through the graph that answers users; plain rules decide what is right. It takes about a hundred calls of the
+    model, and more for answers that it is to mend.
     """
     if output and not output.absolute().parent.is_dir():
         raise typer.BadParameter(f"there is no folder '{output.parent}'", param_hint="-o")

@@ -123,13 +123,18 @@ class ModelCheck:
             "marks": {mark: {"title": title, **self.share(mark).to_dict()} for mark, title in TITLES.items()},
             "structured_output": forms,
             "turn": self.per_turn(),
+            # A fault that stands for several marks, such as having declined, is told of the first of them.
             "wrong": [_wrong(one) for one in self.counting if not one.right],
             "failed": [{"case": one.case.id, "reason": one.failure} for one in self.counting if one.failure],
         }
 
 
 def _wrong(one: Asked) -> dict[str, Any]:
-    faults = {mark: list(found) for mark, found in one.marks.items() if found and mark not in FORMS}
+    told: dict[tuple[str, ...], str] = {}
+    for mark, found in one.marks.items():
+        if found and mark not in FORMS:
+            told.setdefault(found, mark)
+    faults = {mark: list(found) for found, mark in told.items()}
     return {"case": one.case.id, "ask": one.case.ask, "faults": faults, "reply": one.reply[:_REPLY_CHARS]}
 
 

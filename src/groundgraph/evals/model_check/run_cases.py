@@ -168,7 +168,8 @@ async def run_cases(
     if any(one.failure for one in found):
         await check.reach(cases[0])
     again = [await check.by_document(case) for case in cases if case.skill == "citing"]
-    wrong = [one.case for one in found if one.marks.get("form") or one.marks.get("passage")]
+    answered = [one for one in found if not one.marks.get("answers", ("it is no answer",))]
+    wrong = [one.case for one in answered if one.marks.get("form") or one.marks["passage"]]
     return [*found, *again, *[await check.repaired(case) for case in wrong]]
 
 
