@@ -89,3 +89,13 @@ def test_an_answer_makes_no_link_image_style_or_tag_of_its_own(text):
     for _, _, attributes in tags:
         assert not re.search(r"\b(on\w+|style|src)=", attributes)
         assert all(target.startswith("#") for target in re.findall(r'href="([^"]*)"', attributes))
+
+
+def test_where_a_quotation_stands_is_a_line_of_its_own_and_nothing_in_it_is_marked():
+    record = {"question": "Which pump?", "written": 0}
+    shown = page(1)
+    shown.matches = lambda text: matches(text, record)
+    rendered = str(shown.render("> Pump 17 leaks. [1]\n> — Care of the pump"))
+    assert "<mark>Pump</mark> 17 leaks." in rendered
+    assert rendered.rstrip().endswith("\n<cite>— Care of the pump</cite></p>\n</blockquote>")
+    assert "<cite>" not in str(page(1).render("A model wrote [1]\n— a dash"))

@@ -19,6 +19,8 @@ from groundgraph.core.turn_values import Flag
 from groundgraph.report.evidence import claim_key
 from groundgraph.report.words import Span, marked, visible
 
+# The last line of a quotation, which says where it stands.
+_PLACE = re.compile(r"(?:(?<=\n)|^)— .*\Z")
 _NUMBER = re.compile(r"\d+")
 _NO_LABEL = str.maketrans("[［【]］】", "((()))")
 _TAGS = {"strong_open": "strong", "em_open": "em"}
@@ -72,9 +74,13 @@ class AnswerPage:
     def line(self, children: Sequence[Token], *, checked: bool, quoted: bool) -> Markup:
         """The inside of a paragraph, heading, item or cell, `checked` when a model wrote it, or `quoted`."""
         text, characters = _laid_out(children)
+        place = _PLACE.search(text) if quoted else None
         for span in self.matches(text) if quoted else ():
-            for at in range(span.start, span.end):
+            # Where a quotation stands is no part of it.
+            for at in range(span.start, min(span.end, place.start() if place else len(text))):
                 characters[at] = replace(characters[at], tags=(*characters[at].tags, "mark"))
+        for at in range(*place.span()) if place else ():
+            characters[at] = replace(characters[at], tags=("cite", *characters[at].tags))
         parts: list[Markup] = []
         at = 0
         for claim in claims_of(_prose(text, characters)):
