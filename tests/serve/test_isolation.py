@@ -13,22 +13,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from served import filled, serving
+from two_users import DOCUMENTS, SETTINGS, users_file
 
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.serve.app import Served
 from groundgraph.serve.users import Users
 
 QUESTION = "How often is the pump serviced?"
-SETTINGS = {
-    "knowledge_base": {"fields": {"tenant": {"type": "string"}}},
-    "retrieval": {"scope_filters": {"knowledge_base": {"tenant": "user.tenant"}}},
-}
-PUMP = "---\ntenant: {}\n---\n# Pump\n\nThe pump of {} is serviced every {} days.\n"
-DOCUMENTS = {
-    "acme.md": PUMP.format("acme", "acme", 30),
-    "globex.md": PUMP.format("globex", "globex", 60),
-    "valves.md": "# Valves\n\nValves are opened by hand.\n",
-}
 
 
 @dataclass(frozen=True)
@@ -59,17 +50,6 @@ class House:
 
     def client(self, name: str) -> Client:
         return Client(self.url, name)
-
-
-def users_file(folder: Path) -> Path:
-    def hashed(name: str) -> str:
-        return hashlib.sha256(f"{name}-token".encode()).hexdigest()
-
-    table = {"alice": "acme", "bob": "globex"}
-    written = {name: {"token_sha256": hashed(name), "tenant": tenant} for name, tenant in table.items()}
-    file = folder / "users.json"
-    file.write_text(json.dumps(written))
-    return file
 
 
 @pytest.fixture(scope="module")

@@ -63,7 +63,7 @@ def serving(opened: Opened | Any, served: Served | None = None, **parts: Any) ->
     async def run() -> None:
         async with opens() as graph:
             config = uvicorn.Config(
-                serve_app(graph, served or Served(each_minute=1_000_000)), port=0, log_level="error", lifespan="off"
+                serve_app(graph, served or Served(each_minute=1_000_000)), port=0, log_level="error", lifespan="on"
             )
             socket = config.bind_socket()
             server = uvicorn.Server(config)

@@ -21,6 +21,7 @@ from groundgraph.cli.evaluate import evaluate
 from groundgraph.cli.graph import graph
 from groundgraph.cli.ingest import ingest, move
 from groundgraph.cli.inspect import inspect
+from groundgraph.cli.mcp import mcp
 from groundgraph.cli.options import origin, placed
 from groundgraph.cli.output import (
     DONE,
@@ -55,6 +56,7 @@ for command in (
     ask,
     chat,
     serve,
+    mcp,
     inspect,
     evaluate,
     check_model,

@@ -90,7 +90,7 @@ async def _serve(settings: Settings, served: Served, place: tuple[str, int], *, 
             log_level="warning",
             timeout_graceful_shutdown=_GRACE,
             server_header=False,
-            lifespan="off",
+            lifespan="on",
         )
         server = uvicorn.Server(config)
         socket = config.bind_socket()

@@ -1,15 +1,18 @@
-"""The whole server: the page, the endpoint for chat clients, health, behind one gate."""
+"""The whole server: the page, the endpoints for chat clients and editors, health, behind one gate."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from groundgraph.graph.turn_runner import TurnRunner
@@ -43,14 +46,30 @@ def serve_app(graph: TurnRunner, served: Served) -> ASGIApp:
         ConfigurationError: the graph keeps no records.
     """
     conversations = GraphConversations(graph)
-    routes = [
+    routes: list[BaseRoute] = [
         *page_routes(conversations, graph.resources.settings, served.users),
         *openai_routes(conversations),
         Route("/health", _health),
         Route("/ready", _ready(graph)),
     ]
-    app = Starlette(routes=routes, exception_handlers={HTTPException: _no_route, Exception: _failed})
+    lifespan = _with_mcp(conversations, routes) if find_spec("mcp") else None
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route, Exception: _failed})
     return Gate(app, served.users, served.hosts, rate=Rate(served.each_minute))
+
+
+def _with_mcp(conversations: GraphConversations, routes: list[BaseRoute]) -> Callable[[Starlette], Any]:
+    """Adds `/mcp` to the routes; what runs as long as the server does."""
+    from groundgraph.serve.mcp_server import GroundedServer
+
+    server = GroundedServer(conversations)
+    routes += server.streamable_http_app().routes
+
+    @asynccontextmanager
+    async def running(app: Starlette) -> AsyncIterator[None]:  # noqa: ARG001 - of the contract
+        async with server.session_manager.run():
+            yield
+
+    return running
 
 
 async def _health(request: Request) -> Response:  # noqa: ARG001 - of the contract
