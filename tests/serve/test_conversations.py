@@ -11,6 +11,7 @@ from served import PUMPS, filled
 from groundgraph import open_graph
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.graph.forget_thread import forget_thread
+from groundgraph.graph.prune_checkpoints import prune_checkpoints
 from groundgraph.serve.conversations import Asked, NotFound, User
 from groundgraph.serve.graph_conversations import GraphConversations
 from groundgraph.testing import Reply, ScriptedChatModel
@@ -98,6 +99,19 @@ async def test_a_conversation_is_forgotten_with_its_title_its_branches_and_its_m
         assert await graph.store.asearch(("groundgraph",)) == []
         with pytest.raises(NotFound):
             await conversations.turns(NOBODY, thread)
+
+
+async def test_behind_a_turn_that_was_pruned_nothing_begins_with_an_empty_memory(settings: Any):
+    async with open_graph(settings) as graph:
+        conversations = GraphConversations(graph)
+        thread = (await conversations.start(NOBODY, QUESTION)).id
+        first = await take(conversations, thread, QUESTION)
+        second = await take(conversations, thread, "And pump 18?", first)
+        await prune_checkpoints(graph, keep_turns=1, older_than=None)
+        for parent in ("", first):
+            with pytest.raises(NotFound, match="pruned"):
+                await take(conversations, thread, "Where does it stand?", parent)
+        await take(conversations, thread, "Where does it stand?", second)
 
 
 async def test_what_keeps_no_records_cannot_be_served(settings: Any):

@@ -97,10 +97,24 @@ class GraphConversations:
             node = await self._kept.node(user, thread, parent)
             if "after" not in node:
                 raise NotFound("The turn before was interrupted. Ask its question again.")
-            return {"checkpoint_id": node["after"]}, node["said"]
+            return await self._kept_place(user, thread, node["after"]), node["said"]
         begun = [node["before"] for node in await self._kept.nodes(user, thread) if node.get("before")]
         # A first question that was changed: the conversation begins anew where it began.
-        return ({"checkpoint_id": begun[0]} if begun else {}), ""
+        return (await self._kept_place(user, thread, begun[0]) if begun else {}), ""
+
+    async def _kept_place(self, user: User, thread: str, point: str) -> dict[str, str]:
+        """A run from a checkpoint that is gone would begin with nothing, and tell nobody.
+
+        Raises:
+            NotFound: it is gone.
+        """
+        saver: Any = self.graph.checkpointer
+        place = {"thread_id": own_name(user, thread), "checkpoint_ns": "", "checkpoint_id": point}
+        if await saver.aget_tuple({"configurable": place}) is None:
+            raise NotFound(
+                "The steps up to this turn were pruned. Ask at the end of the conversation, or in a new one."
+            )
+        return {"checkpoint_id": point}
 
 
 class _Run:
