@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from groundgraph.answers.check_answer import check_answer
 from groundgraph.answers.check_support import lexical_support
-from groundgraph.answers.claims import CheckedAnswer, Claim, claims_of
+from groundgraph.answers.citations import CheckedAnswer, Claim, claims_of
 from groundgraph.answers.gated_model import AnswerGate
 from groundgraph.answers.sentence_index import sentences_of, stems_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import EMPTY_DRAFT, Draft, Flag
 from groundgraph.evals.measures import Interval, area_difference_interval, area_interval, area_under_curve
+from groundgraph.nodes.check_citations import check_answer
 from groundgraph.settings.answers import CitationCheckSettings
 from groundgraph.text.words import words
 

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from groundgraph.answers.answer_prompt import answer_messages, recent_conversation
 from groundgraph.core.evidence import SourceResult
 from groundgraph.models.call_model import tokens_of
-from groundgraph.models.in_turns import in_turns
+from groundgraph.models.replies import in_turns
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context, options_in_force
 from groundgraph.settings.settings import Settings

@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableLambda
 from groundgraph.answers.ask_extractor import AskExtractor
 from groundgraph.answers.extract_intent import TITLE
 from groundgraph.answers.read_extraction import read_extraction
-from groundgraph.models.prompt_messages import prompt_messages
+from groundgraph.models.replies import prompt_messages
 from groundgraph.prompts import Prompts
 from groundgraph.testing import Reply, ScriptedChatModel
 from groundgraph.testing.script import ScriptedStatusError

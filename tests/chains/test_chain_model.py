@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from groundgraph.core.errors import ModelError, ModelTimeout
-from groundgraph.models.chain_model import ChainModel, Passage, without_thoughts
+from groundgraph.models.call_model import ChainModel, Passage, without_thoughts
 from groundgraph.prompts import Prompts
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import Reply, ScriptedChatModel

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.answers.check_answer import CHECK_OF, MAX_FLAGS, check_answer, verdict_of
-from groundgraph.answers.claims import CheckedAnswer
+from groundgraph.answers.citations import CheckedAnswer
 from groundgraph.answers.gated_model import AnswerGate
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import EMPTY_DRAFT
+from groundgraph.nodes.check_citations import CHECK_OF, MAX_FLAGS, check_answer, verdict_of
 from groundgraph.settings.answers import CitationCheckSettings
 from groundgraph.text.quantities import quantities
 

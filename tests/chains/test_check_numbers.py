@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from groundgraph.answers.check_numbers import check_numbers
-from groundgraph.answers.claims import CheckedAnswer
+from groundgraph.answers.citations import CheckedAnswer
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.numbers import decimal_mark
 

@@ -6,7 +6,7 @@ import pytest
 from growth import cpu_seconds
 
 from groundgraph.answers.check_quotes import check_quotes, spans_in_marks
-from groundgraph.answers.claims import CheckedAnswer
+from groundgraph.answers.citations import CheckedAnswer
 from groundgraph.core.evidence import SourceResult
 
 PUMPS = SourceResult(

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.answers.check_support import lexical_support
-from groundgraph.answers.citations import labels_in, reference, resolve_citations
-from groundgraph.answers.claims import CheckedAnswer, claims_of
+from groundgraph.answers.citations import CheckedAnswer, claims_of, labels_in, reference, resolve_citations
 from groundgraph.core.evidence import SourceResult
 
 PIECES = [

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.core.errors import ModelError
-from groundgraph.models.chain_model import ChainModel
+from groundgraph.models.call_model import ChainModel
 from groundgraph.nodes.decompose_question import divide as decompose_question
 from groundgraph.nodes.decompose_question import read_sub_queries
 from groundgraph.prompts import Prompts

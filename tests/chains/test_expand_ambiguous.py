@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
 from groundgraph.answers.expand_ambiguous import MAX_KEYWORDS, expanded, keywords
-from groundgraph.text.cues import spoken_stems
+from groundgraph.text.follow_up import spoken_stems
 from groundgraph.text.words import stem, stop_words
 
 pytestmark = pytest.mark.covers("I5")

@@ -14,7 +14,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from groundgraph.answers.gated_model import AnswerGate, GatedChatModel
 from groundgraph.core.errors import ModelError
 from groundgraph.core.evidence import SourceResult
-from groundgraph.resilience.backpressure import Backpressure, current
+from groundgraph.resilience.deadline import Backpressure, current_backpressure
 from groundgraph.testing import Reply, ScriptedChatModel
 
 PIECES = ["word ", "[1]", " [9]", "<think>", "</think>", "`x", "`", "\n", " ", "[", "2]", "漢", "👩\u200d💻"]
@@ -185,7 +185,7 @@ async def test_the_inner_call_is_tagged_so_that_it_is_not_streamed_twice():
 @pytest.mark.covers("fault 74")
 async def test_a_slow_reader_holds_the_stream_back():
     backpressure = Backpressure(limit=2)
-    token = current.set(backpressure)
+    token = current_backpressure.set(backpressure)
     got = []
     try:
         stream = gated(Reply(chunks=["a ", "b ", "c ", "d "])).astream("question")
@@ -196,5 +196,5 @@ async def test_a_slow_reader_holds_the_stream_back():
         backpressure.waiting()
         got += [(await third).text, *[chunk.text async for chunk in stream]]
     finally:
-        current.reset(token)
+        current_backpressure.reset(token)
     assert "".join(got).split() == list("abcd")

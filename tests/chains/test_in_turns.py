@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from groundgraph.models.in_turns import in_turns
+from groundgraph.models.replies import in_turns
 
 text = st.text(max_size=8)
 content = text | st.lists(st.builds(lambda said: {"type": "text", "text": said}, text), max_size=2)

@@ -15,7 +15,7 @@ from groundgraph.core.errors import ModelError
 from groundgraph.core.evidence import SourceResult
 from groundgraph.ingest.build_chains import query_chains
 from groundgraph.ingest.judge import Judge, has_probabilities
-from groundgraph.models.chain_model import ChainModel
+from groundgraph.models.call_model import ChainModel
 from groundgraph.prompts import Prompts
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import Reply, ScriptedChatModel

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from groundgraph.answers.label_gate import LABEL, LabelGate, at_their_places, escape_labels, label_numbers
-from groundgraph.answers.prose_gate import CODE
+from groundgraph.answers.label_gate import CODE, LABEL, LabelGate, at_their_places, escape_labels, label_numbers
 
 FRAGMENTS = [
     *("[1]", "[2, 3]", "[1-4]", "[9]", "【2】", "［9］", "[1", "[", "]", "[12", ", ", "–", "3]", "[1; 9]", "[0]"),

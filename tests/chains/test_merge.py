@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.answers.merge import (
+from groundgraph.core.evidence import Hit
+from groundgraph.nodes.works.merge_results import (
     RRF_K,
     STRATEGIES,
-    Hit,
     concatenate,
     fuse_queries,
     in_order,

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.answers.merge import Hit
-from groundgraph.core.evidence import EvidenceRecord, evidence_key
+from groundgraph.core.evidence import EvidenceRecord, Hit, evidence_key
 from groundgraph.nodes.works.join_neighbours import Joined, join, neighbours, pairs
 
 pytestmark = pytest.mark.covers("R9")

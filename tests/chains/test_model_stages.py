@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from groundgraph.core.errors import ModelBudgetSpent, ModelError
 from groundgraph.graph.configured_topics import ChooseHeadings, read_choice
-from groundgraph.models.chain_model import ChainAllowance, ChainModel, chain_allowance, collect_chain_calls
+from groundgraph.models.call_model import ChainAllowance, ChainModel, chain_allowance, collect_chain_calls
 from groundgraph.nodes.decompose_question import divide, read_sub_queries
 from groundgraph.nodes.rewrite_question import MAX_ADDED_CHARS, read_rewrite, rewrite
 from groundgraph.nodes.route_categories import choose_categories, read_categories

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.answers.merge import Hit
+from groundgraph.core.evidence import Hit
 from groundgraph.nodes.works.score_results import METHODS, min_max, normalize, rank, z_score
 
 pytestmark = pytest.mark.covers("P1")

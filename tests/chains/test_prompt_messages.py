@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from langchain_anthropic import ChatAnthropic
 
-from groundgraph.models.chain_model import ChainModel, Passage
-from groundgraph.models.in_turns import in_turns
-from groundgraph.models.prompt_messages import prompt_messages
+from groundgraph.models.call_model import ChainModel, Passage
+from groundgraph.models.replies import in_turns, prompt_messages
 from groundgraph.prompts import Prompts, fence_of
 from groundgraph.testing import ScriptedChatModel
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.answers.merge import Hit
+from groundgraph.core.evidence import Hit
 from groundgraph.nodes.works.score_results import blend_query_overlap, query_overlap
 from groundgraph.text.words import query_stems
 

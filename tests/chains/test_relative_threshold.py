@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.answers.merge import Hit
+from groundgraph.core.evidence import Hit
 from groundgraph.nodes.works.score_results import relative_threshold
 
 pytestmark = pytest.mark.covers("P2")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.answers.generate_queries import listed_items
-from groundgraph.models.chain_model import without_thoughts
+from groundgraph.models.call_model import without_thoughts
 from groundgraph.models.replies import is_refusal
 
 

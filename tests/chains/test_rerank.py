@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.answers.merge import Hit
 from groundgraph.answers.strategy_chain import Judged, by_scores, identity, reranked
 from groundgraph.core.errors import RerankerFailed
-from groundgraph.core.evidence import SourceResult
+from groundgraph.core.evidence import Hit, SourceResult
 
 pytestmark = pytest.mark.covers("P4")
 

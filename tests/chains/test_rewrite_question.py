@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from groundgraph.core.errors import ModelError
-from groundgraph.models.chain_model import ChainModel
+from groundgraph.models.call_model import ChainModel
 from groundgraph.nodes.rewrite_question import MAX_ADDED_CHARS, MAX_SAID_CHARS, read_rewrite, word_count
 from groundgraph.nodes.rewrite_question import rewrite as rewrite_question
 from groundgraph.prompts import Prompts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundgraph.core.errors import ModelError
-from groundgraph.models.chain_model import ChainModel, collect_chain_calls
+from groundgraph.models.call_model import ChainModel, collect_chain_calls
 from groundgraph.nodes.route_categories import choose_categories as route_categories
 from groundgraph.nodes.route_categories import read_categories
 from groundgraph.prompts import Prompts

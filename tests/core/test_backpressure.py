@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.resilience.backpressure import MAX_AHEAD, Backpressure, current, ready_to_emit
+from groundgraph.resilience.deadline import MAX_AHEAD, Backpressure, current_backpressure, ready_to_emit
 
 
 async def settle() -> None:
@@ -49,6 +49,6 @@ async def test_no_more_than_the_limit_passes_while_the_reader_is_busy(limit, rea
 
 
 async def test_without_a_reader_of_this_run_nothing_waits():
-    assert current.get() is None
+    assert current_backpressure.get() is None
     for _ in range(2 * MAX_AHEAD):
         await ready_to_emit()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.text.cues import as_phrase, cue_phrases, says, spoken_stems
+from groundgraph.text.follow_up import as_phrase, cue_phrases, says, spoken_stems
 
 
 def said(message: str, *path: str) -> bool:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.types import Command
 
-from groundgraph.answers.message_intake import MARK, RESERVED_METADATA, clean_message, take_in
 from groundgraph.core.errors import InputInvalid
+from groundgraph.nodes.begin_turn import MARK, RESERVED_METADATA, clean_message, take_in
 from groundgraph.settings.services import LimitSettings
 
 LIMITS = LimitSettings(message_chars=1000)

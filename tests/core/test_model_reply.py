@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
-from groundgraph.core.model_reply import finish_reason, is_transient, refusal_text, retry_after, status_code
+from groundgraph.core.failure import is_transient, retry_after, status_code
+from groundgraph.models.replies import finish_reason, refusal_text
 from groundgraph.testing import ScriptedStatusError
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.core.scope import scope_token
+from groundgraph.nodes.node import scope_token
 
 FILTERS = {"notes": {"tenant": "context.tenant"}, "cases": {"owner": "user.identity"}}
 

@@ -45,7 +45,7 @@ import json, sys
 from datetime import date
 from groundgraph import InMemorySource, load_settings, turn_graph
 from groundgraph.nodes.resolve_intent import complexity_signs
-from groundgraph.text.cues import cue_phrases, says, spoken_stems
+from groundgraph.text.follow_up import cue_phrases, says, spoken_stems
 from groundgraph.text.dates import periods
 from groundgraph.text.follow_up import is_follow_up
 from groundgraph.text.numbers import number_of, unit_of

@@ -183,7 +183,7 @@ async def test_a_models_counter_that_hangs_is_given_up_in_every_step_and_never_h
                 freed.wait(200)
             return 1
 
-    monkeypatch.setattr("groundgraph.nodes.works.work.COUNTER_LIMIT", 0.1)
+    monkeypatch.setattr("groundgraph.nodes.process_results.COUNTER_LIMIT", 0.1)
     texts = [f"The monthly rate of till {number} is 990 roubles." for number in range(4)]
     bounds = {"max_kb_tokens": 5000}
     model = Hanging("It is 990 [1].")

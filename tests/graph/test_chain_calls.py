@@ -12,7 +12,7 @@ from groundgraph.core.errors import ModelError
 from groundgraph.core.failure import degraded
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.ingest.build_chains import query_chains
-from groundgraph.models.chain_model import collect_chain_calls
+from groundgraph.models.call_model import collect_chain_calls
 from groundgraph.settings.settings import Settings
 from groundgraph.testing import Reply, Rule, ScriptedChatModel
 

@@ -15,9 +15,9 @@ from turns import ask, asking, build, docs, thread
 from wires import PROVIDERS, shape, wired
 
 from groundgraph import load_settings
-from groundgraph.core.failure import failure_of
-from groundgraph.core.model_reply import finish_reason, is_transient, refusal_text, retry_after
+from groundgraph.core.failure import failure_of, is_transient, retry_after
 from groundgraph.models.chat_model import configured_model
+from groundgraph.models.replies import finish_reason, refusal_text
 from groundgraph.testing import Reply, Rule
 from groundgraph.testing.wire_stub import WireStub
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from groundgraph.answers.claims import claims_of
+from groundgraph.answers.citations import claims_of
 from groundgraph.report.answer import AnswerPage
 from groundgraph.report.evidence import claim_key
 from groundgraph.report.words import matches

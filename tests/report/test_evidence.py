@@ -6,7 +6,7 @@ import pytest
 from report_turns import QUESTION, QUOTE, RETENTION, english_turn, russian_turn, turn_record
 
 from groundgraph import InMemorySource
-from groundgraph.answers.claims import claims_of
+from groundgraph.answers.citations import claims_of
 from groundgraph.report.evidence import claim_key, evidence_of, steps_that_left_out
 
 pytestmark = pytest.mark.covers("V3")

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from groundgraph.answers.abstention import ABSTENTION
 from groundgraph.answers.citations import reference
+from groundgraph.answers.gated_model import ABSTENTION
 from groundgraph.answers.label_gate import LabelGate
 from groundgraph.answers.structured_answer import AnswerTemplates, template_variables
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Citation, ClusterValue, Divider, Flag, ModelCall, Needs, Turn
-from groundgraph.models.prompt_messages import prompt_messages
+from groundgraph.models.replies import prompt_messages
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Options
 

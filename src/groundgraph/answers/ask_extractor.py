@@ -11,7 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 
-from groundgraph.models.in_turns import in_turns
+from groundgraph.models.replies import in_turns
 from groundgraph.models.structured import QUIET, ask_for_object, with_schema
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.blocking import run_blocking

@@ -11,11 +11,11 @@ from operator import attrgetter
 from typing import TypeVar
 
 from groundgraph.answers.check_support import windows
-from groundgraph.answers.claims import CheckedAnswer, Claim, named_text, without_fences
+from groundgraph.answers.citations import CheckedAnswer, Claim, named_text, without_fences
 from groundgraph.answers.sentence_index import sentences_of, stems_of
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Flag
-from groundgraph.text.cues import language_words
+from groundgraph.text.follow_up import language_words
 from groundgraph.text.numbers import WORD, Number, Unit, decimal_mark, number_of, scale_of, unit_of
 from groundgraph.text.quantities import Date, Quantities, Time, holds_code, quantities, squeezed, times_named, unit_at
 from groundgraph.text.words import fold

@@ -9,13 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from groundgraph.answers.claims import CheckedAnswer, Claim, named_text
-from groundgraph.answers.label_gate import LABEL_OR_CODE
-from groundgraph.answers.prose_gate import CODE
+from groundgraph.answers.citations import CheckedAnswer, Claim, named_text
+from groundgraph.answers.label_gate import CODE, LABEL_OR_CODE
 from groundgraph.answers.quotes import found_quote
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import Flag, FoundQuote
-from groundgraph.text.cues import cue_phrases, says, spoken_stems
+from groundgraph.text.follow_up import cue_phrases, says, spoken_stems
 from groundgraph.text.words import words
 
 # Where a text has something in quotation marks, also marks within marks, in one pass.

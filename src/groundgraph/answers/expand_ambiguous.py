@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from groundgraph.answers.answer_prompt import as_said
-from groundgraph.answers.check_names import names_in
-from groundgraph.text.cues import spoken_stems
-from groundgraph.text.follow_up import subjectless_stems
+from groundgraph.answers.check_support import names_in
+from groundgraph.text.follow_up import spoken_stems, subjectless_stems
 from groundgraph.text.words import sentences, stem, stop_words, words
 
 MAX_KEYWORDS = 5

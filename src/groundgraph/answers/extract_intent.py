@@ -14,11 +14,10 @@ from groundgraph.answers.generate_queries import conversation_block, conversatio
 from groundgraph.answers.read_extraction import Extraction, ExtractionUnreadable, Fault, read_extraction
 from groundgraph.core.errors import ModelError
 from groundgraph.core.intent import SCOPES, STYLES
-from groundgraph.core.model_reply import finish_reason, refusal_text
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.turn_values import ModelCall, Turn
 from groundgraph.models.call_model import recorded_call, tokens_left, tokens_of, used_tokens
-from groundgraph.models.prompt_messages import prompt_messages
+from groundgraph.models.replies import finish_reason, prompt_messages, refusal_text
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
 

@@ -16,9 +16,7 @@ from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import ModelError
 from groundgraph.core.turn_values import ModelCall, Turn
 from groundgraph.models.call_model import recorded_call, tokens_left, used_tokens
-from groundgraph.models.in_turns import in_turns
-from groundgraph.models.prompt_messages import prompt_messages
-from groundgraph.models.replies import FENCE, is_json, json_texts, strip_thoughts
+from groundgraph.models.replies import FENCE, in_turns, is_json, json_texts, prompt_messages, strip_thoughts
 from groundgraph.prompts import Prompts
 from groundgraph.settings.search import IntentSettings
 from groundgraph.settings.settings import Settings

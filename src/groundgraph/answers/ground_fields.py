@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from groundgraph.core.schema import ExtractionAnnotation
-from groundgraph.text.cues import as_phrase, cue_phrases, says, spoken_stems
+from groundgraph.text.follow_up import as_phrase, cue_phrases, says, spoken_stems
 from groundgraph.text.quantities import quantities
 from groundgraph.text.words import fold, is_cyrillic, query_stems, stem, words
 

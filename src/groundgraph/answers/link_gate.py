@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from groundgraph.answers.label_gate import Gate
 from groundgraph.answers.links import APART, LinkTargets, address_in, defanged, is_address
-from groundgraph.answers.prose_gate import Gate
 
 # More than this is never held back: a longer address is none of the evidence, a longer line of code is none.
 _MAX_ADDRESS = 2000

@@ -21,9 +21,8 @@ from groundgraph.answers.read_extraction import objects_in
 from groundgraph.core.computation import FUNCTIONS, MOST_GROUPS, ORDERS, ComputableTable, Proposal
 from groundgraph.core.errors import FilterInvalid
 from groundgraph.core.evidence import SourceResult
-from groundgraph.models.call_model import recorded_call
-from groundgraph.models.chain_model import note_chain_call, take_chain_call
-from groundgraph.models.prompt_messages import prompt_messages
+from groundgraph.models.call_model import note_chain_call, recorded_call, take_chain_call
+from groundgraph.models.replies import prompt_messages
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
 from groundgraph.text.words import stems, words

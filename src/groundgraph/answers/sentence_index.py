@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from groundgraph.answers.prose_gate import CODE
+from groundgraph.answers.label_gate import CODE
 from groundgraph.core.evidence import SourceResult
 from groundgraph.text.words import content_stems, idf, query_stems, sentences, stems, words
 

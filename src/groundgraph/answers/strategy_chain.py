@@ -7,10 +7,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from groundgraph.answers.merge import Hit
 from groundgraph.core.chain import Reranker
 from groundgraph.core.errors import ConfigurationError, GroundGraphError, Problem, RerankerFailed
-from groundgraph.core.evidence import SourceResult
+from groundgraph.core.evidence import Hit, SourceResult
 from groundgraph.core.failure import Failure, described, tell_failure
 from groundgraph.resilience.blocking import call_chain
 

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from groundgraph.answers.merge import STRATEGIES, Hit
 from groundgraph.core.chain import IDENTITY, Match
+from groundgraph.core.evidence import Hit
 from groundgraph.core.failure import collect_degradations
 from groundgraph.core.intent import EMPTY_INTENT, IntentState, RetrievalIntent
 from groundgraph.core.secret_mask import mask
 from groundgraph.graph.resources import Resources
 from groundgraph.nodes.resolve_intent import enforce_filters
+from groundgraph.nodes.works.merge_results import STRATEGIES
 from groundgraph.resilience.deadline import within
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource, ask

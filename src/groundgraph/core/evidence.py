@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date, time
 from enum import Enum
 from functools import lru_cache
-from typing import Any, NotRequired, cast
+from typing import Any, NamedTuple, NotRequired, cast
 
 from typing_extensions import TypedDict
 
@@ -77,7 +77,7 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",
 class EvidenceRecord(TypedDict):
     """The part of a result that does not depend on the question; it is stored once in each scope, under its hash.
 
-    `scope` is that of the runs that may read it (`groundgraph.core.scope.scope_token`), absent where sources have no
+    `scope` is that of the runs that may read it (`groundgraph.nodes.node.scope_token`), absent where sources have no
     scope filters.
     """
 
@@ -181,3 +181,28 @@ def evidence_key(record: EvidenceRecord) -> str:
     text = f"{_CANONICAL.encode(named)}\n{record['content']}"
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
     return base64.urlsafe_b64encode(digest).decode()
+
+
+class Hit(NamedTuple):
+    """One result of one query to one source, by reference.
+
+    Attributes:
+        key: the evidence key.
+        source_name: the source that returned it.
+        source_id: its id within the source.
+        relevance: 0 to 1.
+        score: the number by which the source ordered its results.
+        text: of the evidence; one id with two texts is two pieces of it.
+    """
+
+    key: str
+    source_name: str
+    source_id: str
+    relevance: float
+    score: float
+    text: str = ""
+
+    @property
+    def passage(self) -> tuple[str, str]:
+        """See `SourceResult.passage`."""
+        return self.source_id, self.text

@@ -1,4 +1,5 @@
-"""What an exception of somebody else's code is told as: its class to the reader, its masked text to log and record.
+"""What an exception of somebody else's code is told as: its class to the reader, its masked text to log and record;
+and which may pass.
 
 The text of an exception may quote a key, a question, or a text that only another tenant may see. So a note for a
 reader is put together from a `Failure`; `Told.text` is for whoever runs the thing.
@@ -6,22 +7,83 @@ reader is put together from a `Failure`; `Told.text` is for whoever runs the thi
 
 from __future__ import annotations
 
+import email.utils
 import errno
 import logging
 import socket
+import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Literal, NotRequired
+from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
 from groundgraph.core import errors
 from groundgraph.core.characters import clean_text
-from groundgraph.core.model_reply import status_code
 from groundgraph.core.secret_mask import mask
+
+# Which errors of providers pass.
+
+# How the errors end that time-outs and broken connections are told by.
+_PASSING = (
+    "ConnectError",
+    "ConnectionError",
+    "TimeoutException",
+    "APITimeoutError",
+    "RemoteProtocolError",
+    "ServerDisconnectedError",
+    "ClientPayloadError",
+)
+
+
+def status_code(error: BaseException) -> int | None:
+    """The HTTP status that an SDK's exception carries, wherever it carries it."""
+    for holder in _holders(error):
+        for name in ("status_code", "status", "code"):
+            value = getattr(holder, name, None)
+            if isinstance(value, int) and not isinstance(value, bool):
+                return value
+    return None
+
+
+def _holders(error: BaseException) -> list[Any]:
+    """What may carry status and headers: the error or its response, or those of the SDK's that it stands for."""
+    causes = [error, error.__cause__] if error.__cause__ else [error]
+    return [holder for one in causes for holder in (one, getattr(one, "response", None)) if holder is not None]
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether the same call may succeed in a moment: time-outs, broken connections, 408, 429 and 5xx."""
+    status = status_code(error)
+    if status is not None:
+        return status in (408, 425, 429) or status >= 500
+    if isinstance(error, TimeoutError | ConnectionError):
+        return True
+    return type(error).__name__.endswith(_PASSING)
+
+
+def retry_after(error: BaseException) -> float | None:
+    """The seconds that a server asks to wait, from the `Retry-After` header of the response."""
+    headers: Any = [getattr(holder, "headers", None) or {} for holder in _holders(error)]
+    told = [one.get("retry-after") or one.get("Retry-After") for one in headers]
+    value = next(filter(None, told), None)
+    if value is None:
+        return None
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        return _seconds_until(value)
+
+
+def _seconds_until(date: str) -> float | None:
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(date).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
 
 _LOG = logging.getLogger("groundgraph")
 _MOST_CHARS = 300

@@ -16,10 +16,10 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import degraded
 from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.scope import scope_values
 from groundgraph.graph.configured_embedder import configured_embedder
 from groundgraph.graph.configured_sources import with_retriever_defaults
 from groundgraph.graph.parts import Models, takes
+from groundgraph.nodes.node import scope_values
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.blocking import plain
 from groundgraph.settings.load_settings import GivenSettings, settings_of

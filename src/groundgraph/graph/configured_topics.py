@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from groundgraph.core.errors import ConfigurationError, ModelError, Problem
 from groundgraph.graph.knowledge_base_files import KNOWLEDGE_BASES
-from groundgraph.models.chain_model import ChainModel, Passage, without_thoughts
+from groundgraph.models.call_model import ChainModel, Passage, without_thoughts
 from groundgraph.models.replies import negates
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings

@@ -16,11 +16,11 @@ from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.filters import check_filters
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
-from groundgraph.core.scope import scope_problems
 from groundgraph.core.secret_mask import know_secrets
 from groundgraph.graph.configured_extractor import configured_extractor
 from groundgraph.graph.parts import GraphParts, Models
 from groundgraph.models.chat_model import configured_model, named_model, without_thinking
+from groundgraph.nodes.node import scope_problems
 from groundgraph.prompts import Prompts
 from groundgraph.settings.idle_settings import Passed, idle_settings, two_rerankers
 from groundgraph.settings.knowledge_base import ChainSettings

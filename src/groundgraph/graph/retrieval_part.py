@@ -28,7 +28,7 @@ from groundgraph.text.follow_up import is_follow_up
 
 if TYPE_CHECKING:
     from groundgraph.nodes.model_stage import StageInput, StageUpdate
-    from groundgraph.nodes.node import Node
+from groundgraph.nodes.node import Node
 
 
 def add_retrieval(builder: StateGraph[Any, Any, Any, Any], resources: Resources, *, reply: str) -> None:

@@ -22,7 +22,7 @@ from groundgraph.nodes.answer_hybrid import answer_hybrid
 from groundgraph.nodes.answer_structured import answer_structured
 from groundgraph.nodes.begin_turn import begin_turn
 from groundgraph.nodes.check_citations import check_citations
-from groundgraph.nodes.process_results import ProcessResultsUpdate
+from groundgraph.nodes.process_results import choose_answer
 from groundgraph.nodes.record_turn import record_turn
 from groundgraph.nodes.refuse_answer import RefuseAnswerInput, refuse_answer
 from groundgraph.nodes.report_absence import report_absence
@@ -83,7 +83,7 @@ def _check_policies(resources: Resources) -> None:
 
 
 def _check_review(settings: Settings, checkpointer: Any) -> None:
-    if checkpointer is False and settings.human_review.asks:
+    if checkpointer is False and settings.human_review.support_below is not None:
         # Run again as a whole, the turn would write another answer, which the person who decides has never seen.
         reason = (
             "needs the steps of a turn, and checkpointer=False keeps none; leave the checkpointer or the review out"
@@ -126,7 +126,7 @@ def _add_policies(builder: StateGraph[Any, Any, Any, Any], resources: Resources)
         builder.add_node("repair_answer", repair)
         builder.add_edge("repair_answer", "check_citations")
         after["repair"] = "repair_answer"
-    reviewed = resources.settings.human_review.asks
+    reviewed = resources.settings.human_review.support_below is not None
     if "refuse" in policies or reviewed:
         builder.add_node("refuse_answer", refuse_answer(resources.prompts))
         builder.add_edge("refuse_answer", "record_turn")
@@ -156,14 +156,6 @@ async def decision(state: RefuseAnswerInput) -> str:
     """What a person decided; see `review_answer`."""
     review = state["draft"]["review"]
     return review["decision"] if review else "refuse"
-
-
-async def choose_answer(state: ProcessResultsUpdate) -> str:
-    """The style that writes the answer, as `process_results` decided.
-
-    A branch reads decisions from the state and makes none: when a state is edited, LangGraph runs it without a context.
-    """
-    return state["ranking"]["style"] or "no evidence"
 
 
 # A whole turn as a tool of an agent.

@@ -27,18 +27,16 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot, StateUpdate
 
-from groundgraph.answers.message_intake import take_in
 from groundgraph.core.errors import ReviewImpossible, StorageDamaged
 from groundgraph.core.thread_id import check_metadata_keys, checked_thread_id
 from groundgraph.graph.kept_shapes import begins_turn, check_update, lead_on, refuse_gone_step, with_kept_shapes
 from groundgraph.graph.lost_outputs import lacks_outputs, with_outputs
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.state import read_narrowly
-from groundgraph.models.chain_model import ChainAllowance, chain_allowance
-from groundgraph.resilience.backpressure import Backpressure
-from groundgraph.resilience.backpressure import current as current_backpressure
+from groundgraph.models.call_model import ChainAllowance, chain_allowance
+from groundgraph.nodes.begin_turn import take_in
 from groundgraph.resilience.blocking import iterate_in_background, run_in_background, running_loop
-from groundgraph.resilience.deadline import TurnWork, turn_ends_at
+from groundgraph.resilience.deadline import Backpressure, TurnWork, current_backpressure, turn_ends_at
 from groundgraph.resilience.deadline import current as current_work
 from groundgraph.storage.checkpoint_serializer import own_checkpoints
 from groundgraph.storage.damaged_rows import damaged

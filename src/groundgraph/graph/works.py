@@ -8,7 +8,7 @@ from importlib import import_module
 
 from groundgraph.core.turn_values import RetrievalPath
 from groundgraph.graph.resources import Resources
-from groundgraph.nodes.works.work import Work, WorkParts
+from groundgraph.nodes.process_results import Work, WorkParts
 from groundgraph.sources.contract import joins
 from groundgraph.tracing.tracing import traced_work
 

@@ -26,7 +26,7 @@ from groundgraph.ingest.matching_texts import (
     TitleHeadingsLead,
     WrittenMatchingTexts,
 )
-from groundgraph.models.chain_model import ChainModel
+from groundgraph.models.call_model import ChainModel
 from groundgraph.settings.knowledge_base import ChunkerSettings
 from groundgraph.settings.section import Section
 

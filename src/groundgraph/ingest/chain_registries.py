@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import Registry, nearest
-from groundgraph.models.chain_model import ChainModel
+from groundgraph.models.call_model import ChainModel
 from groundgraph.prompts import Prompts
 from groundgraph.settings.load_settings import message_of
 from groundgraph.settings.section import Section

@@ -11,7 +11,7 @@ from itertools import pairwise
 from groundgraph.core.chain import Chunker
 from groundgraph.core.document import PDF, RECORDS, Chunk, Document, Part
 from groundgraph.ingest.blocks import LINE_END, Block, document_blocks
-from groundgraph.models.chain_model import ChainModel, Passage
+from groundgraph.models.call_model import ChainModel, Passage
 from groundgraph.resilience.blocking import call_chain
 from groundgraph.text.original import FILE_ROW
 from groundgraph.text.words import sentences

@@ -14,8 +14,8 @@ from langchain_core.messages import AIMessage
 
 from groundgraph.core.errors import ModelError
 from groundgraph.core.evidence import SourceResult
-from groundgraph.core.model_reply import status_code
-from groundgraph.models.chain_model import ChainModel, Passage, chain_calls_left, without_thoughts
+from groundgraph.core.failure import status_code
+from groundgraph.models.call_model import ChainModel, Passage, chain_calls_left, without_thoughts
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

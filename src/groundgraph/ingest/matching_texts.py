@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from groundgraph.answers.generate_queries import parse_queries
 from groundgraph.core.document import Chunk, Document
-from groundgraph.models.chain_model import ChainModel, Passage
+from groundgraph.models.call_model import ChainModel, Passage
 from groundgraph.text.words import sentences
 
 

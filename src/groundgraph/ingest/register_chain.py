@@ -22,7 +22,7 @@ from groundgraph.ingest import builtin_chains as _builtin_chains  # noqa: F401
 from groundgraph.ingest.chain_registries import REGISTRIES, ChainFactory, ChainOptions, Kind
 from groundgraph.ingest.chunkers import chunk_of, paragraphs
 from groundgraph.ingest.matching_texts import heading_path
-from groundgraph.models.chain_model import without_thoughts
+from groundgraph.models.call_model import without_thoughts
 from groundgraph.resilience.blocking import call_chain
 
 # Texts that someone's own chunker returned, as chunks with exact offsets where they stand in the document.

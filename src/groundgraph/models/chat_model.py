@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
 from groundgraph.core.secret_mask import mask
-from groundgraph.models.prompt_messages import provider_of
+from groundgraph.models.replies import provider_of
 from groundgraph.settings.load_settings import variable_of
 from groundgraph.settings.services import ModelSettings
 from groundgraph.text.words import read_data

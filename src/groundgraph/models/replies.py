@@ -1,14 +1,97 @@
-"""What a model's reply holds: texts in its JSON, without its thoughts; whether it refuses, or rules something out."""
+"""What a model is sent, and what its reply holds: texts in its JSON, without its thoughts; a refusal; a denial."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import dropwhile
+from typing import TYPE_CHECKING, Any
 
-from groundgraph.text.cues import cue_phrases, says, spoken_stems
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from groundgraph.text.follow_up import cue_phrases, says, spoken_stems
 from groundgraph.text.words import fold
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage
+
+
+# What a model is sent: what stays the same first, marked where a provider keeps what is marked.
+
+# The messages of a call as every chat template takes them.
+
+
+def in_turns(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """`messages` with nobody twice in a row, the user first, and no names.
+
+    Strict chat templates (Mistral, Gemma) refuse anything else, and names are OpenAI's alone. What one role says in a
+    row is one message, its parts a blank line apart; what an assistant said before any user is left out.
+    """
+    system = [message for message in messages[:1] if message.type == "system"]
+    said = dropwhile(lambda message: isinstance(message, AIMessage), messages[len(system) :])
+    sent: list[BaseMessage] = []
+    for message in (*system, *said):
+        if sent and sent[-1].type == message.type:
+            joined = _joined(sent[-1].content, message.content)
+            sent[-1] = sent[-1].model_copy(update={"content": joined})
+        else:
+            sent.append(message.model_copy(update={"name": None}) if message.name else message)
+    return sent
+
+
+def _joined(first: Any, second: Any) -> Any:
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    return [*_blocks(first), *_blocks(second)]
+
+
+def _blocks(content: Any) -> list[Any]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+
+
+# By provider, what marks a block up to which it is to keep a prompt; the others keep what begins the same unasked.
+_CACHE_MARKS: dict[str, dict[str, Any]] = {"anthropic": {"cache_control": {"type": "ephemeral"}}}
+
+
+def provider_of(model: object) -> str:
+    """The provider of a chat model, by the package of its class: `anthropic` for `langchain_anthropic`."""
+    return type(model).__module__.partition(".")[0].removeprefix("langchain_")
+
+
+def prompt_messages(
+    system: str,
+    *parts: str,
+    before: Sequence[BaseMessage] = (),
+    model: BaseChatModel | None = None,
+    shared: int = 0,
+    name: str | None = None,
+) -> list[BaseMessage]:
+    """Instructions, what was said before, and the parts of what the user shows and asks; `in_turns` joins them.
+
+    Args:
+        system: the instructions, which do not change from turn to turn.
+        parts: what changes most last; empty ones are left out, but for the last.
+        before: the conversation, the oldest first.
+        model: is asked; where its provider wants a mark on what it is to keep, instructions and shared parts have one.
+        shared: how many of the parts other prompts begin with too.
+        name: of the parts before the last, for those who compose messages of their own; it is not sent.
+    """
+    mark = _CACHE_MARKS.get(provider_of(model), {})
+    told: list[BaseMessage] = [
+        *(HumanMessage(part, name=name) for part in parts[:-1] if part),
+        HumanMessage(parts[-1]),
+    ]
+    if mark and 0 < shared < len(told):
+        told[shared - 1] = HumanMessage([_block(f"{told[shared - 1].text}\n\n", mark)])
+    opening = SystemMessage([_block(system, mark)]) if mark else SystemMessage(system)
+    return [opening, *before, *told]
+
+
+def _block(text: str, mark: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "text", "text": text, **mark}
+
 
 # Telling that a reply rules something out, where it was only to name what it chooses.
 
@@ -108,3 +191,38 @@ def _telling(value: Any) -> Iterable[Any]:
         lists = [one for one in value.values() if isinstance(one, list)]
         return lists or [one for key, one in value.items() if _TEXT_KEYS.search(key)] or value.values()
     return value if isinstance(value, list) else ()
+
+
+# What providers say about a reply, in one vocabulary.
+
+_FINISH = {
+    "length": "length",
+    "max_tokens": "length",
+    "max_output_tokens": "length",
+    "MAX_TOKENS": "length",
+    "model_length": "length",
+    "model_context_window_exceeded": "length",
+    **dict.fromkeys(
+        ("content_filter", "refusal", "SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION"), "refusal"
+    ),
+}
+
+
+def finish_reason(reply: AIMessage) -> str:
+    """`length`, `refusal` or an empty string for a reply that ended by itself."""
+    metadata = reply.response_metadata
+    details = metadata.get("incomplete_details")
+    named = [metadata.get(key) for key in ("finish_reason", "stop_reason", "done_reason")]
+    named.append(details.get("reason") if isinstance(details, dict) else None)
+    return _FINISH.get(str(next(filter(None, named), "")), "")
+
+
+def refusal_text(reply: AIMessage) -> str:
+    """The provider's refusal, when it sends one beside the content."""
+    told = reply.additional_kwargs.get("refusal")
+    if told:
+        return str(told)
+    blocks = reply.content if isinstance(reply.content, list) else []
+    return "".join(
+        str(block.get("refusal", "")) for block in blocks if isinstance(block, dict) and block.get("type") == "refusal"
+    )

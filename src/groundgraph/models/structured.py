@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 from langgraph.constants import TAG_NOSTREAM
 
-from groundgraph.core.model_reply import status_code
-from groundgraph.models.in_turns import in_turns
+from groundgraph.core.failure import status_code
+from groundgraph.models.replies import in_turns
 from groundgraph.prompts import Prompts
 
 if TYPE_CHECKING:

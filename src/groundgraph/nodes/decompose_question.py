@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 
 from groundgraph.answers.generate_queries import listed_items
 from groundgraph.core.errors import ModelError
-from groundgraph.models.chain_model import ChainModel
+from groundgraph.models.call_model import ChainModel
 from groundgraph.models.replies import is_refusal, negates
 from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, asked, model_stage
 from groundgraph.nodes.node import Node

@@ -15,7 +15,7 @@ from groundgraph.core.errors import ModelError
 from groundgraph.core.failure import failure_of
 from groundgraph.core.intent import IntentState, StageFindings, StageReport
 from groundgraph.core.turn_values import Turn
-from groundgraph.models.chain_model import collect_chain_calls
+from groundgraph.models.call_model import collect_chain_calls
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context

@@ -1,15 +1,111 @@
-"""The shape of a step, and the filters that hold in a run whatever its intent says."""
+"""The shape of a step, and the filters that hold in a run whatever its intent says, those of a scope among them."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 from collections.abc import Awaitable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from langgraph.runtime import Runtime
 
-from groundgraph.core.scope import scope_token, scope_values
+from groundgraph.core.errors import Problem, ScopeMissing
+from groundgraph.core.evidence import jsonable
+from groundgraph.core.registry import nearest
+from groundgraph.core.schema import SourceSchema
 from groundgraph.settings.context import Context, scope_in_force
 from groundgraph.settings.settings import Settings
+
+# Scope filters: conditions whose values come from the run, never from a message, a template or a model.
+
+ORIGINS = ("context", "user")
+
+
+def scope_problems(
+    scope_filters: Mapping[str, Mapping[str, str]],
+    default_filters: Mapping[str, Mapping[str, Any]],
+    schemas: Mapping[str, SourceSchema | None],
+) -> list[Problem]:
+    """What is wrong with the scope filters: an unknown source, field or origin, or a field filtered twice."""
+    problems: list[Problem] = []
+    for source, fields in scope_filters.items():
+        key = f"retrieval.scope_filters.{source}"
+        schema = schemas.get(source)
+        if source not in schemas:
+            problems.append(Problem(key, f"there is no source '{source}'.{nearest(source, list(schemas))}"))
+        elif schema is None:
+            problems.append(Problem(key, "the source declares no schema, so nobody could enforce the filter"))
+        for field, origin in fields.items():
+            problems += _field_problems(f"{key}.{field}", field, origin, schema, default_filters.get(source, {}))
+    return problems
+
+
+def _field_problems(
+    key: str, field: str, origin: str, schema: SourceSchema | None, defaults: Mapping[str, Any]
+) -> list[Problem]:
+    problems = []
+    if schema is not None and field not in schema.fields:
+        known = sorted(schema.fields)
+        problems.append(Problem(key, f"the source has no field '{field}'.{nearest(field, known)}"))
+    if origin.partition(".")[0] not in ORIGINS or not origin.partition(".")[2]:
+        problems.append(Problem(key, f"'{origin}' is no origin of a value; write context.NAME or user.NAME"))
+    if field in defaults:
+        problems.append(Problem(key, "the field has a default filter too; only one of them could hold"))
+    return problems
+
+
+def scope_values(
+    scope_filters: Mapping[str, Mapping[str, str]], scope: Mapping[str, Any], user: Mapping[str, Any] | None
+) -> dict[str, dict[str, Any]]:
+    """The scope filters of a run, by source and field.
+
+    Args:
+        scope_filters: the configured origins.
+        scope: `Context.scope`.
+        user: the signed-in user on a server.
+
+    Raises:
+        ScopeMissing: the run brings no value for one of them.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for source, fields in scope_filters.items():
+        for field, origin in fields.items():
+            value = _value_of(origin, scope, user)
+            if value is None or value in ("", []):
+                raise ScopeMissing(
+                    f"The source '{source}' may only be searched with a value for '{origin}'; this run brings none. "
+                    f"Pass it in the context (scope: {{{origin.partition('.')[2]}: …}}) or sign in."
+                )
+            found.setdefault(source, {})[field] = value
+    return found
+
+
+def _value_of(origin: str, scope: Mapping[str, Any], user: Mapping[str, Any] | None) -> Any:
+    kind, _, name = origin.partition(".")
+    return {"context": scope, "user": user or {}}[kind].get(name)
+
+
+def scope_token(
+    scope_filters: Mapping[str, Mapping[str, str]], scope: Mapping[str, Any], user: Mapping[str, Any] | None
+) -> str:
+    """The name of the scope that the evidence of a run belongs to; empty where no source has a scope filter.
+
+    It is made of the values of all origins that the filters name, for every source alike: who may read what a turn
+    found in one source may read all of the turn. The arguments are those of `scope_values`; a value that a run does not
+    bring counts as one of its own, so nothing is shared with runs that need none.
+    """
+    named = {origin for fields in scope_filters.values() for origin in fields.values()}
+    if not named:
+        return ""
+    values = {}
+    for origin in named:
+        value = jsonable(_value_of(origin, scope, user))
+        # A filter takes the values of a list in any order.
+        values[origin] = sorted(value, key=str) if isinstance(value, list) else value
+    digest = hashlib.blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=9).digest()
+    return base64.urlsafe_b64encode(digest).decode()
+
 
 # The filters that hold in a run whatever its intent says.
 

@@ -35,9 +35,9 @@ from groundgraph.core.turn_values import (
 )
 from groundgraph.nodes.answer_state import AnswerInput
 from groundgraph.nodes.node import Node, evidence_scope
+from groundgraph.nodes.process_results import parts_of
 from groundgraph.nodes.turn_lineage import Lineage, lineage_of
 from groundgraph.nodes.works.rotate_results import RECENTLY_USED, SHOWN, with_turn
-from groundgraph.nodes.works.work import parts_of
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.settings.context import Context

@@ -25,8 +25,15 @@ from groundgraph.nodes.node import Node, enforced_filters, signed_in
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import DIALOGUE_STATE, Context, options_in_force
 from groundgraph.settings.settings import Settings
-from groundgraph.text.cues import cue_phrases, says, spoken_stems
-from groundgraph.text.follow_up import asked_parts, contextualised, is_follow_up, question_of
+from groundgraph.text.follow_up import (
+    asked_parts,
+    contextualised,
+    cue_phrases,
+    is_follow_up,
+    question_of,
+    says,
+    spoken_stems,
+)
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

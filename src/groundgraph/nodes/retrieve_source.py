@@ -28,14 +28,14 @@ from groundgraph.core.failure import (
     OF_THE_SERVICE,
     bugs_logged_once,
     collect_degradations,
+    is_transient,
     tell_failure,
 )
 from groundgraph.core.filters import matches, with_times
 from groundgraph.core.intent import RetrievalIntent
-from groundgraph.core.model_reply import is_transient
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.turn_values import EMPTY_RETRIEVAL, Ref, Retrieval, RetrievalTask, SourceStatus
-from groundgraph.models.chain_model import collect_chain_calls
+from groundgraph.models.call_model import collect_chain_calls
 from groundgraph.nodes.compute_answer import ComputeAnswer
 from groundgraph.nodes.node import Node, enforced_filters, evidence_scope, signed_in
 from groundgraph.resilience.deadline import DeadlinePassed, within, within_turn

@@ -12,7 +12,7 @@ from langgraph.runtime import Runtime
 from groundgraph.answers.answer_prompt import as_said, recent_conversation
 from groundgraph.answers.generate_queries import listed_items
 from groundgraph.core.errors import ModelError
-from groundgraph.models.chain_model import ChainModel, Passage
+from groundgraph.models.call_model import ChainModel, Passage
 from groundgraph.models.replies import is_refusal
 from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, model_stage, skipped
 from groundgraph.nodes.node import Node

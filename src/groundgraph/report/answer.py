@@ -13,7 +13,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from groundgraph.answers.claims import Claim, claims_of
+from groundgraph.answers.citations import Claim, claims_of
 from groundgraph.answers.label_gate import LABEL
 from groundgraph.core.turn_values import Flag
 from groundgraph.report.evidence import claim_key

@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from groundgraph.answers.claims import bare
+from groundgraph.answers.citations import bare
 from groundgraph.core.turn_values import Flag
 from groundgraph.report.answer import AnswerPage
 from groundgraph.report.evidence import Piece, RecordedTurn, duration_of

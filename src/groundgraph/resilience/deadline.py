@@ -1,4 +1,4 @@
-"""How long the current turn may still take.
+"""How long the current turn may still take, and how far it may run ahead of its reader.
 
 The deadline lives in a context variable and never in the state: a turn that is resumed after a crash gets a deadline
 of its own instead of being born late.
@@ -12,6 +12,51 @@ from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
+
+# How far a streaming answer may run ahead of whoever reads it.
+
+MAX_AHEAD = 1024
+
+
+class Backpressure:
+    """Counts the pieces that were emitted while the reader was busy.
+
+    The reader calls `waiting` before it asks for the next piece and `busy` when it has got one. While it waits,
+    everything emitted so far was read: LangGraph hands out what is queued without giving control back.
+    """
+
+    def __init__(self, limit: int = MAX_AHEAD) -> None:
+        self._limit = limit
+        self._ahead = 0
+        self._reader_waits = asyncio.Event()
+
+    def waiting(self) -> None:
+        """The reader asks for the next piece."""
+        self._reader_waits.set()
+
+    def busy(self) -> None:
+        """The reader has got a piece."""
+        self._reader_waits.clear()
+
+    async def ready(self) -> None:
+        """Returns when another piece may be emitted."""
+        if self._reader_waits.is_set():
+            self._ahead = 0
+        self._ahead += 1
+        if self._ahead > self._limit:
+            await self._reader_waits.wait()
+            self._ahead = 0
+
+
+current_backpressure: ContextVar[Backpressure | None] = ContextVar("groundgraph_backpressure", default=None)
+
+
+async def ready_to_emit() -> None:
+    """Waits until the reader of the current run, if there is one, has caught up."""
+    backpressure = current_backpressure.get()
+    if backpressure is not None:
+        await backpressure.ready()
+
 
 # The steps that wait for a source or a model, so that none of them outlives its turn.
 #

@@ -66,11 +66,6 @@ class CitationCheckSettings(Section):
     def _no_is_off(cls, value: Any) -> Any:
         return "off" if value in (None, False) else value
 
-    @property
-    def holds(self) -> bool:
-        """Whether the answer is held until it is checked, since what was streamed cannot be taken back."""
-        return any(policy in ("repair", "refuse") for _, policy in self)
-
 
 # When a person decides about an answer before anybody reads it.
 
@@ -84,11 +79,6 @@ class HumanReviewSettings(Section):
         le=1,
         description="an answer whose support is lower than this waits for a person; null never waits",
     )
-
-    @property
-    def asks(self) -> bool:
-        """Whether any answer may wait."""
-        return self.support_below is not None
 
 
 NormalizeMethod = Literal["min_max", "z_score", "rank"]

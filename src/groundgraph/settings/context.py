@@ -199,8 +199,7 @@ def refuse_without_effect(settings: Settings, chosen: dict[str, Any]) -> None:
     Raises:
         UnknownName: `chosen` asks for one.
     """
-    uses_state = "backfill" in settings.stages or settings.category_router.routes
-    if "dialogue_state" in chosen and not uses_state:
+    if "dialogue_state" in chosen and not ("backfill" in settings.stages or settings.category_router.routes):
         message = "nothing here uses it; switch on enhanced_autonomous_retrieval or category_router"
         raise UnknownName([Problem("context.dialogue_state", message)])
     path = chosen.get("retrieval_path")

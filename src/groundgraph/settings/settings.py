@@ -126,7 +126,8 @@ class Settings(Shown):
     @property
     def holds_answers(self) -> bool:
         """Whether an answer is held until it is checked or decided about, since what was streamed stays."""
-        return self.citation_check.holds or self.human_review.asks
+        policies = vars(self.citation_check).values()
+        return "repair" in policies or "refuse" in policies or self.human_review.support_below is not None
 
     @property
     def topic_indices(self) -> bool:

@@ -10,7 +10,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
-from groundgraph.text.cues import language_words
+from groundgraph.text.follow_up import language_words
 from groundgraph.text.words import fold, is_cyrillic, read_data
 
 # The words that numbers, dates and units are written with: signs in `units.yaml`, words in the files of languages.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from groundgraph.text.cues import language_words
+from groundgraph.text.follow_up import language_words
 from groundgraph.text.numbers import (
     NUMBER,
     PLAIN,

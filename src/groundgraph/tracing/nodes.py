@@ -26,7 +26,7 @@ from groundgraph.core.chain import QueryChains, Reranker
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.evidence import EvidenceRecord, SourceResult
 from groundgraph.core.evidence_store import EvidenceStore
-from groundgraph.nodes.works.work import Change, View, Work
+from groundgraph.nodes.process_results import Change, View, Work
 from groundgraph.resilience.blocking import call_chain
 from groundgraph.tracing.span import Attribute, Span, current_run
 from groundgraph.tracing.spans import LISTED, OtelSpan, OtelTracing, ToldDocument, set_documents

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from groundgraph.core.chain import QueryChains
     from groundgraph.core.embedder import Embedder
     from groundgraph.core.evidence_store import EvidenceStore
-    from groundgraph.nodes.works.work import Work
+    from groundgraph.nodes.process_results import Work
 
 
 @contextmanager

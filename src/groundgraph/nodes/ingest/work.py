@@ -19,8 +19,7 @@ from groundgraph.core.characters import clean_text
 from groundgraph.core.document import Chunk, Document, Heading, Part
 from groundgraph.core.errors import GroundGraphError, InputInvalid, ModelError
 from groundgraph.core.evidence import jsonable
-from groundgraph.core.failure import described
-from groundgraph.core.model_reply import is_transient
+from groundgraph.core.failure import described, is_transient
 from groundgraph.core.secret_mask import mask
 from groundgraph.ingest.find_files import FoundFile, FoundFiles
 from groundgraph.ingest.ingest_report import Reason, ReportValues, reasons

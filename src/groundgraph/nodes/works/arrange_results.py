@@ -13,7 +13,7 @@ from groundgraph.answers.strategy_chain import Strategy, first_available
 from groundgraph.answers.structured_answer import context_text
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import ClusterValue
-from groundgraph.nodes.works.work import Change, View, Work, WorkParts, counted, paid_call
+from groundgraph.nodes.process_results import Change, View, Work, WorkParts, counted, paid_call
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.resilience.deadline import within
 

@@ -8,8 +8,8 @@ from functools import partial
 from groundgraph.answers.budget import facts_that_fit
 from groundgraph.answers.structured_answer import CONTEXT_SEPARATOR, context_piece, context_text
 from groundgraph.core.turn_values import Ref, StateValue
+from groundgraph.nodes.process_results import Change, View, Work, WorkParts, counted, parts_of
 from groundgraph.nodes.works.judge_evidence import judge_evidence
-from groundgraph.nodes.works.work import Change, View, Work, WorkParts, counted, parts_of
 from groundgraph.prompts import fenced
 
 

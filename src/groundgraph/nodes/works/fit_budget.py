@@ -10,7 +10,7 @@ from groundgraph.answers.budget import Budget, cut_to, fit, fits_all
 from groundgraph.answers.structured_answer import CONTEXT_SEPARATOR, context_piece
 from groundgraph.core.evidence import EvidenceRecord, SourceResult, evidence_key, to_record
 from groundgraph.core.turn_values import Ref
-from groundgraph.nodes.works.work import Change, View, Work, WorkParts, counted, parts_of
+from groundgraph.nodes.process_results import Change, View, Work, WorkParts, counted, parts_of
 
 
 def fit_budget(parts: WorkParts) -> Work:

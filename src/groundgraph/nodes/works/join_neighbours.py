@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from groundgraph.answers.merge import Hit
-from groundgraph.core.evidence import EvidenceRecord, evidence_key
+from groundgraph.core.evidence import EvidenceRecord, Hit, evidence_key
 from groundgraph.core.failure import tell_failure
-from groundgraph.nodes.works.work import Change, View, Work, WorkParts, hits_of, ref_of
+from groundgraph.nodes.process_results import Change, View, Work, WorkParts, hits_of, ref_of
 from groundgraph.resilience.deadline import within
 from groundgraph.sources.contract import GroundedSource
 from groundgraph.text.original import FILE_LINE

@@ -15,7 +15,7 @@ from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_f
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult, changed
 from groundgraph.core.turn_values import Needs, Ranking, Ref
-from groundgraph.nodes.works.work import Change, RankingInput, View, Work, WorkParts, parts_of
+from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.settings.settings import Settings
 from groundgraph.text.follow_up import own_words, question_weight, subjectless_stems
 from groundgraph.text.quantities import holds_code, quantities, squeezed

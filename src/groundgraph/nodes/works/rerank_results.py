@@ -9,8 +9,8 @@ from typing import Any
 from groundgraph.answers.strategy_chain import Judged, Strategy, first_available, identity, reranked
 from groundgraph.core.evidence import from_record
 from groundgraph.core.turn_values import Ranking
-from groundgraph.models.chain_model import collect_chain_calls
-from groundgraph.nodes.works.work import Change, RankingInput, View, Work, WorkParts, hits_of, paid_call, ref_of
+from groundgraph.models.call_model import collect_chain_calls
+from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, hits_of, paid_call, ref_of
 from groundgraph.resilience.deadline import within_turn
 
 

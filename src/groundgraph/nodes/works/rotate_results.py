@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
-from groundgraph.nodes.works.work import Change, View, Work, WorkParts, parts_of
+from groundgraph.nodes.process_results import Change, View, Work, WorkParts, parts_of
 from groundgraph.text.follow_up import is_follow_up
 
 T = TypeVar("T")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from groundgraph.answers.merge import Hit
 from groundgraph.answers.sentence_index import stems_of
 from groundgraph.answers.strategy_chain import Ran, Strategy, first_available
-from groundgraph.core.evidence import EvidenceRecord
-from groundgraph.nodes.works.work import Change, View, Work, WorkParts, hits_of, ref_of
+from groundgraph.core.evidence import EvidenceRecord, Hit
+from groundgraph.nodes.process_results import Change, View, Work, WorkParts, hits_of, ref_of
 from groundgraph.text.words import query_stems
 
 # Relevances of different sources on one scale.

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from groundgraph.core.document import Chunk, Document, Heading, Part
+from groundgraph.core.document import Document, Heading, Part
 from groundgraph.core.errors import EmbeddingModelChanged
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument, StoredDocument
 from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS
+from groundgraph.sources.knowledge_base.stored_chunk import chunk_of
 
 # What a base was made with: its embedding model and its chains. Vectors of two models are never mixed.
 
@@ -190,25 +191,6 @@ def _with_vectors(stored: list[PreparedChunk], vectors: Any) -> list[PreparedChu
     ends = list(accumulate(len(chunk.matching_texts) for chunk in stored))
     starts = [0, *ends]
     return [replace(chunk, vectors=vectors[start:end]) for chunk, start, end in zip(stored, starts, ends, strict=False)]
-
-
-def chunk_of(whole: Document, values: Mapping[str, Any], texts: Iterable[tuple[int, str]] = ()) -> PreparedChunk:
-    """A chunk out of the columns that are stored of it, with its matching texts: each of `texts` with whether it goes
-    on with the text of the chunk."""
-    chunk = Chunk(
-        whole,
-        int(values["position"]),
-        int(values["start"]),
-        int(values["end"]),
-        tuple(json.loads(values["headings"])),
-        values["text"] or "",
-        tuple(json.loads(values["heading_levels"])),
-        json.loads(values["metadata"]),
-        int(values["origin"]),
-        bool(values["derived"]),
-    )
-    found_by = tuple(own + chunk.text if ends else own for ends, own in texts)
-    return PreparedChunk(chunk, found_by, values["qualifying_text"] or "")
 
 
 def stored_of(values: Mapping[str, Any]) -> StoredDocument:

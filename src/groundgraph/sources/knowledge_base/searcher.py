@@ -26,12 +26,13 @@ from groundgraph.search.rank import (
     rank,
     seeds_of,
 )
-from groundgraph.sources.knowledge_base.ledger import check_model, chunk_of, has_vectors, identity_of
+from groundgraph.sources.knowledge_base.ledger import check_model, has_vectors, identity_of
 from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS, ReadConnections
 from groundgraph.sources.knowledge_base.stored_chunk import (
     OWN_METADATA,
     Revision,
     Search,
+    chunk_of,
     match_of,
     reading,
     texts_between,

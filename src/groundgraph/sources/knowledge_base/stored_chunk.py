@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from groundgraph.core.chain import Match
-from groundgraph.core.document import DOCUMENTS
+from groundgraph.core.document import DOCUMENTS, Chunk, Document
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk
 from groundgraph.search.rank import RankedPassage
@@ -182,3 +183,22 @@ def _adds_something(stored: PreparedChunk) -> bool:
         return False
     above = stems("\n".join([chunk.text, chunk.document.title, *chunk.headings]))
     return not set(stems(stored.qualifying_text)).issubset(above)
+
+
+def chunk_of(whole: Document, values: Mapping[str, Any], texts: Iterable[tuple[int, str]] = ()) -> PreparedChunk:
+    """A chunk out of the columns that are stored of it, with its matching texts: each of `texts` with whether it goes
+    on with the text of the chunk."""
+    chunk = Chunk(
+        whole,
+        int(values["position"]),
+        int(values["start"]),
+        int(values["end"]),
+        tuple(json.loads(values["headings"])),
+        values["text"] or "",
+        tuple(json.loads(values["heading_levels"])),
+        json.loads(values["metadata"]),
+        int(values["origin"]),
+        bool(values["derived"]),
+    )
+    found_by = tuple(own + chunk.text if ends else own for ends, own in texts)
+    return PreparedChunk(chunk, found_by, values["qualifying_text"] or "")
