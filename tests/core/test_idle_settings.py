@@ -67,7 +67,8 @@ IDLE = [
     ("{retrieval: {deduplicate: false}, result_processing: {rrf_k: 9}}", "result_processing.rrf_k", "deduplicate"),
     ("reranker: {type: cohere}", "reranker.type", "reranker.enabled"),
     ("reranker: {provider: cohere}", "reranker.provider", "reranker.enabled"),
-    ("reranker: {enabled: true, type: identity, model: m}", "reranker.model", "cohere or langchain"),
+    ("reranker: {enabled: true, type: identity, model: m}", "reranker.model", "cohere or fastembed or langchain"),
+    ("reranker: {enabled: true, type: identity, folder: a}", "reranker.folder", "fastembed"),
     ("reranker: {enabled: true, type: identity, base_url: 'http://a'}", "reranker.base_url", "cohere"),
     ("reranker: {enabled: true, type: cohere, compressor: 'a:B'}", "reranker.compressor", "langchain"),
     ("reranker: {options: {a: 1}}", "reranker.options", "reranker.enabled"),
@@ -135,6 +136,7 @@ ON = [
     {"result_processing": {"relative_threshold": 0.5, "min_results": 9, "rrf_k": 9}},
     {"reranker": {"enabled": True, "threshold": 0.9, "candidates_count": 9, **COHERE}},
     {"reranker": {"enabled": True, "provider": "cohere"}},
+    {"reranker": {"enabled": True, "type": "fastembed", "folder": "a"}},
     {"reranker": {"enabled": True, "type": "langchain", "compressor": "a:B", "options": {"a": 1}}},
     {"chains": {"query": {"filter": "basic", "match_cutoff": 0.9}}},
     {
@@ -250,7 +252,7 @@ ALWAYS = {
     "synthesis": "mode style listing require_citations allow_parametric citation_format template provenance_template "
     "instruction evidence_per_source",
     # Vectors come from whatever model a base, a run or a stored file has.
-    "embeddings": "provider model languages batch_size",
+    "embeddings": "provider model languages batch_size folder",
     # `groundgraph move` reads `file` when the base is in Weaviate, `groundgraph ingest` all others.
     "knowledge_base": "path follow_links backend file embeddings vector_weight fields concurrency passwords encodings",
     "knowledge_base.chunker": "strategy max_chunk_size",

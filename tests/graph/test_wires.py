@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from functools import reduce
 from operator import add
@@ -127,6 +128,8 @@ async def test_an_intent_is_extracted_by_structured_output(provider: str) -> Non
         result = await ask(graph, "Which grant types of OAuth are about security?")
     assert result["provenance"]["intent"]["filters"] == {"docs": {"category": "security"}}
     assert result["answer"] == ANSWER
+    sent = json.dumps(stub.requests[0].body, ensure_ascii=False)
+    assert sent.count("minItems") == 1, "the schema is sent once"
     golden(provider, "extraction", stub)
 
 

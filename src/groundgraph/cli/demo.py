@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 
     from groundgraph.cli.demo_turns import DemoTurn
     from groundgraph.core.document import Document
+    from groundgraph.core.embedder import Embedder
     from groundgraph.settings.settings import Settings
 
 KEYS = ("question", "outcome", "answer", "notes", "citations")
+
+_BY_WORDS = "Searches by words; by meaning too, where GROUNDGRAPH_MODEL_FOLDER names the folder of an embedding model."
+_BY_MEANING = "Searches by words, and the packages by meaning too, through {name}, which takes minutes to embed them."
 
 NEXT = """What to try next
 
@@ -79,14 +83,17 @@ async def _run(settings: Settings, *, as_json: bool) -> list[DemoTurn]:
     from tempfile import TemporaryDirectory
 
     from groundgraph.cli.demo_documents import own_documents, package_documents
-    from groundgraph.cli.demo_turns import GROUNDGRAPH, PACKAGES, QUESTIONS, opened_sources, take_turn
+    from groundgraph.cli.demo_turns import GROUNDGRAPH, PACKAGES, QUESTIONS, demo_embedder, opened_sources, take_turn
 
     turns: list[DemoTurn] = []
+    embedder = demo_embedder()
+    if not as_json:
+        say(_BY_MEANING.format(name=embedder.name) if embedder else _BY_WORDS)
     with TemporaryDirectory(prefix="groundgraph-demo-") as folder:
         files = {name: Path(folder, f"{name}.sqlite") for name in (PACKAGES, GROUNDGRAPH)}
-        await _fill(files[PACKAGES], "descriptions of installed packages", package_documents(), quiet=as_json)
-        await _fill(files[GROUNDGRAPH], "pages about groundgraph itself", own_documents(), quiet=as_json)
-        async with opened_sources(files) as sources:
+        await _fill(files[PACKAGES], "descriptions of installed packages", package_documents(), embedder, quiet=as_json)
+        await _fill(files[GROUNDGRAPH], "pages about groundgraph itself", own_documents(), None, quiet=as_json)
+        async with opened_sources(files, embedder) as sources:
             for number, question in enumerate(QUESTIONS, 1):
                 turns.append(await take_turn(settings, question, sources, turns[-1] if turns else None))
                 if not as_json:
@@ -94,11 +101,13 @@ async def _run(settings: Settings, *, as_json: bool) -> list[DemoTurn]:
     return turns
 
 
-async def _fill(file: Path, what: str, documents: Sequence[Document], *, quiet: bool) -> None:
+async def _fill(
+    file: Path, what: str, documents: Sequence[Document], embedder: Embedder | None, *, quiet: bool
+) -> None:
     from groundgraph.graph.ingest_documents import ingest_documents
 
     with shown_progress("Taking in " + what, quiet=quiet) as on_progress:
-        report = await ingest_documents(file, documents, on_progress=on_progress)
+        report = await ingest_documents(file, documents, embedder=embedder, on_progress=on_progress)
     if not quiet:
         chunks = counted(report.chunks, "chunk")
         say(f"Took in {report.documents} {what}: {chunks} in {report.seconds:.2f} s.")

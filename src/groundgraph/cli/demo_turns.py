@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -20,6 +21,7 @@ from groundgraph.sources.knowledge_base import KnowledgeBaseSource
 from groundgraph.testing import FaultySource
 
 if TYPE_CHECKING:
+    from groundgraph.core.embedder import Embedder
     from groundgraph.sources.sql import SqlSource
 
 
@@ -165,6 +167,25 @@ class DemoTurn:
     seconds: float
 
 
+# Names the folder of an embedding model, by which the demo searches too.
+MODEL_FOLDER = "GROUNDGRAPH_MODEL_FOLDER"
+
+
+def demo_embedder() -> Embedder | None:
+    """The embedding model in the folder that the environment names; None when it names none.
+
+    Raises:
+        ConfigurationError: the folder holds no model, or the extra `local` is not installed.
+    """
+    folder = os.environ.get(MODEL_FOLDER)
+    if not folder:
+        return None
+    from groundgraph.graph.configured_embedder import configured_embedder
+
+    section = {"provider": "fastembed", "model": Path(folder).name, "folder": str(Path(folder).absolute())}
+    return configured_embedder(load_settings({"embeddings": section, "knowledge_base": None, "sources": []}))
+
+
 def demo_settings(chosen: Settings | None) -> Settings:
     """The settings of the demo, with the models of `chosen`; without it, no model."""
     llm = chosen.llm if chosen else None
@@ -184,9 +205,15 @@ def demo_settings(chosen: Settings | None) -> Settings:
 
 
 @asynccontextmanager
-async def opened_sources(files: Mapping[str, Path]) -> AsyncIterator[dict[str, GroundedSource]]:
-    """A knowledge base per file and the table, by name; closed on leaving."""
-    sources: dict[str, GroundedSource] = {name: KnowledgeBaseSource(path, name=name) for name, path in files.items()}
+async def opened_sources(
+    files: Mapping[str, Path], embedder: Embedder | None = None
+) -> AsyncIterator[dict[str, GroundedSource]]:
+    """A knowledge base per file and the table, by name; closed on leaving. The packages are searched by meaning too
+    where there is an embedding model."""
+    sources: dict[str, GroundedSource] = {
+        name: KnowledgeBaseSource(path, name=name, embedder=embedder if name == PACKAGES else None)
+        for name, path in files.items()
+    }
     sources[TABLE] = package_table()
     try:
         yield sources

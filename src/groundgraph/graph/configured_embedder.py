@@ -15,12 +15,13 @@ from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.registry import nearest
 from groundgraph.models.chat_model import ModelProblem, explained
-from groundgraph.settings.services import EmbeddingSettings
+from groundgraph.models.local_model import LocalEmbeddings, folder_problem
+from groundgraph.settings.services import FASTEMBED, EmbeddingSettings
 from groundgraph.settings.settings import Settings
 from groundgraph.tracing.tracing import traced_embedder
 
 # Providers whose models run in this process: building one reads it from disk, or even from the network.
-_LOCAL = {"huggingface": "langchain_huggingface"}
+_LOCAL = {"huggingface": "langchain_huggingface", FASTEMBED: FASTEMBED}
 
 
 def configured_embedder(settings: Settings, passed: Embeddings | Embedder | str | None = None) -> Embedder | None:
@@ -47,6 +48,8 @@ def _chosen(settings: Settings, passed: Embeddings | Embedder | str | None) -> E
         return _embedder(passed, _own_name(passed, section), section)
     if section is None:
         return None
+    if section.folder is not None:
+        section = section.model_copy(update={"folder": settings.at(section.folder)})
     problem = embedding_problem(section, key) if _is_local(section) else None
     if problem:
         raise ConfigurationError([Problem(key, problem.message)])
@@ -72,7 +75,8 @@ def embedding_problem(section: EmbeddingSettings | None, key: str) -> ModelProbl
     if _is_local(section):
         package = _LOCAL[section.provider_name]
         if find_spec(package):
-            return None
+            told = folder_problem(section.folder) if section.folder else ""
+            return ModelProblem(told, of_this_machine=True) if told else None
         return _explained(ImportError(f"pip install {package.replace('_', '-')}"), section, key)
     try:
         _built(section)
@@ -100,9 +104,11 @@ def _own_name(model: Embeddings, section: EmbeddingSettings | None) -> str:
 
 
 def _built(section: EmbeddingSettings) -> Embeddings:
+    options = dict(section.model_extra or {})
+    if section.provider_name == FASTEMBED:
+        return LocalEmbeddings(section.full_name.partition(":")[2], section.folder, options)
     from langchain.embeddings import init_embeddings
 
-    options = dict(section.model_extra or {})
     try:
         # One layer retries, and it is not the SDK's.
         return init_embeddings(section.model, provider=section.provider, **{"max_retries": 0, **options})
@@ -120,7 +126,7 @@ def _explained(error: Exception, section: EmbeddingSettings, key: str) -> ModelP
     if isinstance(error, ValueError) and "is not supported" in text:
         from langchain.embeddings.base import _BUILTIN_PROVIDERS
 
-        known = list(_BUILTIN_PROVIDERS)
+        known = [*_BUILTIN_PROVIDERS, FASTEMBED]
         told = f"there is no provider of embeddings '{section.provider_name}'.{nearest(section.provider_name, known)}"
         return ModelProblem(f"{told} Known: {', '.join(known)}.", of_this_machine=False)
     return explained(error, section, key)

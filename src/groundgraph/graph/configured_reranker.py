@@ -6,6 +6,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import BaseDocumentCompressor, Document
@@ -22,10 +23,12 @@ from groundgraph.graph.configured_embedder import configured_embedder, embedding
 from groundgraph.ingest.builtin_chains import WITHOUT_MODEL, IdentityReranker
 from groundgraph.ingest.chain_registries import REGISTRIES, ChainOptions
 from groundgraph.models.call_model import call_with_retries
+from groundgraph.models.chat_model import EXTRAS
+from groundgraph.models.local_model import LocalReranker, folder_problem
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.settings.answers import ClusterStep, RerankStep
-from groundgraph.settings.services import EmbeddingSettings
+from groundgraph.settings.services import FASTEMBED, EmbeddingSettings
 from groundgraph.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -162,7 +165,7 @@ def _score(document: Any) -> float | None:
 
 
 COHERE_KEY = "CO_API_KEY"
-_SERVICES = ("cohere", "langchain")
+_SERVICES = ("cohere", "fastembed", "langchain")
 
 
 def configured_rerankers(
@@ -211,6 +214,8 @@ def as_rerank(reranker: Reranker | BaseDocumentCompressor) -> Rerank:
 def _made(step: RerankStep, settings: Settings, prompts: Prompts, model: BaseChatModel | None) -> Rerank:
     if step.method == "cohere":
         return by_scores(_cohere(step, settings))
+    if step.method == FASTEMBED:
+        return by_scores(_cross_encoder(step, settings))
     if step.method == "langchain":
         return by_compressor(_compressor(step))
     if ("reranker", step.method) in WITHOUT_MODEL and model is None:
@@ -239,6 +244,18 @@ def _cohere(step: RerankStep, settings: Settings) -> CohereReranker:
         settings.limits.attempts,
         step.options,
     )
+
+
+def _cross_encoder(step: RerankStep, settings: Settings) -> LocalReranker:
+    folder = settings.at(step.folder) if step.folder else None
+    told = "" if step.model or folder else "name a `model` that fastembed knows, or the `folder` of one"
+    if problem := told or (folder_problem(folder) if folder else ""):
+        raise Unusable(Problem("reranker", problem), of_this_machine=bool(folder))
+    if find_spec("fastembed") is None:
+        raise Unusable(
+            Problem("reranker", f'needs: pip install "groundgraph[{EXTRAS[FASTEMBED]}]"'), of_this_machine=True
+        )
+    return LocalReranker(step.model or str(folder), folder, step.options)
 
 
 def _compressor(step: RerankStep) -> BaseDocumentCompressor:

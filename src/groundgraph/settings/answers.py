@@ -1,6 +1,7 @@
 """From results to an answer: what happens to results, how it is written, checked and reviewed."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal, Self, TypeVar, get_args
 
 from pydantic import (
@@ -204,13 +205,14 @@ class _RerankerOptions(Section):
     model: str | None = Field(None, description="the model of a service")
     base_url: str | None = Field(None, description="the address of a service, when it is not the vendor's")
     api_key: SecretStr | None = Field(None, description="from the environment only")
+    folder: Path | None = Field(None, description="fastembed: where the model lies; nothing is downloaded then")
     compressor: str | None = Field(None, description="langchain: package.module:Class of a document compressor")
     options: dict[str, Any] = Field({}, description="further arguments of the reranker")
 
 
 class RerankStep(_RerankerOptions):
-    """One reranker: `cohere`, `langchain` (a document compressor), `judge` (a model), `identity`, or a registered
-    one."""
+    """One reranker: `cohere`, `fastembed` (a cross-encoder in this process), `langchain` (a document compressor),
+    `judge` (a model), `identity`, or a registered one."""
 
     method: str
 
@@ -220,7 +222,7 @@ class RerankerSettings(_RerankerOptions):
 
     enabled: bool = False
     type: str | RerankStep | list[str | RerankStep] | None = Field(
-        None, description="cohere, langchain, judge or identity, or a chain of them; judge when absent"
+        None, description="cohere, fastembed, langchain, judge or identity, or a chain of them; judge when absent"
     )
     provider: str | None = Field(None, description="another name of `type`")
     threshold: float = Field(0.5, ge=0, le=1, description="results with a lower score are dropped")

@@ -124,7 +124,7 @@ def _works_with_queries(settings: Settings, _: Passed) -> bool:
     """Whether the query model may be called at all. A topic index may be told to, by any intent."""
     intent = settings.intent
     ranks = settings.reranker.enabled and any(
-        step.method not in ("cohere", "langchain", "identity") for step in settings.reranker.steps
+        step.method not in ("cohere", "fastembed", "langchain", "identity") for step in settings.reranker.steps
     )
     own = intent.mode == "extract" and intent.extraction_config is None
     stages = bool(settings.stages & MODEL_STAGES) or settings.category_router.enabled
@@ -198,7 +198,8 @@ OWNED: dict[Location, tuple[_On, str]] = {
     ("reranker", "candidates_count"): (_reranks, "reranker.enabled: true, or a reranker that is passed in"),
     ("reranker", "type"): _reranks_by(),
     ("reranker", "provider"): _reranks_by(),
-    ("reranker", "model"): _reranks_by("cohere", "langchain"),
+    ("reranker", "model"): _reranks_by("cohere", "fastembed", "langchain"),
+    ("reranker", "folder"): _reranks_by("fastembed"),
     ("reranker", "base_url"): _reranks_by("cohere"),
     ("reranker", "compressor"): _reranks_by("langchain"),
     ("reranker", "options"): _reranks_by(),

@@ -122,11 +122,22 @@ class ModelSettings(Shown):
         return {"provider": self.provider, "model": self.model, **(self.model_extra or {})}
 
 
+# The provider of models that run in this process without torch.
+FASTEMBED = "fastembed"
+
+
 class EmbeddingSettings(ModelSettings):
     """An embedding model; further keys go to `init_embeddings`."""
 
     languages: list[str] = Field([], description="languages it knows; a question in another is searched by words only")
     batch_size: PositiveInt = Field(64, le=2048, description="texts in one call")
+    folder: Path | None = Field(None, description="fastembed: where the model lies; nothing is downloaded then")
+
+    @model_validator(mode="after")
+    def _folder_belongs_to_fastembed(self) -> Self:
+        if self.folder is not None and self.provider_name != FASTEMBED:
+            raise ValueError(f"`folder` belongs to the provider '{FASTEMBED}'")
+        return self
 
     @property
     def provider_name(self) -> str:
