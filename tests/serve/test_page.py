@@ -290,3 +290,23 @@ def test_the_address_of_a_citation_opens_its_passage(chromium: Browser, address:
         link = opened.page.locator(".cite a").first.get_attribute("href")
     with page_of(chromium, f"{address}/{link}") as opened:
         opened.page.locator(".document mark").first.wait_for()
+
+
+@pytest.mark.covers("U8")
+def test_a_question_that_is_refused_is_not_lost(chromium: Browser, tmp_path: Path):
+    with (
+        serving(filled(tmp_path, {"pumps.md": PUMPS}), Served(each_minute=2)) as address,
+        page_of(chromium, address) as opened,
+    ):
+        page = opened.page
+        ask(page, QUESTION)
+        for place in ("here", "elsewhere"):
+            page.fill(".composer textarea", f"And pump 18, {place}?")
+            page.keyboard.press("Enter")
+            page.locator(".failed", has_text="Too many requests").wait_for()
+            assert page.locator(".asked").last.inner_text() == f"And pump 18, {place}?"
+            page.get_by_text("Try again").click()
+            page.locator(".failed", has_text="Too many requests").wait_for()
+            assert page.locator(".asked", has_text="And pump 18").count() == 1
+            page.get_by_text("New conversation").click()
+            page.locator(".welcome").wait_for()

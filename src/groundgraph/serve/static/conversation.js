@@ -125,14 +125,15 @@ function look(busy) {
   send = other;
 }
 
+let begun = 0;
+
 /** Ask `question` behind the turn `parent`. @param {string} question @param {string} parent */
 async function take(question, parent) {
   running?.abort();
   closePassage();
   const mine = (running = new AbortController());
-  if (!thread) thread = (await ask("POST", "/api/threads", { title: question })).id;
-  const here = thread;
-  const kept = { id: "new", parent, question, outcome: null, mark: {} };
+  let here = thread;
+  const kept = { id: `new-${(begun += 1)}`, parent, question, outcome: null, mark: {} };
   turns.push(kept);
   leaf = kept.id;
   document.body.classList.remove("empty");
@@ -140,10 +141,13 @@ async function take(question, parent) {
   const article = /** @type {HTMLElement} */ (list.lastElementChild);
   article.scrollIntoView({ block: "start" });
   look(true);
-  changed(here);
   try {
+    if (!here) thread = here = (await ask("POST", "/api/threads", { title: question })).id;
+    changed(here);
     await follow(taken(here, question, parent, mine.signal), kept, article);
   } catch (error) {
+    // One that the server never began is none of its turns.
+    if (kept.id.startsWith("new-")) turns = turns.filter((one) => one !== kept);
     const told = mine.signal.aborted ? word("stopped") : /** @type {Error} */ (error).message;
     if (thread === here) failed(article, told, () => take(question, parent));
   }
@@ -151,13 +155,13 @@ async function take(question, parent) {
     running = null;
     look(false);
   }
-  changed(here);
+  if (here) changed(here);
 }
 
 /** Keeps what is there of the path to `kept`, and puts it behind. @param {any} kept */
 function redrawPath(kept) {
   const before = new Set(path().map((one) => `turn-${one.id}`));
-  for (const old of [...list.children]) if (!before.has(old.id)) old.remove();
+  for (const old of [...list.children]) if (!before.has(old.id)) old.remove(); // a branch that was left, or a failure
   list.append(turnArticle(about(kept)));
 }
 
