@@ -334,7 +334,7 @@ def _checked(
 ) -> tuple[dict[str, Any], Retrieval | None]:
     """The checked conditions on a source, and why it must not be searched, if so."""
     try:
-        own = check_filters(schema, conditions, source=name)
+        own = check_filters(schema, conditions, source=name) if conditions else {}
     except FilterInvalid as error:
         return {}, _skipped(name, str(error), "FilterInvalid")
     missing = [field for field in (schema.required_fields if schema else []) if field not in own]

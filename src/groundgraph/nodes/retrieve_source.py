@@ -243,7 +243,8 @@ def accepted(answer: Sequence[SourceResult], question: Question) -> tuple[list[S
     """
     if not isinstance(answer, list | tuple):
         raise SourceContractBroken(f"query() returned {type(answer).__name__} instead of a list of SourceResult")
-    filters = with_times(question.schema, question.intent.filters.get(question.source.name, {}))
+    filters = question.intent.filters.get(question.source.name, {})
+    filters = with_times(question.schema, filters) if filters else {}
     whole, told = question.source.whole_topics, (question.source.name, question.source.source_type)
     threshold, most = (0.0, len(answer)) if whole else (question.score_threshold, question.top_k)
     kept: list[SourceResult] = []

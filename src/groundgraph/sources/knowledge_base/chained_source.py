@@ -208,7 +208,8 @@ class ChainedSource(NamedSource):
             StorageLocked: a writer kept readers out for too long.
         """
         chains = IDENTITY if intent.raw_data.get("chains") == "identity" else self._chains
-        filters = check_filters(self._schema, intent.filters.get(self._name, {}), source=self._name)
+        given = intent.filters.get(self._name)
+        filters = check_filters(self._schema, given, source=self._name) if given else {}
         if top_k < 1:
             return []
         call = _Call(chains, filters, top_k, score_threshold, self._vector_weight)
