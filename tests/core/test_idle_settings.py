@@ -242,7 +242,7 @@ ALWAYS = {
     "llm": "provider model",
     "intent": "mode domain_context max_context_turns scope default_filters",
     "retrieval": "top_k score_threshold merge merge_adjacent deduplicate answerable_threshold doubt_threshold "
-    "scope_filters",
+    "scope_filters second_look",
     "result_processing": "relative_threshold query_rerank_weight rotation max_kb_chars max_kb_tokens reorder",
     "result_processing.normalize_strategy": "method",
     "result_processing.cluster_strategy": "method threshold min_size",

@@ -194,7 +194,7 @@ async def test_queries_are_written_from_the_rewritten_question():
     source = CategorySource(KNOWLEDGE)
     await ask(build(["rewrite"], source=source, model=model, intent={"mode": "extract"}), FOLLOW_UP, earlier=True)
     assert model.calls[1].prompt.question == REWRITTEN
-    assert source.asked[0].text_queries == ["monthly rate cash desk"]
+    assert [one.text_queries for one in source.asked] == [[REWRITTEN], ["monthly rate cash desk"]]
 
 
 # Categories

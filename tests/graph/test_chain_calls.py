@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from turns import ask
+from turns import QUESTION, ask
 
 from groundgraph import GroundedSource, SourceResult, load_settings, turn_graph
 from groundgraph.core.errors import ModelError
@@ -46,7 +46,7 @@ class JudgedSource(GroundedSource):
 
 def model(**usage: Any) -> ScriptedChatModel:
     rules = [
-        Rule("Write search queries", "grant types"),
+        Rule("Write search queries", QUESTION),
         Rule("Judge for each", Reply("1: 1\n2: 4", **usage)),
         Rule("", "Four [1]."),
     ]

@@ -34,7 +34,7 @@ async def test_critical_incidents_after_march_sets_a_bound_filter_on_the_source_
     output = await turn(MESSAGE, extraction(filters=CRITICAL))
     intent = output["provenance"]["intent"]
     assert intent["mode"] == "extract"
-    assert intent["text_queries"] == [QUERY]
+    assert intent["text_queries"][1:] == [QUERY]
     assert intent["filters"] == {"incidents": {"severity": "critical", "date": {"gt": "2026-03-31"}}}
     assert intent["raw_data"] == json.loads(extraction(filters=CRITICAL))
     assert ids(output) == {"a"}
@@ -60,7 +60,7 @@ async def test_an_unreadable_reply_is_repaired_once():
     graph, model = build(["I would search for incidents.", extraction(scope="broad")])
     output = await ask(graph, "an overview of incidents")
     intent = output["provenance"]["intent"]
-    assert (intent["mode"], intent["text_queries"], intent["scope"]) == ("extract", [QUERY], "broad")
+    assert (intent["mode"], intent["text_queries"][1:], intent["scope"]) == ("extract", [QUERY], "broad")
     assert [call["role"] for call in output["provenance"]["models"]] == ["extract_intent", "repair_intent"]
     assert [message.text for message in model.calls[1].messages[-2:]] == [
         "I would search for incidents.",
@@ -374,3 +374,14 @@ def test_the_extraction_model_without_a_key_names_the_variable(monkeypatch):
     intent = {"extraction_config": {"provider": "openai", "model": "gpt-5-mini"}}
     with pytest.raises(ConfigurationError, match="GROUNDGRAPH_INTENT__EXTRACTION_CONFIG__API_KEY"):
         turn_graph(load_settings({"intent": intent}), sources=[incidents()])
+
+
+@pytest.mark.covers("I1")
+@pytest.mark.parametrize("role", ["query_model", "extractor"])
+async def test_the_message_finds_what_the_queries_of_a_model_miss(role):
+    replies = {"query_model": "turbines of the north", "extractor": extraction(text_queries=["turbines of the north"])}
+    settings = load_settings({"intent": {"mode": "extract"}, "synthesis": {"style": "structured"}})
+    graph = turn_graph(settings, sources=[incidents()], **{role: ScriptedChatModel(replies[role])})
+    output = await ask(graph, "database outage")
+    assert output["provenance"]["results"], "the queries alone find nothing"
+    assert output["provenance"]["intent"]["text_queries"] == ["database outage", "turbines of the north"]

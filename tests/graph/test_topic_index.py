@@ -65,7 +65,7 @@ async def test_a_source_with_an_index_is_asked_once_with_the_question_and_others
     output = await retrieved(guide, "What about safety of machines?", TREE, sources=[other], query_model=model)
     sources = output["provenance"]["sources"]
     assert sources["knowledge_base"]["queries"] == ["What about safety of machines?"]
-    assert sources["notes"]["queries"] == ["pump rules", "safety rules"]
+    assert sources["notes"]["queries"] == ["What about safety of machines?", "pump rules", "safety rules"]
     assert {row["source_name"] for row in output["evidence"]} == {"knowledge_base", "notes"}
 
 

@@ -70,7 +70,7 @@ async def score_by_length(question: str, candidates: Sequence[Any]) -> list[floa
 async def full_turn(folder: Path, **tracing: bool) -> RecordedSpans:
     """A turn with a knowledge base, a source in memory, one that fails, a reranker and two models' calls."""
     reply = f'{ANSWER} The guide says "no such words at all" [2].'
-    rules = [Rule("search queries", "grant types of OAuth", role="system"), Rule("<evidence-", reply, role="user")]
+    rules = [Rule("search queries", QUESTION, role="system"), Rule("<evidence-", reply, role="user")]
     chosen = load_settings(
         {
             "tracing": {"enabled": True, **tracing},

@@ -62,10 +62,10 @@ async def test_key_mode():
 @pytest.mark.parametrize("number", [1, 2, 3])
 async def test_key_num_queries(number):
     model = scripted()
-    assert len((await resolved(query_model=model, num_queries=number))["text_queries"]) == number
+    assert len((await resolved(query_model=model, num_queries=number))["text_queries"]) == 1 + number
     assert f"at most {number} queries" in model.calls[0].text
     model = scripted(json.dumps({"text_queries": ["a b", "c d", "e f", "g h"]}))
-    assert len((await resolved(extractor=model, num_queries=number))["text_queries"]) == number
+    assert len((await resolved(extractor=model, num_queries=number))["text_queries"]) == 1 + number
     assert f"At most {number} search queries" in asked_for(model)
 
 
@@ -114,7 +114,7 @@ async def test_key_extraction_config():
     with openai_stub(rules=[Rule("search request", extraction(scope="broad"))]) as stub:
         config = {"provider": "openai", "model": "small", "base_url": stub.base_url, "api_key": "k"}
         intent = await resolved("an overview of incidents", query_model=scripted(), extraction_config=config)
-    assert (intent["text_queries"], intent["scope"]) == ([QUERY], "broad")
+    assert (intent["text_queries"], intent["scope"]) == (["an overview of incidents", QUERY], "broad")
     assert stub.requests[0].body["model"] == "small"
 
 

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langgraph.constants import TAG_NOSTREAM
 
 from groundgraph.answers.answer_prompt import recent_conversation
 from groundgraph.answers.label_gate import LabelGate
@@ -16,7 +15,8 @@ from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import ModelError
 from groundgraph.core.turn_values import ModelCall, Turn
 from groundgraph.models.call_model import recorded_call, tokens_left, used_tokens
-from groundgraph.models.replies import FENCE, in_turns, is_json, json_texts, prompt_messages, strip_thoughts
+from groundgraph.models.replies import FENCE, is_json, json_texts, prompt_messages, strip_thoughts
+from groundgraph.models.structured import ask_for_object, list_schema, listed_in, text_of
 from groundgraph.prompts import Prompts
 from groundgraph.settings.search import IntentSettings
 from groundgraph.settings.settings import Settings
@@ -83,13 +83,14 @@ async def _ask(settings: Settings, model: BaseChatModel, prompt: list[BaseMessag
     reply: AIMessage = await recorded_call(
         "queries",
         model,
-        lambda: model.ainvoke(in_turns(prompt), {"tags": [TAG_NOSTREAM]}),
+        lambda: ask_for_object(model, prompt, list_schema("queries", {"type": "string"}), None),
         calls.append,
         partial(used_tokens, prompt),
         limit=settings.deadlines.model,
         attempts=settings.limits.attempts,
     )
-    return reply.text
+    listed = listed_in(reply, "queries")
+    return text_of(reply) if listed is None else "\n".join(map(str, listed))
 
 
 def parse_queries(text: str, limit: int, *, min_chars: int = 3, max_chars: int = MAX_QUERY_CHARS) -> list[str]:

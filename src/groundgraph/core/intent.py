@@ -52,7 +52,7 @@ class StageReport(TypedDict, total=False):
     """What a stage of autonomous retrieval did before anything was searched.
 
     `status` is `ran`, `skipped` or `failed`, with `reason` for the last two. `question`, `categories`, `signs` and
-    `sub_queries` are what the stage of rewriting, routing, complexity and decomposition gave.
+    `sub_queries` are what the stage of rewriting (or of the second look), routing, complexity and decomposition gave.
     """
 
     status: Literal["ran", "skipped", "failed"]

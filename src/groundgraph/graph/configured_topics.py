@@ -11,6 +11,7 @@ from groundgraph.core.errors import ConfigurationError, ModelError, Problem
 from groundgraph.graph.knowledge_base_files import KNOWLEDGE_BASES
 from groundgraph.models.call_model import ChainModel, Passage, without_thoughts
 from groundgraph.models.replies import negates
+from groundgraph.models.structured import list_schema, listed_in, text_of
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
 from groundgraph.settings.topics import TopicIndexSettings
@@ -55,8 +56,12 @@ class ChooseHeadings:
             [Passage("sections", "\n".join(lines))],
             question[:_QUESTION_CHARS],
             variables={"instruction": instruction.strip()},
+            schema=list_schema("sections", {"type": "string", "pattern": "^S[0-9]+$"}),
         )
-        return read_choice(without_thoughts(reply.text), headings)
+        listed = listed_in(reply, "sections")
+        if listed is not None and all(_NUMBER.fullmatch(str(one)) for one in listed):
+            return read_choice(", ".join(map(str, listed)), headings)
+        return read_choice(without_thoughts(text_of(reply)), headings)
 
 
 def read_choice(reply: str, headings: Sequence[tuple[str, ...]]) -> list[int]:

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from groundgraph.answers.answer_prompt import recent_conversation
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.intent import IntentState
-from groundgraph.core.turn_values import Draft, RetrievalTask, Turn
+from groundgraph.core.turn_values import Draft, Ranking, RetrievalTask, Turn
 from groundgraph.graph.resources import Resources
 from groundgraph.graph.works import WORKS, works_of
 from groundgraph.nodes.compute_answer import ComputeAnswer
@@ -105,6 +105,9 @@ class FanOutInput(TypedDict, total=False):
     intent: IntentState
 
 
+FanOut = Callable[[FanOutInput], Awaitable[list[Send] | str]]
+
+
 def fan_out_to(whole_topics: frozenset[str]) -> Callable[[FanOutInput], Awaitable[list[Send] | str]]:
     """One task per source and query that the intent names; `skip` when every source is skipped.
 
@@ -136,7 +139,8 @@ def topic_question(state: FanOutInput) -> str:
         "static": question not in intent["text_queries"],
         "extract": is_follow_up(question) and bool(recent_conversation(state.get("messages", []), state["turn"], 1)),
     }
-    return intent["text_queries"][0] if made.get(intent["mode"]) and intent["text_queries"] else question
+    others = [query for query in intent["text_queries"] if query != question or intent["mode"] == "message"]
+    return others[0] if made.get(intent["mode"]) and others else question
 
 
 def retrieval_task(state: FanOutInput, source: str, number: int, query: str) -> RetrieveSourceInput:
@@ -158,9 +162,31 @@ def retrieval_task(state: FanOutInput, source: str, number: int, query: str) -> 
     return {"task": task}
 
 
+class LookedAgain(FanOutInput, total=False):
+    """What is known behind a second look."""
+
+    ranking: Ranking
+
+
+def again_or(choose: Callable[[Any], Awaitable[str]]) -> Callable[[LookedAgain], Awaitable[list[Send] | str]]:
+    """One task per source for the wording of a second look; where there is none, what `choose` says."""
+
+    async def again(state: LookedAgain) -> list[Send] | str:
+        intent = state["intent"]
+        report = intent["stages"]["second_look"]
+        if report["status"] != "ran":
+            return await choose(state)
+        number = len(intent["text_queries"]) + len(intent["sub_queries"])
+        return [
+            Send("retrieve_source", retrieval_task(state, name, number, report["question"]))
+            for name in intent["sources"]
+        ]
+
+    return again
+
+
 # The stages of autonomous retrieval before the search: rewriting, routing, complexity, decomposition.
 
-FanOut = Callable[[FanOutInput], Awaitable[list[Send] | str]]
 # Facts that one source gives for the categories of a state; the budget cuts them further.
 STATE_FACTS = 100
 # What leads to a step, as the picture of the graph shows it.

@@ -13,7 +13,7 @@ from langgraph.store.base import BaseStore
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.graph.parts import GraphParts, takes
 from groundgraph.graph.resources import Resources
-from groundgraph.graph.retrieval_part import add_retrieval
+from groundgraph.graph.retrieval_part import add_retrieval, again_or
 from groundgraph.graph.state import TurnInput, TurnOutput, TurnState
 from groundgraph.graph.traced_runs import traced_runs
 from groundgraph.graph.turn_runner import TurnRunner
@@ -107,12 +107,26 @@ def _builder(resources: Resources) -> StateGraph[Any, Any, Any, Any]:
     builder.add_node("record_turn", record_turn(settings, prompts, evidence))
 
     builder.add_edge(START, "begin_turn")
-    builder.add_conditional_edges("process_results", choose_answer, ANSWERS)
+    _add_second_look(builder, resources)
     for name in ANSWERS.values():
         builder.add_edge(name, "check_citations")
     _add_policies(builder, resources)
     builder.add_edge("record_turn", END)
     return builder
+
+
+def _add_second_look(builder: StateGraph[Any, Any, Any, Any], resources: Resources) -> None:
+    """What follows the ranking: the style that it chose, or once another look where that is configured."""
+    settings = resources.settings
+    if not settings.retrieval.second_look:
+        builder.add_conditional_edges("process_results", choose_answer, ANSWERS)
+        return
+    from groundgraph.nodes.second_look import STEP, looks_again, second_look
+
+    builder.add_node(STEP, second_look(settings, resources.query_model, resources.prompts))
+    builder.add_conditional_edges("process_results", looks_again(choose_answer), {**ANSWERS, STEP: STEP})  # type: ignore[arg-type]
+    ways: dict[Hashable, str] = {**ANSWERS, "search": "retrieve_source"}
+    builder.add_conditional_edges(STEP, again_or(choose_answer), ways)
 
 
 def _add_policies(builder: StateGraph[Any, Any, Any, Any], resources: Resources) -> None:

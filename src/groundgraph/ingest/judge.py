@@ -16,6 +16,7 @@ from groundgraph.core.errors import ModelError
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import status_code
 from groundgraph.models.call_model import ChainModel, Passage, chain_calls_left, without_thoughts
+from groundgraph.models.structured import list_schema, listed_in, text_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -120,6 +121,21 @@ def _says(token: str, word: str) -> bool:
     return bool(bare) and word.startswith(bare)
 
 
+_GRADED: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "passage": {"type": "integer"},
+        "grade": {"type": "integer", "minimum": 0, "maximum": HIGHEST_GRADE},
+    },
+    "required": ["passage", "grade"],
+    "additionalProperties": False,
+}
+
+
+def _is_graded(one: Any) -> bool:
+    return isinstance(one, dict) and set(one) >= {"passage", "grade"}
+
+
 # Of more passages mid-size models lose count.
 BATCH = 10
 # Of the calls that a turn has left, one reranker of several takes no more than this share for its batches.
@@ -180,8 +196,10 @@ class Judge:
     async def _judged(self, query: str, candidates: Sequence[SourceResult]) -> list[float | None]:
         scores = await self._by_probabilities(query, candidates) if self._asks_for_probabilities else None
         if scores is None:
-            reply = await self._ask(query, candidates, graded=True)
-            scores = graded_scores(without_thoughts(reply.text), len(candidates))
+            reply = await self._ask(query, candidates, graded=True, schema=list_schema("grades", _GRADED))
+            pairs = [(str(one["passage"]), one["grade"]) for one in listed_in(reply, "grades") or () if _is_graded(one)]
+            told = json.dumps(dict(pairs)) if pairs else without_thoughts(text_of(reply))
+            scores = graded_scores(told, len(candidates))
         return scores
 
     @property

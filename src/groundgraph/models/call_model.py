@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
-from langgraph.constants import TAG_NOSTREAM
 from tenacity import RetryCallState
 from tenacity.wait import wait_exponential, wait_random
 
@@ -25,6 +24,7 @@ from groundgraph.core.errors import ModelBudgetSpent, ModelError, ModelTimeout
 from groundgraph.core.failure import described, is_transient, retry_after, tell_failure
 from groundgraph.core.turn_values import ModelCall
 from groundgraph.models.replies import finish_reason, in_turns, prompt_messages, refusal_text, strip_thoughts
+from groundgraph.models.structured import QUIET, ask_for_object, text_of
 from groundgraph.prompts import Prompts, fence_of
 from groundgraph.resilience.deadline import DeadlinePassed, remaining, turn_ends_at, within_turn
 from groundgraph.resilience.retry import RetryBudget, budget_of, with_retries
@@ -330,6 +330,7 @@ class ChainModel:
         question: str = "",
         *,
         variables: dict[str, Any] | None = None,
+        schema: dict[str, Any] | None = None,
         **options: Any,
     ) -> AIMessage:
         """The reply to the instructions in `prompts`, about `passages` and, where there is one, a user's `question`.
@@ -339,6 +340,7 @@ class ChainModel:
             passages: shown as data, fenced, in a message of the user's.
             question: in the user's own words.
             variables: of the prompts.
+            schema: of what is asked for, where the model has structured output; see `list_schema`.
             options: of the call, such as `logprobs`.
 
         Raises:
@@ -347,14 +349,22 @@ class ChainModel:
         system = "\n".join(self.prompts.render(name, **(variables or {})) for name in (*prompts, *_data(passages)))
         shown = self._fenced(passages) if passages else ()
         messages = prompt_messages(system, *shown, question, model=self.model, shared=len(shown) - 1)
-        return _whole(await self._called(prompts[0], messages, options))
+        return _whole(await self._called(prompts[0], messages, schema, options))
 
-    async def _called(self, role: str, messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
+    async def _called(
+        self, role: str, messages: list[BaseMessage], schema: dict[str, Any] | None, options: dict[str, Any]
+    ) -> AIMessage:
         take_chain_call()
+
+        async def call() -> AIMessage:
+            if schema is not None:
+                return await ask_for_object(self.model, messages, schema, None, **options)
+            return await self.model.ainvoke(in_turns(messages), QUIET, **options)
+
         return await recorded_call(
             role,
             self.model,
-            lambda: self.model.ainvoke(in_turns(messages), {"tags": [TAG_NOSTREAM]}, **options),
+            call,
             note_chain_call,
             partial(used_tokens, messages),
             limit=self.limit,
@@ -380,7 +390,7 @@ def _whole(reply: AIMessage) -> AIMessage:
         raise ModelError("it refused")
     if finish == "length":
         raise ModelError("its reply was cut off; let it write more tokens (llm.max_tokens), or cut smaller chunks")
-    if not without_thoughts(reply.text):
+    if not without_thoughts(text_of(reply)):
         raise ModelError("it wrote nothing")
     return reply
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
@@ -48,7 +48,11 @@ def form_of(model: BaseChatModel) -> str:
 
 
 async def ask_for_object(
-    model: BaseChatModel, messages: Sequence[BaseMessage], schema: dict[str, Any], prompts: Prompts, **options: Any
+    model: BaseChatModel,
+    messages: Sequence[BaseMessage],
+    schema: dict[str, Any],
+    prompts: Prompts | None,
+    **options: Any,
 ) -> AIMessage:
     """The reply of `model` to `messages`, as it came.
 
@@ -59,17 +63,17 @@ async def ask_for_object(
         model: is asked.
         messages: begin with the instructions, which say nothing of the form.
         schema: JSON schema of the object, with a title; it is written into the prompt only where no other way is left.
-        prompts: the prompt files.
+        prompts: the prompt files; None where the instructions say themselves how to put it in a text.
         options: of the call.
     """
     forms, messages = forms_of(model), in_turns(messages)
     first = _refused.get(id(model), 0)
     for number, form in enumerate(forms[first:-1], first):
         bound = _structured(model, schema, form)
-        if bound is None:
+        if bound is None or (form == "json_mode" and prompts is None):
             continue
         try:
-            asked = with_schema(messages, schema, prompts) if form == "json_mode" else list(messages)
+            asked = with_schema(messages, schema, prompts) if form == "json_mode" and prompts else list(messages)
             reply: AIMessage = (await bound.ainvoke(asked, QUIET, **options))["raw"]
         except Exception as error:
             if status_code(error) not in _NOT_THAT_WAY:
@@ -77,9 +81,35 @@ async def ask_for_object(
         else:
             _remember(model, number)
             return reply
-    said = await model.ainvoke(with_schema(messages, schema, prompts), QUIET, **options)
+    said = await model.ainvoke(with_schema(messages, schema, prompts) if prompts else messages, QUIET, **options)
     _remember(model, len(forms) - 1)
     return said
+
+
+def list_schema(key: str, items: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of an object that is a list under `key` and nothing else."""
+    own = {
+        "type": "object",
+        "properties": {key: {"type": "array", "items": dict(items)}},
+        "additionalProperties": False,
+    }
+    return {"title": key, "description": f"The {key} that were asked for.", **own, "required": [key]}
+
+
+def listed_in(reply: AIMessage, key: str) -> list[Any] | None:
+    """The list in a reply that keeps to `list_schema`; None for every other, which is read as a text."""
+    try:
+        given = reply.tool_calls[0]["args"] if reply.tool_calls else json.loads(reply.text)
+    except (ValueError, RecursionError):
+        return None
+    found = given.get(key) if isinstance(given, dict) and set(given) == {key} else None
+    return found if isinstance(found, list) else None
+
+
+def text_of(reply: AIMessage) -> str:
+    """What a reply says: its text, else what it calls a tool with."""
+    said = str(reply.text)
+    return said if said.strip() or not reply.tool_calls else json.dumps(reply.tool_calls[0]["args"], ensure_ascii=False)
 
 
 def _structured(model: BaseChatModel, schema: dict[str, Any], form: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from langchain_core.language_models import BaseChatModel
 from langgraph.runtime import Runtime
 
@@ -9,6 +11,7 @@ from groundgraph.answers.generate_queries import listed_items
 from groundgraph.core.errors import ModelError
 from groundgraph.models.call_model import ChainModel
 from groundgraph.models.replies import is_refusal, negates
+from groundgraph.models.structured import list_schema, listed_in, text_of
 from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, asked, model_stage
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
@@ -36,8 +39,12 @@ async def divide(model: ChainModel, question: str, max_sub_queries: int) -> list
         ModelError: the model failed, refused, may not be called any more, or wrote nothing that is part of the
             question; the caller goes on with the plain question.
     """
-    reply = await model.reply([PROMPT], (), question[:_QUESTION_CHARS], variables={"max_sub_queries": max_sub_queries})
-    return read_sub_queries(reply.text, question)[:max_sub_queries]
+    variables, schema = {"max_sub_queries": max_sub_queries}, list_schema("questions", {"type": "string"})
+    reply = await model.reply([PROMPT], (), question[:_QUESTION_CHARS], variables=variables, schema=schema)
+    listed = listed_in(reply, "questions")
+    if listed is None:
+        return read_sub_queries(text_of(reply), question)[:max_sub_queries]
+    return _parts([part for part in listed if isinstance(part, str)], question)[:max_sub_queries]
 
 
 def read_sub_queries(reply: str, question: str) -> list[str]:
@@ -52,12 +59,17 @@ def read_sub_queries(reply: str, question: str) -> list[str]:
     """
     if is_refusal(reply, question):
         raise ModelError("it refused")
-    whole, about = tuple(words(question)), set(query_stems(question))
-    parts = [line for line in listed_items(reply) if about & set(query_stems(line))]
-    if not parts:
-        raise ModelError("it wrote nothing that is part of the question")
+    parts = _parts(listed_items(reply), question)
     if any(map(negates, parts)) and not negates(question):
         raise ModelError("it denies what the question does not")
+    return parts
+
+
+def _parts(lines: Sequence[str], question: str) -> list[str]:
+    whole, about = tuple(words(question)), set(query_stems(question))
+    parts = [line for line in lines if about & set(query_stems(line))]
+    if not parts:
+        raise ModelError("it wrote nothing that is part of the question")
     by_words: dict[tuple[str, ...], str] = {}
     for part in parts:
         by_words.setdefault(tuple(words(part)), part)

@@ -248,7 +248,7 @@ async def _with_queries(
         queries = await generate_queries(settings, model, prompts, turn, messages, calls, message=message)
     except ModelError as error:
         return _by_message(state, settings, prompts, error)
-    return _intent("extract", queries, settings, {})
+    return _beside_message(_intent("extract", queries, settings, {}), state)
 
 
 def _extracting(settings: Settings, prompts: Prompts, extractor: AskExtractor) -> ExtractIntent:
@@ -281,7 +281,12 @@ async def _extracted(
         # What the user asked for and cannot have is told; what the model made up is only recorded.
         if one["kind"] == "value" and UserWords(turn["question"]).holds(one["value"])
     ]
-    return {**intent, "issues": issues}
+    return _beside_message({**intent, "issues": issues}, state)
+
+
+def _beside_message(intent: IntentState, state: StageInput) -> IntentState:
+    """`intent`, whose queries a model wrote, with the message as the first of them: a model may miss what is meant."""
+    return {**intent, "text_queries": list(dict.fromkeys([_question(state), *intent["text_queries"]]))}
 
 
 def _by_message(state: StageInput, settings: Settings, prompts: Prompts, error: ModelError) -> IntentState:

@@ -14,6 +14,7 @@ from groundgraph.answers.generate_queries import listed_items, said
 from groundgraph.core.errors import ModelError
 from groundgraph.models.call_model import ChainModel, Passage
 from groundgraph.models.replies import negates
+from groundgraph.models.structured import list_schema, listed_in, text_of
 from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, asked, model_stage, skipped
 from groundgraph.nodes.node import Node, enforced_filters, signed_in
 from groundgraph.prompts import Prompts
@@ -54,8 +55,12 @@ async def choose_categories(model: ChainModel, question: str, categories: Mappin
         [Passage("categories", "\n".join(lines))],
         question[:_QUESTION_CHARS],
         variables={"top_k": top_k},
+        schema=list_schema("categories", {"enum": list(categories)}),
     )
-    return read_categories(reply.text, categories)[:top_k]
+    listed = listed_in(reply, "categories")
+    # A list that holds the names alone rules nothing out, whatever words are in them.
+    chosen = [name for name in dict.fromkeys(map(str, listed or ())) if name in categories]
+    return (chosen or read_categories(text_of(reply), categories))[:top_k]
 
 
 def read_categories(reply: str, categories: Collection[str]) -> list[str]:

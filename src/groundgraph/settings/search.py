@@ -243,6 +243,11 @@ class RetrievalSettings(Section):
         description="an answer that no model writes says that it may be none when the evidence answers the question "
         "with less than this probability; 0 never says so",
     )
+    second_look: bool = Field(
+        False,
+        description="before a turn is `insufficient`, search once more: with the question in other words by a query "
+        "model, without one in all categories where some were chosen",
+    )
     scope_filters: dict[str, dict[str, str]] = Field(
         {}, description="per source and field, where the value comes from: context.NAME or user.NAME"
     )

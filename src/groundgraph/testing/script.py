@@ -19,7 +19,6 @@ from langchain_core.messages import AIMessage, BaseMessage, ChatMessage
 
 # What a scripted model was asked, the same for messages in Python and for messages on the wire.
 
-_EVIDENCE = re.compile(r"<evidence-([\w-]+)>.*?</evidence-\1>", re.DOTALL)
 _BLOCK_END = re.compile(r"</(?:evidence-[\w-]+|conversation)>")
 
 _ROLES = {"human": "user", "ai": "assistant", "developer": "system", "function": "tool"}
@@ -58,8 +57,9 @@ class Prompt:
 
     @property
     def evidence(self) -> str:
-        """The blocks of evidence in all messages, each with its tags."""
-        return "\n".join(found.group() for found in _EVIDENCE.finditer(self.text))
+        """The blocks of evidence in all messages, from the first tag to the last; empty without one."""
+        start, end = self.text.find("<evidence-"), self.text.rfind("</evidence-")
+        return self.text[start:end] + self.text[end:].partition(">")[0] + ">" if 0 <= start < end else ""
 
     @property
     def question(self) -> str:
