@@ -90,6 +90,7 @@ def test_words_examples(text, expected):
 def test_stems_join_the_forms_of_a_word_and_leave_stop_words_out():
     assert stems("The policies of a policy") == [stem("policy")] * 2
     assert set(stems("возврат возврата возвратом")) == {"возврат"}
+    assert len(set(stems("заявка заявки заявок"))) == len(set(stems("участок участка"))) == 1
     assert stems("и возврат, и оплата") == stems("возврат оплата")
 
 

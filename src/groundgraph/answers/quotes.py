@@ -16,7 +16,7 @@ from groundgraph.text.original import Original
 
 MAX_QUOTES = 3
 # What all blocks together may have, unless the first one has more; and the same with code, lists or tables.
-MAX_CHARS = 690
+MAX_CHARS = 680
 MAX_CHARS_IN_LINES = 1200
 # How many sentences are looked at for the blocks that they belong to.
 ANCHORS = 8

@@ -8,7 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-from groundgraph.text.words import LANGUAGES, WORD, idf, language_data, query_stems, sentences, stem, stems, words
+from groundgraph.text.words import (
+    LANGUAGES,
+    WORD,
+    idf,
+    language_data,
+    query_stems,
+    sentences,
+    stem,
+    stems,
+    stop_words,
+    words,
+)
 
 # Phrases by which people say what they mean, from the data files of all languages; small talk among them.
 
@@ -226,7 +237,10 @@ def _asks(clause: str) -> bool:
 
 
 def _begins_asking(clause: str) -> bool:
-    return _begins(list(words(clause)), _openings())
+    """Whether it begins with a word that asks, perhaps behind one such as "in": "in which year"."""
+    spoken = list(words(clause))
+    start = 1 if spoken and spoken[0] in stop_words() else 0
+    return _begins(spoken, _openings()) or _begins(spoken[start:], _openings())
 
 
 def _begins(spoken: Sequence[str], phrases: Iterable[tuple[str, ...]]) -> bool:

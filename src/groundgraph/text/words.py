@@ -194,13 +194,21 @@ def _stemmer(language: str) -> Any:
     return stemmers[name]
 
 
+@cache
+def _fleeting(language: str) -> re.Pattern[str] | None:
+    """What some forms of a word have within their stem, and others not."""
+    pattern = language_data(language, "fleeting")
+    return re.compile(pattern) if pattern else None
+
+
 @lru_cache(maxsize=200_000)
 def stem(word: str) -> str:
     """The Snowball stem of one folded word."""
     languages = () if word.isascii() else (_language_of(_script(letter)) for letter in word)
     language = next((language for language in languages if language != "en"), "en")
     stemmed: str = _stemmer(language).stemWord(word)
-    return stemmed
+    fleeting = _fleeting(language)
+    return fleeting.sub("", stemmed) if fleeting else stemmed
 
 
 def stems(text: str) -> list[str]:
