@@ -14,7 +14,7 @@ from groundgraph.settings.settings import Settings
 
 
 class GivenRewrites(SimpleChatModel):
-    """Replies with what `rewrites` holds for the last message of a prompt."""
+    """Replies with what `rewrites` holds for the last line of a prompt, which is the question."""
 
     rewrites: Mapping[str, str]
 
@@ -23,7 +23,7 @@ class GivenRewrites(SimpleChatModel):
         return "groundgraph-given-rewrites"
 
     def _call(self, messages: list[BaseMessage], *_: Any, **__: Any) -> str:
-        question = str(messages[-1].text)
+        question = str(messages[-1].text).splitlines()[-1]
         if question not in self.rewrites:
             raise ModelError(f"nobody rewrote '{question[:80]}'")
         return self.rewrites[question]

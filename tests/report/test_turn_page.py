@@ -24,8 +24,8 @@ pytestmark = pytest.mark.covers("V3")
 TAGS = {
     *("html", "head", "meta", "title", "style", "body", "header", "nav", "main", "section", "article", "footer"),
     *("a", "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "dl", "dt", "dd", "div", "span", "strong", "em"),
-    *("i", "bdi", "code", "pre", "blockquote", "mark", "details", "summary", "table", "thead", "tbody", "tr", "th"),
-    *("td", "svg", "rect", "script", "hr", "template"),
+    *("i", "bdi", "code", "pre", "blockquote", "cite", "mark", "details", "summary", "table", "thead", "tbody", "tr"),
+    *("th", "td", "svg", "rect", "script", "hr", "template"),
 }  # fmt: skip
 
 

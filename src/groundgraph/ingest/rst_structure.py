@@ -15,10 +15,11 @@ from typing import Any
 from docutils import nodes, statemachine, utils
 from docutils.parsers.rst import states
 
-# What stands for something else inside of a title: code, emphasis, a role, a link, an escaped character.
+# What stands for something else inside of a title: code, emphasis, a role, a link, an escaped character, and the name of
+# a substitution, which is what its image is called most often.
 _INLINE = re.compile(
     r"``(?P<code>[^`\n]{1,200})``|(?::[a-z][\w:.+-]{0,40}:)?(?P<mark>`|\*{1,2})(?=\S)(?P<words>[^`*\n]{1,200})(?P=mark)_{0,2}"
-    r"|\\(?P<escaped>\S)",
+    r"|(?<!\w)\|(?=\S)(?P<name>[^|\n]{1,200})(?<=\S)\|_{0,2}(?!\w)|\\(?P<escaped>\S)",
     re.IGNORECASE,
 )
 _TARGET = re.compile(r"\s{1,9}<[^<>]{1,200}>$")
@@ -160,4 +161,4 @@ def _plain(title: str) -> str:
 
 
 def _words(found: re.Match[str]) -> str:
-    return found["code"] or found["escaped"] or _TARGET.sub("", found["words"])
+    return found["code"] or found["name"] or found["escaped"] or _TARGET.sub("", found["words"])

@@ -16,7 +16,7 @@ from groundgraph.testing.script import Prompt, Reply
 MEMORY_CHARS = 6_000
 SLOW_SECONDS = 0.03
 _PASSAGE = re.compile(r'<passage [a-z]+="([^"]+)"[^>]*>\n(.*?)\n</passage>', re.DOTALL)
-_CITED = re.compile(r"\s*\{([\w-]+)\}")
+_CITED = re.compile(r"\s?\{([\w-]+)\}")
 _ORDER = re.compile(r"\b[A-ZÄÖÜ]{4,} [A-ZÄÖÜ]{4,}\b")
 # By this much of its beginning a passage is known again: what it holds of tags was made inert.
 _KNOWN_CHARS = 60

@@ -37,7 +37,7 @@ FILLING = "..."
 # Passages that make one of a long filling.
 _JOINED = 8
 _HEADING = re.compile(r"^## (.+) \{([\w-]+)\}\n", re.MULTILINE)
-_CITED = re.compile(r"\s*\{([\w-]+)\}")
+_CITED = re.compile(r"\s?\{([\w-]+)\}")
 
 
 @dataclass(frozen=True)

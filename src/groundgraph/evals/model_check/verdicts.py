@@ -30,7 +30,7 @@ TITLES = {
 }
 _FORM_FLAGS = frozenset({"unresolved_label", "uncited", "no_citation"})
 _WORD = re.compile(r"[^\W\d_]+")
-_LABEL = re.compile(r"\s*\[\d+(?:, ?\d+)*\]")
+_LABEL = re.compile(r"\s?\[\d+(?:, ?\d+)*\]")
 # A grade above or below these tells a passage that answers from one that does not.
 CERTAIN, UNLIKELY = 0.75, 0.25
 
