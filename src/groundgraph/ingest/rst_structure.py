@@ -15,8 +15,8 @@ from typing import Any
 from docutils import nodes, statemachine, utils
 from docutils.parsers.rst import states
 
-# What stands for something else inside of a title: code, emphasis, a role, a link, an escaped character, and the name of
-# a substitution, which is what its image is called most often.
+# What stands for something else inside of a title: code, emphasis, a role, a link, an escaped character, the name of a
+# substitution, which is what its image is called most often.
 _INLINE = re.compile(
     r"``(?P<code>[^`\n]{1,200})``|(?::[a-z][\w:.+-]{0,40}:)?(?P<mark>`|\*{1,2})(?=\S)(?P<words>[^`*\n]{1,200})(?P=mark)_{0,2}"
     r"|(?<!\w)\|(?=\S)(?P<name>[^|\n]{1,200})(?<=\S)\|_{0,2}(?!\w)|\\(?P<escaped>\S)",
