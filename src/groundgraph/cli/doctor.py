@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,14 +24,24 @@ if TYPE_CHECKING:
     from groundgraph.cli.doctor_checks import Finding, ProbedSource
 
 
-def doctor(config: ConfigFile = None, as_json: AsJson = False) -> None:
+def doctor(
+    config: ConfigFile = None,
+    setup: Annotated[
+        bool, typer.Option("--setup", help="Ask first which models there are, and write groundgraph.yaml here.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Check Python, packages, SQLite, folders, knowledge bases, sources, models and the server.
 
-    Nothing is written, and no model is called. Every line says `ok`, `warn` or `fail`, and what to do. Ends with 1
-    when something fails.
+    Without --setup nothing is written, and no model is called. Every line says `ok`, `warn` or `fail`, and what to do.
+    Ends with 1 when something fails.
     """
     from groundgraph.cli.doctor_checks import examine
 
+    if setup:
+        from groundgraph.cli.setup_model import set_up
+
+        set_up()
     settings = find_settings(config)
     findings = asyncio.run(examine(settings))
     failed = sum(finding.state == "fail" for finding in findings)
