@@ -243,9 +243,21 @@ def _begins_asking(clause: str) -> bool:
     return _begins(spoken, _openings()) or _begins(spoken[start:], _openings())
 
 
-def _begins(spoken: Sequence[str], phrases: Iterable[tuple[str, ...]]) -> bool:
+Phrases = Mapping[str, list[tuple[str, ...]]]
+"""Phrases by their first word."""
+
+
+def _by_first_word(texts: Iterable[str]) -> Phrases:
+    phrases: dict[str, list[tuple[str, ...]]] = {}
+    for phrase in filter(None, dict.fromkeys(tuple(words(text)) for text in texts)):
+        phrases.setdefault(phrase[0], []).append(phrase)
+    return phrases
+
+
+def _begins(spoken: Sequence[str], phrases: Phrases) -> bool:
     """Whether the words begin with one of `phrases`."""
-    return any(tuple(spoken[: len(phrase)]) == phrase for phrase in phrases)
+    near = phrases.get(spoken[0], ()) if spoken else ()
+    return any(tuple(spoken[: len(phrase)]) == phrase for phrase in near)
 
 
 def _joined(clause: str) -> Iterator[str]:
@@ -268,15 +280,14 @@ def _joined(clause: str) -> Iterator[str]:
 
 
 @cache
-def _openings() -> tuple[tuple[str, ...], ...]:
+def _openings() -> Phrases:
     """With what a clause begins that asks."""
-    phrases = (
+    return _by_first_word(
         phrase
         for language in LANGUAGES
         for path in (("asks",), ("asks_for", "number"), ("asks_for", "name"))
         for phrase in language_data(language, *path)
     )
-    return tuple(dict.fromkeys(tuple(words(phrase)) for phrase in phrases))
 
 
 @cache
@@ -374,10 +385,10 @@ def subjectless_stems() -> frozenset[str]:
 
 
 @cache
-def _cues() -> tuple[frozenset[str], tuple[tuple[str, ...], ...]]:
+def _cues() -> tuple[frozenset[str], Phrases]:
     pronouns: set[str] = set()
-    connectives: set[tuple[str, ...]] = set()
+    connectives: list[str] = []
     for language in LANGUAGES:
         pronouns |= {word for phrase in language_data(language, "follow_up", "pronouns") for word in words(phrase)}
-        connectives |= {tuple(words(phrase)) for phrase in language_data(language, "follow_up", "connectives")}
-    return frozenset(pronouns), tuple(sorted(connectives))
+        connectives += language_data(language, "follow_up", "connectives")
+    return frozenset(pronouns), _by_first_word(connectives)

@@ -87,12 +87,16 @@ def answerable(question: str, evidence: Sequence[SourceResult]) -> float:
 
 def agreement(question: str, evidence: Sequence[SourceResult]) -> list[Agreement]:
     """How well each piece of `evidence` fits `question`."""
+    pieces = [_read(*_texts(result)) for result in evidence]
     found = [result.scores.get("lexical") for result in evidence]
-    counted = _counted(question, evidence) if None in found else [0.0] * len(found)
-    asked = _subject(question, evidence)
+    counted = _counted(question, pieces) if None in found else [0.0] * len(found)
+    asked = _subject(question, pieces)
+    beginnings = [(stem, stem[:SAME_BEGINNING]) for stem in asked if len(stem) >= SAME_BEGINNING and stem.isalpha()]
     fitting = []
-    for result, told, words in zip(evidence, found, counted, strict=True):
-        by_words = (words if told is None else told) + _nearly_said(asked, result)
+    for result, piece, told, words in zip(evidence, pieces, found, counted, strict=True):
+        # What the piece holds in another form only.
+        nearly = [1 for stem, begun in beginnings if begun in piece.forms and stem not in piece.counts]
+        by_words = (words if told is None else told) + (len(nearly) / len(asked) if nearly else 0.0)
         least = FOUND_BY * result.relevance if told is None else 0.0
         fitting.append(Agreement(max(by_words, least), result.scores.get("vector")))
     return fitting
@@ -100,55 +104,45 @@ def agreement(question: str, evidence: Sequence[SourceResult]) -> list[Agreement
 
 def _lacks_code(question: str, evidence: Sequence[SourceResult]) -> bool:
     """Whether no piece holds one of the codes of `question`: what is said of robot R7 is no answer about R9."""
-    codes = [code for code in quantities(question).codes if code[0].isalpha()] + _JOINED.findall(question)
+    # A code has a digit; to look for one among dates and numbers takes as long as all pieces together.
+    found = quantities(question).codes if any(map(str.isnumeric, question)) else ()
+    codes = [code for code in found if code[0].isalpha()] + _JOINED.findall(question)
     if not codes:
         return False
     texts = [squeezed(" ".join(_texts(result))) for result in evidence]
     return not all(any(holds_code(text, code) for text in texts) for code in codes)
 
 
-def _subject(question: str, evidence: Sequence[SourceResult]) -> list[str]:
+def _subject(question: str, pieces: Sequence[_Piece]) -> list[str]:
     """The stems of `question` that some piece holds, or that do not only say how it asks."""
     return [
         stem
         for stem in query_stems(question)
-        if stem not in subjectless_stems() or any(stem in _counts_of(result)[0] for result in evidence)
+        if stem not in subjectless_stems() or any(stem in piece.counts for piece in pieces)
     ]
 
 
-def _nearly_said(asked: Sequence[str], result: SourceResult) -> float:
-    """The share of the stems `asked` for that a piece holds in another form only."""
-    held, _ = _counts_of(result)
-    other = [stem for stem in asked if stem not in held and len(stem) >= SAME_BEGINNING and stem.isalpha()]
-    if not other:
-        return 0.0
-    forms = _forms(*_texts(result))
-    return sum(stem[:SAME_BEGINNING] in forms for stem in other) / len(asked)
-
-
-def _counted(question: str, evidence: Sequence[SourceResult]) -> list[float]:
+def _counted(question: str, pieces: Sequence[_Piece]) -> list[float]:
     """The words of the pieces, weighed among themselves; a title or section counts as text."""
-    pieces = [_counts_of(result) for result in evidence]
-    average = sum([length for _, length in pieces]) / len(pieces)
+    average = sum([piece.length for piece in pieces]) / len(pieces)
     asked, documents = query_stems(question), len(pieces) + BACKGROUND
-    holding: dict[str, list[int]] = {stem: [] for stem in asked}
-    for place, (counts, _) in enumerate(pieces):
-        for stem in counts.keys() & holding.keys():
-            holding[stem].append(place)
-    held = {stem: len(places) for stem, places in holding.items() if places}
+    places: dict[str, list[int]] = {stem: [] for stem in asked}
+    for place, piece in enumerate(pieces):
+        for stem in piece.counts.keys() & places.keys():
+            places[stem].append(place)
+    held = {stem: len(found) for stem, found in places.items() if found}
     whole = question_weight(asked, held, documents) or 1.0
     worths = [0.0] * len(pieces)
     for stem, frequency in held.items():
         weight = idf(documents, frequency)
-        for place in holding[stem]:
-            counts, length = pieces[place]
-            worths[place] += weight * bm25(counts[stem], length, average)
+        for place in places[stem]:
+            worths[place] += weight * bm25(pieces[place].counts[stem], pieces[place].length, average)
     return [worth / whole for worth in worths]
 
 
 def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
     """The content words of `question`, as they stand there, that no piece of `evidence` holds in any form."""
-    held = set(chain.from_iterable(_counts_of(result)[0] for result in evidence))
+    held = set(chain.from_iterable([_read(*_texts(result)).counts for result in evidence]))
     missing: dict[str, str] = {}
     for match in WORD.finditer(question):
         own = stems(match.group())
@@ -157,27 +151,25 @@ def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
     return list(missing.values())
 
 
-def _counts_of(result: SourceResult) -> tuple[Counter[str], int]:
-    return _counts(*_texts(result))
-
-
 def _texts(result: SourceResult) -> tuple[str, str, str]:
     metadata = result.metadata
     return result.content, str(metadata.get("title") or ""), str(metadata.get("section") or "")
 
 
-@lru_cache(maxsize=4096)
-def _forms(content: str, title: str, section: str) -> frozenset[str]:
-    """With what the stems of a piece begin."""
-    return frozenset(stem[:SAME_BEGINNING] for stem in _counts(content, title, section)[0])
+class _Piece(NamedTuple):
+    """A piece of evidence with what it stands under: how often it holds each stem, how many stems there are in all, and
+    with what they begin."""
+
+    counts: Counter[str]
+    length: int
+    forms: frozenset[str]
 
 
 @lru_cache(maxsize=4096)
-def _counts(content: str, title: str, section: str) -> tuple[Counter[str], int]:
-    """How often each stem stands in a piece, and how many there are in all."""
+def _read(content: str, title: str, section: str) -> _Piece:
     named = [stems(name) for name in (title, section) if name not in content]
     counts = Counter(chain.from_iterable([*named, *(sentence.said for sentence in sentences_of(content))]))
-    return counts, counts.total()
+    return _Piece(counts, counts.total(), frozenset(stem[:SAME_BEGINNING] for stem in counts))
 
 
 def _logistic(value: float) -> float:
