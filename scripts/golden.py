@@ -26,6 +26,8 @@ from pathlib import Path
 # Read when LangGraph is imported.
 os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
 os.environ["LANGSMITH_TRACING"] = "false"
+# A prompt is fenced by a secret of the process; one that is set makes every recording say the same.
+os.environ["GROUNDGRAPH_FENCE_SECRET"] = "golden"
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("GROUNDGRAPH_DATA", ROOT.parent / "shared" / "data"))
