@@ -283,3 +283,13 @@ async def test_a_break_in_the_middle_reaches_the_caller_of_a_graph():
     seen, error = await collected(chunk.content async for chunk, _ in stream)
     assert isinstance(error, ConnectionError)
     assert "".join(seen) == "".join(tokens(ANSWER)[:3])
+
+
+def test_evidence_is_what_a_user_message_shows_and_never_the_instructions_that_name_its_tags():
+    model = ScriptedChatModel(rules=[Rule("", "shown", role="evidence")], default="nothing shown")
+    told = SystemMessage("It stands between <evidence-…> and </evidence-…>.")
+    assert model.invoke([told, HumanMessage("When?")]).content == "nothing shown"
+    asked = [told, HumanMessage("<evidence-1>\nNow.\n</evidence-1>\n\nWhen?")]
+    assert model.invoke(asked).content == "shown"
+    assert model.calls[-1].prompt.evidence == "<evidence-1>\nNow.\n</evidence-1>"
+    assert model.calls[-1].prompt.question == "When?"

@@ -58,8 +58,10 @@ class Prompt:
     @property
     def evidence(self) -> str:
         """The blocks of evidence in all messages, from the first tag to the last; empty without one."""
-        start, end = self.text.find("<evidence-"), self.text.rfind("</evidence-")
-        return self.text[start:end] + self.text[end:].partition(">")[0] + ">" if 0 <= start < end else ""
+        # Instructions name the tags.
+        shown = "\n".join(message.text for message in self.messages if message.role != "system")
+        start, end = shown.find("<evidence-"), shown.rfind("</evidence-")
+        return shown[start:end] + shown[end:].partition(">")[0] + ">" if 0 <= start < end else ""
 
     @property
     def question(self) -> str:
