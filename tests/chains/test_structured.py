@@ -14,8 +14,7 @@ from langchain_openai import ChatOpenAI
 from groundgraph.core.evidence import SourceResult
 from groundgraph.ingest.judge import Judge
 from groundgraph.models.call_model import ChainModel
-from groundgraph.models.replies import prompt_messages
-from groundgraph.models.structured import ask_for_object, form_of, forms_of, list_schema, listed_in
+from groundgraph.models.replies import ask_for_object, form_of, forms_of, list_schema, listed_in, prompt_messages
 from groundgraph.nodes.decompose_question import divide
 from groundgraph.nodes.route_categories import choose_categories
 from groundgraph.prompts import Prompts

@@ -18,7 +18,7 @@ from groundgraph.evals.model_check.figures import ModelCheck, Price, Share, turn
 from groundgraph.evals.model_check.run_cases import BY_DOCUMENT, REPAIRED, run_cases
 from groundgraph.evals.model_check.verdicts import TITLES, spoken
 from groundgraph.evals.run_queries import EvaluationFailed
-from groundgraph.models.structured import forms_of
+from groundgraph.models.replies import forms_of
 from groundgraph.settings.services import ModelSettings
 from groundgraph.testing import Reply, ScriptedChatModel
 from groundgraph.testing.model_characters import CHARACTERS, SLOW_SECONDS

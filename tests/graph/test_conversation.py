@@ -141,7 +141,7 @@ async def test_the_query_model_is_told_the_conversation_and_its_lines_are_read_l
     result = await ask(graph, "and the second?", "t")
     intent = result["provenance"]["intent"]
     assert intent["mode"] == "extract"
-    assert intent["text_queries"] == ["OAuth grant types", "pump maintenance"]
+    assert intent["text_queries"] == ["and the second?", "OAuth grant types", "pump maintenance"]
     assert "User: first question about grants" in query.calls[1].text
     assert "about OAuth" in query.calls[1].text
     assert [call["role"] for call in result["provenance"]["models"]] == ["queries", "answer"]

@@ -47,7 +47,8 @@ CASES = [pytest.param(*case, id=case[0].__qualname__) for case in TAKEN]
 def test_a_signature_names_every_argument(taker: Callable[..., Any], needed: set[str], optional: set[str]) -> None:
     taken = inspect.signature(taker).parameters
     assert set(taken) == needed | optional
-    assert {name for name, one in taken.items() if one.default is one.empty} == needed
+    assert {name for name, one in taken.items() if one.default is one.empty} == needed - {"settings"}
+    assert taken["settings"].default is None
     assert all(taken[name].kind is inspect.Parameter.KEYWORD_ONLY and taken[name].default is None for name in optional)
 
 

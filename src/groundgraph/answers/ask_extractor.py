@@ -11,8 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 
-from groundgraph.models.replies import in_turns
-from groundgraph.models.structured import QUIET, ask_for_object, with_schema
+from groundgraph.models.replies import QUIET, ask_for_object, in_turns, with_schema
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.blocking import run_blocking
 
@@ -27,7 +26,7 @@ class AskExtractor:
     """Asks `extractor` for an object that fits a JSON schema.
 
     Args:
-        extractor: a chat model is asked as its profile allows (`models/structured.py`); anything else is called with
+        extractor: a chat model is asked as its profile allows (`models/replies.py`); anything else is called with
             the messages, whose instructions then hold the schema.
         prompts: the prompt files.
     """

@@ -15,8 +15,17 @@ from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import ModelError
 from groundgraph.core.turn_values import ModelCall, Turn
 from groundgraph.models.call_model import recorded_call, tokens_left, used_tokens
-from groundgraph.models.replies import FENCE, is_json, json_texts, prompt_messages, strip_thoughts
-from groundgraph.models.structured import ask_for_object, list_schema, listed_in, text_of
+from groundgraph.models.replies import (
+    FENCE,
+    ask_for_object,
+    is_json,
+    json_texts,
+    list_schema,
+    listed_in,
+    prompt_messages,
+    strip_thoughts,
+    text_of,
+)
 from groundgraph.prompts import Prompts
 from groundgraph.settings.search import IntentSettings
 from groundgraph.settings.settings import Settings

@@ -74,7 +74,7 @@ def _checked(settings: Settings, price: Price | None, *, quiet: bool) -> ModelCh
     from groundgraph.evals.model_check.figures import ModelCheck
     from groundgraph.evals.model_check.run_cases import checked_model, run_cases
     from groundgraph.models.call_model import model_name
-    from groundgraph.models.structured import forms_of
+    from groundgraph.models.replies import forms_of
 
     model = checked_model(settings)
     with shown_progress("Asking", of="cases", quiet=quiet) as on_progress:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from groundgraph.core.errors import ConfigurationError, ModelError, Problem
 from groundgraph.graph.knowledge_base_files import KNOWLEDGE_BASES
 from groundgraph.models.call_model import ChainModel, Passage, without_thoughts
-from groundgraph.models.replies import negates
-from groundgraph.models.structured import list_schema, listed_in, text_of
+from groundgraph.models.replies import list_schema, listed_in, negates, text_of
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
 from groundgraph.settings.topics import TopicIndexSettings

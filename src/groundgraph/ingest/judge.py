@@ -16,7 +16,7 @@ from groundgraph.core.errors import ModelError
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import status_code
 from groundgraph.models.call_model import ChainModel, Passage, chain_calls_left, without_thoughts
-from groundgraph.models.structured import list_schema, listed_in, text_of
+from groundgraph.models.replies import list_schema, listed_in, text_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -23,8 +23,16 @@ from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import ModelBudgetSpent, ModelError, ModelTimeout
 from groundgraph.core.failure import described, is_transient, retry_after, tell_failure
 from groundgraph.core.turn_values import ModelCall
-from groundgraph.models.replies import finish_reason, in_turns, prompt_messages, refusal_text, strip_thoughts
-from groundgraph.models.structured import QUIET, ask_for_object, text_of
+from groundgraph.models.replies import (
+    QUIET,
+    ask_for_object,
+    finish_reason,
+    in_turns,
+    prompt_messages,
+    refusal_text,
+    strip_thoughts,
+    text_of,
+)
 from groundgraph.prompts import Prompts, fence_of
 from groundgraph.resilience.deadline import DeadlinePassed, remaining, turn_ends_at, within_turn
 from groundgraph.resilience.retry import RetryBudget, budget_of, with_retries

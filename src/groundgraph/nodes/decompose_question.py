@@ -10,8 +10,7 @@ from langgraph.runtime import Runtime
 from groundgraph.answers.generate_queries import listed_items
 from groundgraph.core.errors import ModelError
 from groundgraph.models.call_model import ChainModel
-from groundgraph.models.replies import is_refusal, negates
-from groundgraph.models.structured import list_schema, listed_in, text_of
+from groundgraph.models.replies import is_refusal, list_schema, listed_in, negates, text_of
 from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, asked, model_stage
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts

@@ -13,8 +13,7 @@ from langgraph.runtime import Runtime
 from groundgraph.answers.generate_queries import listed_items, said
 from groundgraph.core.errors import ModelError
 from groundgraph.models.call_model import ChainModel, Passage
-from groundgraph.models.replies import negates
-from groundgraph.models.structured import list_schema, listed_in, text_of
+from groundgraph.models.replies import list_schema, listed_in, negates, text_of
 from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, asked, model_stage, skipped
 from groundgraph.nodes.node import Node, enforced_filters, signed_in
 from groundgraph.prompts import Prompts

@@ -12,8 +12,7 @@ from groundgraph.answers.provenance import absence_outcome
 from groundgraph.core.errors import ModelError
 from groundgraph.core.turn_values import Ranking, Retrieval
 from groundgraph.models.call_model import ChainModel, Passage
-from groundgraph.models.replies import is_refusal
-from groundgraph.models.structured import list_schema, listed_in, text_of
+from groundgraph.models.replies import is_refusal, list_schema, listed_in, text_of
 from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, asked, model_stage, skipped
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts

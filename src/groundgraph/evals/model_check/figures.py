@@ -12,7 +12,7 @@ from groundgraph.evals.measures import Interval
 from groundgraph.evals.model_check.cases import ANSWER_SKILLS
 from groundgraph.evals.model_check.run_cases import FORMS, Asked
 from groundgraph.evals.model_check.verdicts import TITLES
-from groundgraph.models.structured import OWN
+from groundgraph.models.replies import OWN
 
 # The quantile of the normal distribution for 95 %.
 _Z = 1.959964

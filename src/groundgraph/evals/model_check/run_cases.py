@@ -28,7 +28,7 @@ from groundgraph.graph.retrieval import retrieval_graph
 from groundgraph.graph.turn import turn_graph
 from groundgraph.models.call_model import call_with_retries
 from groundgraph.models.chat_model import configured_model
-from groundgraph.models.structured import OWN, TEXT, with_schema
+from groundgraph.models.replies import OWN, TEXT, with_schema
 from groundgraph.prompts import Prompts
 from groundgraph.settings.context import Context
 from groundgraph.settings.load_settings import load_settings
