@@ -33,8 +33,14 @@ async function signOut() {
   location.assign("/");
 }
 
+let asked = 0;
+
 export async function loadThreads() {
-  threads = (await ask("GET", "/api/threads")).threads;
+  const own = ++asked;
+  const found = (await ask("GET", "/api/threads")).threads;
+  // What was asked for earlier and comes later knows less.
+  if (own !== asked) return;
+  threads = found;
   draw();
 }
 
@@ -84,7 +90,12 @@ function forget(thread) {
 
 /** @param {any} thread */
 async function gone(thread) {
-  await ask("DELETE", `/api/threads/${thread.id}`);
+  try {
+    await ask("DELETE", `/api/threads/${thread.id}`);
+  } catch (error) {
+    list.before(el("p", { class: "failed", role: "alert" }, error.message));
+    return;
+  }
   if (thread.id === open) chosen("");
   await loadThreads();
 }
