@@ -281,7 +281,7 @@ async def test_a_thousand_generated_replies_never_break_a_turn_nor_set_a_filter_
         seen[intent["mode"]] += 1
         seen["filtered"] += len(intent["filters"]["incidents"]) > 1
         seen["dropped"] += bool(intent.get("dropped"))
-    assert min(seen.values()) > 50, seen
+    assert min(seen.values()) > 40, seen
 
 
 # Precedence, cell by cell
