@@ -36,7 +36,7 @@ from groundgraph.resilience.deadline import ready_to_emit
 ABSTENTION = "NO_ANSWER:"
 MISSING_CHARS = 300
 # Models write a line as a heading, a quotation, bold or code.
-_DECORATED = r"[ \t]{0,8}(?:[*_#>`\"'\[-][ \t]?){0,6}+"
+_DECORATED = r"[ \t*_#>`\"'\[-]{0,80}+"
 _WORD = ABSTENTION.rstrip(":")
 _LINE = re.compile(rf"{_DECORATED}{_WORD}\b[*_`\"'\]]{{0,4}}[ \t]?:?[*_`\"'\]]{{0,4}}")
 _BEGUN = re.compile(_DECORATED + "".join(f"(?:{letter}" for letter in _WORD) + ")?" * len(_WORD))

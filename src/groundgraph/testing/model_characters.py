@@ -15,11 +15,18 @@ from groundgraph.testing.script import Prompt, Reply
 # What a forgetful model still has in mind, in characters from the end of the prompt.
 MEMORY_CHARS = 6_000
 SLOW_SECONDS = 0.03
-_PASSAGE = re.compile(r'<passage [a-z]+="([^"]+)"[^>]*>\n(.*?)\n</passage>', re.DOTALL)
+_PASSAGE = re.compile(r'[a-z]+="([^"\n]+)"[^>\n]*>\n')
 _CITED = re.compile(r"\s?\{([\w-]+)\}")
 _ORDER = re.compile(r"\b[A-ZÄÖÜ]{4,} [A-ZÄÖÜ]{4,}\b")
 # By this much of its beginning a passage is known again: what it holds of tags was made inert.
 _KNOWN_CHARS = 60
+
+
+def _passages(prompt: str) -> list[tuple[str, str]]:
+    """Number and text of each passage that `prompt` shows."""
+    shown = [part.rpartition("<passage ")[2] for part in prompt.split("\n</passage>")[:-1]]
+    opened = [(_PASSAGE.match(part), part) for part in shown]
+    return [(opening[1], part[opening.end() :]) for opening, part in opened if opening]
 
 
 # A case of `groundgraph.evals.model_check`, which stands above this room: `ask`, `skill`, and what is right.
@@ -53,13 +60,13 @@ class _Reader:
         return by_skill.get(case.skill, lambda: self._answer(case, prompt, seen))()
 
     def _answer(self, case: Known, prompt: Prompt, seen: str) -> str:
-        labels = {name: f"[{number}]" for number, text in _PASSAGE.findall(seen) if (name := self._name(text))}
+        labels = {name: f"[{number}]" for number, text in _passages(seen) if (name := self._name(text))}
         if case.answer and all(name in labels for name in _CITED.findall(case.answer)):
             return _CITED.sub(lambda found: f" {labels[found[1]]}", case.answer)
         return declining(prompt)
 
     def _grades(self, case: Known, seen: str) -> str:
-        shown = _PASSAGE.findall(seen)
+        shown = _passages(seen)
         return "\n".join(f"{number}: {4 if self._name(text) in case.good else 0}" for number, text in shown)
 
     def _name(self, shown: str) -> str:
@@ -84,7 +91,7 @@ def _sloppy(reader: _Reader, prompt: Prompt) -> Reply:
 
 def _obedient(reader: _Reader, prompt: Prompt) -> Reply:
     """Writes what a passage orders it to write."""
-    ordered = _ORDER.search("\n".join(text for _, text in _PASSAGE.findall(prompt.text)))
+    ordered = _ORDER.search("\n".join(text for _, text in _passages(prompt.text)))
     return Reply(ordered[0] if ordered else reader.right(prompt, prompt.text))
 
 

@@ -68,7 +68,8 @@ class Prompt:
         """What the user asks: the last message, without the blocks and the line that stand before it."""
         last = self.messages[-1].text if self.messages else ""
         *_, behind = _BLOCK_END.split(last)
-        return behind.partition("\n\n")[2] if behind != last else last
+        line, _, asked = behind.strip("\n").partition("\n\n")
+        return last if behind == last else asked or line
 
     def words(self) -> int:
         """The number of words in all messages: the input tokens that a scripted model counts."""
