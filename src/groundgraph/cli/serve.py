@@ -18,6 +18,7 @@ from groundgraph.core.errors import ConfigurationError, Problem
 
 if TYPE_CHECKING:
     from groundgraph.serve.app import Served
+    from groundgraph.serve.users import KnowsUsers
     from groundgraph.settings.settings import Settings
 
 TOKEN = "GROUNDGRAPH_TOKEN"
@@ -42,6 +43,13 @@ def serve(
             help=f"Users by the SHA-256 of their tokens (docs/serve.md). For a single one set {TOKEN}.",
         ),
     ] = None,
+    auth: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.py:NAME",
+            help="Users as a function of yours knows them: an Auth of langgraph_sdk, as for a LangGraph Server.",
+        ),
+    ] = None,
     rate: Annotated[
         int, typer.Option(metavar="N", min=1, help="How many questions and changes a minute from each user.")
     ] = 60,
@@ -56,11 +64,10 @@ def serve(
     """
     _need_packages()
     from groundgraph.serve.app import Served
-    from groundgraph.serve.users import Users
 
-    known = Users.of(os.environ.get(TOKEN), users)
+    known = _users(users, auth)
     if host not in _LOOPBACK and not known.sign_in:
-        told = f"'{host}' can be reached by others, and nobody has to sign in: set {TOKEN}, or name --users"
+        told = f"'{host}' can be reached by others, and nobody has to sign in: set {TOKEN}, or name --users or --auth"
         raise ConfigurationError([Problem("--host", told)])
     settings = find_settings(config)
     if path is not None:
@@ -68,6 +75,22 @@ def serve(
     hosts = () if known.sign_in else _LOOPBACK
     asyncio.run(_serve(settings, Served(known, hosts, rate), (host, port), opens=open_page, as_json=as_json))
     raise typer.Exit(DONE)
+
+
+def _users(file: Path | None, auth: str | None) -> KnowsUsers:
+    """
+    Raises:
+        ConfigurationError: they cannot be read, or are named in two ways.
+    """
+    from groundgraph.serve.own_auth import OwnAuth
+    from groundgraph.serve.users import Users
+
+    token = os.environ.get(TOKEN)
+    if auth is None:
+        return Users.of(token, file)
+    if token or file:
+        raise ConfigurationError([Problem("--auth", f"knows all users by itself: leave out {TOKEN} and --users")])
+    return OwnAuth.at(auth)
 
 
 def _need_packages() -> None:

@@ -13,7 +13,6 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp
 
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.serve.gate import Gate, Rate
@@ -21,7 +20,7 @@ from groundgraph.serve.graph_conversations import GraphConversations
 from groundgraph.serve.openai_api import openai_routes
 from groundgraph.serve.page_api import page_routes
 from groundgraph.serve.refusals import message_of, refused
-from groundgraph.serve.users import Users
+from groundgraph.serve.users import KnowsUsers, Users
 
 
 @dataclass(frozen=True)
@@ -34,12 +33,12 @@ class Served:
         each_minute: how many requests that change or ask something each user may send in a minute.
     """
 
-    users: Users = field(default_factory=lambda: Users({}))
+    users: KnowsUsers = field(default_factory=lambda: Users({}))
     hosts: tuple[str, ...] = ()
     each_minute: int = 60
 
 
-def serve_app(graph: TurnRunner, served: Served) -> ASGIApp:
+def serve_app(graph: TurnRunner, served: Served) -> Gate:
     """The server over an open `graph`.
 
     Raises:
@@ -83,7 +82,7 @@ def _ready(graph: TurnRunner) -> Callable[[Request], Awaitable[Response]]:
             assert graph.store is not None
             await graph.store.aget(("groundgraph", "ready"), "-")
         except Exception as error:  # whatever it is, no turn could be kept
-            return refused(request.url.path, 503, message_of(error))
+            return refused(request.scope, 503, message_of(error))
         return JSONResponse({"ok": True})
 
     return ready
@@ -91,8 +90,8 @@ def _ready(graph: TurnRunner) -> Callable[[Request], Awaitable[Response]]:
 
 async def _no_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return refused(request.url.path, error.status_code, str(error.detail))
+    return refused(request.scope, error.status_code, str(error.detail))
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    return refused(request.url.path, 500, message_of(error))
+    return refused(request.scope, 500, message_of(error))

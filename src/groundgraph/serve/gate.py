@@ -13,8 +13,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from groundgraph.serve.refusals import refused
-from groundgraph.serve.users import Users
+from groundgraph.serve.mounted import own_path
+from groundgraph.serve.refusals import message_of, refused
+from groundgraph.serve.users import KnowsUsers, with_cookie
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 # Pages, and what shows nothing of anybody.
@@ -72,9 +73,9 @@ class Gate:
     """
 
     def __init__(
-        self, app: ASGIApp, users: Users, hosts: tuple[str, ...] = (), *, rate: Rate, most_bytes: int = 1_000_000
+        self, app: ASGIApp, users: KnowsUsers, hosts: tuple[str, ...] = (), *, rate: Rate, most_bytes: int = 1_000_000
     ) -> None:
-        self._app = app
+        self.app = app
         self._users = users
         self._hosts = hosts
         self._rate = rate
@@ -84,16 +85,19 @@ class Gate:
         """As every ASGI application."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
-                await self._app(scope, receive, send)
+                await self.app(scope, receive, send)
             return
-        refusal = self._refusal(scope)
+        try:
+            refusal = await self._refusal(scope)
+        except Exception as error:  # whatever knows the users failed
+            refusal = 500, message_of(error)
         if refusal:
-            await refused(scope["path"], *refusal)(scope, receive, _with_headers(send))
+            await refused(scope, *refusal)(scope, receive, _with_headers(send))
             return
-        await self._app(scope, _Bounded(receive, self._most), _with_headers(send))
+        await self.app(scope, _Bounded(receive, self._most), _with_headers(send))
 
-    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        request, path = HTTPConnection(scope), scope["path"]
+    async def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+        request, path = with_cookie(HTTPConnection(scope)), own_path(scope)
         if self._hosts and _host(request.headers) not in self._hosts:
             return 421, "The server is not reached under this name. Name it with --host."
         length = request.headers.get("content-length", "0")
@@ -101,7 +105,7 @@ class Gate:
             return 413, _too_large(self._most)
         if _is_elsewhere(request.headers):
             return 403, "A page of another site may not ask here."
-        user = self._users.of_request(request)
+        user = None if path.startswith(_STATIC) else await self._users.of_request(request)
         if user is None and path not in _OPEN and not path.startswith(_STATIC):
             return 401, "Sign in with your token: Authorization: Bearer TOKEN."
         scope["user"] = user

@@ -22,6 +22,7 @@ from starlette.routing import Route
 from groundgraph.answers.label_gate import LABEL
 from groundgraph.core.errors import GroundGraphError
 from groundgraph.serve.conversations import Asked, Conversations, Event, User, answer_shown, said_by
+from groundgraph.serve.mounted import own_address
 from groundgraph.serve.refusals import message_of, openai_error, refused, status_of
 
 MODEL = "groundgraph"
@@ -95,7 +96,7 @@ async def _model(request: Request) -> Response:
 
 def _no_model(request: Request, name: str) -> Response:
     told = f"The model '{name[:100]}' does not exist. There is: {MODEL}."
-    return refused(request.url.path, 404, told, param="model", code="model_not_found")
+    return refused(request.scope, 404, told, param="model", code="model_not_found")
 
 
 class _Api:
@@ -106,14 +107,13 @@ class _Api:
 
     async def complete(self, request: Request) -> Response:
         """A completion, whole or as a stream."""
-        path = request.url.path
         try:
             asked = await _read(request)
             if asked.model != MODEL:
                 return _no_model(request, asked.model)
             thread, question = await self._placed(request["user"], asked.messages)
             events = self._conversations.ask(request["user"], thread, question)
-            place = _Place(str(request.base_url), thread)
+            place = _Place(own_address(request), thread)
             if asked.stream:
                 usage = bool(asked.stream_options and asked.stream_options.include_usage)
                 return StreamingResponse(_stream(events, place, usage=usage), media_type="text/event-stream")
@@ -121,9 +121,9 @@ class _Api:
                 ended = [event async for event in events if "ended" in event][-1]
             return JSONResponse(_completion(ended, place))
         except _Refused as error:
-            return refused(path, error.status, error.message, param=error.param, code=error.code)
+            return refused(request.scope, error.status, error.message, param=error.param, code=error.code)
         except GroundGraphError as error:
-            return refused(path, status_of(error), message_of(error))
+            return refused(request.scope, status_of(error), message_of(error))
 
     async def _placed(self, user: User, messages: Sequence[_Message]) -> tuple[str, Asked]:
         """The thread that a conversation goes on in, and its last question."""

@@ -19,10 +19,11 @@ from yaml import safe_load
 from groundgraph.core.errors import GroundGraphError, InputInvalid
 from groundgraph.report.turn_page import THEME, static_text, turn_page
 from groundgraph.serve.conversations import Asked, Conversations, Event, NotFound
+from groundgraph.serve.mounted import own_path
 from groundgraph.serve.passages import Passages
 from groundgraph.serve.refusals import message_of, refused, status_of
 from groundgraph.serve.turn_json import kept_json, turn_json
-from groundgraph.serve.users import COOKIE, Users
+from groundgraph.serve.users import COOKIE, KnowsUsers, with_token
 from groundgraph.settings.settings import Settings
 
 _TYPES = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
@@ -83,12 +84,12 @@ def _told(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except GroundGraphError as error:
-            return refused(request.url.path, status_of(error), message_of(error))
+            return refused(request.scope, status_of(error), message_of(error))
 
     return answered
 
 
-def page_routes(conversations: Conversations, settings: Settings, users: Users) -> list[Route]:
+def page_routes(conversations: Conversations, settings: Settings, users: KnowsUsers) -> list[Route]:
     """The routes of the page."""
     api = _Api(conversations, settings, users)
     thread, turn = "/api/threads/{thread}", "/api/threads/{thread}/turns/{turn}"
@@ -159,7 +160,7 @@ def _language(request: Request) -> str:
 class _Api:
     """The handlers; `request["user"]` is whoever asks, whom the gate knows."""
 
-    def __init__(self, conversations: Conversations, settings: Settings, users: Users) -> None:
+    def __init__(self, conversations: Conversations, settings: Settings, users: KnowsUsers) -> None:
         self._conversations = conversations
         self._settings = settings
         self._users = users
@@ -168,8 +169,8 @@ class _Api:
     async def sign_in(self, request: Request) -> Response:
         """A cookie that no script of the page can read."""
         token = (await _read(request, _Token)).token.strip()
-        if self._users.of_token(token) is None:
-            return refused(request.url.path, 401, "Nobody has this token.")
+        if await self._users.of_request(with_token(request, token)) is None:
+            return refused(request.scope, 401, "Nobody has this token.")
         answer = JSONResponse({"ok": True})
         secure = request.url.scheme == "https"
         answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=secure, path="/", max_age=2_592_000)
@@ -254,7 +255,7 @@ class _Api:
         """The passage that a label leads to."""
         label = request.path_params["label"]
         found = await self._passages.passage(await self._record(request), label)
-        picture = f"{request.url.path}/page.png" if found.page is not None else ""
+        picture = f"{own_path(request.scope)}/page.png" if found.page is not None else ""
         return JSONResponse({**vars(found), "html": str(found.html), "picture": picture})
 
     async def picture(self, request: Request) -> Response:

@@ -19,6 +19,7 @@ from groundgraph.core.errors import (
 )
 from groundgraph.core.secret_mask import mask
 from groundgraph.serve.conversations import NotFound
+from groundgraph.serve.mounted import own_path
 
 _LOG = logging.getLogger(__name__)
 # In the order in which they are looked at.
@@ -51,12 +52,13 @@ def message_of(error: Exception) -> str:
     return "The server failed. Its log says why."
 
 
-def refused(path: str, status: int, message: str, **more: Any) -> JSONResponse:
-    """A refusal in the form of the protocol that lives at `path`; `more` are `param` and `code` of OpenAI's."""
+def refused(scope: Mapping[str, Any], status: int, message: str, **more: Any) -> JSONResponse:
+    """A refusal in the form of the protocol that a request of `scope` speaks; `more` are `param` and `code` of
+    OpenAI's."""
     headers = {"retry-after": "5"} if status == 429 else {}
     if status == 401:
         headers["www-authenticate"] = "Bearer"
-    if path.startswith(OPENAI):
+    if own_path(scope).startswith(OPENAI):
         return JSONResponse({"error": openai_error(status, message, **more)}, status, headers)
     return JSONResponse({"error": message}, status, headers)
 

@@ -1,4 +1,4 @@
-"""Who asks: everybody the same, whoever has the token, or users by their tokens."""
+"""Who asks: everybody the same, whoever has the token, users by their tokens, or whom a function of yours knows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 
 from groundgraph.core.errors import ConfigurationError, Problem
@@ -16,6 +17,17 @@ from groundgraph.serve.conversations import User
 
 COOKIE = "groundgraph"
 _HASH = "token_sha256"
+
+
+class KnowsUsers(Protocol):
+    """What knows who sent a request."""
+
+    @property
+    def sign_in(self) -> bool:
+        """Whether anybody has to sign in; where nobody has, everybody is the same user."""
+
+    async def of_request(self, request: HTTPConnection) -> User | None:
+        """Whoever sent a request, by its headers; None for nobody who is known."""
 
 
 @dataclass(frozen=True)
@@ -48,21 +60,29 @@ class Users:
 
     @property
     def sign_in(self) -> bool:
-        """Whether anybody has to."""
+        """See `KnowsUsers`."""
         return bool(self.by_token)
 
-    def of_token(self, token: str) -> User | None:
-        """The user of a token; None for one that nobody has."""
-        return self.by_token.get(_hashed(token))
-
-    def of_request(self, request: HTTPConnection) -> User | None:
-        """Whoever sent a request, by its header or by the cookie of the page; None for nobody who is known."""
+    async def of_request(self, request: HTTPConnection) -> User | None:
+        """See `KnowsUsers`."""
         if not self.sign_in:
             return User()
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer":
-            token = request.cookies.get(COOKIE, "")
-        return self.of_token(token.strip())
+        return self.by_token.get(_hashed(token.strip())) if scheme.lower() == "bearer" else None
+
+
+def with_cookie(request: HTTPConnection) -> HTTPConnection:
+    """The request with the token in the page's cookie as its `Authorization`, unless it has one."""
+    token = request.cookies.get(COOKIE, "")
+    return request if "authorization" in request.headers or not token else with_token(request, token)
+
+
+def with_token(request: HTTPConnection, token: str) -> HTTPConnection:
+    """The request as if it came with a token; one that no header can hold is none."""
+    changed = {**request.scope, "headers": [*request.scope["headers"]]}
+    sent = token.strip() if token.isascii() and token.isprintable() else ""
+    MutableHeaders(scope=changed)["authorization"] = f"Bearer {sent}"
+    return HTTPConnection(changed)
 
 
 def _public(known: Mapping[str, Any]) -> dict[str, Any]:

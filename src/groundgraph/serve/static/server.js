@@ -13,10 +13,10 @@ export function chosenLanguage() {
   return localStorage.getItem("language") ?? "";
 }
 
-/** @param {string} path */
+/** Where the server has `path`: below the page, wherever that stands. @param {string} path */
 export function address(path) {
   const chosen = chosenLanguage();
-  return chosen ? `${path}?language=${encodeURIComponent(chosen)}` : path;
+  return chosen ? `.${path}?language=${encodeURIComponent(chosen)}` : `.${path}`;
 }
 
 /** @param {string} method @param {string} path @param {any} [body] @param {AbortSignal} [signal] */

@@ -30,7 +30,7 @@ function foot(page) {
 
 async function signOut() {
   await ask("POST", "/sign-out", {});
-  location.assign("/");
+  location.assign("./");
 }
 
 let asked = 0;
