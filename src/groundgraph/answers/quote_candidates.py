@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -76,25 +76,28 @@ def candidates_of(asked: Asked, evidence: Sequence[SourceResult]) -> list[Candid
     return list(found.values())
 
 
-def _candidates_in(label: int, result: SourceResult, asked: Asked, first: SourceResult) -> Iterator[Candidate]:
+def _candidates_in(label: int, result: SourceResult, asked: Asked, first: SourceResult) -> list[Candidate]:
     content, shape = result.content, Shape.of(result)
     under, heading = _under(*_names(result), shape.heading)
     named = under & asked.stems
     weights = weights_held(content, asked.weights, shape.running)
     if not named and not any(weights):
-        return
+        return []
     discount = _discount(label, result, first)
     about = ABOUT * 2 * len(heading & asked.stems) / (len(heading) + len(asked.stems))
     own_sentences = sentences_of(content, shape.running)
     # A sentence that is all there is, however short, is no fragment.
     whole = len(own_sentences) == 1 and content.rstrip().endswith(_ENDS)
     held = zip(own_sentences, weights, quotable(shape), strict=True)
+    found = []
     for place, (sentence, weight, shown) in enumerate(held, 1):
         if (shown or whole) and (weight or named):
-            text, only_named = content[sentence.start : sentence.end], named - sentence.stems
-            share = weight / asked.total + (TOPIC * asked.share(only_named) if only_named else 0.0)
+            text, own = content[sentence.start : sentence.end], sentence.stems
+            topic = TOPIC * asked.share(only_named) if (only_named := named - own) else 0.0
+            share = weight / asked.total + topic
             worth = (share + LEAD / place + about) * (discount if sentence.quotable else discount * IN_BLOCK)
-            yield Candidate(label, sentence, text, min(1.0, share) * discount, worth, discount, weight > 0)
+            found.append(Candidate(label, sentence, text, min(1.0, share) * discount, worth, discount, weight > 0))
+    return found
 
 
 def _discount(label: int, result: SourceResult, first: SourceResult) -> float:

@@ -162,8 +162,7 @@ def rank(pools: Collection[Pool], *, threshold: float = 0.0, top_k: int | None =
     scored.sort(key=itemgetter(0, 1, 2))
     common = _common(pools)
     for score, _, _, passage, fused in islice(scored, None if top_k is None else max(0, top_k)):
-        told = max(0.0, passage.lexical - common)
-        yield _ranked(passage._replace(lexical=told), -score, fused)
+        yield _ranked(passage, max(0.0, passage.lexical - common), -score, fused)
 
 
 def _common(pools: Iterable[Pool]) -> float:
@@ -184,9 +183,9 @@ def _scores(pool: Pool) -> Sequence[float]:
     )
 
 
-def _ranked(passage: Passage, score: float, fused: bool) -> RankedPassage:
+def _ranked(passage: Passage, lexical: float, score: float, fused: bool) -> RankedPassage:
     near = passage.nearness
-    scores = {"lexical": passage.lexical}
+    scores = {"lexical": lexical}
     if passage.cosine is not None:
         scores["vector"] = passage.cosine
     if fused:

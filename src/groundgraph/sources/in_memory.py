@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from typing import Any
 
@@ -98,15 +98,12 @@ class InMemorySource(NamedSource):
             if kept >= top_k and len(near) >= COMMON_PLACE and score / whole < near[-1].lexical:
                 # Most records hold a word of the question: what scores less than all that are wanted is passed over.
                 break
-            if matches(filters, self._results[number].metadata):
-                near.append(Passage(number, score / whole, self._share(asked, number)))
-                kept += near[-1].share >= score_threshold
+            if not filters or matches(filters, self._results[number].metadata):
+                share = len(self._stems[number].intersection(asked)) / len(asked)
+                near.append(Passage(number, score / whole, share))
+                kept += share >= score_threshold
         found = rank([Pool(near)], threshold=score_threshold, top_k=top_k)
         return [_scored(self._results[one.key], one) for one in found]
-
-    def _share(self, asked: Collection[str], number: int) -> float:
-        """Which share of the stems `asked` for a record holds."""
-        return len(self._stems[number].intersection(asked)) / len(asked)
 
     def _to_result(self, number: int, record: Any) -> SourceResult:
         if isinstance(record, SourceResult):

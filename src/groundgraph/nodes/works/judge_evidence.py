@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import chain
 from typing import NamedTuple
 
@@ -91,11 +91,15 @@ def agreement(question: str, evidence: Sequence[SourceResult]) -> list[Agreement
     found = [result.scores.get("lexical") for result in evidence]
     counted = _counted(question, pieces) if None in found else [0.0] * len(found)
     asked = _subject(question, pieces)
-    beginnings = [(stem, stem[:SAME_BEGINNING]) for stem in asked if len(stem) >= SAME_BEGINNING and stem.isalpha()]
+    beginnings: dict[str, list[str]] = {}
+    for stem in asked:
+        if len(stem) >= SAME_BEGINNING and stem.isalpha():
+            beginnings.setdefault(stem[:SAME_BEGINNING], []).append(stem)
+    begun = frozenset(beginnings)
     fitting = []
     for result, piece, told, words in zip(evidence, pieces, found, counted, strict=True):
         # What the piece holds in another form only.
-        nearly = [1 for stem, begun in beginnings if begun in piece.forms and stem not in piece.counts]
+        nearly = [1 for form in begun & piece.forms for stem in beginnings[form] if stem not in piece.counts]
         by_words = (words if told is None else told) + (len(nearly) / len(asked) if nearly else 0.0)
         least = FOUND_BY * result.relevance if told is None else 0.0
         fitting.append(Agreement(max(by_words, least), result.scores.get("vector")))
@@ -142,11 +146,11 @@ def _counted(question: str, pieces: Sequence[_Piece]) -> list[float]:
 
 def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
     """The content words of `question`, as they stand there, that no piece of `evidence` holds in any form."""
-    held = set(chain.from_iterable([_read(*_texts(result)).counts for result in evidence]))
+    held = [_read(*_texts(result)).counts.keys() for result in evidence]
     missing: dict[str, str] = {}
     for match in WORD.finditer(question):
         own = stems(match.group())
-        if own and held.isdisjoint(own):
+        if own and all(counts.isdisjoint(own) for counts in held):
             missing.setdefault(own[0], match.group())
     return list(missing.values())
 
@@ -332,9 +336,9 @@ def _with_fits(evidence: Sequence[tuple[Ref, SourceResult]], view: View, questio
     answer."""
     own = [entry for entry in view.state["retrievals"].values() if entry["query"] == question]
     found = {ref[0] for entry in own for ref in entry["refs"]}
-    told: dict[str, list[tuple[str, float]]] = {}
+    told: dict[str, Mapping[str, float]] = {}
     for key, fits in chain.from_iterable(entry["fits"].items() for entry in own):
-        told.setdefault(key, []).extend(fits.items())
+        told[key] = _better(told[key], fits) if key in told else fits
     fitting = []
     for ref, result in evidence:
         parts = parts_of(view.ranking, ref[0])
@@ -343,8 +347,14 @@ def _with_fits(evidence: Sequence[tuple[Ref, SourceResult]], view: View, questio
             # As it was read: nothing is known of it but its relevance.
             fitting.append(result)
             continue
-        scores: dict[str, float] = {}
-        for name, value in chain.from_iterable(told[part] for part in parts if part in told):
-            scores[name] = max(value, scores.get(name, value))
+        scores = reduce(_better, [told[part] for part in parts if part in told], _NOTHING_TOLD)
         fitting.append(changed(result, relevance=relevance, scores=scores))
     return fitting
+
+
+_NOTHING_TOLD: Mapping[str, float] = {}
+
+
+def _better(one: Mapping[str, float], other: Mapping[str, float]) -> Mapping[str, float]:
+    """Of each number the higher."""
+    return {**one, **{name: max(value, one.get(name, value)) for name, value in other.items()}} if one else other
