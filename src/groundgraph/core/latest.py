@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Generic, TypeVar
+
+from cachetools import LRUCache
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -18,9 +19,7 @@ class Latest(Generic[K, V]):
     """
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        # In the order of use. A turn asks a hundred times, which cachetools answers in six times the time.
-        self._values: OrderedDict[K, V] = OrderedDict()
+        self._values: LRUCache[K, V] = LRUCache(most)
         self._lock = threading.Lock()
 
     def __contains__(self, key: K) -> bool:
@@ -30,10 +29,11 @@ class Latest(Generic[K, V]):
     def get(self, key: K) -> V | None:
         """The value of `key`, None when it is not kept."""
         with self._lock:
-            value = self._values.get(key)
-            if value is not None:
-                self._values.move_to_end(key)
-            return value
+            # Its own `get` looks for the key twice.
+            try:
+                return self._values[key]
+            except KeyError:
+                return None
 
     def get_all(self, keys: Iterable[K]) -> dict[K, V]:
         """The values of those of `keys` that are kept."""
@@ -41,30 +41,24 @@ class Latest(Generic[K, V]):
         with self._lock:
             held = self._values
             for key in keys:
-                value = held.get(key)
-                if value is not None:
-                    found[key] = value
-                    held.move_to_end(key)
+                try:
+                    found[key] = held[key]
+                except KeyError:
+                    continue
         return found
 
     def put(self, key: K, value: V) -> None:
         """Keep `value`, in place of another of that key."""
         with self._lock:
-            self._put(key, value)
-
-    def _put(self, key: K, value: V) -> None:
-        held = self._values
-        held[key] = value
-        held.move_to_end(key)
-        if len(held) > self._most:
-            held.popitem(last=False)
+            self._values[key] = value
 
     def add(self, values: Mapping[K, V]) -> None:
         """Keep those of `values` whose key is not there yet."""
         with self._lock:
+            held = self._values
             for key, value in values.items():
-                if key not in self._values:
-                    self._put(key, value)
+                if key not in held:
+                    held[key] = value
 
     def get_or_make(self, key: K, make: Callable[[], V], *, keep: Callable[[V], bool] = lambda _: True) -> V:
         """The value of `key`, made when it is not kept; one for which `keep` is false is made again each time.
@@ -73,15 +67,12 @@ class Latest(Generic[K, V]):
         """
         with self._lock:
             if key in self._values:
-                self._values.move_to_end(key)
                 return self._values[key]
         made = make()
         if not keep(made):
             return made
         with self._lock:
-            if key not in self._values:
-                self._put(key, made)
-            return self._values[key]
+            return self._values.setdefault(key, made)
 
     def values(self) -> list[V]:
         """All values that are kept."""
