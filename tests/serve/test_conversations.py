@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from served import PUMPS, filled
 
-from groundgraph import open_graph
+from groundgraph import load_settings, open_graph
 from groundgraph.core.errors import ConfigurationError
 from groundgraph.graph.forget_thread import forget_thread
 from groundgraph.graph.prune_checkpoints import prune_checkpoints
@@ -118,3 +118,69 @@ async def test_what_keeps_no_records_cannot_be_served(settings: Any):
     async with open_graph(settings.model_copy(update={"store_provenance": False})) as graph:
         with pytest.raises(ConfigurationError, match="store_provenance"):
             GraphConversations(graph)
+
+
+def reviewed(settings: Any) -> Any:
+    """A graph whose answer, of which the evidence holds nothing, waits for a person."""
+    weak = {
+        "synthesis": {"style": "conversational"},
+        "human_review": {"support_below": 0.9},
+        "intent": {"mode": "static"},
+    }
+    model = ScriptedChatModel(default=Reply("The moon orbits a cheese [1]."))
+    return open_graph(
+        load_settings({**settings.model_dump(exclude_unset=True), **weak}).model_copy(
+            update={"base_dir": settings.base_dir}
+        ),
+        chat_model=model,
+    )
+
+
+@pytest.mark.covers("U8", "U3")
+@pytest.mark.parametrize(
+    ("decision", "outcome"),
+    [
+        ({"decision": "approve"}, "answered"),
+        ({"decision": "refuse"}, "insufficient"),
+        ({"decision": "replace", "text": "Pump 17 is serviced every 90 days [1]."}, "answered"),
+    ],
+)
+async def test_an_answer_that_waits_goes_on_with_a_decision_after_a_restart(
+    settings: Any, decision: dict[str, str], outcome: str
+):
+    async with reviewed(settings) as graph:
+        conversations = GraphConversations(graph)
+        thread = (await conversations.start(NOBODY, QUESTION)).id
+        asked = Asked(QUESTION, reviewed=True)
+        events = [event async for event in conversations.ask(NOBODY, thread, asked)]
+        waits = events[-1]["waits"]
+        assert events[-1]["asked"]["answer"] == "The moon orbits a cheese [1]."
+        assert not any("text" in event for event in events)
+        with pytest.raises(NotFound, match="Decide about it first"):
+            await take(conversations, thread, "And pump 18?", waits)
+    async with reviewed(settings) as graph:
+        conversations = GraphConversations(graph)
+        [kept] = await conversations.turns(NOBODY, thread)
+        assert kept.asked is not None
+        again = [event async for event in conversations.decide(NOBODY, thread, waits, {"decision": "perhaps"})]
+        assert "decision" in again[-1]["asked"]["problem"]
+        # Another branch that was taken meanwhile does not change what is decided about.
+        [*_, other] = [
+            event
+            async for event in conversations.ask(NOBODY, thread, Asked("Where does pump 18 stand?", reviewed=True))
+        ]
+        ended = [event async for event in conversations.decide(NOBODY, thread, waits, decision)][-1]
+        assert ended["ended"] == waits
+        assert ended["record"]["question"] == QUESTION
+        assert ended["record"]["outcome"] == outcome
+        assert ("cheese" in ended["record"]["answer"]) == (decision["decision"] == "approve")
+        turns = {turn.id: turn for turn in await conversations.turns(NOBODY, thread)}
+        assert turns[waits].asked is None
+        assert turns[waits].outcome == outcome
+        assert turns[other["waits"]].asked is not None
+        with pytest.raises(NotFound, match="Nobody has to decide"):
+            [event async for event in conversations.decide(NOBODY, thread, waits, decision)]
+        follow_up = [
+            event async for event in conversations.ask(NOBODY, thread, Asked("And pump 18?", waits, reviewed=True))
+        ]
+        assert "waits" in follow_up[-1]

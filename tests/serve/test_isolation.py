@@ -92,6 +92,7 @@ BODIES: dict[str, dict[str, object]] = {
     "/api/threads": {"title": "mine"},
     "/api/threads/{thread}/turns": {"question": "And now?"},
     "/api/threads/{thread}/turns/{turn}/mark": {"mark": "bad"},
+    "/api/threads/{thread}/turns/{turn}/decision": {"decision": "approve"},
     "/v1/chat/completions": {"model": "groundgraph", "messages": [{"role": "user", "content": QUESTION}]},
 }
 OPEN = {"/", "/static/{name}", "/sign-in", "/api/page", "/health", "/ready"}
@@ -106,7 +107,7 @@ def routes(house: House) -> list[tuple[str, str]]:
 
 
 def address(path: str, **names: str) -> str:
-    known = {"label": "1", "name": "page.js", "model": "groundgraph", **names}
+    known = {"label": "1", "kind": "md", "name": "page.js", "model": "groundgraph", **names}
     return re.sub(r"\{(\w+)(:\w+)?\}", lambda match: known.get(match[1], NOWHERE), path)
 
 

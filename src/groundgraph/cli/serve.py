@@ -53,6 +53,10 @@ def serve(
     rate: Annotated[
         int, typer.Option(metavar="N", min=1, help="How many questions and changes a minute from each user.")
     ] = 60,
+    uploads: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Readers may drop documents on the page, which are kept here."),
+    ] = None,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
     config: ConfigFile = None,
     as_json: AsJson = False,
@@ -73,7 +77,7 @@ def serve(
     if path is not None:
         take_in(settings, path, quiet=as_json)
     hosts = () if known.sign_in else _LOOPBACK
-    asyncio.run(_serve(settings, Served(known, hosts, rate), (host, port), opens=open_page, as_json=as_json))
+    asyncio.run(_serve(settings, Served(known, hosts, rate, uploads), (host, port), opens=open_page, as_json=as_json))
     raise typer.Exit(DONE)
 
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -20,6 +21,7 @@ from groundgraph.serve.graph_conversations import GraphConversations
 from groundgraph.serve.openai_api import openai_routes
 from groundgraph.serve.page_api import page_routes
 from groundgraph.serve.refusals import message_of, refused
+from groundgraph.serve.uploads import Uploads
 from groundgraph.serve.users import KnowsUsers, Users
 
 
@@ -31,22 +33,26 @@ class Served:
         users: who may ask.
         hosts: the names under which it is reached; any when there are none.
         each_minute: how many requests that change or ask something each user may send in a minute.
+        uploads: the folder into which readers may drop documents; none where they may not.
     """
 
     users: KnowsUsers = field(default_factory=lambda: Users({}))
     hosts: tuple[str, ...] = ()
     each_minute: int = 60
+    uploads: Path | None = None
 
 
 def serve_app(graph: TurnRunner, served: Served) -> Gate:
     """The server over an open `graph`.
 
     Raises:
-        ConfigurationError: the graph keeps no records.
+        ConfigurationError: the graph keeps no records, or nothing can be taken in from the folder.
     """
     conversations = GraphConversations(graph)
+    settings = graph.resources.settings
+    uploads = Uploads(settings, served.uploads) if served.uploads else None
     routes: list[BaseRoute] = [
-        *page_routes(conversations, graph.resources.settings, served.users),
+        *page_routes(conversations, settings, served.users, uploads),
         *openai_routes(conversations),
         Route("/health", _health),
         Route("/ready", _ready(graph)),

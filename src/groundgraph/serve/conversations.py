@@ -56,6 +56,7 @@ class KeptTurn:
         at: when, in seconds since the epoch.
         outcome: how it ended; None for one that was interrupted.
         mark: what a person said of it: `good`, `bad` or nothing, with a comment.
+        asked: what a person is asked by whose decision the turn goes on; None where it waits for nobody.
     """
 
     id: str
@@ -64,6 +65,7 @@ class KeptTurn:
     at: float
     outcome: Outcome | None = None
     mark: Mapping[str, str] = field(default_factory=dict)
+    asked: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -75,17 +77,20 @@ class Asked:
         parent: the turn that it follows; empty where a conversation begins, or begins anew.
         history: (role, text) of what was said before, for a conversation that was held elsewhere.
         context: choices of this run, as the fields of `Context`.
+        reviewed: whether somebody can decide, with `Conversations.decide`, about an answer that waits for a person.
     """
 
     question: str
     parent: str = ""
     history: Sequence[tuple[str, str]] = ()
     context: Mapping[str, Any] = field(default_factory=dict)
+    reviewed: bool = False
 
 
 Event = Mapping[str, Any]
 """`{"stage": …}` as the graph tells it, `{"text": …}` of the answer as it is written, `{"begun": id of the turn}` first
-and last `{"ended": id of the turn, "record": the record of the turn}`."""
+and last `{"ended": id of the turn, "record": the record of the turn}`, or `{"waits": id of the turn, "asked": …}` where
+a person has to decide first."""
 
 
 class Conversations(Protocol):
@@ -104,6 +109,9 @@ class Conversations(Protocol):
 
     def ask(self, user: User, thread: str, asked: Asked) -> AsyncGenerator[Event]:
         """Take a turn. Whoever stops listening stops it."""
+
+    def decide(self, user: User, thread: str, turn: str, decision: Mapping[str, Any]) -> AsyncGenerator[Event]:
+        """Go on with a turn that waits for a person; `decision` as in `ReviewDecision`."""
 
     async def turns(self, user: User, thread: str) -> list[KeptTurn]:
         """All turns of a conversation, the oldest first."""

@@ -15,12 +15,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from groundgraph.serve.mounted import own_path
 from groundgraph.serve.refusals import message_of, refused
+from groundgraph.serve.uploads import MOST_BYTES
 from groundgraph.serve.users import KnowsUsers, with_cookie
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 # Pages, and what shows nothing of anybody.
 _OPEN = ("/", "/sign-in", "/api/page", "/health", "/ready")
 _STATIC = "/static/"
+_DOCUMENTS = "/api/documents/"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -69,7 +71,7 @@ class Gate:
         hosts: the names under which the server is reached; any when there are none. A page elsewhere that gives its own
             name our address would else speak with us in the name of its reader.
         rate: of whoever changes or asks something.
-        most_bytes: of a request's body.
+        most_bytes: of a request's body; a document that is dropped on the page may have more.
     """
 
     def __init__(
@@ -94,15 +96,19 @@ class Gate:
         if refusal:
             await refused(scope, *refusal)(scope, receive, _with_headers(send))
             return
-        await self.app(scope, _Bounded(receive, self._most), _with_headers(send))
+        await self.app(scope, _Bounded(receive, self._most_of(own_path(scope))), _with_headers(send))
+
+    def _most_of(self, path: str) -> int:
+        return max(self._most, MOST_BYTES) if path.startswith(_DOCUMENTS) else self._most
 
     async def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         request, path = with_cookie(HTTPConnection(scope)), own_path(scope)
         if self._hosts and _host(request.headers) not in self._hosts:
             return 421, "The server is not reached under this name. Name it with --host."
         length = request.headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > self._most:
-            return 413, _too_large(self._most)
+        most = self._most_of(path)
+        if not length.isdecimal() or int(length) > most:
+            return 413, _too_large(most)
         if _is_elsewhere(request.headers):
             return 403, "A page of another site may not ask here."
         user = None if path.startswith(_STATIC) else await self._users.of_request(request)

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from typing import Any
 
 from langchain_core.messages import AIMessage
+from langgraph.types import Command
 
 from groundgraph.core.errors import ConfigurationError, Problem, ReviewImpossible
 from groundgraph.graph.forget_thread import forget_thread
@@ -17,6 +18,7 @@ from groundgraph.serve.kept_threads import KeptThreads, own_name
 from groundgraph.settings.context import Context
 
 _MODES = ["custom", "messages", "values", "checkpoints"]
+_UNDECIDED = "The answer before waits for a person. Decide about it first."
 _WAITS = (
     "The answer has little support and waits for a person, whom nobody can ask here: decide with Command(resume=…)."
 )
@@ -73,30 +75,51 @@ class GraphConversations:
         place, before = await self._place(user, thread, asked.parent)
         turn = await self._kept.begin(user, thread, asked.parent, asked.question)
         yield {"begun": turn}
-        signed_in = {"langgraph_auth_user": user} if user.identity else {}
-        config: Any = {"configurable": {"thread_id": own_name(user, thread), **place, **signed_in}}
         given = {"messages": [*asked.history, ("user", asked.question)]}
-        run = _Run()
         context = Context.model_validate(asked.context)
-        items: Any = self.graph.astream(given, config, context=context, stream_mode=_MODES, durability="sync")
-        async with aclosing(items):
-            async for mode, item in items:
-                if event := run.event(mode, item):
-                    yield event
-        if "__interrupt__" in run.output:
+        run = _Run(self.graph, self._config(user, thread, place))
+        async with aclosing(run.events(given, context)) as events:
+            async for event in events:
+                yield event
+        if run.waits is not None and not asked.reviewed:
             raise ReviewImpossible(_WAITS)
+        yield await self._ended(user, thread, turn, run, before)
+
+    async def decide(self, user: User, thread: str, turn: str, decision: Mapping[str, Any]) -> AsyncGenerator[Event]:
+        """See `Conversations`."""
+        node = await self._kept.node(user, thread, turn)
+        if node.get("asked") is None:
+            raise NotFound("Nobody has to decide about this answer.")
+        _, before = await self._place(user, thread, node["parent"])
+        place = await self._kept_place(user, thread, node["after"])
+        run = _Run(self.graph, self._config(user, thread, place))
+        async with aclosing(run.events(Command(resume=dict(decision)), Context())) as events:
+            async for event in events:
+                yield event
+        yield await self._ended(user, thread, turn, run, before)
+
+    def _config(self, user: User, thread: str, place: Mapping[str, str]) -> Any:
+        signed_in = {"langgraph_auth_user": user} if user.identity else {}
+        return {"configurable": {"thread_id": own_name(user, thread), **place, **signed_in}}
+
+    async def _ended(self, user: User, thread: str, turn: str, run: _Run, before: str) -> Event:
+        """Keeps how a run ended, and tells it."""
+        if run.waits is not None:
+            await self._kept.change(user, thread, turn, **run.points, asked=run.waits)
+            return {"waits": turn, "asked": run.waits}
         record = run.output["provenance"]
-        said = said_by(before, asked.question, answer_shown(record))
-        kept = {"record": record["turn_id"], "outcome": record["outcome"], "said": said}
+        said = said_by(before, record["question"], answer_shown(record))
+        kept = {"record": record["turn_id"], "outcome": record["outcome"], "said": said, "asked": None}
         await self._kept.change(user, thread, turn, **run.points, **kept)
-        yield {"ended": turn, "record": record}
+        return {"ended": turn, "record": record}
 
     async def _place(self, user: User, thread: str, parent: str) -> tuple[dict[str, str], str]:
         """Where a turn behind `parent` begins, as a configuration of the graph says it, and what was said before."""
         if parent:
             node = await self._kept.node(user, thread, parent)
-            if "after" not in node:
-                raise NotFound("The turn before was interrupted. Ask its question again.")
+            if "said" not in node:
+                waits = node.get("asked") is not None
+                raise NotFound(_UNDECIDED if waits else "The turn before was interrupted. Ask its question again.")
             return await self._kept_place(user, thread, node["after"]), node["said"]
         begun = [node["before"] for node in await self._kept.nodes(user, thread) if node.get("before")]
         # A first question that was changed: the conversation begins anew where it began.
@@ -118,14 +141,35 @@ class GraphConversations:
 
 
 class _Run:
-    """What comes out of the graph while it takes a turn."""
+    """One run of the graph.
 
-    def __init__(self) -> None:
+    Attributes:
+        output: what came out of it.
+        points: the checkpoint behind it, and the one before it where a conversation begins.
+        waits: what a person is asked with whose decision it goes on.
+    """
+
+    def __init__(self, graph: TurnRunner, config: Any) -> None:
+        self._graph = graph
+        self._config = config
         self.output: dict[str, Any] = {}
         self.points: dict[str, str] = {}
 
-    def event(self, mode: str, item: Any) -> Event | None:
-        """What a listener hears of `item`, if anything."""
+    @property
+    def waits(self) -> dict[str, Any] | None:
+        """See the class."""
+        waiting = self.output.get("__interrupt__")
+        return dict(waiting[0].value) if waiting else None
+
+    async def events(self, given: Any, context: Context) -> AsyncGenerator[Event]:
+        """What a listener hears while the graph works on `given`."""
+        items: Any = self._graph.astream(given, self._config, context=context, stream_mode=_MODES, durability="sync")
+        async with aclosing(items):
+            async for mode, item in items:
+                if event := self._event(mode, item):
+                    yield event
+
+    def _event(self, mode: str, item: Any) -> Event | None:
         if mode == "custom":
             return {"stage": item}
         if mode == "messages":

@@ -118,6 +118,5 @@ class KeptThreads:
 
 
 def _turn(value: Mapping[str, Any]) -> KeptTurn:
-    return KeptTurn(
-        value["id"], value["parent"], value["question"], value["at"], value.get("outcome"), value.get("mark", {})
-    )
+    kept = {name: value[name] for name in ("outcome", "mark", "asked") if name in value}
+    return KeptTurn(value["id"], value["parent"], value["question"], value["at"], **kept)

@@ -22,7 +22,9 @@ from groundgraph.serve.conversations import Asked, Conversations, Event, NotFoun
 from groundgraph.serve.mounted import own_path
 from groundgraph.serve.passages import Passages
 from groundgraph.serve.refusals import message_of, refused, status_of
+from groundgraph.serve.thread_export import thread_json, thread_markdown
 from groundgraph.serve.turn_json import kept_json, turn_json
+from groundgraph.serve.uploads import Uploads
 from groundgraph.serve.users import COOKIE, KnowsUsers, with_token
 from groundgraph.settings.settings import Settings
 
@@ -50,6 +52,12 @@ class _Question(_Given):
 
 class _Mark(_Given):
     mark: Literal["good", "bad", ""]
+    comment: Annotated[str, StringConstraints(max_length=4_000)] = ""
+
+
+class _Decision(_Given):
+    decision: Literal["approve", "refuse", "replace"]
+    text: Annotated[str, StringConstraints(max_length=32_000)] = ""
     comment: Annotated[str, StringConstraints(max_length=4_000)] = ""
 
 
@@ -89,9 +97,11 @@ def _told(handler: Handler) -> Handler:
     return answered
 
 
-def page_routes(conversations: Conversations, settings: Settings, users: KnowsUsers) -> list[Route]:
-    """The routes of the page."""
-    api = _Api(conversations, settings, users)
+def page_routes(
+    conversations: Conversations, settings: Settings, users: KnowsUsers, uploads: Uploads | None = None
+) -> list[Route]:
+    """The routes of the page; without `uploads` no document can be given to it."""
+    api = _Api(conversations, settings, users, uploads)
     thread, turn = "/api/threads/{thread}", "/api/threads/{thread}/turns/{turn}"
     listed: list[tuple[str, str, Handler]] = [
         ("GET", "/", _index),
@@ -103,13 +113,17 @@ def page_routes(conversations: Conversations, settings: Settings, users: KnowsUs
         ("POST", "/api/threads", api.start),
         ("GET", thread, api.turns),
         ("DELETE", thread, api.delete),
+        ("GET", f"{thread}/export.{{kind}}", api.export),
         ("POST", f"{thread}/turns", api.ask),
         ("GET", turn, api.turn),
+        ("POST", f"{turn}/decision", api.decide),
         ("PUT", f"{turn}/mark", api.mark),
         ("GET", f"{turn}/report", api.report),
         ("GET", f"{turn}/citations/{{label:int}}", api.passage),
         ("GET", f"{turn}/citations/{{label:int}}/page.png", api.picture),
     ]
+    if uploads is not None:
+        listed.append(("PUT", "/api/documents/{name}", api.upload))
     return [Route(path, _told(handler), methods=[method]) for method, path, handler in listed]
 
 
@@ -160,8 +174,9 @@ def _language(request: Request) -> str:
 class _Api:
     """The handlers; `request["user"]` is whoever asks, whom the gate knows."""
 
-    def __init__(self, conversations: Conversations, settings: Settings, users: KnowsUsers) -> None:
+    def __init__(self, conversations: Conversations, settings: Settings, users: KnowsUsers, uploads: Uploads | None) -> None:
         self._conversations = conversations
+        self._uploads = uploads
         self._settings = settings
         self._users = users
         self._passages = Passages(settings)
@@ -186,7 +201,8 @@ class _Api:
         """The page's words, and who asks."""
         user = request["user"]
         told = {"known": user is not None, "signIn": self._users.sign_in, "user": user.identity if user else ""}
-        return JSONResponse({"words": words(_language(request)), **told})
+        takes = dict(self._uploads.told) if self._uploads else None
+        return JSONResponse({"words": words(_language(request)), "uploads": takes, **told})
 
     async def threads(self, request: Request) -> Response:
         """The conversations of the user."""
@@ -213,8 +229,25 @@ class _Api:
         given, thread = await _read(request, _Question), request.path_params["thread"]
         # Told before anything is streamed, as 404.
         await self._conversations.turns(request["user"], thread)
-        asked = Asked(given.question, given.parent)
-        events = self._conversations.ask(request["user"], thread, asked)
+        asked = Asked(given.question, given.parent, reviewed=True)
+        return self._streamed(request, self._conversations.ask(request["user"], thread, asked))
+
+    async def decide(self, request: Request) -> Response:
+        """A turn that waits for a person goes on, streamed as when it was asked."""
+        given, (thread, turn) = await _read(request, _Decision), _place(request)
+        known = {kept.id: kept for kept in await self._conversations.turns(request["user"], thread)}
+        if turn not in known or known[turn].asked is None:
+            raise NotFound("Nobody has to decide about this answer.")
+        decision = given.model_dump(exclude_defaults=True)
+        return self._streamed(request, self._conversations.decide(request["user"], thread, turn, decision))
+
+    async def upload(self, request: Request) -> Response:
+        """A document is kept and taken in, each stage a line of JSON."""
+        assert self._uploads is not None
+        place = await self._uploads.keep(request.path_params["name"], request.stream())
+        return self._streamed(request, self._uploads.take_in(place))
+
+    def _streamed(self, request: Request, events: AsyncGenerator[Event]) -> Response:
         lines = self._lines(events, _language(request))
         return StreamingResponse(lines, media_type="application/x-ndjson")
 
@@ -237,12 +270,26 @@ class _Api:
         record = await self._record(request)
         return JSONResponse(turn_json(record, self._settings, _language(request)))
 
+    async def export(self, request: Request) -> Response:
+        """A conversation to take along."""
+        thread, kind = request.path_params["thread"], request.path_params["kind"]
+        turns = await self._conversations.turns(request["user"], thread)
+        titles = {known.id: known.title for known in await self._conversations.threads(request["user"])}
+        if kind not in ("md", "json"):
+            raise NotFound("A conversation is exported as Markdown (md) or as json.")
+        ended = [turn.id for turn in turns if turn.outcome]
+        records = {turn: await self._conversations.record(request["user"], thread, turn) for turn in ended}
+        headers = {"content-disposition": f'attachment; filename="conversation.{kind}"'}
+        if kind == "json":
+            return JSONResponse(thread_json(titles.get(thread, ""), turns, records), headers=headers)
+        text = thread_markdown(titles.get(thread, ""), turns, records)
+        return Response(text.encode("utf-8", "replace"), media_type="text/markdown; charset=utf-8", headers=headers)
+
     async def mark(self, request: Request) -> Response:
         """What a person says of a turn."""
         given = await _read(request, _Mark)
         kept = {name: value for name, value in given.model_dump().items() if value} if given.mark else {}
-        path = request.path_params
-        await self._conversations.mark(request["user"], path["thread"], path["turn"], kept)
+        await self._conversations.mark(request["user"], *_place(request), kept)
         return JSONResponse({"mark": kept})
 
     async def report(self, request: Request) -> Response:
@@ -264,5 +311,9 @@ class _Api:
         return Response(picture, media_type="image/png", headers={"cache-control": "private, max-age=3600"})
 
     async def _record(self, request: Request) -> dict[str, Any]:
-        path = request.path_params
-        return await self._conversations.record(request["user"], path["thread"], path["turn"])
+        return await self._conversations.record(request["user"], *_place(request))
+
+
+def _place(request: Request) -> tuple[str, str]:
+    """The thread and the turn that a path names."""
+    return request.path_params["thread"], request.path_params["turn"]

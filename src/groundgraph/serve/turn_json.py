@@ -10,6 +10,7 @@ from groundgraph.report.room import Room
 from groundgraph.report.turn_page import words_of
 from groundgraph.report.turn_view import TurnView
 from groundgraph.serve.conversations import KeptTurn
+from groundgraph.serve.thread_export import citations_of, turn_markdown
 from groundgraph.settings.settings import Settings
 
 
@@ -25,13 +26,13 @@ def turn_json(record: Mapping[str, Any], settings: Settings, language: str) -> d
     answer = str(view.answer)
     return {
         "html": answer,
-        "text": record["answer"],
         "language": record.get("language") or "",
         "outcome": {"name": name, "called": str(called), "means": means},
         "alert": view.source_failed,
         "notes": list(record["notes"]),
         "findings": _findings(view),
-        "citations": _citations(record),
+        "citations": citations_of(record),
+        "markdown": turn_markdown(record),
         "written": view.written,
     }
 
@@ -42,13 +43,3 @@ def _findings(view: TurnView) -> list[dict[str, str]]:
         {"kind": view.words.named("finding", flag["kind"]), "sentence": flag["sentence"], "detail": flag["detail"]}
         for flag in flags
     ]
-
-
-def _citations(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The citations by label, each with the first of its quotes."""
-    found: dict[int, dict[str, Any]] = {}
-    for one in record["citations"]:
-        shown = {"label": one["label"], "title": one["title"] or "", "section": one["section"] or ""}
-        place = {"shown": one["location"]["shown"], "source": one["source_name"], "quote": one["quote"]}
-        found.setdefault(one["label"], {**shown, **place})
-    return [found[label] for label in sorted(found)]

@@ -201,7 +201,7 @@ function tools(answer, shown) {
   const copy = signButton("copy", word("copy"), {
     class: "quiet",
     click: async () => {
-      await navigator.clipboard.writeText(asMarkdown(kept.question, answer));
+      await navigator.clipboard.writeText(answer.markdown);
       announce(word("copied"));
     },
   });
@@ -227,15 +227,4 @@ function marks(path, kept) {
   comment.addEventListener("change", () => keep(kept.mark.mark));
   look();
   return [...buttons, comment];
-}
-
-/** The turn as Markdown, its citations as footnotes. @param {string} question @param {any} answer */
-function asMarkdown(question, answer) {
-  const known = new Set(answer.citations.map((one) => one.label));
-  const text = answer.text.replace(/\[([\d, ]+)\]/g, (written, inside) => {
-    const labels = inside.split(",").map(Number);
-    return labels.every((label) => known.has(label)) ? labels.map((label) => `[^${label}]`).join("") : written;
-  });
-  const notes = answer.citations.map((one) => `[^${one.label}]: ${one.shown}: “${one.quote.replace(/\s+/g, " ")}”`);
-  return [`**${question}**`, text, ...answer.notes.map((note) => `> ${note}`), notes.join("\n")].filter(Boolean).join("\n\n") + "\n";
 }

@@ -1,0 +1,131 @@
+"""Documents that readers drop on the page: into one folder, and from there into the knowledge base."""
+
+from __future__ import annotations
+
+import asyncio
+import filecmp
+import os
+import re
+import secrets
+import unicodedata
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from groundgraph.core.document import MEDIA_TYPES, media_type_of
+from groundgraph.core.errors import ConfigurationError, GroundGraphError, InputInvalid, Problem
+from groundgraph.graph.ingest import ingest_graph
+from groundgraph.graph.ingest_runner import IngestRunner
+from groundgraph.graph.knowledge_base_files import knowledge_base_file
+from groundgraph.ingest.ingest_report import IngestReport
+from groundgraph.resilience.blocking import run_blocking
+from groundgraph.serve.refusals import message_of
+from groundgraph.settings.settings import Settings
+
+_MODES = ["custom", "values"]
+MOST_BYTES = 50_000_000
+_MOST_NAME = 200
+# Letters, digits, marks and a few signs, and a suffix; a name that begins with a dot is hidden, or leads out.
+_NAME = re.compile(r"\w(?:[\w .,()\[\]&+'’–—-]*[\w)\]'’])?\.\w+")
+# On some systems these are devices, whatever their suffix.
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)\.", re.IGNORECASE)
+
+
+class Uploads:
+    """Takes documents in, one after the other.
+
+    Args:
+        settings: of the graph that answers from them.
+        folder: keeps their files, none of which is ever overwritten.
+
+    Raises:
+        ConfigurationError: it is no folder, the base to fill is none or several, or a scope hides parts of it, so that
+            a document which is dropped would belong to nobody.
+    """
+
+    def __init__(self, settings: Settings, folder: Path) -> None:
+        if not folder.is_dir():
+            raise ConfigurationError([Problem("--uploads", f"'{folder}' is no folder")])
+        if scoped := settings.retrieval.scope_filters.get(knowledge_base_file(settings).name):
+            told = f"whose documents they are is told by {', '.join(scoped)}, which a dropped file does not have"
+            raise ConfigurationError([Problem("--uploads", told)])
+        self._settings = settings
+        self._folder = folder.resolve()
+        self._one = asyncio.Lock()
+
+    @property
+    def told(self) -> Mapping[str, Any]:
+        """What the page says of it: the suffixes that are taken, and how large a file may be, in bytes."""
+        return {"types": sorted(MEDIA_TYPES), "bytes": MOST_BYTES}
+
+    @cached_property
+    def _graph(self) -> IngestRunner:
+        return ingest_graph(self._settings)
+
+    async def keep(self, name: str, body: AsyncIterator[bytes]) -> Path:
+        """The file of a document that was sent.
+
+        Raises:
+            InputInvalid: the name or type is none that is taken, or another document has the name.
+        """
+        place = self._folder / checked_name(name)
+        part = self._folder / f".{secrets.token_hex(8)}.part"
+        try:
+            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                async for piece in body:
+                    await run_blocking(file.write, piece)
+            async with self._one:
+                if not os.path.lexists(place):
+                    part.rename(place)
+                elif not await run_blocking(_same, part, place):
+                    raise InputInvalid("There is another document of this name. Give this one a name of its own.")
+        finally:
+            part.unlink(missing_ok=True)
+        return place
+
+    async def take_in(self, place: Path) -> AsyncGenerator[Mapping[str, Any]]:
+        """Takes the file in, and tells each stage, and last `taken`, the number of passages, or `failed`, the reason.
+
+        A file that cannot be taken in is not kept.
+        """
+        report: IngestReport | None = None
+        problem = ""
+        try:
+            async with self._one, aclosing(self._graph.astream({"paths": [str(place)]}, stream_mode=_MODES)) as items:  # type: ignore[type-var]
+                async for mode, item in items:
+                    if mode == "values":
+                        report = IngestReport.of(item.get("report", {}))
+                    else:
+                        yield {"stage": item.get("stage", "")}
+        except GroundGraphError as error:
+            problem = message_of(error)
+        if report and report.failed:
+            problem = report.failed[0]["reason"]
+        if problem or report is None:
+            with suppress(OSError):
+                place.unlink()
+            yield {"failed": problem}
+        else:
+            yield {"taken": report.chunks, "warnings": [warning["reason"] for warning in report.warnings]}
+
+
+def checked_name(name: str) -> str:
+    """A name under which a document may stand in its folder.
+
+    Raises:
+        InputInvalid: it would lead elsewhere, hide the file, or is of no type that is read.
+    """
+    name = unicodedata.normalize("NFC", name)
+    if media_type_of(name) is None:
+        known = " ".join(sorted(MEDIA_TYPES))
+        raise InputInvalid(f"Documents of this type are not read. These are: {known}.")
+    plain = _NAME.fullmatch(name) and not _DEVICE.match(name)
+    if not plain or len(name.encode("utf-8", "replace")) > _MOST_NAME:
+        raise InputInvalid("A document cannot have this name here. Use letters, digits, spaces and . , - ( ).")
+    return name
+
+
+def _same(one: Path, other: Path) -> bool:
+    return other.is_file() and not other.is_symlink() and filecmp.cmp(one, other, shallow=False)

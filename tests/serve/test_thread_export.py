@@ -1,0 +1,59 @@
+"""A conversation to take along: Markdown with footnotes that lead somewhere, JSON with all branches."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+from markdown_it import MarkdownIt
+from served import PUMPS, filled, serving
+
+from groundgraph.serve.thread_export import turn_markdown
+
+
+def asked(url: str, thread: str, question: str, parent: str = "") -> str:
+    body = {"question": question, "parent": parent}
+    return str(json.loads(httpx.post(f"{url}/api/threads/{thread}/turns", json=body).text.splitlines()[-1])["ended"])
+
+
+@pytest.mark.covers("U8")
+def test_a_conversation_is_exported_with_its_branches(tmp_path: Path):
+    with serving(filled(tmp_path, {"pumps.md": PUMPS})) as url:
+        thread = httpx.post(f"{url}/api/threads", json={"title": "Pumps"}).json()["id"]
+        first = asked(url, thread, "How often is pump 17 serviced?")
+        left = asked(url, thread, "Who wrote Parsifal?", first)
+        last = asked(url, thread, "Where does pump 18 stand?", first)
+        text = httpx.get(f"{url}/api/threads/{thread}/export.md")
+        assert text.headers["content-disposition"] == 'attachment; filename="conversation.md"'
+        lines = text.text.splitlines()
+        assert [line for line in lines if line.startswith("**")] == [
+            "**How often is pump 17 serviced?**",
+            "**Where does pump 18 stand?**",
+        ]
+        for number in (1, 2):
+            assert f"[^{number}-1]" in text.text.split("[^" + f"{number}-1]: docs/pumps.md:")[0]
+        given = httpx.get(f"{url}/api/threads/{thread}/export.json").json()
+        assert [(turn["id"], turn["parent"]) for turn in given["turns"]] == [(first, ""), (left, first), (last, first)]
+        assert given["title"] == "Pumps"
+        assert given["turns"][1]["outcome"] == "insufficient"
+        assert given["turns"][2]["citations"][0]["quote"] in PUMPS
+        assert httpx.get(f"{url}/api/threads/{thread}/export.exe").status_code == 404
+
+
+def test_only_labels_of_citations_become_footnotes():
+    cited = {
+        "label": 1,
+        "title": "",
+        "section": "",
+        "location": {"shown": "a.md:1"},
+        "source_name": "a",
+        "quote": "Q\nR",
+    }
+    record = {"question": "What\nnow?", "answer": "So [1]. `x[1]` is code, \\[1] a text, [7] none.", "notes": ["N"]}
+    text = turn_markdown({**record, "citations": [cited]}, "3-")
+    assert text == (
+        "**What now?**\n\nSo [^3-1]. `x[1]` is code, \\[1] a text, [7] none.\n\n> N\n\n[^3-1]: a.md:1: “Q R”\n"
+    )
+    assert MarkdownIt().render(text)

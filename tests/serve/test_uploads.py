@@ -1,0 +1,157 @@
+"""Documents that are dropped on the page: what is taken in, what is refused, and that no name leads elsewhere."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import stat
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from served import PUMPS, filled, serving
+from two_users import SETTINGS
+
+from groundgraph.core.errors import ConfigurationError, InputInvalid
+from groundgraph.serve.app import Served
+from groundgraph.serve.uploads import MOST_BYTES, Uploads, checked_name
+
+VALVES = b"# Valves\n\nThe valve of hall 9 is opened by hand.\n"
+
+
+@dataclass(frozen=True)
+class House:
+    url: str
+    folder: Path
+
+    def drop(self, name: str, body: bytes) -> httpx.Response:
+        quoted = "".join(f"%{byte:02x}" for byte in name.encode("utf-8", "surrogatepass"))
+        return httpx.put(f"{self.url}/api/documents/{quoted}", content=body)
+
+    def answer(self, question: str) -> str:
+        thread = httpx.post(f"{self.url}/api/threads", json={"title": question}).json()["id"]
+        lines = httpx.post(f"{self.url}/api/threads/{thread}/turns", json={"question": question}).text.splitlines()
+        return str(json.loads(lines[-1])["html"])
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    folder = tmp_path_factory.mktemp("uploads")
+    settings = filled(folder, {"pumps.md": PUMPS})
+    with serving(settings, Served(each_minute=1_000_000, uploads=folder / "docs")) as url:
+        yield House(url, folder)
+
+
+def told(answer: httpx.Response) -> list[dict[str, Any]]:
+    assert answer.status_code == 200, answer.text
+    return [json.loads(line) for line in answer.text.splitlines()]
+
+
+@pytest.mark.covers("U8")
+def test_a_document_that_is_dropped_is_answered_from_at_once_and_kept_as_a_file_that_cannot_run(house: House):
+    events = told(house.drop("valves of hall 9.md", VALVES))
+    assert events[-1]["taken"] == 1
+    assert {"stage": "write_documents"} in events
+    assert "by hand" in house.answer("How is the valve of hall 9 opened?")
+    file = house.folder / "docs" / "valves of hall 9.md"
+    assert file.read_bytes() == VALVES
+    assert not file.stat().st_mode & (stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+    # The same once more is no other document; another one under its name is refused.
+    assert told(house.drop("valves of hall 9.md", VALVES))[-1]["taken"] == 1
+    refused = house.drop("valves of hall 9.md", b"# Valves\n\nAll are gone.\n")
+    assert refused.status_code == 400
+    assert "another document of this name" in refused.json()["error"]
+    assert file.read_bytes() == VALVES
+
+
+@pytest.mark.covers("U8")
+def test_what_cannot_be_read_is_refused_with_its_reason_and_not_kept(house: House):
+    [*_, last] = told(house.drop("broken.pdf", b"%PDF-1.7 nothing"))
+    assert last["failed"]
+    assert not (house.folder / "docs" / "broken.pdf").exists()
+    assert "not read" in house.drop("run.sh", b"#!/bin/sh").json()["error"]
+    wire = http.client.HTTPConnection(house.url.removeprefix("http://"))
+    wire.putrequest("PUT", "/api/documents/large.md")
+    wire.putheader("content-length", str(MOST_BYTES + 1))
+    wire.endheaders()
+    assert wire.getresponse().status == 413
+    wire.close()
+    assert sorted(path.suffix for path in (house.folder / "docs").iterdir() if path.name.startswith(".")) == []
+
+
+@given(st.text(max_size=20), st.sampled_from([".md", ".html", ".pdf", ".py", ".yaml", ""]))
+@example("../pumps", ".md")
+@example("..\\pumps", ".md")
+@example("/etc/passwd", ".txt")
+@example(".hidden", ".md")
+@example("con", ".txt")
+@example("a\0", ".md")
+@example("x\u202egpj", ".md")
+@example("<img src=x onerror=alert(1)>", ".md")
+@example("-rf", ".md")
+@example("x.md/..", ".md")
+@example("x" * 300, ".md")
+@pytest.mark.guard
+def test_no_name_leaves_the_folder(stem: str, suffix: str):
+    try:
+        name = checked_name(stem + suffix)
+    except InputInvalid:
+        return
+    folder = Path("/folder/of/documents")
+    assert (folder / name).parent == folder
+    assert Path(name).name == name
+    assert name.isprintable()
+    assert name.endswith((".md", ".html", ".pdf"))
+    assert not name.startswith((".", "-", "~"))
+    assert not set('<>:"/\\|?*\0') & set(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["../pumps.md", "%2e%2e/pumps.md", ".hidden.md", "CON.txt", "x\u202egpj.md", "x.md.py", "groundgraph.yaml"]
+)
+def test_a_hostile_name_changes_nothing(house: House, name: str):
+    before = {path: path.read_bytes() for path in house.folder.rglob("*.md")}
+    assert house.drop(name, VALVES).status_code in (400, 404)
+    assert {path: path.read_bytes() for path in house.folder.rglob("*.md")} == before
+
+
+def test_a_link_in_the_folder_is_not_written_through(house: House, tmp_path: Path):
+    outside = tmp_path / "outside.md"
+    link = house.folder / "docs" / "link.md"
+    link.symlink_to(outside)
+    try:
+        assert house.drop("link.md", VALVES).status_code == 400
+        assert not outside.exists()
+    finally:
+        link.unlink()
+
+
+def test_where_it_is_not_switched_on_nothing_can_be_given(tmp_path: Path):
+    with serving(filled(tmp_path, {"pumps.md": PUMPS})) as url:
+        assert httpx.put(f"{url}/api/documents/x.md", content=VALVES).status_code == 404
+        assert httpx.get(f"{url}/api/page").json()["uploads"] is None
+    assert not (tmp_path / "docs" / "x.md").exists()
+
+
+def test_a_folder_into_which_nothing_can_be_dropped_is_told(tmp_path: Path):
+    settings = filled(tmp_path, {"pumps.md": PUMPS}, **SETTINGS)
+    with pytest.raises(ConfigurationError, match="tenant"):
+        Uploads(settings, tmp_path / "docs")
+    with pytest.raises(ConfigurationError, match="is no folder"):
+        Uploads(settings, tmp_path / "nowhere")
+
+
+async def test_a_body_that_breaks_off_leaves_nothing(tmp_path: Path):
+    async def broken() -> AsyncIterator[bytes]:
+        yield b"# Valves"
+        raise ConnectionError
+
+    uploads = Uploads(filled(tmp_path, {"pumps.md": PUMPS}), tmp_path / "docs")
+    with pytest.raises(ConnectionError):
+        await uploads.keep("valves.md", broken())
+    assert [path.name for path in (tmp_path / "docs").iterdir()] == ["pumps.md"]
