@@ -174,7 +174,9 @@ def _language(request: Request) -> str:
 class _Api:
     """The handlers; `request["user"]` is whoever asks, whom the gate knows."""
 
-    def __init__(self, conversations: Conversations, settings: Settings, users: KnowsUsers, uploads: Uploads | None) -> None:
+    def __init__(
+        self, conversations: Conversations, settings: Settings, users: KnowsUsers, uploads: Uploads | None
+    ) -> None:
         self._conversations = conversations
         self._uploads = uploads
         self._settings = settings
