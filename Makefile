@@ -6,7 +6,7 @@ export LANGSMITH_TRACING := false
 # Compiled modules are kept whatever the environment says: the tests start the command line many hundred times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo page test test-live test-slow test-live-slow test-long lint format docs bench studio setup clean
+.PHONY: demo page test test-live test-slow test-live-slow test-long lint format docs site bench studio setup clean
 
 demo: .venv/ready
 	$(BIN)/groundgraph demo
@@ -56,6 +56,10 @@ format: .venv/ready
 docs: .venv/ready
 	$(BIN)/python tests/support/pictures.py
 	$(BIN)/python tests/support/checked_models.py
+
+# The documentation with a reference of settings, prompts and names, in build/site.
+site: .venv/ready
+	$(BIN)/python scripts/site/build.py
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks

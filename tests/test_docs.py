@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 from documented import ROOT, all_blocks, blocks, build_configuration, run_commands, run_python
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-# A block without a kind is a drawing; `yml` is YAML that is no configuration, `console` what a server is needed for.
-KINDS = {"", "bash", "python", "yaml", "yml", "json", "sql", "console", "mermaid"}
+# A block without a kind is a drawing; `text` is what the commands of the tutorial print; `yml` is YAML that is no
+# configuration, `console` what a server is needed for.
+KINDS = {"", "text", "bash", "python", "yaml", "yml", "json", "sql", "console", "mermaid"}
 
 
 def _each(kind: str) -> list[object]:
@@ -52,8 +54,9 @@ def test_the_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / link).exists(), link
 
 
-def test_every_page_is_found_from_the_readme_and_those_for_maintainers_from_the_architecture() -> None:
-    readme, architecture = ((ROOT / name).read_text("utf-8") for name in ("README.md", "ARCHITECTURE.md"))
-    for page in PAGES:
-        place = page.relative_to(ROOT).as_posix()
-        assert f"]({place})" in (architecture if "decisions" in page.parts else readme), place
+def test_every_page_is_found_from_the_index_and_that_from_the_readme() -> None:
+    index = ROOT / "docs" / "index.md"
+    assert "](docs/index.md)" in (ROOT / "README.md").read_text("utf-8")
+    for page in [*PAGES, *(ROOT / "examples").glob("*/README.md")]:
+        place = os.path.relpath(page, index.parent)
+        assert page == index or f"]({place})" in index.read_text("utf-8"), place
