@@ -82,7 +82,7 @@ class GroundedSource(ABC):
         return {}
 
     async def texts_between(self, pairs: Sequence[tuple[str, str]]) -> list[str | None]:
-        """For each pair of ids of neighbouring results (their `source_id`) what stands between the two in their original.
+        """For each pair of ids (`source_id`) of neighbouring results what stands between the two in their original.
 
         Only a source that can tell has its neighbours joined (`retrieval.merge_adjacent`). None for a pair it knows
         nothing of; by default for all.
