@@ -7,7 +7,6 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import nlargest
 from itertools import islice, pairwise
 from operator import itemgetter
 from types import MappingProxyType
@@ -167,8 +166,8 @@ def rank(pools: Collection[Pool], *, threshold: float = 0.0, top_k: int | None =
 
 def _common(pools: Iterable[Pool]) -> float:
     """What is taken off, of candidates below the threshold too."""
-    best = nlargest(COMMON_PLACE, (passage.lexical for pool in pools for passage in pool.passages))
-    return COMMON_SHARE * best[-1] if len(best) == COMMON_PLACE else 0.0
+    best = sorted([passage.lexical for pool in pools for passage in pool.passages], reverse=True)
+    return COMMON_SHARE * best[COMMON_PLACE - 1] if len(best) >= COMMON_PLACE else 0.0
 
 
 def _scores(pool: Pool) -> Sequence[float]:

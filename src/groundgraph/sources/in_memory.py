@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from operator import itemgetter
 from typing import Any
 
 from groundgraph.core.errors import ConfigurationError, Problem
-from groundgraph.core.evidence import SourceResult
+from groundgraph.core.evidence import SourceResult, changed
 from groundgraph.core.filters import matches, with_times
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
-from groundgraph.search.rank import COMMON_PLACE, Passage, Pool, RankedPassage, rank
+from groundgraph.search.rank import COMMON_PLACE, Passage, Pool, rank
 from groundgraph.sources.contract import NamedSource, SourceOptions
 from groundgraph.text.follow_up import question_weight
 from groundgraph.text.words import bm25, idf, query_stems, stems
@@ -88,13 +87,14 @@ class InMemorySource(NamedSource):
         whole = question_weight(
             asked, {stem: len(self._postings[stem]) for stem in asked if stem in self._postings}, len(self._stems)
         )
-        scores: dict[int, float] = defaultdict(float)
+        scores: dict[int, float] = {}
         for stem in asked:
             for number, part in self._postings.get(stem, ()):
-                scores[number] += part
+                scores[number] = scores.get(number, 0.0) + part
         near: list[Passage] = []
         kept = 0
-        for number, score in sorted(scores.items(), key=itemgetter(1), reverse=True):
+        for number in sorted(scores, key=scores.__getitem__, reverse=True):
+            score = scores[number]
             if kept >= top_k and len(near) >= COMMON_PLACE and score / whole < near[-1].lexical:
                 # Most records hold a word of the question: what scores less than all that are wanted is passed over.
                 break
@@ -103,7 +103,10 @@ class InMemorySource(NamedSource):
                 near.append(Passage(number, score / whole, share))
                 kept += share >= score_threshold
         found = rank([Pool(near)], threshold=score_threshold, top_k=top_k)
-        return [_scored(self._results[one.key], one) for one in found]
+        return [
+            changed(self._results[one.key], relevance=one.relevance, score=one.score, scores=one.scores)
+            for one in found
+        ]
 
     def _to_result(self, number: int, record: Any) -> SourceResult:
         if isinstance(record, SourceResult):
@@ -131,19 +134,6 @@ class InMemorySource(NamedSource):
 def _searched_text(result: SourceResult) -> str:
     named = (str(result.metadata.get(name) or "") for name in ("title", "section"))
     return "\n".join((*named, result.content))
-
-
-def _scored(result: SourceResult, ranked: RankedPassage) -> SourceResult:
-    return SourceResult(
-        content=result.content,
-        source_id=result.source_id,
-        source_name=result.source_name,
-        source_type=result.source_type,
-        relevance=ranked.relevance,
-        metadata=result.metadata,
-        score=ranked.score,
-        scores=dict(ranked.scores),
-    )
 
 
 def _check_given(name: str, records: Any, schema: Any) -> None:

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from itertools import chain
@@ -166,14 +167,14 @@ class _Piece(NamedTuple):
 
     counts: Counter[str]
     length: int
-    forms: frozenset[str]
+    forms: AbstractSet[str]
 
 
 @lru_cache(maxsize=4096)
 def _read(content: str, title: str, section: str) -> _Piece:
     named = [stems(name) for name in (title, section) if name not in content]
     counts = Counter(chain.from_iterable([*named, *(sentence.said for sentence in sentences_of(content))]))
-    return _Piece(counts, counts.total(), frozenset(stem[:SAME_BEGINNING] for stem in counts))
+    return _Piece(counts, counts.total(), {stem[:SAME_BEGINNING] for stem in counts})
 
 
 def _logistic(value: float) -> float:
