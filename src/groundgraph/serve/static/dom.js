@@ -3,7 +3,7 @@
 /** @type {Record<string, string>} */
 let words = {};
 
-/** @param {Record<string, any>} loaded from the server, in the reader's language */
+/** @param {Record<string, string>} loaded from the server, in the reader's language */
 export function useWords(loaded) {
   words = loaded;
   document.documentElement.lang = loaded.language;
@@ -24,13 +24,16 @@ export function has(name) {
   return name in words;
 }
 
+/** @typedef {Record<string, string | number | boolean | null | undefined | ((event: any) => void)>} Attributes */
+
 /**
  * An element. Attributes that are false or null are left out; functions listen to the event of their name.
  * Children are text or elements, never markup.
- * @param {string} tag
- * @param {Record<string, any>} [attributes]
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Attributes} [attributes]
  * @param {...any} children
- * @returns {any}
+ * @returns {HTMLElementTagNameMap[T]}
  */
 export function el(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -70,6 +73,7 @@ const SIGNS = {
   stop: "M5 5h6v6H5z",
   back: "M10 3.500L5.500 8l4.500 4.500",
   on: "M6 3.500L10.500 8 6 12.500",
+  take: "M8 2.500v7.500M5 7.200L8 10.200l3-3M3 13h10",
   bin: "M3 4.500h10M6.500 4.500V3h3v1.500M4.500 4.500l.6 8.500h5.800l.6-8.500",
 };
 
@@ -77,12 +81,24 @@ const SIGNS = {
  * A button that shows a sign, and says its words to whoever cannot see it.
  * @param {keyof typeof SIGNS} sign
  * @param {string} label
- * @param {Record<string, any>} attributes
+ * @param {Attributes} attributes
  */
 export function signButton(sign, label, attributes) {
   const path = svg("path", { d: SIGNS[sign] });
   const drawn = svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, path);
   return el("button", { type: "button", "aria-label": label, title: label, ...attributes, class: `sign-button ${attributes.class ?? ""}` }, drawn);
+}
+
+/** @param {unknown} error */
+export function messageOf(error) {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** A question to the reader, which is gone when it is answered. @param {string} label @param {...any} children */
+export function askReader(label, ...children) {
+  const dialog = el("dialog", { "aria-label": label, close: () => dialog.remove() }, ...children);
+  document.body.append(dialog);
+  dialog.showModal();
 }
 
 /** @param {string} text told to screen readers */

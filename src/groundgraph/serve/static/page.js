@@ -1,12 +1,14 @@
 // Puts the page together, and follows its address: `#t/THREAD/TURN/LABEL`.
 
 import { conversationPane, focusField, openThread } from "./conversation.js";
-import { el, signButton, useWords, word } from "./dom.js";
+import { el, messageOf, signButton, useWords, word } from "./dom.js";
 import { closePassage, passagePane } from "./passage.js";
-import { ask } from "./server.js";
+import { Refused, ask } from "./server.js";
 import { loadThreads, openedThread, threadsPane } from "./threads.js";
+import { uploading } from "./uploads.js";
 
 async function start() {
+  /** @type {import("./server.js").Page} */
   const page = await ask("GET", "/api/page");
   useWords(page.words);
   document.title = word("title");
@@ -15,7 +17,8 @@ async function start() {
   const shade = el("div", { class: "shade", click: () => drawer(false) });
   const told = el("p", { id: "announced", class: "vh", role: "status", "aria-live": "polite" });
   const skip = el("a", { class: "skip", href: "#conversation", click: (event) => (event.preventDefault(), focusField()) }, word("skip"));
-  document.body.replaceChildren(skip, threadsPane(page, choose), shade, menu, conversationPane(went), passagePane(() => {}), told);
+  document.body.replaceChildren(skip, threadsPane(page, choose), shade, menu, conversationPane(went), passagePane(), told);
+  if (page.uploads) uploading(page.uploads);
   document.addEventListener("keydown", keys);
   addEventListener("hashchange", follow);
   await loadThreads();
@@ -73,13 +76,13 @@ function keys(event) {
 function signIn() {
   const field = el("input", { type: "password", autocomplete: "current-password", required: true, "aria-label": word("token"), placeholder: word("token") });
   const told = el("p", { class: "failed", role: "alert" });
-  const submit = async (event) => {
+  const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     try {
       await ask("POST", "/sign-in", { token: field.value });
       location.reload();
     } catch (error) {
-      told.textContent = error.status === 401 ? word("token_unknown") : error.message;
+      told.textContent = error instanceof Refused && error.status === 401 ? word("token_unknown") : messageOf(error);
     }
   };
   return el(
@@ -92,4 +95,4 @@ function signIn() {
   );
 }
 
-start().catch((error) => document.body.replaceChildren(el("p", { class: "failed", role: "alert" }, error.message)));
+start().catch((error) => document.body.replaceChildren(el("p", { class: "failed", role: "alert" }, messageOf(error))));

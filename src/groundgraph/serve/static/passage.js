@@ -1,6 +1,6 @@
 // The document beside the answer, opened at the passage that a citation leads to.
 
-import { announce, el, signButton, svg, word } from "./dom.js";
+import { announce, el, messageOf, signButton, svg, word } from "./dom.js";
 import { address, ask } from "./server.js";
 
 /** @type {HTMLElement} */
@@ -9,10 +9,8 @@ let pane;
 let opener = null;
 let shown = "";
 
-/** @param {() => void} closed told when the reader closes it */
-export function passagePane(closed) {
+export function passagePane() {
   pane = el("aside", { class: "passage", hidden: true, tabindex: "-1", "aria-label": word("passage") });
-  pane.addEventListener("closed", closed);
   return pane;
 }
 
@@ -23,7 +21,6 @@ export function closePassage() {
   document.body.classList.remove("reading");
   mark(null);
   if (opener?.isConnected) opener.focus();
-  pane.dispatchEvent(new Event("closed"));
 }
 
 /**
@@ -35,7 +32,8 @@ export async function openPassage(thread, turn, label, from) {
   shown = path;
   opener = from;
   mark(turn, label);
-  const found = await ask("GET", path).catch((error) => ({ title: "", shown: "", html: "", failed: error.message }));
+  /** @type {import("./server.js").Passage} */
+  const found = await ask("GET", path).catch((error) => ({ title: "", shown: "", html: "", failed: messageOf(error) }));
   // Another one was clicked meanwhile.
   if (shown !== path) return;
   pane.replaceChildren(head(found, label), body(found));
@@ -55,7 +53,7 @@ function mark(turn, label) {
   }
 }
 
-/** @param {any} found @param {number} label */
+/** @param {import("./server.js").Passage} found @param {number} label */
 function head(found, label) {
   const link = found.url && el("a", { href: found.url, target: "_blank", rel: "noreferrer noopener" }, word("original"));
   return el(
@@ -67,7 +65,7 @@ function head(found, label) {
   );
 }
 
-/** @param {any} found */
+/** @param {import("./server.js").Passage} found */
 function body(found) {
   if (found.failed) return el("p", { class: "failed", role: "alert" }, found.failed);
   const place = el("div", { class: "document" });
@@ -77,7 +75,7 @@ function body(found) {
   return place;
 }
 
-/** A page of a PDF, with the words of the citation marked on it. @param {any} found */
+/** A page of a PDF, with the words of the citation marked on it. @param {import("./server.js").Passage} found */
 function picture(found) {
   const rects = found.boxes.map(([x, y, width, height]) => svg("rect", { x, y, width, height }));
   const boxes = svg("svg", { class: "boxes", viewBox: "0 0 1 1", preserveAspectRatio: "none", "aria-hidden": "true" }, ...rects);

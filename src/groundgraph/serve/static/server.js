@@ -1,4 +1,55 @@
-// What the server is asked for.
+// What the server is asked for, and what it tells.
+
+/**
+ * @typedef {{id: string, title: string, at: number}} Thread `at` in seconds since the epoch
+ * @typedef {{mark?: string, comment?: string}} Mark
+ * @typedef {{label: number, source_name: string, text: string}} Shown a piece of evidence as a reviewer sees it
+ * @typedef {object} Review what a person is asked by whose decision an answer goes out
+ * @property {string} answer
+ * @property {number} support
+ * @property {number} support_below
+ * @property {{detail: string, sentence: string}[]} flags
+ * @property {Shown[]} evidence
+ * @property {string} [problem] what was wrong with the decision before
+ *
+ * @typedef {object} Kept a turn in the tree of its conversation
+ * @property {string} id
+ * @property {string} parent
+ * @property {string} question
+ * @property {string | null} outcome
+ * @property {Mark} mark
+ * @property {Review | null} asked
+ *
+ * @typedef {{label: number, title: string, section: string, shown: string, source: string, quote: string}} Citation
+ * @typedef {object} Answer
+ * @property {string} html
+ * @property {string} markdown
+ * @property {string} language
+ * @property {{name: string, called: string, means: string}} outcome
+ * @property {boolean} alert
+ * @property {string[]} notes
+ * @property {{kind: string, detail: string, sentence: string}[]} findings
+ * @property {Citation[]} citations
+ * @property {{label: string}[]} [choices] of a turn that asks back
+ *
+ * @typedef {object} Passage
+ * @property {string} title
+ * @property {string} shown
+ * @property {string} url
+ * @property {string} html
+ * @property {number | null} page
+ * @property {[number, number, number, number][]} boxes
+ * @property {boolean} cut
+ * @property {string} picture
+ * @property {string} [failed]
+ *
+ * @typedef {object} Page
+ * @property {Record<string, string> & {language: string, languages: string[]}} words
+ * @property {boolean} known
+ * @property {boolean} signIn
+ * @property {string} user
+ * @property {{types: string[], bytes: number} | null} uploads
+ */
 
 export class Refused extends Error {
   /** @param {number} status @param {string} message */
@@ -21,26 +72,29 @@ export function address(path) {
 
 /** @param {string} method @param {string} path @param {any} [body] @param {AbortSignal} [signal] */
 async function sent(method, path, body, signal) {
-  const headers = body === undefined ? {} : { "content-type": "application/json" };
-  const text = body === undefined ? undefined : JSON.stringify(body);
-  const answer = await fetch(address(path), { method, headers, body: text, signal });
+  /** @type {RequestInit} */
+  const given = { method, signal };
+  if (body instanceof Blob) given.body = body;
+  else if (body !== undefined) Object.assign(given, { headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+  const answer = await fetch(address(path), given);
   if (answer.ok) return answer;
   const told = await answer.json().catch(() => ({}));
   throw new Refused(answer.status, told.error ?? answer.statusText);
 }
 
-/** @param {string} method @param {string} path @param {any} [body] */
+/** @param {string} method @param {string} path @param {any} [body] @returns {Promise<any>} */
 export async function ask(method, path, body) {
   const answer = await sent(method, path, body);
   return answer.status === 204 ? null : answer.json();
 }
 
 /**
- * Everything that happens while a turn is taken, one thing after the other.
- * @param {string} thread @param {string} question @param {string} parent @param {AbortSignal} signal
+ * Everything that happens while the server works, one thing after the other.
+ * @param {string} method @param {string} path @param {any} body @param {AbortSignal} [signal]
+ * @returns {AsyncGenerator<any>}
  */
-export async function* turn(thread, question, parent, signal) {
-  const answer = await sent("POST", `/api/threads/${thread}/turns`, { question, parent }, signal);
+export async function* told(method, path, body, signal) {
+  const answer = await sent(method, path, body, signal);
   const reader = /** @type {ReadableStream} */ (answer.body).pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   while (true) {

@@ -1,15 +1,16 @@
 // The conversations beside the page: listed, searched, forgotten.
 
-import { el, signButton, word } from "./dom.js";
-import { ask, chosenLanguage } from "./server.js";
+import { askReader, el, messageOf, signButton, word } from "./dom.js";
+import { address, ask, chosenLanguage } from "./server.js";
 
 /** @type {HTMLElement} */ let list;
 /** @type {HTMLInputElement} */ let search;
-/** @type {any[]} */ let threads = [];
+/** @typedef {import("./server.js").Thread} Thread */
+/** @type {Thread[]} */ let threads = [];
 let open = "";
 /** @type {(thread: string) => void} */ let chosen = () => {};
 
-/** @param {any} page what the server says of it @param {(thread: string) => void} onChoice told of the id; empty for a new one */
+/** @param {import("./server.js").Page} page what the server says of it @param {(thread: string) => void} onChoice told of the id; empty for a new one */
 export function threadsPane(page, onChoice) {
   chosen = onChoice;
   list = el("ul", {});
@@ -19,10 +20,10 @@ export function threadsPane(page, onChoice) {
   return el("nav", { id: "threads", "aria-label": word("threads") }, brand, begin, search, list, foot(page));
 }
 
-/** @param {any} page */
+/** @param {import("./server.js").Page} page */
 function foot(page) {
   const languages = page.words.languages.map((name) => el("option", { value: name, selected: name === page.words.language }, word(`language_${name}`) || name));
-  const change = (event) => (localStorage.setItem("language", event.target.value), location.reload());
+  const change = (/** @type {any} */ event) => (localStorage.setItem("language", event.target.value), location.reload());
   const select = el("select", { "aria-label": word("language_label"), change }, languages);
   const leave = page.signIn && el("button", { type: "button", click: signOut }, word("sign_out"));
   return el("footer", {}, page.user && el("bdi", {}, page.user), select, leave);
@@ -58,7 +59,7 @@ function draw() {
   if (!found.length) list.append(el("li", { class: "none" }, word(wanted ? "none_found" : "none_yet")));
 }
 
-/** @param {any} thread */
+/** @param {Thread} thread */
 function row(thread) {
   const date = new Intl.DateTimeFormat(chosenLanguage() || undefined, { dateStyle: "medium" }).format(thread.at * 1000);
   const link = el(
@@ -67,14 +68,14 @@ function row(thread) {
     el("bdi", {}, thread.title),
     el("small", {}, date),
   );
-  return el("li", {}, link, signButton("bin", word("forget", { title: thread.title }), { class: "quiet", click: () => forget(thread) }));
+  const taken = signButton("take", word("export", { title: thread.title }), { class: "quiet", click: () => take(thread) });
+  return el("li", {}, link, taken, signButton("bin", word("forget", { title: thread.title }), { class: "quiet", click: () => forget(thread) }));
 }
 
-/** @param {any} thread */
+/** @param {Thread} thread */
 function forget(thread) {
-  const dialog = el(
-    "dialog",
-    { "aria-label": word("forget_sure"), close: () => dialog.remove() },
+  askReader(
+    word("forget_sure"),
     el("p", {}, word("forget_sure")),
     el("p", {}, el("bdi", {}, thread.title)),
     el(
@@ -84,16 +85,26 @@ function forget(thread) {
       el("button", { value: "yes", class: "danger", click: () => gone(thread) }, word("forget_yes")),
     ),
   );
-  document.body.append(dialog);
-  dialog.showModal();
 }
 
-/** @param {any} thread */
+/** A conversation to take along. @param {Thread} thread */
+function take(thread) {
+  const link = (/** @type {string} */ kind, /** @type {string} */ label) =>
+    el("a", { class: "button", href: address(`/api/threads/${thread.id}/export.${kind}`), download: "" }, label);
+  askReader(
+    word("export_as"),
+    el("p", {}, word("export_as")),
+    el("p", {}, el("bdi", {}, thread.title)),
+    el("form", { method: "dialog" }, el("button", {}, word("close")), link("md", "Markdown"), link("json", "JSON")),
+  );
+}
+
+/** @param {Thread} thread */
 async function gone(thread) {
   try {
     await ask("DELETE", `/api/threads/${thread.id}`);
   } catch (error) {
-    list.before(el("p", { class: "failed", role: "alert" }, error.message));
+    list.before(el("p", { class: "failed", role: "alert" }, messageOf(error)));
     return;
   }
   if (thread.id === open) chosen("");

@@ -3,13 +3,19 @@
 import { announce, el, has, signButton, word } from "./dom.js";
 import { address, ask } from "./server.js";
 
+/** @typedef {import("./server.js").Kept} Kept */
+/** @typedef {import("./server.js").Answer} Answer */
+/** @typedef {import("./server.js").Citation} Citation */
+
 /**
  * @typedef {object} Shown
  * @property {string} thread
- * @property {any} kept the turn in the tree of its conversation
- * @property {any[]} siblings its question in all wordings, itself among them
+ * @property {Kept} kept the turn in the tree of its conversation
+ * @property {Kept[]} siblings its question in all wordings, itself among them
  * @property {(label: number, from: HTMLElement) => void} cite
  * @property {(question: string) => void} again asks another question in its place
+ * @property {(question: string) => void} next asks behind it
+ * @property {(decision: Record<string, string>) => void} decide goes on with it when it waits
  * @property {(id: string) => void} walk to another branch
  */
 
@@ -27,11 +33,11 @@ function question(article, shown) {
   return el("header", {}, el("h2", { class: "asked", dir: "auto" }, kept.question), branches(shown, siblings), edit);
 }
 
-/** @param {Shown} shown @param {any[]} siblings */
+/** @param {Shown} shown @param {Kept[]} siblings */
 function branches(shown, siblings) {
   if (siblings.length < 2) return null;
   const at = siblings.findIndex((one) => one.id === shown.kept.id);
-  const step = (sign, label, to) =>
+  const step = (/** @type {"back" | "on"} */ sign, /** @type {string} */ label, /** @type {number} */ to) =>
     signButton(sign, label, { class: "quiet", disabled: !siblings[to], click: () => shown.walk(siblings[to].id) });
   return el(
     "span",
@@ -48,15 +54,15 @@ function editing(article, shown) {
   field.value = shown.kept.question;
   const back = () => article.querySelector("header")?.replaceWith(question(article, shown));
   const done = () => field.value.trim() && shown.again(field.value.trim());
-  field.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") back();
+  field.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === "Escape") event.preventDefault(), back(), article.focus();
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) event.preventDefault(), done();
   });
   const buttons = [
     el("button", { type: "submit", class: "main" }, word("ask_anew")),
     el("button", { type: "button", click: back }, word("cancel")),
   ];
-  const form = el("form", { class: "editing", submit: (event) => (event.preventDefault(), done()) }, field, el("p", {}, buttons));
+  const form = el("form", { class: "editing", submit: (/** @type {Event} */ event) => (event.preventDefault(), done()) }, field, el("p", {}, buttons));
   article.querySelector("header")?.replaceChildren(form);
   field.focus();
 }
@@ -91,7 +97,7 @@ export function failed(article, message, again) {
   article.querySelector(".body")?.replaceChildren(told);
 }
 
-/** The answer, and all that its reader must know. @param {HTMLElement} article @param {any} answer @param {Shown} shown */
+/** The answer, and all that its reader must know. @param {HTMLElement} article @param {Answer} answer @param {Shown} shown */
 export function answered(article, answer, shown) {
   const { outcome } = answer;
   article.dataset.outcome = outcome.name;
@@ -103,20 +109,30 @@ export function answered(article, answer, shown) {
     el("p", { class: `outcome ${outcome.name}` }, el("strong", {}, outcome.called), el("span", {}, outcome.means)),
     ...notes(answer),
     prose,
+    ...choices(answer, shown),
     ...findings(answer),
     ...sources(answer, shown),
     tools(answer, shown),
   );
 }
 
-/** @param {any} answer */
+/** @param {Answer} answer */
 function notes(answer) {
   if (!answer.notes.length) return [];
   const items = answer.notes.map((note) => el("li", { dir: "auto" }, note));
   return [el("section", { class: `notes ${answer.alert ? "alert" : ""}` }, el("h3", {}, word("notes")), el("ul", {}, items))];
 }
 
-/** @param {any} answer */
+/** What a turn that asks back may be answered with. @param {Answer} answer @param {Shown} shown */
+function choices(answer, shown) {
+  if (!answer.choices?.length) return [];
+  const buttons = answer.choices.map((choice) =>
+    el("li", {}, el("button", { type: "button", dir: "auto", click: () => shown.next(choice.label) }, choice.label)),
+  );
+  return [el("ul", { class: "choices", "aria-label": word("choices") }, buttons)];
+}
+
+/** @param {Answer} answer */
 function findings(answer) {
   if (!answer.findings.length) return [];
   const items = answer.findings.map((one) =>
@@ -126,9 +142,9 @@ function findings(answer) {
   return [el("details", { class: "findings" }, el("summary", {}, told), el("ol", {}, items))];
 }
 
-/** Makes the labels in an answer chips. @param {HTMLElement} prose @param {any} answer @param {Shown} shown */
+/** Makes the labels in an answer chips. @param {HTMLElement} prose @param {Answer} answer @param {Shown} shown */
 function chips(prose, answer, shown) {
-  for (const chip of prose.querySelectorAll("a[data-label]")) {
+  for (const chip of /** @type {NodeListOf<HTMLElement>} */ (prose.querySelectorAll("a[data-label]"))) {
     const label = Number(chip.getAttribute("data-label"));
     const cited = answer.citations.find((one) => one.label === label);
     if (!cited) continue;
@@ -137,7 +153,7 @@ function chips(prose, answer, shown) {
     chip.addEventListener("click", (event) => (event.preventDefault(), shown.cite(label, chip)));
     hinted(chip, cited);
   }
-  for (const sign of prose.querySelectorAll("a.sign.warn")) {
+  for (const sign of /** @type {NodeListOf<HTMLElement>} */ (prose.querySelectorAll("a.sign.warn"))) {
     sign.removeAttribute("href");
     sign.setAttribute("role", "button");
     sign.setAttribute("tabindex", "0");
@@ -155,7 +171,7 @@ function toFinding(prose, number) {
   /** @type {HTMLElement | null} */ (list.querySelector(`li:nth-child(${number})`))?.focus();
 }
 
-/** Shows the quote while the pointer or the focus is on a chip. @param {HTMLElement} chip @param {any} cited */
+/** Shows the quote while the pointer or the focus is on a chip. @param {HTMLElement} chip @param {Citation} cited */
 function hinted(chip, cited) {
   const show = () => {
     const hint = document.getElementById("hint") ?? document.body.appendChild(el("div", { id: "hint", role: "tooltip" }));
@@ -177,7 +193,7 @@ function hinted(chip, cited) {
   for (const name of ["mouseleave", "blur", "click"]) chip.addEventListener(name, hide);
 }
 
-/** The list of what is cited. @param {any} answer @param {Shown} shown */
+/** The list of what is cited. @param {Answer} answer @param {Shown} shown */
 function sources(answer, shown) {
   if (!answer.citations.length) return [];
   const items = answer.citations.map((cited) => {
@@ -193,7 +209,7 @@ function sources(answer, shown) {
   return [el("ol", { class: "sources", "aria-label": word("sources") }, items)];
 }
 
-/** @param {any} answer @param {Shown} shown */
+/** @param {Answer} answer @param {Shown} shown */
 function tools(answer, shown) {
   const { thread, kept } = shown;
   const path = `/api/threads/${thread}/turns/${kept.id}`;
@@ -208,23 +224,23 @@ function tools(answer, shown) {
   return el("footer", {}, ...marks(path, kept), copy, report);
 }
 
-/** What the reader says of the answer. @param {string} path @param {any} kept */
+/** What the reader says of the answer. @param {string} path @param {Kept} kept */
 function marks(path, kept) {
   const comment = el("input", { class: "comment", "aria-label": word("comment"), placeholder: word("comment"), maxlength: 4000 });
   comment.value = kept.mark.comment ?? "";
-  const buttons = ["good", "bad"].map((mark) =>
-    signButton(/** @type {any} */ (mark), word(`mark_${mark}`), { class: "quiet", click: () => keep(kept.mark.mark === mark ? "" : mark) }),
+  const buttons = /** @type {const} */ (["good", "bad"]).map((mark) =>
+    signButton(mark, word(`mark_${mark}`), { class: "quiet", click: () => keep(kept.mark.mark === mark ? "" : mark) }),
   );
   const look = () => {
     ["good", "bad"].forEach((mark, at) => buttons[at].setAttribute("aria-pressed", String(kept.mark.mark === mark)));
     comment.hidden = !kept.mark.mark;
   };
-  const keep = async (mark) => {
+  const keep = async (/** @type {string} */ mark) => {
     kept.mark = (await ask("PUT", `${path}/mark`, { mark, comment: mark ? comment.value : "" })).mark;
     look();
     announce(word("kept"));
   };
-  comment.addEventListener("change", () => keep(kept.mark.mark));
+  comment.addEventListener("change", () => keep(kept.mark.mark ?? ""));
   look();
   return [...buttons, comment];
 }
