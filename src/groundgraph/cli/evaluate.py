@@ -28,7 +28,7 @@ MeasureName = Literal["retrieval", "refusal", "citations", "outcomes"]
 
 # What `groundgraph evaluate` takes.
 Folder = Annotated[
-    Path,
+    Path | None,
     typer.Argument(
         metavar="FOLDER",
         help="Holds corpus.jsonl, queries.jsonl, qrels.tsv; for outcomes conversations.jsonl.",
@@ -82,6 +82,20 @@ Vectors = Annotated[
         "a row for each line of the corpus and of the questions.",
     ),
 ]
+Recorded = Annotated[
+    bool,
+    typer.Option(
+        "--recorded", help="In place of a FOLDER: what people marked on the page of groundgraph serve, good or bad."
+    ),
+]
+Again = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="recorded: ask the marked questions again with this configuration, and compare."),
+]
+OutPage = Annotated[
+    Path | None,
+    typer.Option("-o", "--out", metavar="FILE", help="recorded: write the comparison as one HTML page into FILE."),
+]
 SqlUrl = Annotated[
     str | None,
     typer.Option(
@@ -93,7 +107,7 @@ SqlUrl = Annotated[
 
 
 def evaluate(
-    folder: Folder,
+    folder: Folder = None,
     corpus: Passages = None,
     queries: Questions = None,
     qrels: Judged = "qrels.tsv",
@@ -106,10 +120,13 @@ def evaluate(
     compare: CompareTo = None,
     vectors: Vectors = None,
     sql: SqlUrl = None,
+    recorded: Recorded = False,
+    again: Again = None,
+    out: OutPage = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure retrieval on a folder of passages, questions and judgements, or the outcomes of conversations.
+    """Measure retrieval on a folder of passages, questions and judgements, the outcomes of conversations, or marks.
 
     Figures have 95 % intervals. The passages take the place of the configured sources, which conversations ask.
     Queries without a relevant passage do not count. A difference whose interval covers 0 is no difference shown.
@@ -117,6 +134,13 @@ def evaluate(
     if save and not save.absolute().parent.is_dir():
         raise typer.BadParameter(f"there is no folder '{save.parent}'", param_hint="--save")
     settings = find_settings(config)
+    if recorded:
+        from groundgraph.cli.evaluate_recorded import evaluate_recorded
+
+        evaluate_recorded(settings, find_settings(again) if again else None, out, as_json=as_json)
+        raise typer.Exit(DONE)
+    if folder is None:
+        raise typer.BadParameter("name a folder, or --recorded", param_hint="FOLDER")
     from groundgraph.evals.dataset import DatasetFiles
     from groundgraph.evals.report import load
     from groundgraph.evals.report import save as save_evaluation

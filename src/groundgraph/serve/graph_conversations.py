@@ -16,6 +16,7 @@ from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.serve.conversations import Asked, Event, KeptTurn, NotFound, Thread, User, answer_shown, said_by
 from groundgraph.serve.kept_threads import KeptThreads, own_name
 from groundgraph.settings.context import Context
+from groundgraph.settings.settings_hash import settings_hash
 
 _MODES = ["custom", "messages", "values", "checkpoints"]
 _UNDECIDED = "The answer before waits for a person. Decide about it first."
@@ -35,7 +36,7 @@ class GraphConversations:
         if graph.store is None or not graph.resources.settings.store_provenance:
             raise ConfigurationError([Problem("store_provenance", "a page shows turns from their records: set it")])
         self.graph = graph
-        self._kept = KeptThreads(graph.store)
+        self._kept = KeptThreads(graph.store, settings_hash(graph.resources.settings))
 
     async def threads(self, user: User) -> list[Thread]:
         """See `Conversations`."""

@@ -15,6 +15,7 @@ from groundgraph.answers.provenance import conversation_namespace
 from groundgraph.core.characters import clean_text
 from groundgraph.core.evidence import preview
 from groundgraph.serve.conversations import TITLE_CHARS, KeptTurn, NotFound, Thread, User
+from groundgraph.storage.records import items_below
 
 _ALL = conversation_namespace("-")[:-1]
 _HEAD = "head"
@@ -36,10 +37,16 @@ def own_name(user: User, thread: str) -> str:
 
 
 class KeptThreads:
-    """What the store holds of conversations, beside the records of their turns."""
+    """What the store holds of conversations, beside the records of their turns.
 
-    def __init__(self, store: BaseStore) -> None:
+    Args:
+        store: of the graph.
+        settings: the `settings_hash` of the graph, which is kept with each turn; empty for none.
+    """
+
+    def __init__(self, store: BaseStore, settings: str = "") -> None:
         self._store = store
+        self._settings = settings
 
     async def threads(self, user: User) -> list[Thread]:
         """See `Conversations.threads`."""
@@ -78,7 +85,8 @@ class KeptThreads:
         """A turn that begins; its id."""
         turn = secrets.token_hex(6)
         value = {"kind": "turn", "owner": user.identity, "thread": thread, "id": turn, "parent": parent}
-        await self._write(user, thread, turn, {**value, "question": clean_text(question), "at": time.time()})
+        kept = {"question": clean_text(question), "at": time.time(), "settings": self._settings}
+        await self._write(user, thread, turn, {**value, **kept})
         return turn
 
     async def change(self, user: User, thread: str, turn: str, **values: Any) -> None:
@@ -104,6 +112,14 @@ class KeptThreads:
         last = max((item.value for item in found), key=lambda value: value["at"], default=None)
         return (last["thread"], last["id"]) if last else None
 
+    async def marked(self) -> list[list[dict[str, Any]]]:
+        """Every turn of anybody that was marked, the oldest first, each behind the turns that it follows; with
+        `graph_thread`, what the graph calls its thread."""
+        kept = [item.value async for item in items_below(self._store, _ALL) if item.value["kind"] == "turn"]
+        by_id = {(value["owner"], value["thread"], value["id"]): value for value in kept}
+        marked = sorted((value for value in kept if value.get("mark") and "record" in value), key=lambda v: v["at"])
+        return [_path(by_id, value) for value in marked]
+
     async def _read(self, user: User, thread: str, key: str) -> dict[str, Any]:
         item: Item | None = None
         if _ID.fullmatch(key):
@@ -115,6 +131,16 @@ class KeptThreads:
     async def _write(self, user: User, thread: str, key: str, value: Mapping[str, Any]) -> None:
         space = conversation_namespace(own_name(user, thread))
         await self._store.abatch([PutOp(space, key, dict(value), index=False)])
+
+
+def _path(by_id: Mapping[Any, Mapping[str, Any]], value: Mapping[str, Any]) -> list[dict[str, Any]]:
+    named = {"graph_thread": own_name(User(value["owner"]), value["thread"])}
+    path, last = [{**value, **named}], value
+    # What a turn follows began before it, so this ends.
+    while last["parent"]:
+        last = by_id[last["owner"], last["thread"], last["parent"]]
+        path.insert(0, {**last, **named})
+    return path
 
 
 def _turn(value: Mapping[str, Any]) -> KeptTurn:
