@@ -273,7 +273,7 @@ ALWAYS = {
     # Bounds hold for whatever a turn does.
     "deadlines": "turn source model",
     "limits": "message_chars long_message model_calls tokens attempts breaker_failures breaker_pause",
-    "citation_check": "labels quotes numbers names uncited support links",
+    "citation_check": "labels quotes numbers names uncited support links entailment",
     "human_review": "support_below",
     "prompts": "path",
     "fast_path": "enabled",

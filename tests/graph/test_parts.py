@@ -27,7 +27,7 @@ from groundgraph.graph.parts import GraphParts, Models, Parts
 from groundgraph.testing import ScriptedChatModel
 
 MODELS = {"chat_model", "query_model", "embeddings"}
-PARTS = MODELS | {"sources", "reranker", "extractor"}
+PARTS = MODELS | {"sources", "reranker", "extractor", "support_judge"}
 GRAPH_PARTS = PARTS | {"checkpointer", "store"}
 TAKEN: list[tuple[Callable[..., Any], set[str], set[str]]] = [
     (turn_graph, {"settings"}, GRAPH_PARTS),

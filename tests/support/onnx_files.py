@@ -134,8 +134,9 @@ def bert(weights: dict[str, Any], layers: int, heads: int) -> bytes:
     return graph.file(hidden, 3)
 
 
-def shared_tokens() -> bytes:
-    """A cross-encoder whose score is how many pairs of equal tokens question and passage have, less three."""
+def shared_tokens(weights: Sequence[float] = (1,), less: float = 3) -> bytes:
+    """A cross-encoder whose score is how many pairs of equal tokens question and passage have, less three, times each
+    of `weights`."""
     graph = Graph(INPUTS)
     ids = [graph("Unsqueeze", "input_ids", graph.constant(np.array([axis], np.int64))) for axis in (2, 1)]
     equal = graph("Cast", graph("Equal", *ids), to=1)
@@ -148,8 +149,9 @@ def shared_tokens() -> bytes:
     ]
     pairs = graph("Mul", graph("Mul", equal, sides[0]), sides[1])
     total = graph("ReduceSum", pairs, graph.constant(np.array([1, 2], np.int64)), keepdims=0)
-    score = graph("Sub", total, graph("Mul", one, graph.constant(np.float32(3))))
-    return graph.file(graph("Unsqueeze", score, graph.constant(np.array([1], np.int64))), 2)
+    score = graph("Sub", total, graph("Mul", one, graph.constant(np.float32(less))))
+    column = graph("Unsqueeze", score, graph.constant(np.array([1], np.int64)))
+    return graph.file(graph("Mul", column, graph.constant(np.array([weights], np.float32))), 2)
 
 
 def _given() -> Path:
@@ -178,6 +180,15 @@ def minilm_folder(folder: Path) -> Path:
     (folder / "1_Pooling").mkdir(exist_ok=True)
     shutil.copyfile(_given() / "1_Pooling" / "config.json", folder / "1_Pooling" / "config.json")
     return folder
+
+
+def entailment_folder(folder: Path) -> Path:
+    """A model as those that tell what follows have it: labels in `config.json`, a score for each."""
+    made = _folder(folder, shared_tokens((-1, 1, 0), less=9), 512)
+    config = json.loads((made / "config.json").read_text("utf-8"))
+    labels = {"0": "contradiction", "1": "entailment", "2": "neutral"}
+    (made / "config.json").write_text(json.dumps({**config, "id2label": labels}), "utf-8")
+    return made
 
 
 def cross_encoder_folder(folder: Path) -> Path:

@@ -14,6 +14,7 @@ from groundgraph.core.evidence import EvidenceRecord, as_row, from_record
 from groundgraph.core.failure import NOTHING_LACKING
 from groundgraph.core.intent import EMPTY_INTENT, STYLES, IntentState
 from groundgraph.core.turn_values import (
+    EMPTY_CHECK,
     EMPTY_DRAFT,
     EMPTY_RETRIEVAL,
     EMPTY_TURN,
@@ -125,7 +126,7 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: object 
             *ranking["calls"],
             *draft["calls"],
         ],
-        "citation_check": _picked(check, _CHECK) if check["elapsed_ms"] is not None else {},
+        "citation_check": _checked(check) if check["elapsed_ms"] is not None else {},
         "repaired": draft["repaired"],
         **_said(draft, EMPTY_DRAFT, ("review",)),
         "notes": notes,
@@ -135,6 +136,10 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: object 
         "timings_ms": {step["step"]: step["elapsed_ms"] for step in steps},
         "started_at": turn["started_at"],
     }
+
+
+def _checked(check: Mapping[str, Any]) -> dict[str, Any]:
+    return {**_picked(check, _CHECK), **_said(check, EMPTY_CHECK, ("second_opinion",))}
 
 
 def _picked(values: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:

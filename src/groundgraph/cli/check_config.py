@@ -14,6 +14,7 @@ from groundgraph.cli.options import placed
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.graph.configured_embedder import configured_embedder, embedding_key, embedding_problem
 from groundgraph.graph.configured_extractor import extraction_problems
+from groundgraph.graph.configured_judge import local_judge_problem
 from groundgraph.graph.configured_reranker import configured_clustering, configured_rerankers
 from groundgraph.graph.configured_sources import cascade_model_problems
 from groundgraph.graph.configured_topics import topic_problems
@@ -22,7 +23,7 @@ from groundgraph.graph.retrieval_part import sources_with_categories
 from groundgraph.ingest.build_chains import chains_without_model, check_chains
 from groundgraph.models.chat_model import ModelProblem, model_problem
 from groundgraph.prompts import Prompts
-from groundgraph.settings.answers import RerankerSettings, ResultProcessingSettings
+from groundgraph.settings.answers import JUDGE_KEY, RerankerSettings, ResultProcessingSettings
 from groundgraph.settings.idle_settings import Passed, idle_settings
 from groundgraph.settings.knowledge_base import ChainSettings
 from groundgraph.settings.load_settings import load_settings
@@ -76,14 +77,17 @@ def check_config(path: Path) -> Checked:
     checked = Checked()
     for key, model in settings.chat_models.items():
         _note_model(key, model_problem(model, key), checked)
+    _note_model(JUDGE_KEY, local_judge_problem(settings), checked)
     checked.problems += extraction_problems(settings)
     key = embedding_key(settings)
     _note_model(key, embedding_problem(settings.embedding_model, key), checked)
     for key, problem in cascade_model_problems(settings).items():
         _note_model(key, problem, checked)
     checked.notices += [*chains_without_model(settings), *stages_without_model(settings)]
+    if settings.citation_check.policies["entailment"] != "off" and settings.llm is None:
+        checked.notices.append("citation_check.entailment: judges what a model wrote; set `llm`, or pass a chat model")
     # A model and a reranker may still come from Python.
-    passed = Passed(queries=bool(settings.chat_models))
+    passed = Passed(queries=bool(settings.chat_models.keys() - {JUDGE_KEY}))
     for location, message in (*idle_settings(settings, as_default=True), *idle_settings(settings, passed)):
         checked.notices.append(str(placed(Problem(".".join(map(str, location)), message), settings.origin)))
     _note_results(settings, checked)

@@ -71,6 +71,14 @@ class Reranker(Protocol):
         """One score from 0 to 1 for each of `candidates`; 0.5 means even odds that it answers the query."""
 
 
+class SupportJudge(Protocol):
+    """Judges whether evidence says what a sentence of an answer says."""
+
+    def __call__(self, question: str, pairs: Sequence[tuple[str, str]], /) -> MaybeAwaitable[Sequence[float | None]]:
+        """One score from 0 to 1 for each pair of evidence and sentence; below 0.5 the evidence rather does not say it.
+        None where there is no telling."""
+
+
 @dataclass(frozen=True)
 class Match:
     """A chunk that a query found, before anything is dropped.

@@ -297,6 +297,19 @@ class FoundQuote(TypedDict):
     end: int
 
 
+class SecondOpinion(TypedDict, total=False):
+    """What a judge was asked about an answer, and of an attempt before it: `by` whom, about how many `sentences`, in
+    how many `tokens`; `over_cap` were left out because of a cap, on `undecided` it said nothing. `error` is how it
+    failed."""
+
+    by: str
+    sentences: int
+    tokens: int
+    over_cap: int
+    undecided: int
+    error: str
+
+
 Verdict = Literal["pass", "repair", "refuse", "review"]
 
 
@@ -304,7 +317,7 @@ class Check(TypedDict):
     """The result of the citation check, as the state holds it: citations are found again from labels and order.
 
     `labels` are those of the answer, `order` as in the draft. `verdict` is what the policies make of the flags.
-    `elapsed_ms` is None before anything was checked.
+    `elapsed_ms` is None before anything was checked, `second_opinion` where none was asked for.
     """
 
     labels: list[int]
@@ -314,6 +327,7 @@ class Check(TypedDict):
     score: float
     answerable: float
     flags: list[Flag]
+    second_opinion: SecondOpinion | None
     elapsed_ms: float | None
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from langgraph.store.base import BaseStore
 
     from groundgraph.answers.ask_extractor import Extractor
-    from groundgraph.core.chain import Reranker
+    from groundgraph.core.chain import Reranker, SupportJudge
     from groundgraph.core.embedder import Embedder
     from groundgraph.sources.contract import GroundedSource
 
@@ -49,11 +49,14 @@ class Parts(Models, total=False):
         extractor: fills in the intent in mode `extract`, in place of `settings.intent.extraction_config`: a chat model,
             or a Runnable or function that is given the messages of the prompt and returns a mapping, a text that holds
             one, or a message; a text is the name of a chat model.
+        support_judge: gives the second opinion on support, in place of `citation_check.entailment.judge`: a chat model,
+            its name, or a function of the question and pairs of evidence and sentence that gives a score for each.
     """
 
     sources: Sequence[GroundedSource] | None
     reranker: Reranker | BaseDocumentCompressor | None
     extractor: Extractor | str | None
+    support_judge: BaseChatModel | SupportJudge | str | None
 
 
 class GraphParts(Parts, total=False):

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from groundgraph.answers.ask_extractor import AskExtractor
     from groundgraph.answers.clustering import ClusterMethod
     from groundgraph.answers.strategy_chain import Rerank
+    from groundgraph.core.chain import SupportJudge
+    from groundgraph.nodes.second_opinion import AskJudge
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class Resources:
     query_chains: QueryChains = IDENTITY
     rerankers: dict[str, Rerank] = field(default_factory=dict)
     clustering: list[ClusterMethod] = field(default_factory=list)
+    ask_judge: AskJudge | None = None
     owned: tuple[GroundedSource, ...] = field(default=())
 
     @classmethod
@@ -69,7 +72,8 @@ class Resources:
         sources, embeddings = parts.get("sources"), parts.get("embeddings")
         reranker, extractor = parts.get("reranker"), parts.get("extractor")
         _check_given(sources or ())
-        know_secrets(parts.get("chat_model"), parts.get("query_model"), embeddings, reranker, extractor)
+        judge = parts.get("support_judge")
+        know_secrets(parts.get("chat_model"), parts.get("query_model"), embeddings, reranker, extractor, judge)
         prompts = Prompts.of(settings)
         chat, queries = configured_models(settings, parts)
         embedder = _embedder(settings, embeddings)
@@ -100,6 +104,7 @@ class Resources:
             query_chains=chains,
             rerankers=_rerankers(settings, prompts, queries, reranker),
             clustering=_clustering(settings, embedder),
+            ask_judge=_judge(settings, prompts, chat, judge),
             owned=tuple(configured),
         )
 
@@ -157,6 +162,21 @@ def _clustering(settings: Settings, embedder: Embedder | None) -> list[ClusterMe
     from groundgraph.graph.configured_reranker import configured_clustering
 
     return configured_clustering(settings, embedder)
+
+
+def _judge(
+    settings: Settings,
+    prompts: Prompts,
+    chat_model: BaseChatModel | None,
+    passed: BaseChatModel | SupportJudge | str | None,
+) -> AskJudge | None:
+    if settings.citation_check.policies["entailment"] == "off":
+        if passed is not None:
+            raise ConfigurationError([Problem("support_judge", "has no effect without citation_check.entailment")])
+        return None
+    from groundgraph.graph.configured_judge import configured_judge
+
+    return configured_judge(settings, prompts, chat_model, passed)
 
 
 def configured_models(settings: Settings, models: Models) -> tuple[BaseChatModel | None, BaseChatModel | None]:

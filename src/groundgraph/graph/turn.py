@@ -72,7 +72,7 @@ def _retrieval_of(resources: Resources, store: BaseStore | None) -> Callable[[],
 
 
 def _check_policies(resources: Resources) -> None:
-    policies = resources.settings.citation_check.model_dump()
+    policies = resources.settings.citation_check.policies
     problems = [
         Problem(f"citation_check.{name}", "repair needs a model that writes again; set llm or pass chat_model")
         for name, policy in policies.items()
@@ -103,7 +103,7 @@ def _builder(resources: Resources) -> StateGraph[Any, Any, Any, Any]:
     builder.add_node("answer_conversational", answer_conversational(settings, templates, evidence, model))
     builder.add_node("answer_hybrid", answer_hybrid(settings, templates, evidence, model))
     builder.add_node("report_absence", report_absence(settings, prompts, templates))
-    builder.add_node("check_citations", check_citations(settings, evidence))
+    builder.add_node("check_citations", check_citations(settings, prompts, evidence, resources.ask_judge))
     builder.add_node("record_turn", record_turn(settings, prompts, evidence))
 
     builder.add_edge(START, "begin_turn")
@@ -131,7 +131,7 @@ def _add_second_look(builder: StateGraph[Any, Any, Any, Any], resources: Resourc
 
 def _add_policies(builder: StateGraph[Any, Any, Any, Any], resources: Resources) -> None:
     """What follows the citation check: another attempt, a refusal, or the end of the turn."""
-    policies = set(resources.settings.citation_check.model_dump().values())
+    policies = set(resources.settings.citation_check.policies.values())
     after: dict[Hashable, str] = {"pass": "record_turn"}
     if "repair" in policies:
         from groundgraph.nodes.repair_answer import repair_answer

@@ -142,11 +142,12 @@ BATCH = 10
 _SHARE = 3
 
 
-def batch_size(count: int, calls_left: int | None) -> int:
-    """How many of `count` candidates one call judges: at most `BATCH`, but for a turn with few calls left."""
+def batch_size(count: int, calls_left: int | None, share: int = _SHARE) -> int:
+    """How many of `count` candidates one call judges: at most `BATCH`, but for a turn with few calls left, of which one
+    in `share` is taken."""
     batches = math.ceil(count / BATCH)
     if calls_left is not None:
-        batches = min(batches, max(1, calls_left // _SHARE))
+        batches = min(batches, max(1, calls_left // share))
     return math.ceil(count / batches)
 
 
@@ -169,12 +170,14 @@ class Judge:
         method: `auto` asks for probabilities where the model has a switch for them and goes over to grades when none
             come.
         passage_chars: characters of each candidate that the model reads.
+        share: of the calls that a turn has left, the batches take at most one in so many.
     """
 
     model: ChainModel
     prompt: str = "judge"
     method: Method = "auto"
     passage_chars: int = 2_000
+    share: int = _SHARE
     _without_probabilities: bool = field(default=False, repr=False, compare=False)
 
     async def __call__(self, query: str, candidates: Sequence[SourceResult]) -> list[float]:
@@ -183,15 +186,19 @@ class Judge:
         Raises:
             ModelError: the model failed, refused, or wrote nothing that is a judgement.
         """
+        return [EVEN_ODDS if score is None else score for score in await self.judged(query, candidates)]
+
+    async def judged(self, query: str, candidates: Sequence[SourceResult]) -> list[float | None]:
+        """As a call, with None for a candidate that the reply leaves out."""
         if not candidates:
             return []
-        size = batch_size(len(candidates), chain_calls_left())
+        size = batch_size(len(candidates), chain_calls_left(), self.share)
         starts = range(0, len(candidates), size)
         batches = await asyncio.gather(*(self._judged(query, candidates[at : at + size]) for at in starts))
         scores = [score for batch in batches for score in batch]
         if not any(score is not None for score in scores):
             raise ModelError("the judge's reply holds no judgement")
-        return [EVEN_ODDS if score is None else score for score in scores]
+        return scores
 
     async def _judged(self, query: str, candidates: Sequence[SourceResult]) -> list[float | None]:
         scores = await self._by_probabilities(query, candidates) if self._asks_for_probabilities else None

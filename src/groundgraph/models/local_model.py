@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing_extensions import override
 from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.evidence import SourceResult
 from groundgraph.resilience.blocking import run_blocking
+from groundgraph.text.words import sentences
 
 # Where exports keep the model; the first that is there is taken.
 _MODELS = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx", "onnx/model_quantized.onnx")
@@ -23,6 +24,8 @@ _TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
 _POOLING = "1_Pooling/config.json"
 # fastembed takes 256 texts at once, for which long ones need gigabytes.
 _AT_ONCE = 16
+# Of two texts together, models of this kind read 512 tokens.
+_PART_CHARS = 1000
 
 
 def folder_problem(folder: Path) -> str:
@@ -104,6 +107,86 @@ class LocalReranker:
 
     def _scores(self, pairs: list[tuple[str, str]]) -> list[float]:
         return [0.5 * (1 + math.tanh(float(score) / 2)) for score in self._ready().rerank_pairs(pairs)]
+
+
+class LocalEntailment:
+    """A cross-encoder that was trained to tell whether one text follows from another: how likely it does, 0 to 1.
+
+    Of long evidence the part of about a thousand characters counts from which the sentence follows best.
+
+    Args:
+        folder: where its files lie; `config.json` names its labels, and one of them is `entailment`.
+        options: of fastembed, such as `threads`.
+    """
+
+    def __init__(self, folder: Path, options: Mapping[str, Any] | None = None) -> None:
+        self.model = str(folder)
+        self._ready = _OnFirstUse(lambda: _labelled_model(folder, dict(options or {})))
+
+    async def __call__(self, question: str, pairs: Sequence[tuple[str, str]]) -> list[float]:  # noqa: ARG002
+        """See `groundgraph.core.chain.SupportJudge`."""
+        return await run_blocking(self._scores, list(pairs)) if pairs else []
+
+    def _scores(self, pairs: list[tuple[str, str]]) -> list[float]:
+        parts = [(place, (part, text)) for place, (evidence, text) in enumerate(pairs) for part in _parts(evidence)]
+        found = self._ready().rerank_pairs([pair for _, pair in parts], batch_size=_AT_ONCE)
+        best = [0.0] * len(pairs)
+        for (place, _), score in zip(parts, found, strict=True):
+            best[place] = max(best[place], float(score))
+        return best
+
+
+def _parts(text: str) -> Iterator[str]:
+    """`text` in parts of about `_PART_CHARS`, cut between sentences; each begins with the last sentence of the one
+    before."""
+    begin = last = 0
+    for start, end in sentences(text):
+        if end - begin > _PART_CHARS and start > begin:
+            yield text[begin:start]
+            begin = last if last > begin else start
+        last = start
+    yield text[begin:]
+
+
+def entailment_problem(folder: Path) -> str:
+    """What stands against reading a model for `LocalEntailment` from `folder`; empty for nothing."""
+    told = folder_problem(folder)
+    if told or _entailment_label(folder) is not None:
+        return told
+    return f"no label in '{folder / 'config.json'}' is called 'entailment', so its model does not tell what follows"
+
+
+def _entailment_label(folder: Path) -> int | None:
+    """The place of the label among those of the model in `folder`."""
+    try:
+        named = json.loads((folder / "config.json").read_text("utf-8"))["id2label"]
+        return next((int(place) for place, name in named.items() if str(name).casefold() == "entailment"), None)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None
+
+
+@dataclass
+class _OneLabel:
+    """A session of ONNX that gives the probability of one label where it would give the scores of all."""
+
+    session: Any
+    label: int
+
+    def get_inputs(self) -> Any:
+        return self.session.get_inputs()
+
+    def run(self, names: Any, inputs: Any) -> Any:
+        import numpy as np
+
+        scores = np.asarray(self.session.run(names, inputs)[0])
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return [powers[:, [self.label]] / powers.sum(axis=1, keepdims=True)]
+
+
+def _labelled_model(folder: Path, options: dict[str, Any]) -> Any:
+    encoder = _pair_model(str(folder), folder, options)
+    encoder.model.model = _OneLabel(encoder.model.model, _entailment_label(folder) or 0)
+    return encoder
 
 
 def _text_model(name: str, folder: Path | None, options: dict[str, Any]) -> Any:

@@ -1,4 +1,7 @@
-"""Whether the answer agrees with its evidence: labels, quotations, numbers, names, words; without a model."""
+"""Whether the answer agrees with its evidence: labels, quotations, numbers, names, words; without a model.
+
+Where a second opinion is configured, a judge says what these cannot see.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NotRequired, cast
 
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
@@ -15,12 +18,17 @@ from groundgraph.answers.citations import CheckedAnswer
 from groundgraph.core.evidence import EvidenceRecord, SourceResult
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.turn_values import EMPTY_CHECK, Check, Draft, Flag, FoundQuote, Ranking, Turn, Verdict
+from groundgraph.nodes.answer_state import AnswerInput
 from groundgraph.nodes.node import Node, evidence_scope
+from groundgraph.prompts import Prompts
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.settings.answers import CitationCheckSettings
 from groundgraph.settings.context import Context, Options, options_in_force
 from groundgraph.settings.settings import Settings
 from groundgraph.text.words import LANGUAGES, language_data
+
+if TYPE_CHECKING:
+    from groundgraph.nodes.second_opinion import AskJudge, Opinion
 
 # All checks of an answer together, and what the policies make of what they found.
 
@@ -57,6 +65,7 @@ CHECK_OF = {
     "name_unsupported": "names",
     "no_citation": "uncited",
     "low_support": "support",
+    "not_entailed": "entailment",
 }
 """Which check raises a kind of flag, where the kind is not called like the check."""
 
@@ -108,7 +117,7 @@ def _fairly(flags: list[Flag]) -> list[Flag]:
 
 def verdict_of(flags: list[Flag], settings: CitationCheckSettings, *, repaired: bool) -> Verdict:
     """What happens to the answer: the strictest policy of what was found. A repair is tried once."""
-    policy_of = dict(settings)
+    policy_of = settings.policies
     policies = {policy_of.get(CHECK_OF.get(flag["kind"], flag["kind"])) for flag in flags}
     if "refuse" in policies:
         return "refuse"
@@ -150,12 +159,16 @@ class CheckCitationsInput(TypedDict, total=False):
 
 
 class CheckCitationsUpdate(TypedDict):
-    """What the step writes; it adds flags and never changes the text, which may have been streamed."""
+    """What the step writes; it adds flags, of a second opinion its calls, and never changes the text, which may have
+    been streamed."""
 
     check: Check
+    draft: NotRequired[Draft]
 
 
-def check_citations(settings: Settings, evidence: EvidenceStore) -> Node[CheckCitationsInput, CheckCitationsUpdate]:
+def check_citations(
+    settings: Settings, prompts: Prompts, evidence: EvidenceStore, ask_judge: AskJudge | None = None
+) -> Node[Any, CheckCitationsUpdate]:
     """The node; see `CheckCitationsUpdate`. What a template wrote from the evidence stands there and is not checked."""
 
     async def check_citations(state: CheckCitationsInput, runtime: Runtime[Context]) -> CheckCitationsUpdate:
@@ -175,6 +188,11 @@ def check_citations(settings: Settings, evidence: EvidenceStore) -> Node[CheckCi
             general=GENERAL_KNOWLEDGE if options.allow_parametric is True else (),
         )
         check = await _checked(answer, draft, settings, options)
+        update: CheckCitationsUpdate = {"check": check}
+        if ask_judge and written and check["verdict"] != "refuse":
+            opinion = await ask_judge(answer, cast("AnswerInput", state))
+            update["draft"] = _with_calls(draft, opinion, prompts, turn["language"])
+            check |= _judged(check, opinion, draft, settings)
         check |= {
             "labels": _cited(draft, order),
             "order": order,
@@ -184,9 +202,29 @@ def check_citations(settings: Settings, evidence: EvidenceStore) -> Node[CheckCi
         runtime.stream_writer({"stage": "check_citations", **check})
         if settings.holds_answers and check["verdict"] == "pass":
             runtime.stream_writer({"stage": "answer_released"})
-        return {"check": check}
+        return update
 
-    return check_citations
+    async def check_and_judge(state: AnswerInput, runtime: Runtime[Context]) -> CheckCitationsUpdate:
+        return await check_citations(state, runtime)
+
+    # What only a judge has to know is not read without one.
+    return check_and_judge if ask_judge else check_citations
+
+
+def _with_calls(draft: Draft, opinion: Opinion, prompts: Prompts, language: str) -> Draft:
+    notes = [prompts.note("second_opinion_failed", language, reason=opinion.failure)] if opinion.failure else []
+    return {**draft, "calls": [*draft["calls"], *opinion.calls], "notes": [*draft["notes"], *notes]}
+
+
+def _judged(check: Check, opinion: Opinion, draft: Draft, settings: Settings) -> Any:
+    """What changes in `check` by a second opinion."""
+    flags = _fairly(check["flags"] + opinion.flags)
+    verdict = verdict_of(flags, settings.citation_check, repaired=draft["repaired"])
+    return {
+        "flags": flags,
+        "second_opinion": opinion.report,
+        "verdict": _reviewed(verdict, check["score"], draft, settings),
+    }
 
 
 def _cited(draft: Draft, order: Sequence[int]) -> list[int]:

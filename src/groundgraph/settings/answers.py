@@ -15,6 +15,7 @@ from pydantic import (
 
 from groundgraph.core.registry import nearest
 from groundgraph.settings.section import Section
+from groundgraph.settings.services import FASTEMBED, ModelSettings
 
 # `synthesis`: how the answer is written.
 
@@ -47,6 +48,37 @@ class SynthesisSettings(Section):
 Policy = Literal["off", "annotate", "repair", "refuse"]
 
 
+# Where the model of a second opinion stands in the settings.
+JUDGE_KEY = "citation_check.entailment.judge"
+
+
+class EntailmentSettings(Section):
+    """A second opinion on each sentence and what it cites, and what it may cost in a turn, a repaired answer included.
+
+    `judge` is a chat model, by name ("provider:model") or as `llm` is written, or a cross-encoder in this process:
+    `{provider: fastembed, folder: ...}`. When absent, it is the model that writes the answers.
+    """
+
+    policy: Policy = "annotate"
+    judge: ModelSettings | None = Field(None, description="the model that writes the answers when absent")
+    max_sentences: PositiveInt = Field(40, description="sentences that are judged, the first ones of an answer")
+    max_calls: PositiveInt = Field(4, description="calls of a chat model, with about ten sentences in each")
+    max_tokens: PositiveInt = Field(20_000, description="tokens of sentences and evidence")
+
+    @field_validator("policy", mode="before")
+    @classmethod
+    def _no_is_off(cls, value: Any) -> Any:
+        return "off" if value in (None, False) else value
+
+    @field_validator("judge", mode="before")
+    @classmethod
+    def _by_name(cls, given: Any) -> Any:
+        if isinstance(given, Mapping) and given.get("provider") == FASTEMBED and "folder" in given:
+            # What it is called tells who judged.
+            return {"model": str(given["folder"]), **given}
+        return {"model": given} if isinstance(given, str) else given
+
+
 class CitationCheckSettings(Section):
     """What happens when the answer of a model does not agree with its evidence.
 
@@ -61,11 +93,25 @@ class CitationCheckSettings(Section):
     uncited: Policy = Field("annotate", description="sentences that should cite something and do not")
     support: Policy = Field("annotate", description="sentences that share too few words with what they cite")
     links: Policy = Field("annotate", description="links and images that do not lead to the evidence")
+    entailment: Policy | EntailmentSettings = Field(
+        "off", description="sentences of which a model judges that what they cite does not say them"
+    )
 
     @field_validator("*", mode="before")
     @classmethod
     def _no_is_off(cls, value: Any) -> Any:
         return "off" if value in (None, False) else value
+
+    @property
+    def second_opinion(self) -> EntailmentSettings:
+        """What `entailment` says, with its defaults."""
+        given = self.entailment
+        return given if isinstance(given, EntailmentSettings) else EntailmentSettings(policy=given)
+
+    @property
+    def policies(self) -> dict[str, Policy]:
+        """By check, what is done about its findings."""
+        return {**dict(self), "entailment": self.second_opinion.policy}
 
 
 # When a person decides about an answer before anybody reads it.

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, PositiveInt, field_validator
 
 from groundgraph.core.turn_values import RetrievalPath
 from groundgraph.settings.answers import (
+    JUDGE_KEY,
     CitationCheckSettings,
     HumanReviewSettings,
     RerankerSettings,
@@ -34,6 +35,7 @@ from groundgraph.settings.search import (
 )
 from groundgraph.settings.section import LanguageCode, Section, Shown
 from groundgraph.settings.services import (
+    FASTEMBED,
     CheckpointerSettings,
     DeadlineSettings,
     EmbeddingSettings,
@@ -126,7 +128,7 @@ class Settings(Shown):
     @property
     def holds_answers(self) -> bool:
         """Whether an answer is held until it is checked or decided about, since what was streamed stays."""
-        policies = vars(self.citation_check).values()
+        policies = self.citation_check.policies.values()
         return "repair" in policies or "refuse" in policies or self.human_review.support_below is not None
 
     @property
@@ -162,8 +164,9 @@ class Settings(Shown):
             "llm": self.llm,
             "query_llm": self.query_llm,
             "intent.extraction_config": self.intent.extraction_config,
+            JUDGE_KEY: self.citation_check.second_opinion.judge,
         }
-        return {key: model for key, model in models.items() if model is not None}
+        return {key: model for key, model in models.items() if model is not None and model.provider != FASTEMBED}
 
     def without_models(self) -> Self:
         """The settings without chat and embedding models and without the topic indices that need them, for what needs
@@ -173,7 +176,8 @@ class Settings(Shown):
         sources = [entry.without_models() for entry in self.sources]
         intent = self.intent.model_copy(update=_WITHOUT_EXTRACTION)
         models = dict.fromkeys(("llm", "query_llm", "embeddings"))
-        without = {**models, "knowledge_base": bare, "intent": intent, "sources": sources}
+        checks = self.citation_check.model_copy(update={"entailment": "off"})
+        without = {**models, "knowledge_base": bare, "intent": intent, "sources": sources, "citation_check": checks}
         return self.model_copy(update={**without, **self._stages_without_models()})
 
     def _stages_without_models(self) -> dict[str, Any]:
