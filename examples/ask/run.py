@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from groundgraph import Settings, ingest_graph, load_settings, open_graph
+from groundgraph import Settings, TurnOutput, ingest_graph, load_settings, open_graph
 
 HERE = Path(__file__).parent
 
 
-async def answer(question: str, settings: Settings, **models: Any) -> dict[str, Any]:
+async def answer(question: str, settings: Settings, **models: Any) -> TurnOutput:
     """What the documents say; one that did not change is not taken in again."""
     await ingest_graph(settings, **models).ainvoke({})
     async with open_graph(settings, **models) as graph:

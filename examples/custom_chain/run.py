@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def question(chunk: Chunk, _qualifying_text: str) -> list[str]:
     return [chunk.text.removeprefix("Q: ").split("\n")[0]]
 
 
-async def find(asked: str, settings: Settings) -> list[dict[str, Any]]:
+async def find(asked: str, settings: Settings) -> Sequence[Mapping[str, Any]]:
     await ingest_graph(settings).ainvoke({})
     return (await retrieve_context(retrieval_graph(settings), asked)).evidence
 

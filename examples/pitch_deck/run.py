@@ -7,16 +7,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from groundgraph import Settings, ingest_graph, load_settings, turn_graph
+from groundgraph import Settings, TurnOutput, ingest_graph, load_settings, turn_graph
 from groundgraph.ingest.load_document import load_document
 
 HERE = Path(__file__).parent
 
 
-async def advise(deck: Path, settings: Settings, **models: Any) -> list[dict[str, Any]]:
+async def advise(deck: Path, settings: Settings, **models: Any) -> list[TurnOutput]:
     """What came of the turn of each page; the outcome is `insufficient` where no practice is near enough."""
     report = (await ingest_graph(settings, **models).ainvoke({}))["report"]
-    for failure in report["failed"]:
+    for failure in report.get("failed", []):
         print(f"Left out: {failure['document']}: {failure['reason']}", file=sys.stderr)
     document = load_document(deck, deck.name)
     pages = [document.text[page.start : page.end].strip() for page in document.parts]

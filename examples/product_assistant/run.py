@@ -13,16 +13,16 @@ import yaml
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from groundgraph import Settings, load_settings, turn_graph
+from groundgraph import Settings, TurnOutput, load_settings, turn_graph
 
 HERE = Path(__file__).parent
 
 
-async def talk(turns: list[dict[str, Any]], settings: Settings, **models: Any) -> list[dict[str, Any]]:
+async def talk(turns: list[dict[str, Any]], settings: Settings, **models: Any) -> list[TurnOutput]:
     """What each of `turns` gives: `say` is the message, `state` the state that the dialogue is in."""
     graph = turn_graph(settings, checkpointer=InMemorySaver(), **models)
     thread: Any = {"configurable": {"thread_id": "dialogue"}}
-    given = []
+    given: list[TurnOutput] = []
     for one in turns:
         asked = {"messages": [HumanMessage(one["say"])], "metadata": {"dialogue_state": one.get("state", {})}}
         source = "lotok_ru" if re.search("[а-яё]", one["say"], re.IGNORECASE) else "lotok_en"

@@ -7,15 +7,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from groundgraph import Settings, ingest_graph, load_settings, retrieval_graph, retrieve_context
+from groundgraph import Evidence, Settings, ingest_graph, load_settings, retrieval_graph, retrieve_context
 
 HERE = Path(__file__).parent
 
 
-async def search(wish: str, settings: Settings, **models: Any) -> list[dict[str, Any]]:
+async def search(wish: str, settings: Settings, **models: Any) -> list[Evidence]:
     """The products that fit `wish`, the best first; a product that did not change is not taken in again."""
     report = (await ingest_graph(settings, **models).ainvoke({}))["report"]
-    for failure in report["failed"]:
+    for failure in report.get("failed", []):
         print(f"Left out: {failure['document']}: {failure['reason']}", file=sys.stderr)
     graph = retrieval_graph(settings, **models)
     try:

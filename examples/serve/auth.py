@@ -49,9 +49,15 @@ async def refuse(ctx: Auth.types.AuthContext, value: Any) -> bool:  # noqa: ARG0
 
 
 @auth.on.threads
+async def own_threads(ctx: Auth.types.AuthContext, value: Any) -> dict[str, str]:
+    """Threads with their runs and copies: only those of the user, and nobody can give one away."""
+    _belongs_to_user(ctx, value)
+    return {"owner": ctx.user.identity}
+
+
 @auth.on.crons
-async def own(ctx: Auth.types.AuthContext, value: Any) -> dict[str, str]:
-    """Threads with their runs and copies, and cron jobs: only those of the user, and nobody can give one away."""
+async def own_crons(ctx: Auth.types.AuthContext, value: Any) -> dict[str, str]:
+    """Cron jobs in the same way."""
     _belongs_to_user(ctx, value)
     return {"owner": ctx.user.identity}
 

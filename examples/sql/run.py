@@ -6,9 +6,8 @@ import asyncio
 import sqlite3
 import sys
 from pathlib import Path
-from typing import Any
 
-from groundgraph import load_settings, turn_graph
+from groundgraph import TurnOutput, load_settings, turn_graph
 
 HERE = Path(__file__).parent
 ROWS = [
@@ -28,7 +27,7 @@ def write_table(file: Path) -> None:
     database.close()
 
 
-async def answer(question: str) -> dict[str, Any]:
+async def answer(question: str) -> TurnOutput:
     if not (HERE / "incidents.sqlite").exists():
         write_table(HERE / "incidents.sqlite")
     return await turn_graph(load_settings(HERE / "groundgraph.yaml")).ainvoke({"question": question})

@@ -30,7 +30,7 @@ LEAK = Reply(
     tool_calls=[{"name": "ask_manual", "args": {"question": "What does a pump need that leaks at the shaft?"}}]
 )
 STOCKED = Reply(tool_calls=[{"name": "parts_in_stock", "args": {"part": "seal S9"}}])
-SCRIPT = [LEAK, STOCKED, "A new seal S9; there are three of them."]
+SCRIPT: list[str | Reply] = [LEAK, STOCKED, "A new seal S9; there are three of them."]
 
 if __name__ == "__main__":
     result = asyncio.run(agent(ScriptedChatModel(SCRIPT)).ainvoke({"messages": [("user", " ".join(sys.argv[1:]))]}))

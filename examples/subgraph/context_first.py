@@ -37,12 +37,12 @@ def hybrid(settings: Settings, model: Any, tools: list[Any], **storage: Any) -> 
         asked = max(n for n, one in enumerate(state["messages"]) if one.type == "human" and one.name != "evidence")
         return {"provenance": {**state["provenance"], "tool_executions": executions(state["messages"][asked:])}}
 
-    steps = [("ground", ground), ("agent", create_agent(model, tools)), ("record", record)]
+    steps: list[Any] = [("ground", ground), ("agent", create_agent(model, tools)), ("record", record)]
     return StateGraph(Hybrid).add_sequence(steps).set_entry_point("ground").compile(**storage)
 
 
 # Stands in for a model, as in `as_tool.py`.
-SCRIPT = [
+SCRIPT: list[str | Reply] = [
     Reply(tool_calls=[{"name": "parts_in_stock", "args": {"part": "seal S9"}}]),
     "A seal S9 [1]; there are three, so nothing needs to be ordered.",
 ]

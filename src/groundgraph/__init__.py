@@ -14,10 +14,38 @@ from groundgraph.moved import MovedModules
 
 if TYPE_CHECKING:
     from groundgraph.bot.query_bot import AsyncQueryBot as AsyncQueryBot, QueryBot as QueryBot
-    from groundgraph.core.errors import GroundGraphError as GroundGraphError
+    from groundgraph.core.errors import (
+        ConfigurationError as ConfigurationError,
+        EvidenceMissing as EvidenceMissing,
+        GroundGraphError as GroundGraphError,
+        IngestError as IngestError,
+        InputInvalid as InputInvalid,
+        ModelError as ModelError,
+        NothingToResume as NothingToResume,
+        RecordInvalid as RecordInvalid,
+        ReviewImpossible as ReviewImpossible,
+        ScopeMissing as ScopeMissing,
+        SourceError as SourceError,
+        StorageDamaged as StorageDamaged,
+        StorageLocked as StorageLocked,
+        StorageUnavailable as StorageUnavailable,
+        ThreadBusy as ThreadBusy,
+        ThreadConflict as ThreadConflict,
+    )
     from groundgraph.core.evidence import SourceResult as SourceResult
     from groundgraph.core.intent import RetrievalIntent as RetrievalIntent
     from groundgraph.core.schema import SourceSchema as SourceSchema
+    from groundgraph.core.turn_record import (
+        Evidence as Evidence,
+        TurnEvent as TurnEvent,
+        TurnRecord as TurnRecord,
+    )
+    from groundgraph.core.turn_values import (
+        Citation as Citation,
+        Flag as Flag,
+        Location as Location,
+        Support as Support,
+    )
     from groundgraph.graph.cascade_retriever import CascadeRetriever as CascadeRetriever
     from groundgraph.graph.ingest import ingest_graph as ingest_graph
     from groundgraph.graph.knowledge_base import KnowledgeBase as KnowledgeBase
@@ -25,15 +53,22 @@ if TYPE_CHECKING:
     from groundgraph.graph.prune_checkpoints import prune_checkpoints as prune_checkpoints
     from groundgraph.graph.resume import load_provenance as load_provenance, resume_turn as resume_turn
     from groundgraph.graph.retrieval import (
+        RetrievalOutput as RetrievalOutput,
         RetrievedContext as RetrievedContext,
         retrieval_graph as retrieval_graph,
         retrieval_tool as retrieval_tool,
         retrieve_context as retrieve_context,
     )
+    from groundgraph.graph.state import TurnOutput as TurnOutput
     from groundgraph.graph.turn import turn_graph as turn_graph, turn_tool as turn_tool
+    from groundgraph.graph.typed_runs import Question as Question, TurnGraph as TurnGraph
     from groundgraph.ingest.register_chain import register_chain as register_chain
     from groundgraph.report.turn_page import turn_page as turn_page, turn_text as turn_text
-    from groundgraph.settings.context import Context as Context
+    from groundgraph.settings.context import (
+        Context as Context,
+        DialogueState as DialogueState,
+        StateFact as StateFact,
+    )
     from groundgraph.settings.load_settings import load_settings as load_settings
     from groundgraph.settings.settings import Settings as Settings
     from groundgraph.sources.contract import GroundedSource as GroundedSource
@@ -50,21 +85,48 @@ __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "bot.query_bot": ["AsyncQueryBot", "QueryBot"],
-        "core.errors": ["GroundGraphError"],
+        "core.errors": [
+            "ConfigurationError",
+            "EvidenceMissing",
+            "GroundGraphError",
+            "IngestError",
+            "InputInvalid",
+            "ModelError",
+            "NothingToResume",
+            "RecordInvalid",
+            "ReviewImpossible",
+            "ScopeMissing",
+            "SourceError",
+            "StorageDamaged",
+            "StorageLocked",
+            "StorageUnavailable",
+            "ThreadBusy",
+            "ThreadConflict",
+        ],
         "core.evidence": ["SourceResult"],
         "core.intent": ["RetrievalIntent"],
         "core.schema": ["SourceSchema"],
+        "core.turn_record": ["Evidence", "TurnEvent", "TurnRecord"],
+        "core.turn_values": ["Citation", "Flag", "Location", "Support"],
         "graph.cascade_retriever": ["CascadeRetriever"],
         "graph.ingest": ["ingest_graph"],
         "graph.knowledge_base": ["KnowledgeBase"],
         "graph.open_graph": ["open_graph"],
         "graph.prune_checkpoints": ["prune_checkpoints"],
         "graph.resume": ["load_provenance", "resume_turn"],
-        "graph.retrieval": ["RetrievedContext", "retrieval_graph", "retrieval_tool", "retrieve_context"],
+        "graph.retrieval": [
+            "RetrievalOutput",
+            "RetrievedContext",
+            "retrieval_graph",
+            "retrieval_tool",
+            "retrieve_context",
+        ],
+        "graph.state": ["TurnOutput"],
         "graph.turn": ["turn_graph", "turn_tool"],
+        "graph.typed_runs": ["Question", "TurnGraph"],
         "ingest.register_chain": ["register_chain"],
         "report.turn_page": ["turn_page", "turn_text"],
-        "settings.context": ["Context"],
+        "settings.context": ["Context", "DialogueState", "StateFact"],
         "settings.load_settings": ["load_settings"],
         "settings.settings": ["Settings"],
         "sources.contract": ["GroundedSource"],

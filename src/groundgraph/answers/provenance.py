@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 from groundgraph.answers.citations import resolve_citations
 from groundgraph.core.evidence import EvidenceRecord, as_row, from_record
 from groundgraph.core.failure import NOTHING_LACKING
 from groundgraph.core.intent import EMPTY_INTENT, STYLES, IntentState
+from groundgraph.core.turn_record import TurnRecord
 from groundgraph.core.turn_values import (
     EMPTY_CHECK,
     EMPTY_DRAFT,
@@ -315,9 +316,9 @@ def record_keys(record: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys([ref[0] for ref in refs]))
 
 
-def full_record(record: Mapping[str, Any], bodies: Mapping[str, EvidenceRecord]) -> dict[str, Any]:
+def full_record(record: Mapping[str, Any], bodies: Mapping[str, EvidenceRecord]) -> TurnRecord:
     """The record with its evidence spelled out and its citations resolved."""
-    return {**with_texts(record, bodies), "citations": _citations(record, bodies)}
+    return cast("TurnRecord", {**with_texts(record, bodies), "citations": _citations(record, bodies)})
 
 
 def _citations(record: Mapping[str, Any], bodies: Mapping[str, EvidenceRecord]) -> list[Citation]:

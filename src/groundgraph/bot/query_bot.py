@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, TypeVar, Unpack
 
 from langchain_core.messages import BaseMessage, HumanMessage
+from langgraph.types import StreamMode
 from pydantic import BaseModel
 
 from groundgraph.bot.log import QueryLog
@@ -189,7 +190,7 @@ class QueryBotCore:
 
     async def _run(self, turn: BotTurn, *, streaming: bool) -> AsyncGenerator[str, None]:
         given = {"messages": [HumanMessage(turn.query)]}
-        modes = ["messages", "values"] if streaming else ["values"]
+        modes: list[StreamMode] = ["messages", "values"] if streaming else ["values"]
         config: Any = {"callbacks": turn.shown.with_callers()}
         items = self._graph.astream(given, config, context=turn.context, stream_mode=modes)
         async with aclosing(items) as running:  # type: ignore[type-var]

@@ -151,7 +151,7 @@ class BotSource(DelegatingSource):
         self._name = name or inner.name
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]
         """The name given at construction."""
         return self._name
 

@@ -63,7 +63,7 @@ async def _completed(graph: Any, thread_id: str, *, as_json: bool) -> dict[str, 
         return None
     note("The last turn was interrupted. Going on with it.")
     started = time.perf_counter()
-    output = await resume_turn(graph, thread_id)
+    output: dict[str, Any] = {**await resume_turn(graph, thread_id)}
     _show(output, time.perf_counter() - started, answer_shown=False, as_json=as_json)
     return output
 

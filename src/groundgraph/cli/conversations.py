@@ -182,7 +182,7 @@ async def _record(settings: Settings, thread: str, turn: str | None) -> dict[str
         raise InputInvalid(f"There is no conversation '{thread}': nothing was asked with this configuration yet.")
     async with open_kept(settings) as graph:
         try:
-            return await load_provenance(graph, thread, turn)
+            return {**await load_provenance(graph, thread, turn)}
         except EvidenceMissing as error:
             raise InputInvalid(f"{error}{await _what_there_is(graph.store, thread)}") from error
 

@@ -22,6 +22,7 @@ from groundgraph.testing import FaultySource
 
 if TYPE_CHECKING:
     from groundgraph.core.embedder import Embedder
+    from groundgraph.graph.state import TurnOutput
     from groundgraph.sources.sql import SqlSource
 
 
@@ -163,7 +164,7 @@ class DemoTurn:
 
     question: str
     shows: str
-    output: dict[str, Any]
+    output: TurnOutput
     seconds: float
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from typing_extensions import TypedDict
+from typing_extensions import Required, TypedDict
 
 from groundgraph.core.failure import Degradation, Failure
 
@@ -244,7 +244,7 @@ class Location(TypedDict, total=False):
     table: str
     key: str
     url: str
-    shown: str
+    shown: Required[str]
 
 
 class Citation(TypedDict):

@@ -18,7 +18,7 @@ from groundgraph.core.errors import ConfigurationError, Problem
 from groundgraph.core.knowledge_store import KnowledgeStore
 from groundgraph.core.latest import Latest
 from groundgraph.graph.ingest_resources import IngestResources
-from groundgraph.graph.ingest_runner import IngestRunner
+from groundgraph.graph.ingest_runner import IngestOutput, IngestRunner
 from groundgraph.graph.parts import GraphParts, Models, Parts, takes
 from groundgraph.graph.state import Lifetime
 from groundgraph.graph.traced_runs import traced_runs
@@ -114,12 +114,6 @@ class IngestInput(TypedDict):
     rebuild: NotRequired[Annotated[bool, Field(description="Look at everything that the base holds, too.")]]
     follow_links: NotRequired[Annotated[bool, Field(description="Follow links that lead out of a given folder.")]]
     passed_in: NotRequired[bool]
-
-
-class IngestOutput(TypedDict, total=False):
-    """What a caller gets; `IngestReport.of` makes an object of it."""
-
-    report: Annotated[ReportValues, combined]
 
 
 class IngestState(TypedDict, total=False):

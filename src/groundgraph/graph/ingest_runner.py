@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_core.runnables.graph import Graph
 from langgraph.graph.state import CompiledStateGraph
+from typing_extensions import TypedDict
 
 from groundgraph.graph.ingest_resources import SharedStore
+from groundgraph.ingest.ingest_report import ReportValues, combined
 from groundgraph.ingest.readers import READERS, Readers
 from groundgraph.nodes.ingest.find_documents import PASSED_IN
 from groundgraph.resilience.blocking import iterate_in_background, run_blocking, run_in_background
@@ -20,6 +22,12 @@ from groundgraph.settings.knowledge_base import ReaderSettings
 # steps. The limit of a parent graph, or of a server, does not hold here for the same reason.
 RECURSION_LIMIT = 1_000_000_000
 GIVEN = "passed_in"
+
+
+class IngestOutput(TypedDict):
+    """What a caller gets; `IngestReport.of` makes an object of it."""
+
+    report: Annotated[ReportValues, combined]
 
 
 class IngestRunner(CompiledStateGraph[Any, Any, Any, Any]):
@@ -87,7 +95,16 @@ class IngestRunner(CompiledStateGraph[Any, Any, Any, Any]):
         """As `astream`, for callers that are not asynchronous; runs on another thread's event loop."""
         return iterate_in_background(self.astream(input, config, **kwargs))
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+    async def ainvoke(  # type: ignore[override]
+        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> IngestOutput:
+        """As LangGraph's."""
+        output: IngestOutput = await super().ainvoke(input, config, **kwargs)
+        return output
+
+    def invoke(  # type: ignore[override]
+        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> IngestOutput:
         """As `ainvoke`, for callers that are not asynchronous; runs on another thread's event loop."""
         return run_in_background(self.ainvoke(input, config, **kwargs))
 

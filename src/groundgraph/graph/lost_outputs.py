@@ -5,6 +5,7 @@ The parent would otherwise go on with what its state holds of them: those of the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
@@ -31,7 +32,7 @@ def output_without_record(message: AnyMessage) -> dict[str, Any]:
     }
 
 
-def output_of(record: dict[str, Any]) -> dict[str, Any]:
+def output_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """The output keys of a turn that its record holds."""
     check = record["citation_check"]
     return {

@@ -14,8 +14,9 @@ from langgraph.store.base import BaseStore
 from groundgraph.core.errors import ConfigurationError, Problem, StorageLocked, StorageUnavailable
 from groundgraph.core.write_ahead_log import use_write_ahead_log
 from groundgraph.graph.parts import Parts, takes
+from groundgraph.graph.state import TurnOutput
 from groundgraph.graph.turn import turn_graph
-from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.graph.typed_runs import TurnGraph
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.resilience.retry import with_retries
 from groundgraph.settings.load_settings import GivenSettings, settings_of
@@ -29,7 +30,7 @@ _LOCK_TIMEOUT = 5.0
 
 @takes(Parts)
 @asynccontextmanager
-async def open_graph(settings: GivenSettings = None, **parts: Unpack[Parts]) -> AsyncIterator[TurnRunner]:
+async def open_graph(settings: GivenSettings = None, **parts: Unpack[Parts]) -> AsyncIterator[TurnGraph[TurnOutput]]:
     """The turn graph with the configured checkpointer and store; on leaving, both and the configured sources are
     closed.
 

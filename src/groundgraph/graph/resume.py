@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from groundgraph.core.errors import EvidenceMissing, NothingToResume
 from groundgraph.core.thread_id import checked_thread_id
+from groundgraph.core.turn_record import TurnRecord
 from groundgraph.graph.lost_outputs import output_of, output_without_record
+from groundgraph.graph.state import TurnOutput
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.settings.context import Context
 from groundgraph.storage.records import stored_provenance
@@ -18,7 +20,7 @@ from groundgraph.storage.records import stored_provenance
 # The full record of a turn, with texts.
 
 
-async def load_provenance(graph: TurnRunner, thread_id: str, turn_id: str | None = None) -> dict[str, Any]:
+async def load_provenance(graph: TurnRunner, thread_id: str, turn_id: str | None = None) -> TurnRecord:
     """The whole record of a turn, evidence spelled out.
 
     Args:
@@ -57,7 +59,7 @@ async def _state(graph: TurnRunner, thread_id: str) -> Mapping[str, Any]:
     return values
 
 
-async def resume_turn(graph: TurnRunner, thread_id: str, *, context: Context | None = None) -> dict[str, Any]:
+async def resume_turn(graph: TurnRunner, thread_id: str, *, context: Context | None = None) -> TurnOutput:
     """The output of the thread's last turn, which is completed first when it was interrupted.
 
     `ainvoke(None)` alone returns the previous answer without a word when the question that was lost never reached a
@@ -78,7 +80,7 @@ async def resume_turn(graph: TurnRunner, thread_id: str, *, context: Context | N
     if snapshot.tasks:
         resumed: dict[str, Any] = await graph.ainvoke(None, config, context=context, durability="sync")
         if "answer" in resumed or "__interrupt__" in resumed:
-            return resumed
+            return cast("TurnOutput", resumed)
         # Its last step was kept already, and with it the record, which holds the output.
         snapshot = await graph.aget_state(config)
     messages = snapshot.values.get("messages", [])
@@ -87,6 +89,7 @@ async def resume_turn(graph: TurnRunner, thread_id: str, *, context: Context | N
             f"The thread '{thread_id}' has no answered turn and none to resume. Ask the question again."
         )
     try:
-        return {"messages": messages, **output_of(await load_provenance(graph, thread_id))}
+        kept = output_of(await load_provenance(graph, thread_id))
     except EvidenceMissing:
-        return {"messages": messages, **output_without_record(messages[-1])}
+        kept = output_without_record(messages[-1])
+    return cast("TurnOutput", {"messages": messages, "metadata": snapshot.values.get("metadata", {}), **kept})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, NamedTuple, Unpack
 
 from langchain_core.runnables import RunnableConfig
@@ -11,6 +12,7 @@ from langgraph.graph import END, START
 from langgraph.store.base import BaseStore
 from typing_extensions import TypedDict
 
+from groundgraph.core.turn_record import Evidence, TurnRecord
 from groundgraph.core.turn_values import Outcome
 from groundgraph.graph.parts import GraphParts, takes
 from groundgraph.graph.resources import Resources
@@ -18,6 +20,7 @@ from groundgraph.graph.retrieval_part import add_retrieval
 from groundgraph.graph.state import Lifetime, TurnInput, TurnState
 from groundgraph.graph.traced_runs import traced_runs
 from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.graph.typed_runs import TurnGraph
 from groundgraph.nodes.begin_turn import begin_turn
 from groundgraph.nodes.give_context import give_context
 from groundgraph.settings.context import Context
@@ -30,17 +33,17 @@ class RetrievalState(TurnState, total=False):
     """The channels of a turn, and what a retrieval gives instead of an answer."""
 
     context: Annotated[str, Lifetime("run"), UntrackedValue]
-    evidence: Annotated[list[dict[str, Any]], Lifetime("run"), UntrackedValue]
+    evidence: Annotated[list[Evidence], Lifetime("run"), UntrackedValue]
 
 
-class RetrievalOutput(TypedDict, total=False):
-    """What a caller gets."""
+class RetrievalOutput(TypedDict):
+    """What a caller gets of a retrieval; see `RetrievedContext`."""
 
     context: Annotated[str, UntrackedValue]
-    evidence: Annotated[list[dict[str, Any]], UntrackedValue]
+    evidence: Annotated[list[Evidence], UntrackedValue]
     outcome: Annotated[Outcome, UntrackedValue]
     notes: Annotated[list[str], UntrackedValue]
-    provenance: Annotated[dict[str, Any], UntrackedValue]
+    provenance: Annotated[TurnRecord, UntrackedValue]
 
 
 class RetrievedContext(NamedTuple):
@@ -48,24 +51,24 @@ class RetrievedContext(NamedTuple):
 
     Attributes:
         context: the texts of the evidence, each under its label.
-        evidence: the pieces of evidence in the order of their labels, as `SourceResult.to_dict` gives them.
+        evidence: the pieces of evidence in the order of their labels.
         provenance: the record of the retrieval.
         outcome: `answered` when there is evidence, else `insufficient`, `unavailable` or `chat` as for a turn.
     """
 
     context: str
-    evidence: list[dict[str, Any]]
-    provenance: dict[str, Any]
-    outcome: str
+    evidence: list[Evidence]
+    provenance: TurnRecord
+    outcome: Outcome
 
 
 @takes(GraphParts)
-def retrieval_graph(settings: GivenSettings = None, **parts: Unpack[GraphParts]) -> TurnRunner:
+def retrieval_graph(settings: GivenSettings = None, **parts: Unpack[GraphParts]) -> TurnGraph[RetrievalOutput]:
     """The compiled retrieval graph; arguments and errors as for `turn_graph`."""
     return compiled_retrieval(Resources.build(settings, **parts), parts.get("checkpointer"), parts.get("store"))
 
 
-def compiled_retrieval(resources: Resources, checkpointer: Any, store: BaseStore | None) -> TurnRunner:
+def compiled_retrieval(resources: Resources, checkpointer: Any, store: BaseStore | None) -> TurnGraph[RetrievalOutput]:
     """The retrieval graph over what a graph is made of already; without checkpoints when `checkpointer` is False."""
     settings, prompts, evidence = resources.settings, resources.prompts, resources.evidence
     builder = state_graph(settings.tracing, evidence)(
@@ -78,7 +81,8 @@ def compiled_retrieval(resources: Resources, checkpointer: Any, store: BaseStore
     builder.add_edge("process_results", "give_context")
     builder.add_edge("give_context", END)
     compiled = builder.compile(checkpointer=with_long_threads(checkpointer), store=store, name="retrieval")
-    runner = TurnRunner.adopt(compiled, resources, lambda: compiled_retrieval(resources, False, store))
+    again = partial(compiled_retrieval, resources, False, store)
+    runner: TurnGraph[RetrievalOutput] = TurnGraph.adopt(compiled, resources, again)
     return traced_runs(runner, settings.tracing)
 
 
@@ -125,7 +129,7 @@ def retrieval_tool(
     """
     runner = _runner(graph)
 
-    async def search(question: str) -> tuple[str, list[dict[str, Any]]]:
+    async def search(question: str) -> tuple[str, list[Evidence]]:
         found = await retrieve_context(runner, question, context=context)
         notes = "\n".join(found.provenance["notes"])
         told = found.context or f"Nothing was found ({found.outcome})."

@@ -20,6 +20,7 @@ from typing_extensions import TypedDict
 
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.intent import EMPTY_INTENT, IntentState
+from groundgraph.core.turn_record import TurnRecord
 from groundgraph.core.turn_values import (
     EMPTY_CHECK,
     EMPTY_DRAFT,
@@ -138,8 +139,13 @@ class TurnInput(TypedDict):
     ]
 
 
-class TurnOutput(TypedDict, total=False):
-    """What a caller gets; see the table in the README."""
+class TurnOutput(TypedDict):
+    """What a caller gets of a turn.
+
+    `answer` has labels `[1]`, `[2]` where it cites, and `citations` what they refer to; `notes` are sentences for the
+    reader. While a turn waits for a person there is `__interrupt__` in place of everything but `messages` and
+    `metadata`.
+    """
 
     messages: Annotated[list[AnyMessage], messages_channel()]
     metadata: Annotated[dict[str, Any], metadata_channel()]
@@ -148,7 +154,7 @@ class TurnOutput(TypedDict, total=False):
     notes: Annotated[list[str], UntrackedValue]
     citations: Annotated[list[Citation], UntrackedValue]
     support: Annotated[Support, UntrackedValue]
-    provenance: Annotated[dict[str, Any], UntrackedValue]
+    provenance: Annotated[TurnRecord, UntrackedValue]
 
 
 class TurnState(TypedDict, total=False):
@@ -173,7 +179,7 @@ class TurnState(TypedDict, total=False):
     notes: Annotated[list[str], Lifetime("run"), UntrackedValue]
     citations: Annotated[list[Citation], Lifetime("run"), UntrackedValue]
     support: Annotated[Support, Lifetime("run"), UntrackedValue]
-    provenance: Annotated[dict[str, Any], Lifetime("run"), UntrackedValue]
+    provenance: Annotated[TurnRecord, Lifetime("run"), UntrackedValue]
 
 
 def lifetimes() -> dict[str, Lifetime]:

@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
 from groundgraph.graph.ingest_runner import IngestRunner
-from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.graph.typed_runs import TurnGraph
 from groundgraph.tracing.spans import OtelTracing, inside
 
 _END: Any = object()
@@ -48,7 +48,7 @@ class _Traced(CompiledStateGraph[Any, Any, Any, Any]):
                 run.raw.end()
 
 
-class TracedTurnRunner(_Traced, TurnRunner):
+class TracedTurnRunner(_Traced, TurnGraph[Any]):  # type: ignore[misc]
     """A turn graph or a retrieval graph with spans."""
 
 

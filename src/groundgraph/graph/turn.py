@@ -17,6 +17,7 @@ from groundgraph.graph.retrieval_part import add_retrieval, again_or
 from groundgraph.graph.state import TurnInput, TurnOutput, TurnState
 from groundgraph.graph.traced_runs import traced_runs
 from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.graph.typed_runs import TurnGraph
 from groundgraph.nodes.answer_conversational import answer_conversational
 from groundgraph.nodes.answer_hybrid import answer_hybrid
 from groundgraph.nodes.answer_structured import answer_structured
@@ -41,7 +42,7 @@ ANSWERS: dict[Hashable, str] = {
 
 
 @takes(GraphParts)
-def turn_graph(settings: GivenSettings = None, **parts: Unpack[GraphParts]) -> TurnRunner:
+def turn_graph(settings: GivenSettings = None, **parts: Unpack[GraphParts]) -> TurnGraph[TurnOutput]:
     """The compiled graph of a turn. It opens nothing by itself.
 
     Args:
@@ -56,7 +57,7 @@ def turn_graph(settings: GivenSettings = None, **parts: Unpack[GraphParts]) -> T
     _check_policies(resources)
     _check_review(resources.settings, checkpointer)
     compiled = _builder(resources).compile(checkpointer=with_long_threads(checkpointer), store=store, name="turn")
-    runner = TurnRunner.adopt(compiled, resources, _retrieval_of(resources, store))
+    runner: TurnGraph[TurnOutput] = TurnGraph.adopt(compiled, resources, _retrieval_of(resources, store))
     return traced_runs(runner, resources.settings.tracing)
 
 

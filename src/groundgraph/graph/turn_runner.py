@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequen
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.graph import Graph
@@ -69,10 +69,10 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         compiled: CompiledStateGraph[Any, Any, Any, Any],
         resources: Resources,
         retrieval: Callable[[], TurnRunner],
-    ) -> TurnRunner:
+    ) -> Self:
         """`compiled` as a runner over `resources`; `retrieval` compiles its retrieval part alone."""
         compiled.__class__ = cls
-        runner: TurnRunner = compiled  # type: ignore[assignment]
+        runner: Self = compiled  # type: ignore[assignment]
         runner.resources = resources
         runner.retrieval = cache(retrieval)
         runner.config = {"recursion_limit": RECURSION_LIMIT}

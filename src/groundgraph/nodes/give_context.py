@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
@@ -12,6 +10,7 @@ from groundgraph.answers.structured_answer import context_text
 from groundgraph.core.evidence import EvidenceRecord
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.intent import IntentState
+from groundgraph.core.turn_record import Evidence, TurnRecord
 from groundgraph.core.turn_values import EMPTY_CHECK, EMPTY_DRAFT, Draft, Outcome, Ranking, Retrieval, Turn
 from groundgraph.nodes.node import Node, evidence_scope
 from groundgraph.prompts import Prompts
@@ -34,10 +33,10 @@ class GiveContextUpdate(TypedDict):
     """What the step writes: the outputs of the run."""
 
     context: str
-    evidence: list[dict[str, Any]]
+    evidence: list[Evidence]
     outcome: Outcome
     notes: list[str]
-    provenance: dict[str, Any]
+    provenance: TurnRecord
 
 
 def give_context(

@@ -25,6 +25,7 @@ from groundgraph.answers.provenance import (
     stored_record,
 )
 from groundgraph.core.evidence_store import EvidenceStore
+from groundgraph.core.turn_record import TurnRecord
 from groundgraph.core.turn_values import (
     Check,
     Citation,
@@ -61,7 +62,7 @@ class RecordTurnUpdate(TypedDict, total=False):
     notes: list[str]
     citations: list[Citation]
     support: Support
-    provenance: dict[str, Any]
+    provenance: TurnRecord
     draft: dict[str, Any]
     ranking: dict[str, Any]
     retrievals: Overwrite

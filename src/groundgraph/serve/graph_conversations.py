@@ -68,7 +68,7 @@ class GraphConversations:
         node = await self._kept.node(user, thread, turn)
         if "record" not in node:
             raise NotFound("This turn was interrupted, so there is no answer.")
-        return await load_provenance(self.graph, own_name(user, thread), node["record"])
+        return {**await load_provenance(self.graph, own_name(user, thread), node["record"])}
 
     async def ask(self, user: User, thread: str, asked: Asked) -> AsyncGenerator[Event]:
         """See `Conversations`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import aclosing, contextmanager
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, unquote
@@ -224,7 +224,7 @@ def _answer(record: dict[str, Any], thread: str, turn: str) -> Answer:
     return Answer(**told, citations=citations, thread=thread, turn=turn)
 
 
-def _found(row: dict[str, Any]) -> Found:
+def _found(row: Mapping[str, Any]) -> Found:
     metadata = row["metadata"]
     document = str(metadata.get("document") or metadata.get("url") or row["source_id"])
     return Found(

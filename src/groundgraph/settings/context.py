@@ -37,10 +37,10 @@ class StateFact(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     text: str = Field(min_length=1, max_length=8_000)
-    id: str | None = Field(None, max_length=200)
-    title: str | None = Field(None, max_length=500)
-    url: str | None = Field(None, max_length=2_000)
-    category: str | None = Field(None, max_length=100)
+    id: str | None = Field(default=None, max_length=200)
+    title: str | None = Field(default=None, max_length=500)
+    url: str | None = Field(default=None, max_length=2_000)
+    category: str | None = Field(default=None, max_length=100)
 
 
 class DialogueState(BaseModel):
@@ -55,10 +55,10 @@ class DialogueState(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field("", max_length=200)
-    intent: str | None = Field(None, max_length=200)
-    categories: list[str] = Field([], max_length=50)
-    facts: list[StateFact] = Field([], max_length=200)
+    name: str = Field(default="", max_length=200)
+    intent: str | None = Field(default=None, max_length=200)
+    categories: list[str] = Field(default=[], max_length=50)
+    facts: list[StateFact] = Field(default=[], max_length=200)
 
     @field_validator("facts", mode="before")
     @classmethod
@@ -96,51 +96,55 @@ class Context(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     style: Style | None = Field(
-        None, description="How the answer is written, unless the turn or the session says otherwise."
+        default=None, description="How the answer is written, unless the turn or the session says otherwise."
     )
     top_k: int | None = Field(
-        None, ge=1, le=1000, description="Results per query and source.", json_schema_extra=_AT_RETRIEVAL
+        default=None, ge=1, le=1000, description="Results per query and source.", json_schema_extra=_AT_RETRIEVAL
     )
     score_threshold: float | None = Field(
-        None,
+        default=None,
         ge=0,
         le=1,
         description="The lowest relevance that counts as evidence.",
         json_schema_extra=_AT_RETRIEVAL,
     )
     instruction: str | None = Field(
-        None,
+        default=None,
         max_length=20_000,
         description="Guidance for the model that writes the answer.",
         json_schema_extra={**_AT_ANSWER, "langgraph_type": "prompt"},
     )
     allow_parametric: bool | Literal["bridge"] | None = Field(
-        None,
+        default=None,
         description="Whether the answer may go beyond the evidence: false, true, or bridge.",
         json_schema_extra=_AT_ANSWER,
     )
     require_citations: bool | None = Field(
-        None, description="Whether the model is told to cite.", json_schema_extra=_AT_ANSWER
+        default=None, description="Whether the model is told to cite.", json_schema_extra=_AT_ANSWER
     )
     citation_format: Literal["section", "source"] | None = Field(
-        None, description="Whether a citation names the section or the document.", json_schema_extra=_AT_ANSWER
+        default=None, description="Whether a citation names the section or the document.", json_schema_extra=_AT_ANSWER
     )
     language: LanguageCode | None = Field(
-        None, description="The language of groundgraph's own words; that of the question when absent."
+        default=None, description="The language of groundgraph's own words; that of the question when absent."
     )
     scope: dict[str, str | int | float | bool | list[str]] | None = Field(
-        None, description="Values for the scope filters, for example the tenant."
+        default=None, description="Values for the scope filters, for example the tenant."
     )
     sources: list[str] | None = Field(
-        None, min_length=1, description="The sources to search; all when absent.", json_schema_extra=_AT_RETRIEVAL
+        default=None,
+        min_length=1,
+        description="The sources to search; all when absent.",
+        json_schema_extra=_AT_RETRIEVAL,
     )
     retrieval_path: RetrievalPath | None = Field(
-        None,
+        default=None,
         description="How to retrieve: by the stages of enhanced_retrieval, from the facts of the dialogue's state "
         "alone, or plainly; the first of them that the configuration has when absent.",
     )
     dialogue_state: DialogueState | None = Field(
-        None, description="The state of the dialogue: categories and facts; that of the session metadata when absent."
+        default=None,
+        description="The state of the dialogue: categories and facts; that of the session metadata when absent.",
     )
 
     @model_validator(mode="wrap")

@@ -33,15 +33,21 @@ class GroundedSource(ABC):
     `groundgraph.sources.conformance.check_source` proves all that of any source.
     """
 
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The name under which results, filters and provenance refer to this source."""
+    if TYPE_CHECKING:
+        # A type checker allows no plain attribute in place of a property, which is what most sources write.
+        name: str
+        source_type: str
+    else:
 
-    @property
-    @abstractmethod
-    def source_type(self) -> str:
-        """The kind of source, for example `knowledge_base`."""
+        @property
+        @abstractmethod
+        def name(self) -> str:
+            """The name under which results, filters and provenance refer to this source; an attribute will do."""
+
+        @property
+        @abstractmethod
+        def source_type(self) -> str:
+            """The kind of source, for example `knowledge_base`; an attribute will do."""
 
     @property
     def whole_topics(self) -> bool:
@@ -57,9 +63,9 @@ class GroundedSource(ABC):
         return None
 
     @abstractmethod
-    async def query(
+    def query(
         self, intent: RetrievalIntent, *, top_k: int = 5, score_threshold: float = 0.0
-    ) -> list[SourceResult]:
+    ) -> Awaitable[list[SourceResult]] | list[SourceResult]:
         """At most `top_k` results per text query of `intent`, best first, each with relevance `score_threshold` or
         more.
 
@@ -130,12 +136,12 @@ class NamedSource(GroundedSource):
 
     @property
     @override
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]
         return self._name
 
     @property
     @override
-    def source_type(self) -> str:
+    def source_type(self) -> str:  # type: ignore[override]
         return self._source_type
 
 
@@ -150,12 +156,12 @@ class DelegatingSource(GroundedSource):
 
     @property
     @override
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]
         return self.inner.name
 
     @property
     @override
-    def source_type(self) -> str:
+    def source_type(self) -> str:  # type: ignore[override]
         return self.inner.source_type
 
     @property
@@ -256,7 +262,8 @@ async def ask(
     Raises whatever the source raises.
     """
     if inspect.iscoroutinefunction(source.query):
-        return await source.query(intent, top_k=top_k, score_threshold=score_threshold)
-    answer: Any = await run_blocking(source.query, intent, top_k=top_k, score_threshold=score_threshold)
+        answer: Any = source.query(intent, top_k=top_k, score_threshold=score_threshold)
+    else:
+        answer = await run_blocking(source.query, intent, top_k=top_k, score_threshold=score_threshold)
     # A decorated coroutine function looks plain; calling it only made the coroutine, which is awaited here.
     return cast("list[SourceResult]", await answer if isinstance(answer, Awaitable) else answer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
-from typing import Any
+from typing import Any, cast
 
 from langgraph.store.base import BaseStore
 
@@ -13,6 +13,7 @@ from groundgraph.answers.provenance import KEPT_AT, full_record, provenance_name
 from groundgraph.core.characters import clean_text
 from groundgraph.core.errors import EvidenceMissing, StorageDamaged
 from groundgraph.core.evidence_store import EvidenceStore
+from groundgraph.core.turn_record import OtherRecord, TurnRecord
 from groundgraph.nodes.turn_lineage import records_of_turn
 from groundgraph.storage.damaged_rows import damaged
 
@@ -81,7 +82,7 @@ async def stored_provenance(
     thread_id: str,
     turn_id: str,
     in_state: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+) -> TurnRecord:
     """The record of the turn `turn_id` from the store `running`, or from that of `evidence` when it is None.
 
     Raises:
@@ -102,7 +103,10 @@ async def stored_provenance(
         bodies = await evidence.load(running, record_keys(record), in_state, scope=None)
         others = await _other_records(store, thread_id, record) if store else []
         record = {name: value for name, value in record.items() if name != KEPT_AT}
-        return {**full_record(record, bodies), **({"other_records": others} if others else {})}
+        told = full_record(record, bodies)
+        if others:
+            told["other_records"] = others
+        return told
     except StorageDamaged as error:
         raise damaged(thread_id, error.row, "is missing in part, or damaged") from error
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
@@ -110,12 +114,12 @@ async def stored_provenance(
         raise damaged(thread_id, f"the record of the turn '{wanted}'", reason) from error
 
 
-async def _other_records(store: BaseStore, thread_id: str, record: Mapping[str, Any]) -> list[dict[str, Any]]:
+async def _other_records(store: BaseStore, thread_id: str, record: Mapping[str, Any]) -> list[OtherRecord]:
     """The records of the other ways in which a turn went, the oldest first."""
     shown = ("turn_id", "forked_from", "outcome", "started_at")
     others = await records_of_turn(store, thread_id, turn_of_thread(record))
     return [
-        {name: item.value[name] for name in shown if name in item.value}
+        cast("OtherRecord", {name: item.value[name] for name in shown if name in item.value})
         for item in sorted(others, key=lambda item: item.created_at)
         if item.key != record["turn_id"]
     ]
