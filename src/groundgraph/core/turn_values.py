@@ -6,9 +6,9 @@ anything; what says nothing is not stored (`groundgraph.graph.kept_shapes`).
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NotRequired, Required, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from typing_extensions import Required, TypedDict
+from typing_extensions import TypedDict
 
 from groundgraph.core.failure import Degradation, Failure
 
