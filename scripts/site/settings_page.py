@@ -6,9 +6,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from groundgraph.cli.check_config import settings_schema
+from groundgraph.cli.config_schema import settings_schema, source_options
+from groundgraph.settings.context import Context
+from groundgraph.settings.idle_settings import OWNED
 
 Schema = Mapping[str, Any]
+NEEDS = {".".join(map(str, place)): needs for place, (_, needs) in OWNED.items()}
 HEAD = ["| key | value | default | what |", "|---|---|---|---|"]
 KINDS = {
     "string": "text",
@@ -26,6 +29,13 @@ file, the environment and Python go together. In an environment variable a key b
 underscores: `GROUNDGRAPH_RETRIEVAL__TOP_K=8`.
 
 `groundgraph config schema` prints the same for an editor, which then completes keys and marks mistakes.
+"""
+
+OF_A_RUN = """
+## `Context`
+
+What may change from run to run: `graph.invoke(question, context=Context(top_k=3))`, or the context of an assistant on a
+server. What is left out is as in the settings.
 """
 
 
@@ -46,10 +56,32 @@ class SettingsPage:
                 plain.append((key, value))
                 continue
             yield from self._section(key, name)
-        yield "## Keys without a section\n"
+            if key == "sources":
+                yield from self._source_types()
+        yield "\n## Keys without a section\n"
         yield from HEAD
         for key, value in plain:
             yield self._row(key, value)
+
+    def _source_types(self) -> Iterator[str]:
+        known: list[tuple[str, dict[str, Any]]] = []
+        for kind, options in source_options().items():
+            same = next((name for name, keys in known if keys is options), None)
+            known.append((kind, options))
+            if same:
+                yield f"\n`type: {kind}` is another name of `type: {same}`."
+                continue
+            yield f"\n### `type: {kind}`\n"
+            yield from HEAD
+            for key, value in options.items():
+                if "$ref" not in value:
+                    yield self._row(key, value)
+            if any("$ref" in value for value in options.values()):
+                yield "\nBeside these, every key of [`retriever`](#retriever)."
+
+    def rows(self) -> Iterator[str]:
+        """The rows of all keys."""
+        return (self._row(key, value) for key, value in self._schema["properties"].items())
 
     def _section(self, key: str, name: str) -> Iterator[str]:
         yield f"\n## `{key}`\n"
@@ -72,7 +104,7 @@ class SettingsPage:
             if inner is not None and inner not in self._told:
                 below.append((inner, f"{key}.{part}"))
                 self._told[inner] = f"{key}.{part}"
-            yield self._row(part, value)
+            yield self._row(part, value, f"{key}.{part}")
         for inner, place in below:
             yield f"\n### `{place}`\n"
             yield from self.table(inner, place)
@@ -85,11 +117,13 @@ class SettingsPage:
                 return name
         return None
 
-    def _row(self, key: str, value: Schema) -> str:
+    def _row(self, key: str, value: Schema, place: str = "") -> str:
         told = str(value.get("description", ""))
         name = self._definition(value)
         if not told and name is not None:
             told = self._told_of(name)
+        if place in NEEDS:
+            told = f"{told}{'; ' if told else ''}only with {NEEDS[place]}"
         default = "" if "default" not in value or name is not None else _shown(value["default"])
         return f"| `{key}` | {self._kind(value)} | {default} | {_cell(told)} |"
 
@@ -101,6 +135,8 @@ class SettingsPage:
         if "$ref" in value:
             name = value["$ref"].rpartition("/")[2]
             return self._link(name) if name in self._told else self._kind(self._schema["$defs"].get(name, {}))
+        if isinstance(value.get("type"), list):
+            return " or ".join(KINDS[one] for one in value["type"])
         if "enum" in value:
             return ", ".join(_code(one) for one in value["enum"])
         if "const" in value:
@@ -137,4 +173,6 @@ def _cell(text: str) -> str:
 
 def settings_page() -> str:
     """All settings, as Markdown."""
-    return "\n".join(SettingsPage(settings_schema()).lines()) + "\n"
+    run = SettingsPage(Context.model_json_schema())
+    lines = [*SettingsPage(settings_schema()).lines(), OF_A_RUN, *HEAD, *run.rows()]
+    return "\n".join(lines) + "\n"

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema_rs
+
 from groundgraph import load_settings, turn_graph
+from groundgraph.cli.config_schema import settings_schema
+from groundgraph.settings.yaml_file import read_yaml
 
 ROOT = Path(__file__).parent.parent.parent
+_VALIDATOR = jsonschema_rs.validator_for(settings_schema())
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -36,10 +42,12 @@ def run_python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def build_configuration(text: str, folder: Path) -> None:
-    """Loads and builds a configuration; fails where it is refused, or has other sources than it names."""
+    """Loads and builds a configuration; fails where it is refused, has other sources than it names, or an editor that
+    goes by the schema would mark something."""
     path = folder / "groundgraph.yaml"
     path.write_text(text)
     settings = load_settings(path)
+    assert list(_VALIDATOR.iter_errors(json.loads(json.dumps(read_yaml(path))))) == []
     named = {entry.name for entry in settings.sources} or {"knowledge_base"}
     assert set(turn_graph(settings).resources.sources) == named
 

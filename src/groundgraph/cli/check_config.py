@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from groundgraph.answers.strategy_chain import Unusable
 from groundgraph.answers.structured_answer import AnswerTemplates
@@ -29,30 +28,7 @@ from groundgraph.settings.knowledge_base import ChainSettings
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.settings.search import MODEL_STAGES
 from groundgraph.settings.services import EmbeddingSettings
-from groundgraph.settings.settings import INTERNAL, PromptSettings, Settings
-
-# The JSON schema of a configuration file, for editors that complete keys and mark mistakes while one types.
-
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
-
-
-def settings_schema() -> dict[str, Any]:
-    """The schema of everything that `load_settings` reads."""
-    schema = Settings.model_json_schema()
-    properties = schema["properties"]
-    for name in INTERNAL:
-        properties.pop(name, None)
-    properties["bindings"] = {"$ref": "#/properties/chains", "description": "another name of `chains`"}
-    strategy = {"const": "grounded", "description": "the only one that there is"}
-    below = {name: {"$ref": f"#/properties/{name}"} for name in properties}
-    properties["reasoning"] = {
-        "type": ["object", "null"],
-        "description": "the same sections, one level down",
-        "properties": {"strategy": strategy, **below},
-        "additionalProperties": False,
-    }
-    properties["strategy"] = strategy
-    return {"$schema": _DIALECT, **schema, "title": "groundgraph", "description": "The configuration of groundgraph."}
+from groundgraph.settings.settings import PromptSettings, Settings
 
 
 @dataclass

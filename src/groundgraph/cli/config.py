@@ -69,7 +69,7 @@ def _show(checked: Checked, path: Path) -> None:
 @config_app.command(epilog=EPILOG)
 def schema(as_json: AsJson = True) -> None:  # noqa: ARG001 - it is JSON in any case
     """Print the JSON schema of a configuration, for editors that complete keys and mark mistakes."""
-    from groundgraph.cli.check_config import settings_schema
+    from groundgraph.cli.config_schema import settings_schema
 
     write_json(settings_schema())
     raise typer.Exit(DONE)

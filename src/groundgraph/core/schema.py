@@ -162,9 +162,11 @@ class ExtractionAnnotation(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    grounding: Literal["auto", "exact", "fuzzy", "skip"] = "auto"
-    overlap_threshold: float = Field(0.5, gt=0, le=1)
-    cues: dict[str, list[str]] = {}
+    grounding: Literal["auto", "exact", "fuzzy", "skip"] = Field(
+        "auto", description="what must stand in the message: by the kind of field, the value, a word of it, or nothing"
+    )
+    overlap_threshold: float = Field(0.5, gt=0, le=1, description="the share of a text's words that must stand there")
+    cues: dict[str, list[str]] = Field({}, description="phrases that stand for a value as well, by value")
 
 
 def annotations_of(schema: SourceSchema) -> dict[str, ExtractionAnnotation]:

@@ -25,17 +25,35 @@ Style = Literal["conversational", "structured", "hybrid"]
 class SynthesisSettings(Section):
     """How the answer is written."""
 
-    mode: Literal["llm", "template"] | None = None
-    style: Style | None = None
+    mode: Literal["llm", "template"] | None = Field(
+        None,
+        description="an older name of `style`: `llm` is conversational, `template` structured",
+    )
+    style: Style | None = Field(
+        None,
+        description="`conversational`: a model writes; `structured`: evidence is quoted, no model; `hybrid`: "
+        "a model writes, and the evidence stands below; conversational when absent, and "
+        "structured without a model",
+    )
     listing: bool = Field(
         True, description="the structured style lists below its blocks what else was found; asked for, it always does"
     )
-    require_citations: bool = True
-    allow_parametric: bool | Literal["bridge"] = False
-    citation_format: Literal["section", "source"] = "section"
-    template: str | None = None
-    provenance_template: str | None = None
-    instruction: str | None = None
+    require_citations: bool = Field(True, description="tell the model to cite")
+    allow_parametric: bool | Literal["bridge"] = Field(
+        False,
+        description="`true`: a model may add general knowledge, marked as such; `bridge`: it may connect "
+        "passages and add no fact",
+    )
+    citation_format: Literal["section", "source"] = Field(
+        "section",
+        description="a citation names the section, or the document",
+    )
+    template: str | None = Field(None, description="a Jinja template for structured answers")
+    provenance_template: str | None = Field(
+        None,
+        description="a Jinja template for what stands below a hybrid answer, and for a structured one if no `template`",
+    )
+    instruction: str | None = Field(None, description="guidance for the model that writes")
     evidence_per_source: bool = Field(
         False,
         description="show a model the evidence of each source in a block of its own",
@@ -139,13 +157,13 @@ StepT = TypeVar("StepT", bound=Section)
 class NormalizeStep(Section):
     """One way to make relevances comparable across sources."""
 
-    method: NormalizeMethod
+    method: NormalizeMethod = Field(description="by the range, the spread or the rank of the relevances of a source")
 
 
 class ClusterStep(Section):
     """One way to group results; what stands beside the options of `embedding` names its model."""
 
-    method: ClusterMethod
+    method: ClusterMethod = Field(description="by common words, rare common words, or vectors")
     threshold: float | None = Field(None, ge=0, le=1, description="cluster_threshold when absent")
     min_size: PositiveInt | None = Field(None, description="cluster_min_size when absent")
     embedding: dict[str, Any] | None = Field(
@@ -260,13 +278,13 @@ class RerankStep(_RerankerOptions):
     """One reranker: `cohere`, `fastembed` (a cross-encoder in this process), `langchain` (a document compressor),
     `judge` (a model), `identity`, or a registered one."""
 
-    method: str
+    method: str = Field(description="the kind of reranker")
 
 
 class RerankerSettings(_RerankerOptions):
     """Reranking once, after the merge."""
 
-    enabled: bool = False
+    enabled: bool = Field(False, description="rerank")
     type: str | RerankStep | list[str | RerankStep] | None = Field(
         None, description="cohere, fastembed, langchain, judge or identity, or a chain of them; judge when absent"
     )

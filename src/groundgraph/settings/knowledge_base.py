@@ -25,9 +25,9 @@ from groundgraph.settings.topics import OptionalTopicIndex
 class WeaviateSettings(Section):
     """The server that holds the knowledge base with `backend: weaviate`."""
 
-    url: str = "http://127.0.0.1:8080"
+    url: str = Field("http://127.0.0.1:8080", description="the address of the server")
     grpc_host: str = Field("", description="where gRPC is when it is not on the host of `url`")
-    grpc_port: int = Field(50051, ge=1, le=65_535)
+    grpc_port: int = Field(50051, ge=1, le=65_535, description="the port of gRPC")
     api_key: SecretStr | None = Field(None, description="from the environment only")
     headers: dict[str, str] = Field({}, description="sent with every request")
     prefix: str = Field("Groundgraph", description="what the names of the collections begin with")
@@ -45,11 +45,11 @@ class WeaviateSettings(Section):
 class WebSettings(Section):
     """How web pages are fetched."""
 
-    max_bytes: PositiveInt = 5_000_000
+    max_bytes: PositiveInt = Field(5_000_000, description="the largest page")
     timeout: PositiveFloat = Field(20, description="seconds for one page with all its redirects")
-    max_redirects: NonNegativeInt = 5
-    user_agent: str = "groundgraph"
-    obey_robots: bool = True
+    max_redirects: NonNegativeInt = Field(5, description="how many are followed")
+    user_agent: str = Field("groundgraph", description="the name that servers are told")
+    obey_robots: bool = Field(True, description="leave out what `robots.txt` forbids")
     allow_private: bool = Field(
         False,
         description="fetch from this machine and from private networks too; "
@@ -63,7 +63,7 @@ class WebSettings(Section):
 class ChunkerSettings(Section):
     """How documents are cut into chunks."""
 
-    strategy: Literal["markdown"] = "markdown"
+    strategy: Literal["markdown"] = Field("markdown", description="by headings and paragraphs; the only one")
     max_chunk_size: int = Field(800, ge=100, le=20_000, description="characters")
 
 
@@ -78,7 +78,7 @@ class PathRule(Section):
     """Metadata for the documents whose name matches a pattern."""
 
     path: str = Field(description="a glob over document names: * within a folder, ** across folders")
-    set: dict[str, Any]
+    set: dict[str, Any] = Field(description="the fields and their values")
 
 
 class MetadataSettings(Section):
@@ -93,10 +93,10 @@ class MetadataSettings(Section):
 class CustomSchemaSettings(Section):
     """A kind of data of one's own: records that Python or a larger graph writes."""
 
-    fields: dict[str, dict[str, Any]]
+    fields: dict[str, dict[str, Any]] = Field(description="its fields by name, with their type")
     content: list[str] = Field([], description="the fields that make the text, in order; all of them when empty")
     id: str | None = Field(None, description="the field that identifies a record; a hash of its content when absent")
-    description: str = ""
+    description: str = Field("", description="what the records are, in a sentence")
 
 
 # `chains`: the chains by kind of data, and those of a query.
@@ -108,21 +108,21 @@ ChainChoice = str | dict[str, Any]
 class KindChains(Section):
     """The ingest chains of one kind of data."""
 
-    chunker: ChainChoice = "document"
-    matching_text: ChainChoice = "content"
-    qualifying_text: ChainChoice = "document"
+    chunker: ChainChoice = Field("document", description="cuts a document into chunks")
+    matching_text: ChainChoice = Field("content", description="writes the texts by which a chunk is found")
+    qualifying_text: ChainChoice = Field("document", description="writes what a chunk is about, for models and readers")
 
 
 class QueryChainSettings(Section):
     """The query chains, which the whole base shares."""
 
-    transformer: ChainChoice = "identity"
-    reranker: ChainChoice = "identity"
-    filter: ChainChoice = "basic"
-    candidates_count: PositiveInt = Field(30, le=1000)
+    transformer: ChainChoice = Field("identity", description="rewrites a query")
+    reranker: ChainChoice = Field("identity", description="judges the matches")
+    filter: ChainChoice = Field("basic", description="drops matches with low scores")
+    candidates_count: PositiveInt = Field(30, le=1000, description="how many matches are judged")
     keep: PositiveInt | None = Field(None, description="an upper bound for top_k")
-    match_cutoff: float = Field(0.5, ge=0, le=1)
-    rerank_cutoff: float = Field(0.5, ge=0, le=1)
+    match_cutoff: float = Field(0.5, ge=0, le=1, description="the least score of a match")
+    rerank_cutoff: float = Field(0.5, ge=0, le=1, description="the least score by the reranker")
 
 
 class ChainSettings(BaseModel):
@@ -173,9 +173,12 @@ class KnowledgeBaseSettings(Section):
     chunker: ChunkerSettings = ChunkerSettings()
     embeddings: EmbeddingSettings | None = Field(None, description="those of the top level when absent")
     vector_weight: float = Field(0.5, ge=0, le=1, description="share of the vectors where words and vectors are fused")
-    fields: dict[str, dict[str, Any]] = Field({})
+    fields: dict[str, dict[str, Any]] = Field(
+        {},
+        description="fields of documents that filters may name, by name with their type",
+    )
     metadata: MetadataSettings = MetadataSettings()
-    schemas: dict[str, CustomSchemaSettings] = Field({})
+    schemas: dict[str, CustomSchemaSettings] = Field({}, description="kinds of records of your own, by name")
     web: WebSettings = WebSettings()
     concurrency: PositiveInt = Field(4, le=64, description="documents that are processed at once")
     passwords: dict[str, str] = Field({}, description="passwords of PDF files by a glob over their names")

@@ -29,11 +29,20 @@ Filters = dict[str, dict[str, Any]]
 class IntentSettings(Section):
     """How the intent of a turn is found."""
 
-    mode: Literal["extract", "static", "template"] = "extract"
-    num_queries: int = Field(3, ge=1, le=10)
-    domain_context: str = ""
-    use_conversation_context: bool = True
-    max_context_turns: NonNegativeInt = 3
+    mode: Literal["extract", "static", "template"] = Field(
+        "extract",
+        description="`extract`: a model writes the queries, or the message is the query where there is none; "
+        "`static`: the queries below; `template`: a template fills in the intent",
+    )
+    num_queries: int = Field(3, ge=1, le=10, description="extract: queries that the model writes")
+    domain_context: str = Field(
+        "",
+        description="what the documents are about, in a sentence; models and greetings use it",
+    )
+    use_conversation_context: bool = Field(True, description="extract: the model sees the last turns")
+    max_context_turns: NonNegativeInt = Field(
+        3, description="turns of the conversation that count when a question leans on them"
+    )
     extraction_config: ModelSettings | None = Field(
         None, description="a model that fills in queries, scope, style and filters by a schema"
     )
@@ -45,12 +54,18 @@ class IntentSettings(Section):
         False, description="put keywords of the conversation before a message that leans on it"
     )
     include_assistant_context: bool = Field(False, description="look for them in the assistant's messages too")
-    text_queries: list[str] = Field([])
-    filters: Filters = Field({})
-    scope: Scope = "focused"
-    include_message_as_query: bool = True
-    template: str | None = None
-    default_filters: Filters = Field({})
+    text_queries: list[str] = Field([], description="static: what is searched for beside the message")
+    filters: Filters = Field({}, description="static: conditions by source and field")
+    scope: Scope = Field(
+        "focused",
+        description="how broadly is searched where nothing else says it; chooses the profile of a topic index",
+    )
+    include_message_as_query: bool = Field(True, description="static: search for the message too")
+    template: str | None = Field(None, description="template: a Jinja template that gives the intent as YAML")
+    default_filters: Filters = Field(
+        {},
+        description="conditions by source and field that hold in every turn; nothing can override or widen them",
+    )
     parts: bool = Field(
         True, description="without a query model, ask the sentences and clauses of a long message that ask beside it"
     )
@@ -222,13 +237,17 @@ def without_embeddings(stages: Any) -> dict[str, Any]:
 class RetrievalSettings(Section):
     """How much is retrieved and how the sources' results are merged."""
 
-    top_k: PositiveInt = Field(5, le=1000)
-    score_threshold: float = Field(0.3, ge=0, le=1)
-    merge: Literal["round_robin", "relative_score", "in_order"] = "round_robin"
+    top_k: PositiveInt = Field(5, le=1000, description="results for each query and source")
+    score_threshold: float = Field(0.3, ge=0, le=1, description="the least relevance of a result")
+    merge: Literal["round_robin", "relative_score", "in_order"] = Field(
+        "round_robin",
+        description="how results of several sources are ordered: by turns and weight, by relevance, or source "
+        "after source",
+    )
     merge_adjacent: bool = Field(
         True, description="join neighbouring chunks under one heading, where the source can tell what is between them"
     )
-    deduplicate: bool = True
+    deduplicate: bool = Field(True, description="keep what several queries or sources found only once")
     answerable_threshold: float | None = Field(
         0.18,
         ge=0,
@@ -261,9 +280,14 @@ class SourceEntry(Shown):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    type: str
-    name: str = Field("knowledge_base", min_length=1, max_length=100)
-    weight: PositiveInt = 1
+    type: str = Field(description="the kind of source")
+    name: str = Field(
+        "knowledge_base",
+        min_length=1,
+        max_length=100,
+        description="what citations, filters and notes call it",
+    )
+    weight: PositiveInt = Field(1, description="how many results it gives in each round of `round_robin`")
     timeout: PositiveFloat | None = Field(None, description="seconds; deadlines.source when absent")
     topic_index: OptionalTopicIndex = Field(None, description="search by topics in place of text queries")
 

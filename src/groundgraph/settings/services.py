@@ -16,10 +16,13 @@ class SaverSettings(Section):
     """Where checkpoints, or the store's items, are kept: in memory, in a SQLite file at `path`, or with `postgres` at
     `url` (`postgresql://user@host/database`), over at most `pool_size` connections."""
 
-    type: Literal["memory", "sqlite", "postgres"] = "sqlite"
-    path: Path
-    url: str = ""
-    pool_size: Annotated[int, Field(ge=2)] = 10
+    type: Literal["memory", "sqlite", "postgres"] = Field(
+        "sqlite",
+        description="`memory` is gone with the process; `postgres` is for several machines",
+    )
+    path: Path = Field(description="the file of SQLite")
+    url: str = Field("", description="the server of PostgreSQL")
+    pool_size: Annotated[int, Field(ge=2)] = Field(10, description="the most connections to PostgreSQL at once")
 
     @model_validator(mode="after")
     def _url_belongs_to_postgres(self) -> Self:
@@ -33,13 +36,13 @@ class SaverSettings(Section):
 class CheckpointerSettings(SaverSettings):
     """Where `open_graph` keeps checkpoints."""
 
-    path: Path = Path(".groundgraph/threads.sqlite")
+    path: Path = Field(Path(".groundgraph/threads.sqlite"), description="the file of SQLite")
 
 
 class StoreSettings(SaverSettings):
     """Where `open_graph` keeps evidence and provenance records."""
 
-    path: Path = Path(".groundgraph/evidence.sqlite")
+    path: Path = Field(Path(".groundgraph/evidence.sqlite"), description="the file of SQLite")
 
 
 # The section `tracing`: spans of OpenTelemetry.
@@ -88,17 +91,23 @@ class ServerSettings(Section):
 class DeadlineSettings(Section):
     """Limits in seconds: the whole turn, one question to one source, one call of a model."""
 
-    turn: PositiveFloat = 60
-    source: PositiveFloat = 10
-    model: PositiveFloat = 30
+    turn: PositiveFloat = Field(60, description="seconds for the whole turn")
+    source: PositiveFloat = Field(10, description="seconds for one question to one source")
+    model: PositiveFloat = Field(30, description="seconds for one call of a model")
 
 
 class LimitSettings(Section):
     """Bounds of one turn."""
 
-    message_chars: PositiveInt = 32_000
-    long_message: Literal["reject", "truncate"] = "reject"
-    model_calls: NonNegativeInt = 8
+    message_chars: PositiveInt = Field(32_000, description="the longest message, in characters")
+    long_message: Literal["reject", "truncate"] = Field(
+        "reject",
+        description="what becomes of a longer one: refused, or cut",
+    )
+    model_calls: NonNegativeInt = Field(
+        8,
+        description="calls of models in one turn; when they are spent the turn goes on without a model",
+    )
     tokens: PositiveInt = Field(100_000, description="prompt and completion tokens of all model calls of a turn")
     attempts: int = Field(3, ge=1, le=10, description="tries of one question to a source or a model")
     breaker_failures: PositiveInt = Field(5, description="failures in a row after which a source is left alone")
@@ -113,8 +122,11 @@ class ModelSettings(Shown):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    provider: str | None = None
-    model: str
+    provider: str | None = Field(
+        None,
+        description="as `init_chat_model` and `init_embeddings` name it; may stand before the model's name instead",
+    )
+    model: str = Field(description="its name at the provider")
 
     @property
     def given(self) -> dict[str, Any]:

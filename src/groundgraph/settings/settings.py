@@ -54,8 +54,8 @@ INTERNAL = frozenset({"base_dir", "origin"})
 class FastPathSettings(Section):
     """Messages that are nothing but small talk are answered without retrieval."""
 
-    enabled: bool = True
-    languages: list[LanguageCode] = Field(list(LANGUAGES))
+    enabled: bool = Field(True, description="greetings, thanks and the like are answered at once")
+    languages: list[LanguageCode] = Field(list(LANGUAGES), description="the languages whose small talk is known")
 
 
 class HistorySettings(Section):
@@ -67,7 +67,10 @@ class HistorySettings(Section):
 class PromptSettings(Section):
     """Where prompts and answer texts are looked for before those that groundgraph ships."""
 
-    path: Path | None = None
+    path: Path | None = Field(
+        None,
+        description="a folder with prompts of your own, which replace those of the same name",
+    )
 
 
 # What the models read that write queries or fill in intents.
@@ -110,8 +113,11 @@ class Settings(Shown):
     enhanced_retrieval: EnhancedRetrievalSettings = EnhancedRetrievalSettings()
     server: ServerSettings = ServerSettings()
     tracing: TracingSettings = TracingSettings()
-    greeting_template: str | None = None
-    store_provenance: bool = True
+    greeting_template: str | None = Field(
+        None,
+        description="a Jinja template for the reply to a greeting; gets `domain_context` and `metadata`",
+    )
+    store_provenance: bool = Field(True, description="keep the record of each turn")
 
     base_dir: Path = Field(default_factory=Path.cwd, exclude=True)
     origin: str = Field("", exclude=True, description="the file that the settings were read from")

@@ -19,7 +19,7 @@ HEADING_TREE, CLUSTER = "heading_tree", "cluster"
 class HeadingMatchSettings(Section):
     """Which words of a question count when they are compared with headings, and which headings."""
 
-    min_word_length: PositiveInt = 2
+    min_word_length: PositiveInt = Field(2, description="shorter words do not count")
     min_heading_depth: NonNegativeInt = Field(1, description="headings above this depth are not compared; 0: the title")
     stopwords: list[str] | None = Field(None, description="in place of those that groundgraph knows")
 
@@ -27,15 +27,22 @@ class HeadingMatchSettings(Section):
 class HeadingTreeOptions(Section):
     """What a profile may change of a `heading_tree`."""
 
-    entry_strategy: Literal["both", "heading_match", "vector"] = "both"
+    entry_strategy: Literal["both", "heading_match", "vector"] = Field(
+        "both",
+        description="begin at headings with the words of the question, at what the search itself finds, or at both",
+    )
     seed_score_threshold: float = Field(0.3, ge=0, le=1, description="least score of a chunk to begin with")
     seed_max_results: PositiveInt = Field(10, le=1000, description="most chunks, and most headings, to begin with")
     min_heading_depth: NonNegativeInt = Field(1, description="a topic is no heading above this depth; 0: the title")
-    expansion_mode: Literal["subtree", "children", "leaves"] = "subtree"
+    expansion_mode: Literal["subtree", "children", "leaves"] = Field(
+        "subtree",
+        description="what belongs to a topic: all below the heading, what stands right below it, or only what "
+        "has nothing below it",
+    )
     max_expansion_depth: NonNegativeInt | None = Field(None, description="levels below the heading; null: all")
-    max_expanded_results: PositiveInt = Field(50, le=10_000)
+    max_expanded_results: PositiveInt = Field(50, le=10_000, description="most passages of one turn")
     resolution_prompt: str | None = Field(None, description="lets a model choose among the headings, and tells it how")
-    max_headings_for_llm: PositiveInt = Field(100, le=1000)
+    max_headings_for_llm: PositiveInt = Field(100, le=1000, description="most headings that a model chooses among")
     heading_match: HeadingMatchSettings = HeadingMatchSettings()
 
 
@@ -43,13 +50,13 @@ class TopicIndexOptions(HeadingTreeOptions):
     """What a profile may change, of a `cluster` too."""
 
     cluster_threshold: float = Field(0.7, ge=0, le=1, description="least cosine to the first chunk of a cluster")
-    min_cluster_size: PositiveInt = 2
-    top_clusters: PositiveInt = 3
-    max_results_per_cluster: PositiveInt = 20
-    max_total_results: PositiveInt = Field(50, le=10_000)
+    min_cluster_size: PositiveInt = Field(2, description="passages that make a cluster")
+    top_clusters: PositiveInt = Field(3, description="clusters of one turn")
+    max_results_per_cluster: PositiveInt = Field(20, description="most passages of one cluster")
+    max_total_results: PositiveInt = Field(50, le=10_000, description="most passages of one turn")
     centroid_score_threshold: float = Field(0.2, ge=0, le=1, description="least cosine of question and centroid")
-    label_min_word_length: PositiveInt = 3
-    label_top_terms: PositiveInt = 3
+    label_min_word_length: PositiveInt = Field(3, description="shorter words do not name a cluster")
+    label_top_terms: PositiveInt = Field(3, description="words that name a cluster")
     label_stopwords: list[str] | None = Field(None, description="in place of those that groundgraph knows")
 
 
@@ -59,7 +66,9 @@ _OF_CLUSTER = TopicIndexOptions.model_fields.keys() - HeadingTreeOptions.model_f
 class TopicIndexSettings(TopicIndexOptions):
     """The topic index of a source."""
 
-    type: Literal["heading_tree", "cluster"]
+    type: Literal["heading_tree", "cluster"] = Field(
+        description="by the headings of documents, or by groups of similar passages, which needs embeddings",
+    )
     scope_profiles: dict[Literal["focused", "broad", "exact"], TopicIndexOptions] = Field(
         {}, description="options in place of those above, by the scope of the intent"
     )

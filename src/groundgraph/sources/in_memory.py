@@ -12,6 +12,7 @@ from groundgraph.core.filters import matches, with_times
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.schema import SourceSchema
 from groundgraph.search.rank import COMMON_PLACE, Passage, Pool, rank
+from groundgraph.sources.check_options import unknown_names
 from groundgraph.sources.contract import NamedSource, SourceOptions
 from groundgraph.text.follow_up import question_weight
 from groundgraph.text.words import bm25, idf, query_stems, stems
@@ -146,13 +147,14 @@ def _check_given(name: str, records: Any, schema: Any) -> None:
         raise ConfigurationError([Problem(f"{name}.schema", told)])
 
 
+_OPTIONS = ("records", "schema", "description")
+
+
 def memory_from_options(entry: SourceOptions) -> InMemorySource:
     """`type: memory` with `records:`, a list of texts or mappings, and optionally `schema: {fields: {...}}`."""
-    unknown = sorted(set(entry.options) - {"records", "schema", "description"})
-    if unknown:
-        raise ConfigurationError(
-            [Problem(f"{entry.key}.{name}", "a memory source has no such option") for name in unknown]
-        )
+    problems = unknown_names(entry.options, _OPTIONS, entry.key, "a memory source has no option '{name}'")
+    if problems:
+        raise ConfigurationError(problems)
     schema = entry.options.get("schema")
     return InMemorySource(
         entry.options.get("records") or (),
