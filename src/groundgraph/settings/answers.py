@@ -77,7 +77,7 @@ class EntailmentSettings(Section):
     `{provider: fastembed, folder: ...}`. When absent, it is the model that writes the answers.
     """
 
-    policy: Policy = "annotate"
+    policy: Policy = Field("annotate", description="what becomes of a sentence that does not follow from what it cites")
     judge: ModelSettings | None = Field(None, description="the model that writes the answers when absent")
     max_sentences: PositiveInt = Field(40, description="sentences that are judged, the first ones of an answer")
     max_calls: PositiveInt = Field(4, description="calls of a chat model, with about ten sentences in each")
