@@ -10,7 +10,7 @@ import pytest
 from documented import ROOT, all_blocks, blocks, build_configuration, run_commands, run_python
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-# A block without a kind is a drawing; `text` is what the commands of the tutorial print; `yml` is YAML that is no
+# A block without a kind is a drawing; `text` is what the commands print; `yml` is YAML that is no
 # configuration, `console` what a server is needed for.
 KINDS = {"", "text", "bash", "python", "yaml", "yml", "json", "sql", "console", "mermaid"}
 
@@ -46,6 +46,8 @@ def test_the_configuration_loads_and_builds(text: str, tmp_path: Path, monkeypat
 def test_the_commands_run(page: Path, tmp_path: Path) -> None:
     run = run_commands([line for text in blocks(page, "bash") for line in text.splitlines()], tmp_path)
     assert run.returncode == 0, run.stderr
+    # The tutorial is followed block by block: tests/test_tutorial.py.
+    assert page.stem == "tutorial" or [text for text in blocks(page, "text") if text.strip() not in run.stdout] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
