@@ -6,7 +6,7 @@ import pytest
 
 from groundgraph.testing import openai_stub
 
-KEYS = {"answer", "outcome", "notes", "citations", "support", "provenance", "messages", "thread_id"}
+KEYS = {"answer", "outcome", "notes", "citations", "choices", "support", "provenance", "messages", "thread_id"}
 QUESTION = "When does an access token expire?"
 
 

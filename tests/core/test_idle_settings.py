@@ -250,7 +250,8 @@ ALWAYS = {
     "reranker": "enabled api_key",
     # What a style does not use, the style of a run may. `mode` is the older name of a style, which stands in for it.
     "synthesis": "mode style listing require_citations allow_parametric citation_format template provenance_template "
-    "instruction evidence_per_source",
+    "instruction evidence_per_source ask_back",
+    "synthesis.ask_back": "field model",
     # Vectors come from whatever model a base, a run or a stored file has.
     "embeddings": "provider model languages batch_size folder",
     # `groundgraph move` reads `file` when the base is in Weaviate, `groundgraph ingest` all others.

@@ -71,7 +71,7 @@ async def test_the_model_of_an_agent_gets_the_checked_answer_and_the_program_its
     [message] = tool_messages(await ask(larger, on="t"))
     assert message.text.startswith("Four types [1]. Pumps too.\n\n")
     assert "[7]" in message.text, "the note tells what was taken out"
-    assert set(message.artifact) == {"turn_id", "outcome", "notes", "citations", "support"}
+    assert set(message.artifact) == {"turn_id", "outcome", "notes", "citations", "choices", "support"}
     assert (message.artifact["outcome"], message.artifact["citations"][0]["source_id"]) == ("answered", "oauth")
 
 

@@ -20,7 +20,7 @@ THREAD_SCOPED = {"messages", "metadata"}
 TURN_SCOPED = {
     "turn", "intent", "retrievals", "bodies", "ranking", "draft", "check"
 }  # fmt: skip
-RUN_SCOPED = {"question", "task", "answer", "outcome", "notes", "citations", "support", "provenance"}
+RUN_SCOPED = {"question", "task", "answer", "outcome", "notes", "citations", "choices", "support", "provenance"}
 
 
 build = partial(turns.build, base=QUOTING)
@@ -36,7 +36,7 @@ def test_every_channel_of_the_compiled_graph_has_a_declared_lifetime() -> None:
 
 
 def test_outputs_are_the_documented_keys() -> None:
-    documented = {"messages", "answer", "outcome", "notes", "citations", "support", "provenance", "metadata"}
+    documented = {"messages", "answer", "outcome", "notes", "citations", "choices", "support", "provenance", "metadata"}
     assert set(TurnOutput.__annotations__) == documented
 
 

@@ -97,7 +97,7 @@ def test_the_narrow_graph_shows_the_same_defaults_and_no_step_that_it_has_not() 
 async def test_the_narrow_graph_gives_its_four_fields_and_leaves_the_turn_its_own() -> None:
     built = ask_graph(graphs()["turn"])
     result = await built.ainvoke({"question": "Which grant types does OAuth have?"}, context={"style": "structured"})
-    assert set(result) == {"answer", "outcome", "notes", "citations"}
+    assert set(result) == {"answer", "outcome", "notes", "citations", "choices"}
     assert result["outcome"] == "answered"
     assert built.get_input_jsonschema()["required"] == ["question"]
 

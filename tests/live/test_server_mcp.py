@@ -42,7 +42,7 @@ async def test_a_tool_answers_with_citations_and_nothing_of_the_inside(server: s
     assert not result.get("isError")
     [content] = result["content"]
     answer = ast.literal_eval(content["text"])
-    assert set(answer) == {"answer", "outcome", "notes", "citations"}
+    assert set(answer) == {"answer", "outcome", "notes", "citations", "choices"}
     assert answer["outcome"] == "answered"
     assert answer["citations"][0]["source_id"] == "oauth"
     assert len(content["text"]) < 3000

@@ -92,7 +92,7 @@ async def test_nothing_is_streamed_before_the_decision_and_the_answer_after_it(c
 async def test_a_refusal_over_the_narrow_graph_withholds_the_answer(client) -> None:
     thread, _ = await waiting(client, "ask")
     result = await client.runs.wait(thread, "ask", command={"resume": {"decision": "refuse"}})
-    assert set(result) == {"answer", "outcome", "notes", "citations"}
+    assert set(result) == {"answer", "outcome", "notes", "citations", "choices"}
     assert result["outcome"] == "insufficient"
     assert "cheese" not in result["answer"]
 

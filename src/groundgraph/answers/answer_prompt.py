@@ -102,8 +102,12 @@ def quoted_passage(citation: Citation) -> str:
 def recent_conversation(messages: Sequence[BaseMessage], turn: Turn, turns: int) -> list[BaseMessage]:
     """The last `turns` questions and answers before this turn's message, two messages each.
 
-    What an agent did between them is left out: providers refuse calls of tools without their results.
+    What an agent did between them is left out: providers refuse calls of tools without their results. What was chosen
+    when a turn asked back goes on from what was said before its question.
     """
+    if chosen := turn["chosen"]:
+        ids = [message.id for message in messages]
+        messages = messages[: ids.index(chosen["asked_in"])] if chosen["asked_in"] in ids else messages
     before: list[BaseMessage] = [
         message
         for message in messages

@@ -82,9 +82,16 @@ def check_config(path: Path) -> Checked:
 
 
 def stages_without_model(settings: Settings) -> list[str]:
-    """The stages of autonomous retrieval that a graph leaves out or is refused for, unless Python passes it a model."""
+    """The stages that a graph leaves out or is refused for, unless Python passes it a model."""
     if settings.llm or settings.query_llm:
         return []
+    asks = settings.synthesis.ask_back
+    told = "nothing but its fields" if asks and asks.fields else "it is off: nothing"
+    unasked = f"synthesis.ask_back: {told} is looked at without a model; set `query_llm` or `llm`, or pass one"
+    return [*([unasked] if asks and asks.model is True else []), *_autonomous_without_model(settings)]
+
+
+def _autonomous_without_model(settings: Settings) -> list[str]:
     wanted = sorted(settings.stages & MODEL_STAGES)
     named = settings.enhanced_retrieval.stages is not None
     keys = [f"enhanced_retrieval.stages: '{stage}'" for stage in wanted if named]

@@ -34,7 +34,7 @@ class TokenPrinter:
         return bool(self._text) and self._text.strip() == answer.strip()
 
 
-KEYS = ("answer", "outcome", "notes", "citations", "support", "provenance")
+KEYS = ("answer", "outcome", "notes", "citations", "choices", "support", "provenance")
 QUOTE_CHARS = 160
 # What a line of a quotation begins with.
 _QUOTED = re.compile(r"^> ?", re.MULTILINE)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from groundgraph.core.turn_values import ModelCall, empty
+from groundgraph.core.turn_values import Choice, ModelCall, empty
 
 SCOPES = ("focused", "broad", "exact")
 STYLES = ("conversational", "structured", "hybrid")
@@ -52,7 +52,8 @@ class StageReport(TypedDict, total=False):
     """What a stage of autonomous retrieval did before anything was searched.
 
     `status` is `ran`, `skipped` or `failed`, with `reason` for the last two. `question`, `categories`, `signs` and
-    `sub_queries` are what the stage of rewriting (or of the second look), routing, complexity and decomposition gave.
+    `sub_queries` are what the stage of rewriting (or of the second look), routing, complexity and decomposition gave,
+    `choices` what the stage behind the ranking asks back for, with the `places` of their passages there, from 1.
     """
 
     status: Literal["ran", "skipped", "failed"]
@@ -63,6 +64,8 @@ class StageReport(TypedDict, total=False):
     signs: list[str]
     complex: bool
     sub_queries: list[str]
+    choices: list[Choice]
+    places: list[int]
     elapsed_ms: float
 
 

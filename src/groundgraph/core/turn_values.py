@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from groundgraph.core.failure import Degradation, Failure
 
-Outcome = Literal["answered", "insufficient", "unavailable", "chat"]
+Outcome = Literal["answered", "insufficient", "clarify", "unavailable", "chat"]
 SourceStatus = Literal["ok", "failed", "timed_out", "schema_changed", "skipped"]
 # How a turn retrieves: by the stages of autonomous retrieval, from the facts of the dialogue's state alone, or plainly.
 RetrievalPath = Literal["enhanced", "state_facts", "cascade"]
@@ -30,7 +30,8 @@ class Turn(TypedDict):
 
     Where retrieval has several paths, `path` is the one of this turn, else None. `state` is that of the dialogue, None
     when none is named; `small_talk` the reply to a message that is nothing but small talk, when the facts of that state
-    come first.
+    come first. `chosen` is None unless the message chooses what the turn before asked back for: then `question` is the
+    one that was asked back about.
     """
 
     id: str
@@ -44,6 +45,29 @@ class Turn(TypedDict):
     path: RetrievalPath | None
     state: StateValue | None
     small_talk: Draft | None
+    chosen: Chosen | None
+
+
+class Choice(TypedDict):
+    """One of the things that a question may mean, as a turn asks back for it.
+
+    `label` is what a reader sees, and sent as the next message it chooses. `field` is the declared field whose `value`
+    it is; empty where a model found it, whose label is then its value. `citations` are the labels, in the answer that
+    asks, of the passages that speak of it.
+    """
+
+    label: str
+    field: str
+    value: str | int | float | bool
+    citations: list[int]
+
+
+class Chosen(TypedDict):
+    """What a message chose: the choice, what the message says, and the id of the message that was asked back about."""
+
+    choice: Choice
+    message: str
+    asked_in: str
 
 
 class StateValue(TypedDict):

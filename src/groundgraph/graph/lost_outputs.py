@@ -27,6 +27,7 @@ def output_without_record(message: AnyMessage) -> dict[str, Any]:
         "outcome": message.response_metadata.get("outcome", "answered"),
         "notes": [],
         "citations": [],
+        "choices": message.response_metadata.get("asked_back", {}).get("choices", []),
         "support": {"score": 0.0, "answerable": 0.0, "flags": []},
         "provenance": {},
     }
@@ -40,6 +41,7 @@ def output_of(record: Mapping[str, Any]) -> dict[str, Any]:
         "outcome": record["outcome"],
         "notes": record["notes"],
         "citations": record["citations"],
+        "choices": record.get("choices", []),
         "support": {name: check.get(name) for name in ("score", "answerable", "flags")},
         "provenance": record,
     }

@@ -238,12 +238,24 @@ def _check(settings: Settings, schemas: dict[str, SourceSchema | None], passed: 
     problems += [Problem(".".join(map(str, key)), message) for key, message in idle_settings(settings, passed)]
     problems += scope_problems(settings.retrieval.scope_filters, intent.default_filters, schemas)
     problems += _mode_problems(intent)
+    problems += _ask_back_problems(settings, schemas)
     if settings.synthesis.evidence_per_source and settings.result_processing.cluster_steps:
         problems.append(
             Problem("synthesis.evidence_per_source", "a cluster holds evidence of several sources; drop one")
         )
     if problems:
         raise ConfigurationError(problems)
+
+
+def _ask_back_problems(settings: Settings, schemas: dict[str, SourceSchema | None]) -> list[Problem]:
+    """The fields that nobody declares, so that no choice among their values could narrow a search."""
+    declared = sorted({name for schema in schemas.values() if schema for name in schema.fields})
+    asks = settings.synthesis.ask_back
+    return [
+        Problem("synthesis.ask_back.field", f"no source declares a field '{name}'.{nearest(name, declared)}")
+        for name in (asks.fields if asks else ())
+        if name not in declared
+    ]
 
 
 def _mode_problems(intent: IntentSettings) -> list[Problem]:

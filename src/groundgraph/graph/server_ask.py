@@ -14,7 +14,7 @@ from langgraph.graph.state import CompiledStateGraph
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from groundgraph.core.turn_values import Citation, Outcome
+from groundgraph.core.turn_values import Choice, Citation, Outcome
 from groundgraph.graph.studio import with_defaults
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.settings.context import Context
@@ -37,11 +37,17 @@ class AskOutput(TypedDict, total=False):
     ]
     outcome: Annotated[
         Outcome,
-        Field(description="insufficient: the sources do not say; unavailable: a source could not be asked."),
+        Field(
+            description="insufficient: the sources do not say; unavailable: a source could not be asked; clarify: the "
+            "answer asks which of the choices is meant."
+        ),
         UntrackedValue,
     ]
     notes: Annotated[list[str], Field(description="What a reader should know about the answer."), UntrackedValue]
     citations: Annotated[list[Citation], Field(description="What each label refers to."), UntrackedValue]
+    choices: Annotated[
+        list[Choice], Field(description="What may be meant; none unless the outcome is clarify."), UntrackedValue
+    ]
 
 
 class AskState(AskInput, AskOutput, total=False):

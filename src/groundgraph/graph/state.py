@@ -28,6 +28,7 @@ from groundgraph.core.turn_values import (
     EMPTY_RETRIEVAL,
     EMPTY_TURN,
     Check,
+    Choice,
     Citation,
     Draft,
     Outcome,
@@ -153,6 +154,7 @@ class TurnOutput(TypedDict):
     outcome: Annotated[Outcome, UntrackedValue]
     notes: Annotated[list[str], UntrackedValue]
     citations: Annotated[list[Citation], UntrackedValue]
+    choices: Annotated[list[Choice], UntrackedValue]
     support: Annotated[Support, UntrackedValue]
     provenance: Annotated[TurnRecord, UntrackedValue]
 
@@ -178,6 +180,7 @@ class TurnState(TypedDict, total=False):
     outcome: Annotated[Outcome, Lifetime("run"), UntrackedValue]
     notes: Annotated[list[str], Lifetime("run"), UntrackedValue]
     citations: Annotated[list[Citation], Lifetime("run"), UntrackedValue]
+    choices: Annotated[list[Choice], Lifetime("run"), UntrackedValue]
     support: Annotated[Support, Lifetime("run"), UntrackedValue]
     provenance: Annotated[TurnRecord, Lifetime("run"), UntrackedValue]
 

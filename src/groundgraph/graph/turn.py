@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from typing import Any, Unpack
 
 from langchain_core.tools import BaseTool
@@ -18,6 +18,7 @@ from groundgraph.graph.state import TurnInput, TurnOutput, TurnState
 from groundgraph.graph.traced_runs import traced_runs
 from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.graph.typed_runs import TurnGraph
+from groundgraph.models.chat_model import configured_model
 from groundgraph.nodes.answer_conversational import answer_conversational
 from groundgraph.nodes.answer_hybrid import answer_hybrid
 from groundgraph.nodes.answer_structured import answer_structured
@@ -29,6 +30,7 @@ from groundgraph.nodes.refuse_answer import RefuseAnswerInput, refuse_answer
 from groundgraph.nodes.report_absence import report_absence
 from groundgraph.settings.context import Context
 from groundgraph.settings.load_settings import GivenSettings
+from groundgraph.settings.services import ModelSettings
 from groundgraph.settings.settings import Settings
 from groundgraph.storage.long_threads import with_long_threads
 from groundgraph.tracing.tracing import state_graph
@@ -108,7 +110,7 @@ def _builder(resources: Resources) -> StateGraph[Any, Any, Any, Any]:
     builder.add_node("record_turn", record_turn(settings, prompts, evidence))
 
     builder.add_edge(START, "begin_turn")
-    _add_second_look(builder, resources)
+    _add_second_look(builder, resources, *_add_ask_back(builder, resources))
     for name in ANSWERS.values():
         builder.add_edge(name, "check_citations")
     _add_policies(builder, resources)
@@ -116,18 +118,41 @@ def _builder(resources: Resources) -> StateGraph[Any, Any, Any, Any]:
     return builder
 
 
-def _add_second_look(builder: StateGraph[Any, Any, Any, Any], resources: Resources) -> None:
-    """What follows the ranking: the style that it chose, or once another look where that is configured."""
+Branch = Callable[[Any], Awaitable[str]]
+
+
+def _add_ask_back(
+    builder: StateGraph[Any, Any, Any, Any], resources: Resources
+) -> tuple[Branch, Mapping[Hashable, str]]:
+    """What the ranking leads to, and where: the style that it chose, or asking back where something can look for what
+    is open."""
+    asks = resources.settings.synthesis.ask_back
+    own = asks.model if asks and isinstance(asks.model, ModelSettings) else None
+    model = configured_model(own, "synthesis.ask_back.model") or (
+        resources.query_model if asks and asks.model else None
+    )
+    if asks is None or not (asks.fields or model):
+        return choose_answer, ANSWERS
+    from groundgraph.nodes.ask_back import STEP, ask_back, asked_or, asks_back
+
+    builder.add_node(STEP, ask_back(resources.settings, model, resources.prompts, resources.evidence))
+    builder.add_conditional_edges(STEP, asked_or(choose_answer), {**ANSWERS, "ask": "check_citations"})  # type: ignore[arg-type]
+    return asks_back(choose_answer), {**ANSWERS, STEP: STEP}  # type: ignore[arg-type]
+
+
+def _add_second_look(
+    builder: StateGraph[Any, Any, Any, Any], resources: Resources, choose: Branch, ways: Mapping[Hashable, str]
+) -> None:
+    """What follows the ranking: what `choose` says, or once another look where that is configured."""
     settings = resources.settings
     if not settings.retrieval.second_look:
-        builder.add_conditional_edges("process_results", choose_answer, ANSWERS)
+        builder.add_conditional_edges("process_results", choose, dict(ways))
         return
     from groundgraph.nodes.second_look import STEP, looks_again, second_look
 
     builder.add_node(STEP, second_look(settings, resources.query_model, resources.prompts))
-    builder.add_conditional_edges("process_results", looks_again(choose_answer), {**ANSWERS, STEP: STEP})  # type: ignore[arg-type]
-    ways: dict[Hashable, str] = {**ANSWERS, "search": "retrieve_source"}
-    builder.add_conditional_edges(STEP, again_or(choose_answer), ways)
+    builder.add_conditional_edges("process_results", looks_again(choose), {**ways, STEP: STEP})
+    builder.add_conditional_edges(STEP, again_or(choose_answer), {**ANSWERS, "search": "retrieve_source"})
 
 
 def _add_policies(builder: StateGraph[Any, Any, Any, Any], resources: Resources) -> None:
@@ -185,7 +210,7 @@ def turn_tool(
 ) -> BaseTool:
     """A LangChain tool that runs a turn: the model gets a checked answer where `retrieval_tool` gives it evidence.
 
-    The artifact of the tool message is a mapping with `turn_id`, `outcome`, `notes`, `citations` and `support`.
+    The artifact of the tool message has `turn_id`, `outcome`, `notes`, `citations`, `choices` and `support`.
 
     Args:
         graph: a turn graph without a checkpointer of its own, or settings to build one from. With the parent's
@@ -204,7 +229,7 @@ def turn_tool(
     async def ask(question: str) -> tuple[str, dict[str, Any]]:
         output = await runner.ainvoke({"question": question}, context=context)
         told = "\n\n".join([output["answer"], *output["notes"]])
-        kept = {key: output[key] for key in ("outcome", "notes", "citations", "support")}
+        kept = {key: output[key] for key in ("outcome", "notes", "citations", "choices", "support")}
         return told, {"turn_id": output["provenance"]["turn_id"], **kept}
 
     told = "Ask the knowledge base. The answer is grounded in it and checked against it."

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NotRequired
 
@@ -284,6 +284,7 @@ def begin_turn(
     """
     replies = ImmediateReplies(settings, prompts, sources)
     choose_path = _path_choice(settings, prompts, evidence)
+    with_choice = _choosing(settings)
 
     async def _ended_review(state: BeginTurnInput, language: str, runtime: Runtime[Context]) -> list[str]:
         if "check" not in state or state["check"]["verdict"] != "review":
@@ -295,9 +296,11 @@ def begin_turn(
 
     async def begin_turn(state: BeginTurnInput, runtime: Runtime[Context]) -> BeginTurnUpdate:
         messages = state.get("messages", [])
-        message, again = _asked(messages, state.get("question"))
+        message, again, before = _asked(messages, state.get("question"))
         position = len(messages) + bool(again)
         turn = _turn(message, position, chosen_fields(runtime.context), _place(runtime))
+        if with_choice is not None:
+            turn = with_choice(turn, before)
         refuse_without_effect(settings, turn["options"])
         turn["issues"] = _issues(message, state.get("metadata", {}), prompts, turn["language"], settings)
         turn["issues"] += await _ended_review(state, turn["language"], runtime)
@@ -325,6 +328,15 @@ def begin_turn(
     return begin_turn
 
 
+def _choosing(settings: Settings) -> Callable[[Turn, Sequence[BaseMessage]], Turn] | None:
+    """What reads a message as a choice, where turns ask back."""
+    if settings.synthesis.ask_back is None:
+        return None
+    from groundgraph.answers.pick_choice import with_choice
+
+    return with_choice
+
+
 def _path_choice(settings: Settings, prompts: Prompts, evidence: EvidenceStore | None) -> PathChoice | None:
     if len(settings.paths) == 1 and not settings.category_router.routes:
         # There is nothing to choose, and nothing of it is loaded.
@@ -334,8 +346,10 @@ def _path_choice(settings: Settings, prompts: Prompts, evidence: EvidenceStore |
     return PathChoice(settings, prompts, evidence or EvidenceStore())
 
 
-def _asked(messages: list[AnyMessage], message_id: str | None) -> tuple[HumanMessage | None, list[AnyMessage]]:
-    """The message that the turn answers, and what has to be added to the thread for it.
+def _asked(
+    messages: list[AnyMessage], message_id: str | None
+) -> tuple[HumanMessage | None, list[AnyMessage], list[AnyMessage]]:
+    """The message that the turn answers, what has to be added to the thread for it, and what was said before it.
 
     A message under an id that was answered before, as a client that tries again sends it, is asked anew under an id of
     its own: LangGraph has put it in the place of the old one.
@@ -343,12 +357,12 @@ def _asked(messages: list[AnyMessage], message_id: str | None) -> tuple[HumanMes
     at = next((n for n, message in enumerate(messages) if message_id and message.id == message_id), len(messages) - 1)
     found = messages[at] if messages else None
     if not isinstance(found, HumanMessage):
-        return None, []
+        return None, [], []
     if not any(isinstance(message, AIMessage) and not message.tool_calls for message in messages[at + 1 :]):
         # A call of a tool, as an agent leaves it behind its user's question, answers nothing.
-        return found, []
+        return found, [], messages[:at]
     anew = found.model_copy(update={"id": f"{found.id}-{len(messages)}"})
-    return anew, [anew]
+    return anew, [anew], messages[:at]
 
 
 def _turn(message: HumanMessage | None, position: int, options: dict[str, Any], place: str) -> Turn:

@@ -28,6 +28,7 @@ from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.turn_record import TurnRecord
 from groundgraph.core.turn_values import (
     Check,
+    Choice,
     Citation,
     Draft,
     Outcome,
@@ -61,6 +62,7 @@ class RecordTurnUpdate(TypedDict, total=False):
     outcome: Outcome
     notes: list[str]
     citations: list[Citation]
+    choices: list[Choice]
     support: Support
     provenance: TurnRecord
     draft: dict[str, Any]
@@ -90,6 +92,7 @@ def record_turn(settings: Settings, prompts: Prompts, evidence: EvidenceStore) -
             "outcome": draft["outcome"],
             "notes": notes,
             "citations": provenance["citations"],
+            "choices": record.get("choices", []),
             "support": _support(state["check"]),
             "provenance": provenance,
             "draft": {},
@@ -122,7 +125,11 @@ def _small_talk_is_chat(state: AnswerInput) -> AnswerInput:
 def _message(draft: Draft, turn: Turn, record: Mapping[str, Any], citations: Sequence[Citation]) -> AIMessage:
     body = len(draft["text"]) if draft["body"] is None else draft["body"]
     metadata = {"outcome": draft["outcome"], "turn_id": record["turn_id"], BODY_CHARS: body}
-    if citations:
+    if asked_back := record.get("choices"):
+        # By which the next turn knows what its message chooses; see `groundgraph.answers.pick_choice`.
+        about = turn["question"]
+        metadata["asked_back"] = {"question": about, "message_id": turn["message_id"], "choices": asked_back}
+    elif citations:
         metadata[QUOTED] = quoted_passage(citations[0])
     return AIMessage(draft["text"], id=answer_id(turn), response_metadata=metadata)
 
@@ -143,7 +150,8 @@ def _metadata(state: AnswerInput, record: dict[str, Any]) -> dict[str, Any]:
 def _used_lately(state: AnswerInput, turns: int) -> list[list[str]]:
     """The keys of what was quoted or cited, with those of recent turns; of all that was shown where that counts."""
     ranking, check = state["ranking"], state["check"]
-    refs = ranking["refs"]
+    # What was only asked back about has not been told yet.
+    refs = ranking["refs"] if state["draft"]["outcome"] != "clarify" else []
     if ranking["divider"]:
         # The facts of a state stand there in every turn of it, and say nothing about what was asked.
         refs = refs[: ranking["divider"]["at"]]

@@ -19,7 +19,7 @@ from groundgraph.core.filters import check_filters
 from groundgraph.core.intent import EMPTY_INTENT, IntentState, StageReport
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
-from groundgraph.core.turn_values import EMPTY_RETRIEVAL, ModelCall, Retrieval, Turn
+from groundgraph.core.turn_values import EMPTY_RETRIEVAL, Choice, ModelCall, Retrieval, Turn
 from groundgraph.nodes.model_stage import StageInput
 from groundgraph.nodes.node import Node, enforced_filters, signed_in
 from groundgraph.prompts import Prompts
@@ -115,6 +115,8 @@ def resolve_intent(
             intent = await _extracted(state, extract, asked, calls)
         else:
             intent = await _with_queries(state, settings, query_model, prompts, calls)  # type: ignore[arg-type]
+        if state["turn"]["chosen"]:
+            intent = _narrowed(intent, state["turn"]["chosen"]["choice"], asked)
         enforced = enforced_filters(settings, options.scope, signed_in(runtime))
         checked, skipped = enforce_filters(_after(earlier, intent), asked, enforced)
         if state["turn"]["path"] == "state_facts":
@@ -130,6 +132,18 @@ def resolve_intent(
         }
 
     return resolve_intent
+
+
+def _narrowed(intent: IntentState, choice: Choice, schemas: Mapping[str, SourceSchema | None]) -> IntentState:
+    """`intent` with the value that was chosen as a filter of each source that declares its field. It is proposed as a
+    model's are: a default or scope filter on the field stands in its place."""
+    field, filters = choice["field"], intent["filters"]
+    own = {
+        name: {**filters.get(name, {}), field: choice["value"]}
+        for name, schema in schemas.items()
+        if schema is not None and field in schema.fields
+    }
+    return {**intent, "filters": {**filters, **own}}
 
 
 def _judging(settings: Settings) -> JudgeComplexity | None:

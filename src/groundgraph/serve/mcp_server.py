@@ -27,7 +27,8 @@ _SCHEME = "groundgraph://"
 _INSTRUCTIONS = (
     "Answers from the user's own documents. `ask` gives a checked answer with citations; `search` gives passages. "
     "Where the outcome is `insufficient` the documents do not say, and where it is `unavailable` they could not be "
-    "searched: say so in place of answering from what you know."
+    "searched: say so in place of answering from what you know. Where it is `clarify`, call `ask` again on the thread "
+    "with one of the `choices` as the question; ask the user which."
 )
 
 
@@ -41,12 +42,14 @@ class Cited(BaseModel):
 
 
 class Answer(BaseModel):
-    """A turn: its answer, how it ended, and where it goes on."""
+    """A turn: its answer, how it ended, and where it goes on. Of `choices` one, as the next question of the thread,
+    says what was meant."""
 
     answer: str
-    outcome: Literal["answered", "insufficient", "unavailable", "chat"] | str
+    outcome: Literal["answered", "insufficient", "clarify", "unavailable", "chat"] | str
     notes: list[str]
     citations: list[Cited]
+    choices: list[str] = []
     thread: str
     turn: str
 
@@ -221,7 +224,8 @@ def _answer(record: dict[str, Any], thread: str, turn: str) -> Answer:
         for one in record["citations"]
     ]
     told = {"answer": record["answer"], "outcome": record["outcome"], "notes": record["notes"]}
-    return Answer(**told, citations=citations, thread=thread, turn=turn)
+    choices = [choice["label"] for choice in record.get("choices", [])]
+    return Answer(**told, citations=citations, choices=choices, thread=thread, turn=turn)
 
 
 def _found(row: Mapping[str, Any]) -> Found:

@@ -20,7 +20,12 @@ def kept_json(turn: KeptTurn) -> dict[str, Any]:
 
 
 def turn_json(record: Mapping[str, Any], settings: Settings, language: str) -> dict[str, Any]:
-    """What the page shows of a record; `html` is safe to put into a page, everything else is text."""
+    """What the page shows of a record; `html` is safe to put into a page, everything else is text.
+
+    `choices` are those of a turn that asks back (outcome `clarify`), else none: the `label` of each is shown and, sent
+    as the next message of the conversation, chooses it; `citations` are the labels of the passages that speak of it.
+    The answer holds them too, as a list.
+    """
     view = TurnView(RecordedTurn(record), words_of(record, settings, language), Room())
     name, called, means = view.outcome
     answer = str(view.answer)
@@ -33,6 +38,7 @@ def turn_json(record: Mapping[str, Any], settings: Settings, language: str) -> d
         "findings": _findings(view),
         "citations": citations_of(record),
         "markdown": turn_markdown(record),
+        "choices": [{name: one[name] for name in ("label", "citations")} for one in record.get("choices", [])],
         "written": view.written,
     }
 

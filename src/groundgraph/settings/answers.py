@@ -22,6 +22,33 @@ from groundgraph.settings.services import FASTEMBED, ModelSettings
 Style = Literal["conversational", "structured", "hybrid"]
 
 
+class AskBackSettings(Section):
+    """What a question may leave open, so that the reader is asked. The fields come first: they need no model."""
+
+    field: str | list[str] | None = Field(
+        None, description="declared fields with few values, such as product; several are looked at in their order"
+    )
+    model: bool | ModelSettings = Field(
+        False, description="whether the query model looks for something else that is left open; or a model of its own"
+    )
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _by_its_name(cls, given: Any) -> Any:
+        return {"model": given} if isinstance(given, str) else given
+
+    @property
+    def fields(self) -> list[str]:
+        """`field` as a list."""
+        return [self.field] if isinstance(self.field, str) else list(self.field or ())
+
+    @model_validator(mode="after")
+    def _something_is_looked_for(self) -> Self:
+        if not self.fields and not self.model:
+            raise ValueError("name a `field`, or set `model: true`")
+        return self
+
+
 class SynthesisSettings(Section):
     """How the answer is written."""
 
@@ -58,6 +85,16 @@ class SynthesisSettings(Section):
         False,
         description="show a model the evidence of each source in a block of its own",
     )
+    ask_back: AskBackSettings | None = Field(
+        None,
+        description="ask the reader when what was found answers differently by something that the question leaves "
+        "open; true asks the query model whether it does",
+    )
+
+    @field_validator("ask_back", mode="before")
+    @classmethod
+    def _yes_asks_the_model(cls, given: Any) -> Any:
+        return ({"model": True} if given else None) if isinstance(given, bool) else given
 
 
 # `citation_check`: what is done about an answer that does not agree with its evidence.

@@ -127,7 +127,9 @@ def _works_with_queries(settings: Settings, _: Passed) -> bool:
         step.method not in ("cohere", "fastembed", "langchain", "identity") for step in settings.reranker.steps
     )
     own = intent.mode == "extract" and intent.extraction_config is None
-    stages = bool(settings.stages & MODEL_STAGES) or settings.category_router.enabled
+    asks = settings.synthesis.ask_back
+    looks = settings.retrieval.second_look or bool(asks and asks.model is True)
+    stages = bool(settings.stages & MODEL_STAGES) or settings.category_router.enabled or looks
     return own or stages or ranks or _has_own_chains(settings.chains) or settings.topic_indices
 
 

@@ -171,8 +171,15 @@ class Settings(Shown):
             "query_llm": self.query_llm,
             "intent.extraction_config": self.intent.extraction_config,
             JUDGE_KEY: self.citation_check.second_opinion.judge,
+            "synthesis.ask_back.model": self._own_asking,
         }
         return {key: model for key, model in models.items() if model is not None and model.provider != FASTEMBED}
+
+    @property
+    def _own_asking(self) -> ModelSettings | None:
+        """The model that has no other work than to see what a question leaves open."""
+        asks = self.synthesis.ask_back
+        return asks.model if asks and isinstance(asks.model, ModelSettings) else None
 
     def without_models(self) -> Self:
         """The settings without chat and embedding models and without the topic indices that need them, for what needs
@@ -184,6 +191,9 @@ class Settings(Shown):
         models = dict.fromkeys(("llm", "query_llm", "embeddings"))
         checks = self.citation_check.model_copy(update={"entailment": "off"})
         without = {**models, "knowledge_base": bare, "intent": intent, "sources": sources, "citation_check": checks}
+        if self._own_asking:
+            asks = self.synthesis.ask_back.model_copy(update={"model": True})  # type: ignore[union-attr]
+            without["synthesis"] = self.synthesis.model_copy(update={"ask_back": asks})
         return self.model_copy(update={**without, **self._stages_without_models()})
 
     def _stages_without_models(self) -> dict[str, Any]:

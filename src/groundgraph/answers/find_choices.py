@@ -1,0 +1,195 @@
+"""What a question leaves open: a declared field of the evidence that answers it, or what a model finds."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from operator import itemgetter
+from typing import Any
+
+from langchain_core.messages import AIMessage
+
+from groundgraph.answers.generate_queries import listed_items, said
+from groundgraph.answers.quote_candidates import Asked, candidates_of
+from groundgraph.core.characters import without_hidden
+from groundgraph.core.errors import ModelError
+from groundgraph.core.evidence import SourceResult
+from groundgraph.models.call_model import ChainModel, Passage
+from groundgraph.models.replies import FENCE, is_refusal, list_schema, listed_in, text_of
+from groundgraph.text.follow_up import spoken_stems
+from groundgraph.text.words import stems
+
+# More values are no choice: they are another search.
+MAX_CHOICES = 6
+# A value counts when the best sentence of its passages is worth this share of the best of all, wherever they rank. On
+# public sets whose questions leave nothing open it asks in 2 to 22 % of them, the least of what was tried that still
+# sees 8 of 10 where two versions of a passage differ: docs/decisions/answers.md.
+CLOSE = 0.9
+LABEL_CHARS = 80
+PROMPT = "ask_back"
+# Of the ranking a model is shown so many passages, and so many characters of each.
+MAX_PASSAGES = 10
+PASSAGE_CHARS = 2_000
+# More digits than the number of any passage has.
+_PLACE_DIGITS = 4
+_DIGITS = re.compile(r"([0-9]+)")
+# What stands behind the colon in a line of a reply in words.
+_NUMBERS = re.compile(r"[\d\s,;\[\]().]+")
+
+
+@dataclass(frozen=True)
+class Open:
+    """One thing that the question may mean.
+
+    Attributes:
+        label: what it is called.
+        field: the declared field whose `value` it is; empty where a model found it.
+        value: of the field, else the label.
+        places: of its passages in the evidence, from 1.
+    """
+
+    label: str
+    field: str
+    value: str | int | float | bool
+    places: tuple[int, ...]
+
+
+def telling_stems(labels: Sequence[str]) -> list[set[str]]:
+    """For each of `labels` the stems by which it is told from the others: of "Pump A" and "Pump B" not the first."""
+    own = [set(stems(label)) or set(spoken_stems(label)) for label in labels]
+    counts = Counter(chain.from_iterable(own))
+    return [{stem for stem in one if counts[stem] < len(labels)} for one in own]
+
+
+def names_one(labels: Sequence[str], texts: Iterable[str]) -> bool:
+    """Whether one of `texts` says by which of `labels` it is meant."""
+    telling = set(chain.from_iterable(telling_stems(labels)))
+    return any(not telling.isdisjoint(spoken_stems(text)) for text in texts)
+
+
+def open_by_field(field: str, question: str, evidence: Sequence[SourceResult]) -> list[Open]:
+    """The values of `field` by which what answers `question` differs, in their natural order; none when there is one,
+    when there are too many, or when what answers best says the same for all or is of no value.
+
+    Args:
+        field: a name in the metadata of the evidence.
+        question: in words.
+        evidence: of which the sentences are compared that hold most of the question.
+    """
+    candidates = [(one, one.worth / one.discount) for one in candidates_of(Asked.of(question, evidence), evidence)]
+    if not candidates:
+        return []
+    best, most = max(candidates, key=itemgetter(1))
+    values = [_values(result, field) for result in evidence]
+    found = {
+        label: place
+        for place, (result, own) in enumerate(zip(evidence, values, strict=True), 1)
+        if best.text in result.content
+        for label in own
+    }
+    alike = len(found)
+    for one, worth in sorted(candidates, key=lambda pair: -pair[1]):
+        if worth >= CLOSE * most:
+            found = {**dict.fromkeys(values[one.label - 1], one.label), **found}
+    if not values[best.label - 1] or len(found) == alike or len(found) > MAX_CHOICES:
+        return []
+    return [
+        Open(label, field, values[place - 1][label], (place,)) for label, place in sorted(found.items(), key=_order)
+    ]
+
+
+def _order(item: tuple[str, int]) -> list[Any]:
+    """Numbers in a label by their value, so that version 10 stands behind version 9."""
+    return [int(part) if at % 2 else part.casefold() for at, part in enumerate(_DIGITS.split(item[0]))]
+
+
+def _values(result: SourceResult, field: str) -> dict[str, str | int | float | bool]:
+    """What `result` has in `field`, by its label; a list has several."""
+    given = result.metadata.get(field)
+    listed = given if isinstance(given, list | tuple) else [given]
+    return {label: one for one in listed if isinstance(one, str | int | float) and (label := label_of(one))}
+
+
+def label_of(value: str | float) -> str:
+    """`value` as a reader sees it, on one line."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return " ".join(without_hidden(text).split())[:LABEL_CHARS]
+
+
+# The same by a model, of whose choices those stay that the passages support.
+
+_ITEM = {
+    "type": "object",
+    "properties": {"label": {"type": "string"}, "passages": {"type": "array", "items": {"type": "integer"}}},
+    "required": ["label", "passages"],
+    "additionalProperties": False,
+}
+
+
+async def open_by_model(model: ChainModel, question: str, evidence: Sequence[SourceResult]) -> list[Open]:
+    """What `model` says that `question` leaves open, as far as the passages support it; none when it is nothing.
+
+    A choice stays when a passage that it is tied to holds all of its words and is tied to no other choice.
+
+    Raises:
+        ModelError: the model failed, refused, may not be called any more, or wrote nothing that could be read.
+    """
+    shown = [(_names(result), result.content[:PASSAGE_CHARS]) for result in evidence[:MAX_PASSAGES]]
+    passages = [Passage(str(number), " ".join(filter(None, one))) for number, one in enumerate(shown, 1)]
+    reply = await model.reply([PROMPT], passages, question, schema=list_schema("choices", _ITEM))
+    listed = listed_in(reply, "choices")
+    proposed = _in_words(text_of(reply), question) if listed is None else list(map(_proposed, listed))
+    return supported(proposed, evidence[:MAX_PASSAGES])
+
+
+def supported(proposed: Sequence[tuple[str, list[int]]], evidence: Sequence[SourceResult]) -> list[Open]:
+    """Those of the `proposed` labels, with the places of their passages, that `evidence` supports."""
+    held = [frozenset(spoken_stems(f"{_names(result)} {result.content}")) for result in evidence]
+    by_words: dict[tuple[str, ...], tuple[str, list[int]]] = {}
+    for given, places in proposed:
+        label = label_of(given)
+        said_by = tuple(spoken_stems(label))
+        known = [place for place in places if 0 < place <= len(held) and held[place - 1].issuperset(said_by)]
+        if said_by and known:
+            by_words.setdefault(said_by, (label, list(dict.fromkeys(known))))
+    tied = Counter(chain.from_iterable(places for _, places in by_words.values()))
+    own = [(label, tuple(place for place in places if tied[place] == 1)) for label, places in by_words.values()]
+    return [Open(label, "", label, places) for label, places in own if places][:MAX_CHOICES]
+
+
+def _names(result: SourceResult) -> str:
+    """What a passage stands under, and what its fields say."""
+    return " ".join(str(value) for value in result.metadata.values() if isinstance(value, str | int | float))
+
+
+def _proposed(item: Any) -> tuple[str, list[int]]:
+    given = item if isinstance(item, dict) else {}
+    label, places = given.get("label"), given.get("passages")
+    numbers = [place for place in places if isinstance(place, int)] if isinstance(places, list) else []
+    return (label if isinstance(label, str) else ""), numbers
+
+
+def _in_words(reply: str, question: str) -> list[tuple[str, list[int]]]:
+    """The choices in a reply that was no object: one in a fence, a line for each, or a word that says there are none.
+
+    Raises:
+        ModelError: it refuses, or is neither.
+    """
+    told = said(reply)
+    if is_refusal(told, question):
+        raise ModelError("it refused")
+    for part in (told, *FENCE.findall(told)):
+        if (listed := listed_in(AIMessage(part), "choices")) is not None:
+            return list(map(_proposed, listed))
+    parts = [item.rpartition(":") for item in listed_items(reply)]
+    lines = [(label.strip(), _places(numbers)) for label, _, numbers in parts if _NUMBERS.fullmatch(numbers)]
+    if not lines and len(told.split()) > 1:
+        raise ModelError("its reply is no list of choices")
+    return lines
+
+
+def _places(numbers: str) -> list[int]:
+    return [int(number[:_PLACE_DIGITS]) for number in _DIGITS.findall(numbers)]

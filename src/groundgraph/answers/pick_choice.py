@@ -1,0 +1,88 @@
+"""What a message chooses of what the turn before asked back for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from langchain_core.messages import AIMessage, BaseMessage
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from groundgraph.answers.find_choices import telling_stems
+from groundgraph.core.turn_values import Choice, Chosen, Turn
+from groundgraph.text.follow_up import language_words, spoken_stems
+from groundgraph.text.words import detect_language, fold, stems
+
+# In the `response_metadata` of an answer that asks back.
+ASKED_BACK = "asked_back"
+_NUMBER = re.compile(r"\W*(\d{1,2})\W*")
+
+
+class AskedBack(TypedDict):
+    """What was asked back about: the question, the id of the message that asked it, and the choices."""
+
+    question: str
+    message_id: str
+    choices: list[Choice]
+
+
+_SHAPE = TypeAdapter(AskedBack)
+
+
+def asked_back_in(message: BaseMessage) -> AskedBack | None:
+    """What `message` asks back about; None for every other, and for what a client has made up in another shape."""
+    given = message.response_metadata.get(ASKED_BACK) if isinstance(message, AIMessage) else None
+    try:
+        return _SHAPE.validate_python(given) if given else None
+    except ValidationError:
+        return None
+
+
+def with_choice(turn: Turn, before: Sequence[BaseMessage]) -> Turn:
+    """`turn`, which asks again what was asked back about when its message chooses; else as it is.
+
+    Args:
+        turn: its question is the message.
+        before: what was said before the message.
+    """
+    asked = asked_back_in(before[-1]) if before else None
+    choice = picked(turn["question"], asked) if asked else None
+    if asked is None or choice is None:
+        return turn
+    # What no field holds is searched for in words.
+    question = asked["question"] if choice["field"] else f"{asked['question']} ({choice['label']})"
+    chosen: Chosen = {"choice": choice, "message": turn["question"], "asked_in": asked["message_id"]}
+    language = turn["options"].get("language") or detect_language(question)
+    return {**turn, "question": question, "chosen": chosen, "language": language}
+
+
+def numbered(labels: Sequence[str]) -> bool:
+    """Whether the choices can be told by number: not when one of `labels` is the number of another."""
+    return all(
+        not label.isdecimal() or int(label) == at or int(label) > len(labels) for at, label in enumerate(labels, 1)
+    )
+
+
+def picked(reply: str, asked: AskedBack) -> Choice | None:
+    """What `reply` chooses: by label, by number, or in words that say nothing else than what was asked or one label."""
+    choices = asked["choices"]
+    labels = [choice["label"] for choice in choices]
+    by_label = [choice for choice in choices if fold(choice["label"]).strip() == fold(reply).strip()]
+    number = _NUMBER.fullmatch(reply) if numbered(labels) and not by_label else None
+    if number is not None:
+        at = int(number[1])
+        by_label = choices[at - 1 : at] if at else []
+    return by_label[0] if by_label else _picked_in_words(reply, asked, labels)
+
+
+def _picked_in_words(reply: str, asked: AskedBack, labels: Sequence[str]) -> Choice | None:
+    said = set(spoken_stems(reply))
+    fitting = [at for at, telling in enumerate(telling_stems(labels)) if not telling.isdisjoint(said)]
+    if len(fitting) != 1:
+        return None
+    choice = asked["choices"][fitting[0]]
+    fillers = " ".join(language_words("small_talk", "fillers") | language_words("small_talk", "thanks"))
+    known = f"{choice['label']} {choice['field']} {asked['question']} {fillers}"
+    # Whatever else is said asks for something else.
+    return choice if set(stems(reply)).issubset(spoken_stems(known)) else None
