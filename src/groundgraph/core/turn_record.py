@@ -10,6 +10,8 @@ from typing import Any, Literal, NotRequired, Required
 from typing_extensions import TypedDict
 
 from groundgraph.core.turn_values import (
+    Choice,
+    Chosen,
     Citation,
     ClusterValue,
     Flag,
@@ -128,8 +130,8 @@ class TurnRecord(TypedDict):
     `results` are in the order of the ranking, `results_by_source` before the merge. `total_results` counts before
     deduplication, `deduplicated_to` after it. `written` is how many characters of the answer a model wrote. Times are
     in milliseconds; `started_at` is in seconds since the epoch. `path` and `state` are there where retrieval has
-    several paths, `review` where a person decided, `forked_from`, `edited` and `other_records` where the turn went more
-    than one way (see `load_provenance`).
+    several paths, `choices` where the turn asks back and `chosen` where its message chose, `review` where a person
+    decided, `forked_from`, `edited` and `other_records` where the turn went more than one way (see `load_provenance`).
     """
 
     turn_id: str
@@ -163,6 +165,8 @@ class TurnRecord(TypedDict):
     citations: list[Citation]
     path: NotRequired[str]
     state: NotRequired[StateValue]
+    choices: NotRequired[list[Choice]]
+    chosen: NotRequired[Chosen]
     review: NotRequired[Review]
     forked_from: NotRequired[str]
     edited: NotRequired[dict[str, Any]]
