@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.public_sets.search_ways import Searched, search_set
+from benchmarks.public_sets.search_ways import LANGUAGES, Searched, search_set
 from benchmarks.public_sets.sets import CLAPNQ, PAIRS, PUBLIC_SETS, REWRITE, XQUAD_EN_PARAGRAPHS, PublicSet
 from benchmarks.public_sets.table import (
     Row,
@@ -19,8 +19,11 @@ from benchmarks.public_sets.table import (
     retrieval_rows,
     threshold_row,
 )
+from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import GroundGraphError
 from groundgraph.evals.measures import require_ir_measures
+from groundgraph.graph.configured_embedder import configured_embedder
+from groundgraph.settings.load_settings import load_settings
 
 LEGEND = (
     "In brackets: 95 % percentile bootstrap over the queries, 2 000 resamples; differences are paired. A difference "
@@ -33,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.public_sets", description=__doc__)
     parser.add_argument("data", type=Path, help="the folder with the public sets")
     parser.add_argument("--vectors", type=Path, help="the folder with the stored vectors; DATA/vectors by default")
+    parser.add_argument("--embedding-folder", type=Path, help="an embedding model in place of the stored vectors")
     parser.add_argument("--bases", type=Path, default=Path(".groundgraph/evaluate"), help="where bases are kept")
     parser.add_argument("--only", action="append", metavar="FOLDER", help="this set only; may be repeated")
     parser.add_argument("--json", action="store_true", help="one JSON document")
@@ -40,9 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         require_ir_measures()
         wanted = [one for one in PUBLIC_SETS if not given.only or one.folder in given.only]
-        searched, missing = asyncio.run(
-            _search(wanted, given.data, given.vectors or given.data / "vectors", given.bases)
-        )
+        vectors = _embedder(given.embedding_folder) or given.vectors or given.data / "vectors"
+        searched, missing = asyncio.run(_search(wanted, given.data, vectors, given.bases))
         rows = _rows(searched)
     except GroundGraphError as error:
         print(error, file=sys.stderr)
@@ -55,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _search(
-    wanted: Sequence[PublicSet], data: Path, vectors: Path, bases: Path
+    wanted: Sequence[PublicSet], data: Path, vectors: Path | Embedder, bases: Path
 ) -> tuple[dict[PublicSet, Searched], list[str]]:
     searched: dict[PublicSet, Searched] = {}
     missing: list[str] = []
@@ -63,10 +66,18 @@ async def _search(
         if absent := one.missing(data):
             missing.append(f"{one.title}: missing {', '.join(absent)} in {data / one.folder}")
             continue
-        if not one.has_vectors(vectors):
+        if isinstance(vectors, Path) and not one.has_vectors(vectors):
             _tell(f"{one.title}: no vectors in {vectors}, words only")
         searched[one] = await search_set(one, data, vectors, bases, _tell)
     return searched, missing
+
+
+def _embedder(folder: Path | None) -> Embedder | None:
+    """The English model in `folder`, through the product's own class."""
+    if folder is None:
+        return None
+    section = {"provider": "fastembed", "model": folder.name, "folder": str(folder.resolve()), "languages": LANGUAGES}
+    return configured_embedder(load_settings({"embeddings": section}))
 
 
 def _tell(text: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmarks.public_sets.given_rewrites import given_rewrites, with_rewriting
 from benchmarks.public_sets.sets import HYBRID, LEXICAL, VECTORS, PublicSet
 from benchmarks.public_sets.strangers import strangers
+from groundgraph.core.embedder import Embedder
 from groundgraph.evals.corpus_base import corpus_base
 from groundgraph.evals.dataset import Dataset, Query, load_dataset
 from groundgraph.evals.run_queries import Answered, evaluation_settings, run_queries
@@ -35,13 +36,13 @@ class Searched:
     strangers: frozenset[str] = frozenset()
 
 
-async def search_set(wanted: PublicSet, data: Path, vectors: Path, bases: Path, tell: Tell) -> Searched:
+async def search_set(wanted: PublicSet, data: Path, vectors: Path | Embedder, bases: Path, tell: Tell) -> Searched:
     """`wanted` searched in the ways that its vectors allow.
 
     Args:
         wanted: the set.
         data: the folder that the sets are in.
-        vectors: the folder with the stored vectors.
+        vectors: the folder with the stored vectors, or the model that makes them.
         bases: where knowledge bases are kept from one run to the next.
         tell: told what is being done.
 
@@ -51,7 +52,7 @@ async def search_set(wanted: PublicSet, data: Path, vectors: Path, bases: Path, 
     dataset = load_dataset(wanted.files(data))
     said = _rewritten(wanted, data) if wanted.rewrites else dataset
     model = given_rewrites(dataset, said) if wanted.rewrites else None
-    embedder = stored_embedder(vectors, said, languages=LANGUAGES) if wanted.has_vectors(vectors) else None
+    embedder = vectors if isinstance(vectors, Embedder) else _stored(wanted, vectors, said)
     paths = {corpus.name: await corpus_base(corpus, bases, None, embedder) for corpus in dataset.corpora}
     found: dict[str, list[Answered]] = {}
     for way in (LEXICAL, VECTORS, HYBRID) if embedder else (LEXICAL,):
@@ -59,7 +60,12 @@ async def search_set(wanted: PublicSet, data: Path, vectors: Path, bases: Path, 
         settings = evaluation_settings(_settings(wanted, way), paths, as_configured=False)
         used = None if way == LEXICAL else embedder
         found[way] = await run_queries(settings, dataset.corpora, _counting(dataset), None, used, chat_model=model)
-    return Searched(dataset, found, strangers(said, embedder) if embedder else frozenset())
+    is_stored = embedder is not None and embedder is not vectors
+    return Searched(dataset, found, strangers(said, embedder) if embedder and is_stored else frozenset())
+
+
+def _stored(wanted: PublicSet, vectors: Path, said: Dataset) -> Embedder | None:
+    return stored_embedder(vectors, said, languages=LANGUAGES) if wanted.has_vectors(vectors) else None
 
 
 def _rewritten(wanted: PublicSet, data: Path) -> Dataset:

@@ -12,7 +12,9 @@ from benchmarks.public_sets.__main__ import main
 from benchmarks.public_sets.search_ways import Searched, search_set
 from benchmarks.public_sets.sets import CLAPNQ, HYBRID, LEXICAL, PUBLIC_SETS, VECTORS, XQUAD_EN
 from benchmarks.public_sets.table import Figure, Row, pair_row, refusal_rows, retrieval_rows, threshold_row
+from groundgraph.core.embedder import Embedder
 from groundgraph.evals.run_queries import Answered
+from groundgraph.testing import NgramEmbeddings
 
 SENTENCES = ["Access tokens expire after one hour .", "A refresh token lives for thirty days ."]
 CORPUS = [
@@ -49,6 +51,21 @@ def searched(answered: dict[str, list[Answered]], data: Path) -> Searched:
     from groundgraph.evals.dataset import load_dataset
 
     return Searched(load_dataset(CLAPNQ.files(data)), answered)
+
+
+async def test_a_set_is_searched_by_a_model_of_ones_own(data, tmp_path):
+    embedder = Embedder(NgramEmbeddings(), "ngrams", frozenset({"en"}))
+    made = await search_set(CLAPNQ, data, embedder, tmp_path / "bases", lambda _: None)
+    assert {way: [one.documents[0] for one in found[:2]] for way, found in made.found.items()} == {
+        way: ["a", "b"] for way in (LEXICAL, VECTORS, HYBRID)
+    }
+    # That stored vectors are of other texts is no question then.
+    assert made.strangers == frozenset()
+
+
+def test_a_folder_without_a_model_is_told(data, tmp_path, capsys):
+    assert main([str(data), "--only", "clapnq", "--embedding-folder", str(tmp_path / "none")]) == 2
+    assert "there is no folder" in capsys.readouterr().err
 
 
 async def test_a_set_is_searched_by_words_by_vectors_and_by_both(data, tmp_path):

