@@ -11,7 +11,7 @@ from cited_slices import asked, sliced
 from docutils import nodes
 from docutils.core import publish_doctree
 
-from groundgraph.cli.demo_documents import description_of
+from groundgraph.cli.demo.documents import description_of
 from groundgraph.ingest.blocks import Block, markdown_blocks, rst_blocks
 
 MARKDOWN_TEXT = """# Pump *17*

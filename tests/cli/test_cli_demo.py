@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from groundgraph.cli.demo_documents import own_documents, package_documents
-from groundgraph.cli.demo_turns import QUESTIONS
+from groundgraph.cli.demo.documents import own_documents, package_documents
+from groundgraph.cli.demo.turns import QUESTIONS
 
 
 @pytest.mark.covers("U5")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.cli.demo_documents import readable
+from groundgraph.cli.demo.documents import readable
 from groundgraph.core.document import MARKDOWN, RESTRUCTURED_TEXT
 
 

@@ -163,8 +163,7 @@ def report(
     settings = find_settings(config)
     record = asyncio.run(_record(settings, thread, turn))
     if out:
-        size = _write(out, record, settings)
-        note(f"The turn {record['turn_id']} stands in {out} ({size / 1000:.0f} kB).")
+        write_page(out, record, settings)
     if as_json:
         write_json(record)
     elif not out:
@@ -202,10 +201,11 @@ def _listed(names: list[str]) -> str:
     return ", ".join(map(repr, names))
 
 
-def _write(file: Path, record: dict[str, Any], settings: Settings) -> int:
+def write_page(file: Path, record: dict[str, Any], settings: Settings) -> None:
+    """Write a recorded turn into `file` as one HTML page, and tell so."""
     from groundgraph.report.turn_page import turn_page
 
     page = turn_page(record, settings=settings).encode()
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(page)
-    return len(page)
+    note(f"The turn {record['turn_id']} stands in {file} ({len(page) / 1000:.0f} kB).")

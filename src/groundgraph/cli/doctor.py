@@ -76,10 +76,7 @@ def sources(config: ConfigFile = None, as_json: AsJson = False) -> None:
     if as_json:
         write_json({"sources": [source.to_dict() for source in probed]})
     else:
-        _show([_row(source) for source in probed])
-        for source in probed:
-            if source.reason:
-                note(f"{source.name}: {source.reason}")
+        show_sources(probed)
     raise typer.Exit(_code(probed))
 
 
@@ -97,11 +94,20 @@ def _row(source: ProbedSource) -> tuple[str, ...]:
     return (source.name, source.type, str(source.weight), fields or "-", *counts, answers)
 
 
-def _show(rows: list[tuple[str, ...]]) -> None:
-    if not on_terminal():
+def show_sources(probed: list[ProbedSource]) -> None:
+    """Print each source with its size, and why it does not answer where it does not."""
+    rows = [_row(source) for source in probed]
+    if on_terminal():
+        _show_table(rows)
+    else:
         for row in (_COLUMNS, *rows):
             say("\t".join(row))
-        return
+    for source in probed:
+        if source.reason:
+            note(f"{source.name}: {source.reason}")
+
+
+def _show_table(rows: list[tuple[str, ...]]) -> None:
     from rich.console import Console
     from rich.table import Table
 

@@ -86,12 +86,17 @@ async def probe_sources(settings: Settings) -> list[ProbedSource]:
         ConfigurationError: the settings cannot work.
     """
     resources = Resources.build(settings.without_models())
-    weights = {entry.name: entry.weight for entry in settings.sources}
     try:
-        probes = (_probed(source, weights.get(name, 1)) for name, source in resources.sources.items())
-        return list(await asyncio.gather(*probes))
+        return await probed_sources(resources)
     finally:
         await resources.close()
+
+
+async def probed_sources(resources: Resources) -> list[ProbedSource]:
+    """Ask every source of `resources` one query, all at once."""
+    weights = {entry.name: entry.weight for entry in resources.settings.sources}
+    probes = (_probed(source, weights.get(name, 1)) for name, source in resources.sources.items())
+    return list(await asyncio.gather(*probes))
 
 
 async def _probed(source: GroundedSource, weight: int) -> ProbedSource:
@@ -101,7 +106,7 @@ async def _probed(source: GroundedSource, weight: int) -> ProbedSource:
     elapsed = (time.perf_counter() - started) * 1000
     schema = source.get_schema()
     fields = {name: str(spec.get("type", "")) for name, spec in schema.fields.items()} if schema else {}
-    counts = {} if reason else await _counts(source)
+    counts = {} if reason else await size_of(source)
     return ProbedSource(
         source.name,
         source.source_type,
@@ -144,8 +149,8 @@ async def _why_silent(source: GroundedSource) -> str:
     return ""
 
 
-async def _counts(source: GroundedSource) -> dict[str, int]:
-    """What the source tells about its size; `counts` is no part of the contract."""
+async def size_of(source: GroundedSource) -> dict[str, int]:
+    """`documents` and `chunks`, as far as the source tells in time; `counts` is no part of the contract."""
     counts = getattr(source, "counts", None)
     try:
         return dict(await within(LIMIT, counts())) if counts else {}

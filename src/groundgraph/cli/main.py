@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from groundgraph.cli.ask import ask
-from groundgraph.cli.chat import chat
+from groundgraph.cli.chat.chat import chat
 from groundgraph.cli.check_model import check_model
 from groundgraph.cli.config import config_app
 from groundgraph.cli.conversations import forget, prune, report
-from groundgraph.cli.demo import demo
+from groundgraph.cli.demo.demo import demo
 from groundgraph.cli.doctor import doctor, sources
 from groundgraph.cli.documents import documents_app
 from groundgraph.cli.evaluate import evaluate

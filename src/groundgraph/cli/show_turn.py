@@ -6,8 +6,11 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote as quoted
 
+from groundgraph.cli.options import origin
 from groundgraph.cli.output import on_terminal, printable, say, shortened
 
 # Printing an answer while it is written.
@@ -36,6 +39,8 @@ class TokenPrinter:
 
 KEYS = ("answer", "outcome", "notes", "citations", "choices", "support", "provenance")
 QUOTE_CHARS = 160
+# What stands in addresses as it is; all else, control characters among it, is written in percents.
+_OF_ADDRESSES = ":/?#[]@!$&'()*+,;=%~"
 # What a line of a quotation begins with.
 _QUOTED = re.compile(r"^> ?", re.MULTILINE)
 _ROLES = {"human": "user", "ai": "assistant"}
@@ -78,27 +83,52 @@ def turn_text(output: Mapping[str, Any], seconds: float) -> str:
     answer = _folded(_QUOTED.sub("", output["answer"]))
     # Two quotes that the answer shows may stand in one line.
     cited = dict.fromkeys(_cited(citation, answer) for citation in output["citations"])
-    citations = "\n".join(f"  {place}" + (f"\n      {quote}" if quote else "") for place, quote in cited)
+    citations = "\n".join(f"  {place}" + (f"\n      {quote}" if quote else "") for place, quote, _ in cited)
     parts += [f"Citations:\n{citations}"] if citations else []
     parts += ["\n".join(f"Note: {text}" for text in output["notes"])] if output["notes"] else []
     parts.append(_outcome(output, seconds))
     return "\n\n".join(parts)
 
 
+def print_evidence(label: int, output: Mapping[str, Any]) -> bool:
+    """Print the evidence that `label` of a turn refers to, on a terminal, what is cited of it marked; whether there is
+    such evidence."""
+    from rich.console import Console
+    from rich.style import Style
+    from rich.text import Text
+
+    row = next((row for row in output["provenance"]["results"] if row["label"] == label), None)
+    if row is None:
+        return False
+    console = Console()
+    body = Text(printable(row["text"]))
+    cited = [citation for citation in output["citations"] if citation["label"] == label]
+    for citation in cited:
+        body.highlight_words([printable(citation["quote"])], style="bold underline")
+        place, _, address = _cited(citation, "")
+        console.print(Text(printable(place), style=Style(color="cyan", link=address or None)))
+    if not cited:
+        console.print(Text(printable(f"[{label}] {row['source_name']}: {_place(row, output)}"), style="cyan"))
+    console.print(body)
+    return True
+
+
 def found_besides(output: Mapping[str, Any]) -> list[str]:
     """What was found and is not cited, a line for each piece with its place; the record holds all of it."""
+    cited = {citation["label"] for citation in output["citations"]}
+    rows = (row for row in output["provenance"]["results"] if row["label"] not in cited)
+    return [f"  {row['source_name']}: {_place(row, output)}" for row in rows]
+
+
+def _place(row: Mapping[str, Any], output: Mapping[str, Any]) -> str:
+    """Where a piece of evidence stands, with its section."""
     from groundgraph.core.evidence import from_row
     from groundgraph.text.original import Original
 
-    cited = {citation["label"] for citation in output["citations"]}
-    lines: list[str] = []
-    for row in output["provenance"]["results"]:
-        if row["label"] not in cited:
-            original = Original(from_row(row))
-            place = original.location(0, 0, output["provenance"]["language"])["shown"]
-            section = original.text("section")
-            lines.append(f"  {row['source_name']}: {place}" + (f", {section}" if section and section != place else ""))
-    return lines
+    original = Original(from_row(row))
+    place = original.location(0, 0, output["provenance"]["language"])["shown"]
+    section = original.text("section")
+    return f"{place}, {section}" if section and section != place else place
 
 
 def _outcome(output: Mapping[str, Any], seconds: float) -> str:
@@ -108,8 +138,8 @@ def _outcome(output: Mapping[str, Any], seconds: float) -> str:
     return f"{text}; the evidence holds little of what the question says, so read the citations" if doubtful else text
 
 
-def _cited(citation: Mapping[str, Any], answer: str) -> tuple[str, str]:
-    """Where a citation leads to, and its quote, which is empty where the answer shows it already."""
+def _cited(citation: Mapping[str, Any], answer: str) -> tuple[str, str, str]:
+    """Where a citation leads to, its quote, which is empty where the answer shows it already, and its address."""
     location, section = citation["location"], citation["section"]
     written = "written by a model from " if citation.get("derived") else ""
     where = f"{written}{location['shown']}"
@@ -117,7 +147,17 @@ def _cited(citation: Mapping[str, Any], answer: str) -> tuple[str, str]:
     if section and "table" not in location and section != location["shown"] and _folded(section) not in answer:
         where = f"{where}, {section}"
     quote = "" if _folded(citation["quote"]) in answer else f'"{shortened(citation["quote"], QUOTE_CHARS)}"'
-    return f"[{citation['label']}] {citation['source_name']}: {where}", quote
+    return f"[{citation['label']}] {citation['source_name']}: {where}", quote, _address(location)
+
+
+def _address(location: Mapping[str, Any]) -> str:
+    """What a terminal opens when the place is clicked: the page of the web, or the file; empty where there is none."""
+    url = location.get("url", "")
+    if url:
+        return quoted(url, safe=_OF_ADDRESSES) if url.startswith(("http://", "https://")) else ""
+    # Documents are named from the folder of the configuration, as `Settings.at` does.
+    file = Path(origin.get()).parent.absolute() / location.get("file", "")
+    return file.as_uri() if file.is_file() else ""
 
 
 def _folded(text: str) -> str:
@@ -128,14 +168,15 @@ def _folded(text: str) -> str:
 def _renderable(output: Mapping[str, Any], seconds: float, *, with_answer: bool = True) -> Any:
     from rich.console import Group
     from rich.markdown import Markdown
+    from rich.style import Style
     from rich.text import Text
 
     parts: list[Any] = []
     if with_answer:
         parts.append(_Marked(Markdown(printable(output["answer"]), hyperlinks=False), output["provenance"]))
     answer = _folded(_QUOTED.sub("", output["answer"]))
-    for place, quote in dict.fromkeys(_cited(citation, answer) for citation in output["citations"]):
-        parts += [Text(""), Text(printable(place), style="cyan")]
+    for place, quote, address in dict.fromkeys(_cited(citation, answer) for citation in output["citations"]):
+        parts += [Text(""), Text(printable(place), style=Style(color="cyan", link=address or None))]
         parts += [Text(printable(quote), style="dim italic")] if quote else []
     parts.append(Text(""))
     parts += [Text(printable(f"Note: {text}"), style="yellow") for text in output["notes"]]

@@ -15,7 +15,7 @@ from groundgraph.cli.progress import shown_progress
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from groundgraph.cli.demo_turns import DemoTurn
+    from groundgraph.cli.demo.turns import DemoTurn
     from groundgraph.core.document import Document
     from groundgraph.core.embedder import Embedder
     from groundgraph.settings.settings import Settings
@@ -60,7 +60,7 @@ def demo(
     knowledge bases, and what is installed into a table, and asks questions: one that a source answers, one that two
     sources answer together, three of the table, one that nothing covers, and two while sources are down.
     """
-    from groundgraph.cli.demo_turns import demo_settings
+    from groundgraph.cli.demo.turns import demo_settings
     from groundgraph.cli.options import find_settings
 
     chosen = find_settings(config) if config else None
@@ -82,8 +82,8 @@ def _json(turn: DemoTurn) -> dict[str, Any]:
 async def _run(settings: Settings, *, as_json: bool) -> list[DemoTurn]:
     from tempfile import TemporaryDirectory
 
-    from groundgraph.cli.demo_documents import own_documents, package_documents
-    from groundgraph.cli.demo_turns import GROUNDGRAPH, PACKAGES, QUESTIONS, demo_embedder, opened_sources, take_turn
+    from groundgraph.cli.demo.documents import own_documents, package_documents
+    from groundgraph.cli.demo.turns import GROUNDGRAPH, PACKAGES, QUESTIONS, demo_embedder, opened_sources, take_turn
 
     turns: list[DemoTurn] = []
     embedder = demo_embedder()

@@ -11,7 +11,7 @@ from importlib.metadata import Distribution
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from groundgraph.cli.demo_documents import needed_packages
+from groundgraph.cli.demo.documents import needed_packages
 from groundgraph.core.errors import SourceUnavailable
 from groundgraph.graph.turn import turn_graph
 from groundgraph.settings.load_settings import load_settings

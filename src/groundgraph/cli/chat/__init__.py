@@ -1,0 +1,1 @@
+"""`groundgraph chat`: a conversation from pipes or at a terminal."""

@@ -1,0 +1,1 @@
+"""`groundgraph demo`: what groundgraph does, shown on documents that are everywhere."""
