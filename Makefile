@@ -55,6 +55,7 @@ format: .venv/ready
 
 docs: .venv/ready
 	$(BIN)/python tests/support/pictures.py
+	$(BIN)/python tests/support/page_states.py
 	$(BIN)/python tests/support/checked_models.py
 
 # The documentation with a reference of settings, prompts and names, in build/site.

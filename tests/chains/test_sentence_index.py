@@ -158,6 +158,11 @@ def test_a_line_of_columns_without_an_end_is_no_sentence_to_quote():
     assert [one.quotable for one in sentences_of("3.1.2.1.")] == [False]
 
 
+def test_a_sentence_with_a_word_in_bold_can_be_quoted_and_a_line_that_is_bold_as_a_whole_is_no_better_than_before():
+    text = "Pump 17 is serviced every **90 days**. Its filter is changed once a year. **How the pump is serviced**"
+    assert [one.quotable for one in sentences_of(text)] == [True, True, False]
+
+
 def test_a_snippet_begins_at_a_sentence_and_not_at_the_head_of_a_page():
     text = "Filler stands here. " * 30 + "\nToken list of page 12\n" + "The token expires. " + "More filler. " * 30
     weights = question_weights("token list page", [text])

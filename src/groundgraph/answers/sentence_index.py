@@ -78,7 +78,9 @@ def _is_quotable(text: str, spoken: int) -> bool:
     passages answer nothing by themselves."""
     if len(text) > MAX_QUOTABLE_CHARS or text.startswith(("#", "|", "    ")) or "|--" in text or "```" in text:
         return False
-    if len(_SYMBOL.findall(text)) > MAX_SYMBOLS * len(text) or _is_row(text) or not any(map(str.isalpha, text)):
+    # A word in bold makes no code of a sentence; one that is bold as a whole may be a heading.
+    plain = text if text.startswith("**") else text.replace("**", "")
+    if len(_SYMBOL.findall(plain)) > MAX_SYMBOLS * len(text) or _is_row(text) or not any(map(str.isalpha, text)):
         return False
     return spoken >= (MIN_INTRODUCTION_WORDS if text[-1] == ":" else MIN_QUOTABLE_WORDS)
 

@@ -135,7 +135,7 @@ class TurnView:
         rows = [
             {
                 "kind": self.room.short(self.words.named("finding", flag["kind"])),
-                "sentence": self.room.short(_without_gaps(flag["sentence"])),
+                "sentence": self.room.short(without_gaps(flag["sentence"])),
                 "detail": self.room.short(flag["detail"]),
                 "placed": number in page.placed,
             }
@@ -205,6 +205,6 @@ class TurnView:
         return Shown(rows, quotes.more)
 
 
-def _without_gaps(sentence: str) -> str:
+def without_gaps(sentence: str) -> str:
     """A sentence of a finding as a reader expects it: without a list's sign, and without the gap that a label left."""
     return _GAP.sub("", bare(sentence))

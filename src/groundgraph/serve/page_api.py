@@ -23,7 +23,7 @@ from groundgraph.serve.mounted import own_path
 from groundgraph.serve.passages import Passages
 from groundgraph.serve.refusals import message_of, refused, status_of
 from groundgraph.serve.thread_export import thread_json, thread_markdown
-from groundgraph.serve.turn_json import kept_json, turn_json
+from groundgraph.serve.turn_json import asked_json, kept_json, turn_json
 from groundgraph.serve.uploads import Uploads
 from groundgraph.serve.users import COOKIE, KnowsUsers, with_token
 from groundgraph.settings.settings import Settings
@@ -219,7 +219,8 @@ class _Api:
     async def turns(self, request: Request) -> Response:
         """The tree of a conversation."""
         found = await self._conversations.turns(request["user"], request.path_params["thread"])
-        return JSONResponse({"turns": [kept_json(turn) for turn in found]})
+        language = _language(request)
+        return JSONResponse({"turns": [kept_json(turn, self._settings, language) for turn in found]})
 
     async def delete(self, request: Request) -> Response:
         """A conversation is forgotten."""
@@ -265,6 +266,8 @@ class _Api:
     def _told(self, event: Event, language: str) -> Mapping[str, Any]:
         if "record" in event:
             return {"ended": event["ended"], **turn_json(event["record"], self._settings, language)}
+        if "waits" in event:
+            return {**event, "asked": asked_json(event["asked"], self._settings, language)}
         return event
 
     async def turn(self, request: Request) -> Response:

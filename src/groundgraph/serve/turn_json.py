@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from groundgraph.core.turn_values import Flag
 from groundgraph.report.evidence import RecordedTurn
 from groundgraph.report.room import Room
 from groundgraph.report.turn_page import words_of
-from groundgraph.report.turn_view import TurnView
+from groundgraph.report.turn_view import TurnView, without_gaps
+from groundgraph.report.words import Words
 from groundgraph.serve.conversations import KeptTurn
 from groundgraph.serve.thread_export import citations_of, turn_markdown
 from groundgraph.settings.settings import Settings
 
 
-def kept_json(turn: KeptTurn) -> dict[str, Any]:
+def kept_json(turn: KeptTurn, settings: Settings, language: str) -> dict[str, Any]:
     """A turn in the tree of its conversation."""
-    return {**vars(turn), "mark": dict(turn.mark)}
+    asked = None if turn.asked is None else asked_json(turn.asked, settings, language)
+    return {**vars(turn), "mark": dict(turn.mark), "asked": asked}
+
+
+def asked_json(asked: Mapping[str, Any], settings: Settings, language: str) -> dict[str, Any]:
+    """What a person is asked by whose decision an answer goes out; everything is text."""
+    shown = {name: asked[name] for name in ("answer", "support", "support_below", "evidence")}
+    findings = findings_of(asked["flags"], words_of({}, settings, language))
+    return {**shown, "findings": findings, "problem": asked.get("problem", "")}
 
 
 def turn_json(record: Mapping[str, Any], settings: Settings, language: str) -> dict[str, Any]:
@@ -35,7 +45,7 @@ def turn_json(record: Mapping[str, Any], settings: Settings, language: str) -> d
         "outcome": {"name": name, "called": str(called), "means": means},
         "alert": view.source_failed,
         "notes": list(record["notes"]),
-        "findings": _findings(view),
+        "findings": findings_of(view.record["citation_check"].get("flags", []), view.words),
         "citations": citations_of(record),
         "markdown": turn_markdown(record),
         "choices": [{name: one[name] for name in ("label", "citations")} for one in record.get("choices", [])],
@@ -43,9 +53,13 @@ def turn_json(record: Mapping[str, Any], settings: Settings, language: str) -> d
     }
 
 
-def _findings(view: TurnView) -> list[dict[str, str]]:
-    flags = view.record["citation_check"].get("flags", [])
+def findings_of(flags: Iterable[Flag], words: Words) -> list[dict[str, str]]:
+    """The findings of the citation check in a reader's words."""
     return [
-        {"kind": view.words.named("finding", flag["kind"]), "sentence": flag["sentence"], "detail": flag["detail"]}
+        {
+            "kind": words.named("finding", flag["kind"]),
+            "sentence": without_gaps(flag["sentence"]),
+            "detail": flag["detail"],
+        }
         for flag in flags
     ]

@@ -68,7 +68,7 @@ function head(found, label) {
 /** @param {import("./server.js").Passage} found */
 function body(found) {
   if (found.failed) return el("p", { class: "failed", role: "alert" }, found.failed);
-  const place = el("div", { class: "document" });
+  const place = el("div", { class: "document", tabindex: 0, role: "region", "aria-label": word("passage") });
   if (found.picture) place.append(picture(found));
   else place.innerHTML = found.html; // made by the server of text alone: no tags of the document's own
   if (found.cut) place.append(el("p", { class: "cut" }, word(found.picture ? "one_page" : "cut")));

@@ -1,6 +1,7 @@
 // An answer that waits for a person: what it rests on, and the decision.
 
 import { el, word } from "./dom.js";
+import { findings } from "./turn.js";
 
 /** @typedef {import("./server.js").Review} Review */
 
@@ -10,7 +11,7 @@ export function waiting(article, asked, shown) {
   article.querySelector(".body")?.replaceChildren(
     el("p", { class: "outcome waits" }, el("strong", {}, word("waits")), el("span", {}, word("waits_why", shares(asked)))),
     el("div", { class: "prose held", dir: "auto" }, asked.answer),
-    ...flags(asked),
+    ...findings(asked.findings, true),
     evidence(asked),
     decision(asked, shown),
   );
@@ -20,14 +21,6 @@ export function waiting(article, asked, shown) {
 function shares(asked) {
   const percent = (/** @type {number} */ share) => Math.round(share * 100);
   return { support: percent(asked.support), below: percent(asked.support_below) };
-}
-
-/** @param {Review} asked */
-function flags(asked) {
-  if (!asked.flags.length) return [];
-  const items = asked.flags.map((flag) => el("li", {}, flag.detail, el("q", { dir: "auto" }, flag.sentence)));
-  const told = word("findings", { count: items.length });
-  return [el("details", { class: "findings", open: true }, el("summary", {}, told), el("ol", {}, items))];
 }
 
 /** @param {Review} asked */

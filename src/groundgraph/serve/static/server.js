@@ -4,13 +4,14 @@
  * @typedef {{id: string, title: string, at: number}} Thread `at` in seconds since the epoch
  * @typedef {{mark?: string, comment?: string}} Mark
  * @typedef {{label: number, source_name: string, text: string}} Shown a piece of evidence as a reviewer sees it
+ * @typedef {{kind: string, detail: string, sentence: string}} Finding of the citation check
  * @typedef {object} Review what a person is asked by whose decision an answer goes out
  * @property {string} answer
  * @property {number} support
  * @property {number} support_below
- * @property {{detail: string, sentence: string}[]} flags
+ * @property {Finding[]} findings
  * @property {Shown[]} evidence
- * @property {string} [problem] what was wrong with the decision before
+ * @property {string} problem what was wrong with the decision before
  *
  * @typedef {object} Kept a turn in the tree of its conversation
  * @property {string} id
@@ -28,7 +29,7 @@
  * @property {{name: string, called: string, means: string}} outcome
  * @property {boolean} alert
  * @property {string[]} notes
- * @property {{kind: string, detail: string, sentence: string}[]} findings
+ * @property {Finding[]} findings
  * @property {Citation[]} citations
  * @property {{label: string}[]} [choices] of a turn that asks back
  *

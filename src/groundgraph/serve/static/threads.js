@@ -69,7 +69,8 @@ function row(thread) {
     el("small", {}, date),
   );
   const taken = signButton("take", word("export", { title: thread.title }), { class: "quiet", click: () => take(thread) });
-  return el("li", {}, link, taken, signButton("bin", word("forget", { title: thread.title }), { class: "quiet", click: () => forget(thread) }));
+  const forgotten = signButton("bin", word("forget", { title: thread.title }), { class: "quiet", click: () => forget(thread) });
+  return el("li", {}, link, el("span", { class: "of-row" }, taken, forgotten));
 }
 
 /** @param {Thread} thread */

@@ -73,13 +73,16 @@ export function progress(article) {
   const writing = el("div", { class: "prose writing", dir: "auto" });
   const body = /** @type {HTMLElement} */ (article.querySelector(".body"));
   body.replaceChildren(steps, writing);
+  let before = 0;
   return {
     /** @param {any} stage */
     stage(stage) {
-      const failed = stage.status && stage.status !== "ok" ? "_failed" : "";
-      const name = `stage_${stage.stage}${failed}`;
+      const failed = stage.status && stage.status !== "ok" ? (stage.status === "timed_out" ? "_late" : "_failed") : "";
+      if (stage.stage === "merge_results") before = stage.results;
+      const left = stage.stage === "judge_evidence" && stage.results < before ? "_left" : "";
+      const name = `stage_${stage.stage}${failed}${left}`;
       if (!has(name)) return;
-      const told = word(name, { ...stage, count: stage.kept ?? stage.results });
+      const told = word(name, { ...stage, before, count: stage.kept ?? stage.results });
       const queries = stage.text_queries?.join(" · ");
       steps.append(el("li", { class: failed && "late" }, told, queries && el("bdi", {}, queries)));
     },
@@ -110,7 +113,7 @@ export function answered(article, answer, shown) {
     ...notes(answer),
     prose,
     ...choices(answer, shown),
-    ...findings(answer),
+    ...findings(answer.findings, false),
     ...sources(answer, shown),
     tools(answer, shown),
   );
@@ -132,14 +135,14 @@ function choices(answer, shown) {
   return [el("ul", { class: "choices", "aria-label": word("choices") }, buttons)];
 }
 
-/** @param {Answer} answer */
-function findings(answer) {
-  if (!answer.findings.length) return [];
-  const items = answer.findings.map((one) =>
+/** @param {import("./server.js").Finding[]} found @param {boolean} open */
+export function findings(found, open) {
+  if (!found.length) return [];
+  const items = found.map((one) =>
     el("li", { tabindex: "-1" }, el("strong", {}, one.kind), " ", one.detail, el("q", { dir: "auto" }, one.sentence)),
   );
   const told = word("findings", { count: items.length });
-  return [el("details", { class: "findings" }, el("summary", {}, told), el("ol", {}, items))];
+  return [el("details", { class: "findings", open }, el("summary", {}, told), el("ol", {}, items))];
 }
 
 /** Makes the labels in an answer chips. @param {HTMLElement} prose @param {Answer} answer @param {Shown} shown */

@@ -51,6 +51,8 @@ async function one(file, takes, { made, state }) {
     made.querySelector("progress")?.remove();
     announce(`${file.name}: ${message}`);
   };
+  const type = /\.[^.]*$/.exec(file.name)?.[0].toLowerCase() ?? "";
+  if (!takes.types.includes(type)) return end("refused", word("upload_type", { types: takes.types.join(" ") }));
   if (file.size > takes.bytes) return end("refused", word("upload_large", { most: Math.floor(takes.bytes / 1e6) }));
   state.textContent = word("upload_sent");
   try {
