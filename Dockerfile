@@ -24,7 +24,7 @@ RUN PYTHONDONTWRITEBYTECODE=1 uv pip install --system --no-cache-dir -c /api/con
 # -- End of workspace package . --
 
 ENV LANGGRAPH_STORE='{"ttl": {"refresh_on_read": true, "default_ttl": 129600, "sweep_interval_minutes": 60}}'
-ENV LANGGRAPH_HTTP='{"app": "groundgraph.graph.server_app:app"}'
+ENV LANGGRAPH_HTTP='{"app": "groundgraph.serve.server_page:app"}'
 ENV LANGGRAPH_CHECKPOINTER='{"ttl": {"strategy": "delete", "default_ttl": 43200, "sweep_interval_minutes": 60}, "serde": {"allowed_json_modules": null, "allowed_msgpack_modules": null, "pickle_fallback": false}}'
 ENV LANGSERVE_GRAPHS='{"turn": {"path": "groundgraph.graph.server:turn", "description": "One turn of grounded question answering: intent, retrieval, answer, citation check, provenance."}, "retrieval": {"path": "groundgraph.graph.server:retrieval", "description": "Intent, retrieval and merging only: a context with labels, the evidence and its record, for an agent that writes the answer itself."}, "ingest": {"path": "groundgraph.graph.server:ingest", "description": "Documents into the knowledge base: load, chunk, qualifying and matching texts, embed, write; what did not change is left as it is."}, "ask": {"path": "groundgraph.graph.server:ask", "description": "Answers one question from the knowledge base, with citations that can be checked; it says so when the sources do not hold an answer."}}'
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -58,8 +58,13 @@ def serve_app(graph: TurnRunner, served: Served) -> Gate:
         Route("/ready", _ready(graph)),
     ]
     lifespan = _with_mcp(conversations, routes) if find_spec("mcp") else None
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route, Exception: _failed})
-    return Gate(app, served.users, served.hosts, rate=Rate(served.each_minute))
+    return Gate(page_app(routes, lifespan), served.users, served.hosts, rate=Rate(served.each_minute))
+
+
+def page_app(routes: Sequence[BaseRoute], lifespan: Callable[[Starlette], Any] | None = None) -> Starlette:
+    """The routes as an application that tells each client its errors in the client's own form."""
+    handlers = {HTTPException: _no_route, Exception: _failed}
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
 
 
 def _with_mcp(conversations: GraphConversations, routes: list[BaseRoute]) -> Callable[[Starlette], Any]:

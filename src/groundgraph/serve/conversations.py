@@ -24,10 +24,12 @@ class User:
     Attributes:
         identity: the name; empty where nobody signs in, so that everybody is the same.
         known: what scope filters may take as `user.NAME`.
+        proof: the headers with which they signed in, for a server behind this one.
     """
 
     identity: str = ""
     known: Mapping[str, Any] = field(default_factory=dict)
+    proof: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.known)

@@ -54,9 +54,10 @@ class KeptThreads:
         listed = [Thread(item.value["id"], item.value["title"], item.value["at"]) for item in found]
         return sorted(listed, key=lambda thread: thread.at, reverse=True)
 
-    async def start(self, user: User, title: str) -> Thread:
-        """See `Conversations.start`."""
-        thread = Thread(secrets.token_hex(8), preview(" ".join(clean_text(title).split()), TITLE_CHARS), time.time())
+    async def start(self, user: User, title: str, thread_id: str = "") -> Thread:
+        """See `Conversations.start`; under an id that is there already, where one is given."""
+        shown = preview(" ".join(clean_text(title).split()), TITLE_CHARS)
+        thread = Thread(thread_id or secrets.token_hex(8), shown, time.time())
         await self._write(user, thread.id, _HEAD, {"kind": _HEAD, "owner": user.identity, **vars(thread)})
         return thread
 
@@ -111,6 +112,25 @@ class KeptThreads:
         # The same may have been said in several conversations.
         last = max((item.value for item in found), key=lambda value: value["at"], default=None)
         return (last["thread"], last["id"]) if last else None
+
+    async def keep_record(self, user: User, thread: str, turn: str, record: Mapping[str, Any]) -> None:
+        """Keep the record of a turn beside it."""
+        await self._write(user, thread, f"{turn}-record", {"kind": "record", "owner": user.identity, "record": record})
+
+    async def record(self, user: User, thread: str, turn: str) -> dict[str, Any]:
+        """What `keep_record` kept.
+
+        Raises:
+            NotFound: there is none.
+        """
+        found: dict[str, Any] = (await self._read(user, thread, f"{turn}-record"))["record"]
+        return found
+
+    async def forget(self, user: User, thread: str) -> None:
+        """Remove everything that is kept of a thread."""
+        space = conversation_namespace(own_name(user, thread))
+        keys = [item.key async for item in items_below(self._store, space) if item.namespace == space]
+        await self._store.abatch([PutOp(space, key, None) for key in keys])
 
     async def marked(self) -> list[list[dict[str, Any]]]:
         """Every turn of anybody that was marked, the oldest first, each behind the turns that it follows; with

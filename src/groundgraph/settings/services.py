@@ -83,6 +83,7 @@ class ServerSettings(Section):
     metadata_keys: list[Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]] = Field(
         [], description="names beside LangGraph's own by which threads and their history may be looked for"
     )
+    page_rate: PositiveInt = Field(60, description="how many questions and changes a minute from each user of `/page`")
 
 
 # `deadlines` and `limits`: the bounds of one turn.
