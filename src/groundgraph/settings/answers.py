@@ -125,7 +125,7 @@ class EntailmentSettings(Section):
     def _no_is_off(cls, value: Any) -> Any:
         return "off" if value in (None, False) else value
 
-    @field_validator("judge", mode="before")
+    @field_validator("judge", mode="before", json_schema_input_type=str | ModelSettings | dict[str, Any] | None)
     @classmethod
     def _by_name(cls, given: Any) -> Any:
         if isinstance(given, Mapping) and given.get("provider") == FASTEMBED and "folder" in given:
