@@ -1,0 +1,92 @@
+"""Asking back and another look on the command line (S10, S11): `ask`, and `chat` over several messages."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundgraph.testing import Reply, Rule, openai_stub
+
+QUESTION = "How long does the warranty of the pump last?"
+PUMPS = """
+synthesis: {style: structured, ask_back: {field: product}}
+sources:
+  - type: memory
+    name: shop
+    schema: {fields: {product: {type: string}}}
+    records:
+      - {id: a, content: The warranty of the pump lasts two years., product: Orion}
+      - {id: b, content: The warranty of the pump lasts three years., product: Vega}
+"""
+REFUNDS = """
+llm: {{provider: openai, model: test-model, base_url: "{url}"}}
+intent: {{mode: static}}
+limits: {{attempts: 1}}
+retrieval: {{second_look: true}}
+sources:
+  - type: memory
+    name: shop
+    records: [Refunds are granted within 30 days of purchase., Penguins swim in the cold sea., Valves leak.]
+"""
+MONEY, OTHERWISE = "How do I get my money back?", "When are refunds granted after a purchase?"
+
+
+@pytest.mark.covers("S10", "U5")
+def test_ask_asks_back_and_its_thread_goes_on_with_the_choice(call, tmp_path: Path) -> None:
+    (tmp_path / "groundgraph.yaml").write_text(PUMPS)
+    asked = call("ask", QUESTION, "--thread", "t1", "--json")
+    assert (asked.code, asked.json["outcome"]) == (0, "clarify")
+    assert [choice["label"] for choice in asked.json["choices"]] == ["Orion", "Vega"]
+    answered = call("ask", "Vega", "--thread", "t1")
+    assert answered.code == 0
+    assert ("three years" in answered.out, "two years" in answered.out) == (True, False)
+    plain = call("ask", QUESTION)
+    assert "1. Orion [1]\n2. Vega [2]" in plain.out
+
+
+def chat(folder: Path, *lines: str) -> list[Any]:
+    """The turns of a conversation of these messages."""
+    command = [sys.executable, "-m", "groundgraph", "chat", "--json"]
+    environment = {**os.environ, "OPENAI_API_KEY": "test"}
+    said = "\n".join((*lines, ""))
+    ran = subprocess.run(
+        command, cwd=folder, input=said, env=environment, capture_output=True, text=True, timeout=200, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    turns: list[Any] = json.loads(ran.stdout)["turns"]
+    return turns
+
+
+@pytest.mark.covers("S10", "U5")
+def test_in_a_chat_a_number_chooses(tmp_path: Path) -> None:
+    (tmp_path / "groundgraph.yaml").write_text(PUMPS)
+    asked, answered = chat(tmp_path, QUESTION, "1")
+    assert (asked["outcome"], len(asked["choices"])) == ("clarify", 2)
+    assert "1. Orion [1]" in asked["answer"]
+    assert (answered["outcome"], answered["choices"]) == ("answered", [])
+    assert "two years" in answered["answer"]
+
+
+@pytest.mark.covers("S11", "U5")
+def test_in_a_chat_a_second_look_finds_what_the_first_did_not(tmp_path: Path) -> None:
+    rules = [Rule("Put the question in other words", OTHERWISE), Rule("", "Within 30 days [1].")]
+    with openai_stub(rules=rules) as stub:
+        (tmp_path / "groundgraph.yaml").write_text(REFUNDS.format(url=stub.base_url))
+        (turn,) = chat(tmp_path, MONEY)
+    assert (turn["outcome"], turn["answer"]) == ("answered", "Within 30 days [1].")
+    assert turn["provenance"]["intent"]["stages"]["second_look"]["question"] == OTHERWISE
+
+
+@pytest.mark.covers("S11", "U5")
+def test_in_a_chat_a_second_look_that_fails_is_a_note(tmp_path: Path) -> None:
+    with openai_stub(rules=[Rule("", Reply(status=500))]) as stub:
+        (tmp_path / "groundgraph.yaml").write_text(REFUNDS.format(url=stub.base_url))
+        (turn,) = chat(tmp_path, MONEY)
+    assert turn["outcome"] == "insufficient"
+    assert any("second look" in note for note in turn["notes"])
