@@ -8,17 +8,30 @@ import pytest
 from langchain_core.documents import Document as LangChainDocument
 
 from groundgraph import (
+    CascadeRetriever,
+    ConfigurationError,
     Context,
+    GroundedSource,
     InMemorySource,
+    InputInvalid,
     KnowledgeBase,
+    NothingToResume,
+    QueryBot,
+    RetrievalIntent,
+    SourceSchema,
+    SqlSource,
+    ingest_graph,
+    load_provenance_sync,
     load_settings,
     open_graph,
+    resume_turn_sync,
     retrieval_tool,
     retrieve_context,
     turn_graph,
     turn_page,
+    turn_tool,
 )
-from groundgraph.core.errors import ConfigurationError, InputInvalid
+from groundgraph.testing import ScriptedChatModel
 
 pytestmark = pytest.mark.covers("B6", "B7")
 QUESTION = "When is the pump serviced?"
@@ -28,8 +41,20 @@ def source() -> InMemorySource:
     return InMemorySource(["The pump is serviced every month."])
 
 
-def asked(given: Any) -> Any:
-    return turn_graph(sources=[source()]).invoke(given)
+class Unnamed(GroundedSource):
+    name = source_type = ""
+
+    async def query(self, intent: Any, *, top_k: int = 5, score_threshold: float = 0.0) -> Any:
+        return []
+
+
+def asked(given: Any, *configuration: Any, **options: Any) -> Any:
+    return turn_graph(sources=[source()]).invoke(given, *configuration, **options)
+
+
+def base(**schemas: Any) -> KnowledgeBase:
+    declared = {name: {"fields": {"a": {"type": "string"}}} for name in schemas}
+    return KnowledgeBase.open({"knowledge_base": {"schemas": declared}})
 
 
 @pytest.mark.parametrize(
@@ -53,9 +78,42 @@ def asked(given: Any) -> Any:
         (lambda: Context(topk=3), InputInvalid, "topk"),
         (lambda: turn_page({"answer": "x"}), InputInvalid, "load_provenance()"),
         (lambda: turn_page("first"), InputInvalid, "load_provenance()"),
+        (lambda: asked(None), NothingToResume, "Ask a question"),
+        (lambda: turn_graph(sources=[InMemorySource]), ConfigurationError, "write InMemorySource(...)"),
+        (lambda: turn_graph(sources=[Unnamed()]), ConfigurationError, "sources[0]: a source has a name"),
+        (lambda: turn_graph(sources=[source()], chat_model=3), ConfigurationError, "such as 'openai:gpt-5-mini'"),
+        (lambda: turn_graph(sources=[source()], query_model=ScriptedChatModel), ConfigurationError, "no object of it"),
+        (lambda: turn_graph(embeddings=lambda text: [0.0]), ConfigurationError, "an embedding model of LangChain's"),
+        (lambda: turn_graph(sources=[source()], reranker="cohere"), ConfigurationError, "named in the settings"),
+        (lambda: turn_graph(sources=[source()], checkpointer="a.sqlite"), ConfigurationError, "open_graph opens"),
+        (lambda: turn_graph(sources=[source()], store="a.sqlite"), ConfigurationError, "a store of LangGraph's"),
+        (lambda: asked({"question": QUESTION}, "visit-1"), InputInvalid, '{"configurable": {"thread_id": "visit-1"}}'),
+        (lambda: asked({"question": QUESTION}, {"thread_id": "a"}), InputInvalid, '{"configurable": {"thread_id"'),
+        (lambda: asked({"question": QUESTION}, top_k=3), InputInvalid, "context=Context(top_k=...)"),
+        (lambda: asked({"question": QUESTION}, context="fast"), InputInvalid, "a Context, or a mapping"),
+        (lambda: asked({"question": QUESTION}, stream_mode="tokens"), InputInvalid, "Known: values, updates"),
+        (lambda: RetrievalIntent("pumps"), InputInvalid, "RetrievalIntent(['pumps'])"),
+        (lambda: SourceSchema("a", ["floor"]), ConfigurationError, '{"floor": {"type": "integer"}}'),
+        (lambda: SourceSchema("a", {"floor": "integer"}), ConfigurationError, '{"floor": {"type": "integer"}}'),
+        (lambda: InMemorySource({"pump": "serviced"}), ConfigurationError, "records are a list"),
+        (lambda: InMemorySource(["x"], name=3), ConfigurationError, "a source has a name"),
+        (lambda: SqlSource("sqlite:///a.db", name="a", table=["b", "c"]), ConfigurationError, "tables=[...]"),
+        (lambda: SqlSource("postgresql://h/d", name="a", vector_field="v"), ConfigurationError, "needs embeddings="),
+        (lambda: base().search(["pump"]), InputInvalid, "'query' is a text"),
+        (lambda: base().remove(["a"]), InputInvalid, "'id' is a text"),
+        (lambda: base(facts={}).add_records("facts", {"a": "x"}), InputInvalid, "in one: [...]"),
+        (lambda: ingest_graph().invoke("docs"), InputInvalid, '{"paths": ["docs"]}'),
+        (lambda: ingest_graph().invoke({"path": ["docs"]}), InputInvalid, "Did you mean 'paths'?"),
+        (lambda: load_provenance_sync({"answer": "x"}, "visit-1"), InputInvalid, "the graph that ran the turn"),
+        (lambda: resume_turn_sync(None, "visit-1"), InputInvalid, "the graph that ran the turn"),
+        (lambda: turn_tool(source()), ConfigurationError, "a file, a mapping or None"),
+        (lambda: QueryBot("Help.", ["a text"]), ConfigurationError, "an object with retrieve"),
+        (lambda: QueryBot("Help.", source(), model_name="a/b", chat_model="c:d"), ConfigurationError, "pass one of"),
+        (lambda: CascadeRetriever(3), ConfigurationError, "a file, a folder or a list"),
     ],
 )
-def test_a_wrong_use_says_what_to_do(use, error, told):
+def test_a_wrong_use_says_what_to_do(use, error, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(error) as caught:
         use()
     assert told in str(caught.value)

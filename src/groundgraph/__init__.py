@@ -51,13 +51,19 @@ if TYPE_CHECKING:
     from groundgraph.graph.knowledge_base import KnowledgeBase as KnowledgeBase
     from groundgraph.graph.open_graph import open_graph as open_graph
     from groundgraph.graph.prune_checkpoints import prune_checkpoints as prune_checkpoints
-    from groundgraph.graph.resume import load_provenance as load_provenance, resume_turn as resume_turn
+    from groundgraph.graph.resume import (
+        load_provenance as load_provenance,
+        load_provenance_sync as load_provenance_sync,
+        resume_turn as resume_turn,
+        resume_turn_sync as resume_turn_sync,
+    )
     from groundgraph.graph.retrieval import (
         RetrievalOutput as RetrievalOutput,
         RetrievedContext as RetrievedContext,
         retrieval_graph as retrieval_graph,
         retrieval_tool as retrieval_tool,
         retrieve_context as retrieve_context,
+        retrieve_context_sync as retrieve_context_sync,
     )
     from groundgraph.graph.state import TurnOutput as TurnOutput
     from groundgraph.graph.turn import turn_graph as turn_graph, turn_tool as turn_tool
@@ -113,13 +119,14 @@ __all__, __getattr__, __dir__ = lazy_names(
         "graph.knowledge_base": ["KnowledgeBase"],
         "graph.open_graph": ["open_graph"],
         "graph.prune_checkpoints": ["prune_checkpoints"],
-        "graph.resume": ["load_provenance", "resume_turn"],
+        "graph.resume": ["load_provenance", "load_provenance_sync", "resume_turn", "resume_turn_sync"],
         "graph.retrieval": [
             "RetrievalOutput",
             "RetrievedContext",
             "retrieval_graph",
             "retrieval_tool",
             "retrieve_context",
+            "retrieve_context_sync",
         ],
         "graph.state": ["TurnOutput"],
         "graph.turn": ["turn_graph", "turn_tool"],

@@ -813,3 +813,14 @@ def test_a_file_that_is_no_log_is_a_typed_error(kind: str, tmp_path: Path) -> No
     # On a loop that goes on: a connection that could not be opened tells its end a little later.
     with pytest.raises(StorageUnavailable, match="other"):
         bot(path, kind=QueryBot)(QUERY)
+
+
+@pytest.mark.covers("B8", "Q1")
+@pytest.mark.parametrize("name", ["openai/gpt-5-mini", "openai:gpt-5-mini", "gpt-5-mini"])
+def test_the_arguments_of_llamabot_are_taken(name, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
+    docstore, memory = ListStore(FACT), ListStore()
+    made = QueryBot(SYSTEM, docstore, memory, model_name=name, log=False)
+    assert (made.docstore, made.memory) == (docstore, memory)
+    chosen = made._graph.resources.chat_model
+    assert (type(chosen).__name__, chosen.model_name) == ("ChatOpenAI", "gpt-5-mini")

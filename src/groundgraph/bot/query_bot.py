@@ -126,13 +126,16 @@ class QueryBotCore:
     def __init__(
         self,
         system_prompt: str,
-        *,
         docstore: Any,
         memory: Any = None,
+        *,
+        model_name: str | None = None,
         settings: GivenSettings = None,
         log: str | Path | Literal[False] | None = None,
         **models: Unpack[Models],
     ) -> None:
+        if model_name is not None:
+            models = _with_model_name(models, model_name)
         self.system_prompt = system_prompt
         self.docstore = docstore
         self.memory = memory
@@ -200,6 +203,14 @@ class QueryBotCore:
                 elif item[0].text:
                     turn.text += item[0].text
                     yield item[0].text
+
+
+def _with_model_name(models: Models, model_name: str) -> Models:
+    """`models` with a chat model by its name, as LlamaBot takes it: there a slash stands behind the provider."""
+    if models.get("chat_model") is not None:
+        raise ConfigurationError([Problem("model_name", "and chat_model are two names of one thing; pass one of them")])
+    provider, slash, model = model_name.partition("/")
+    return {**models, "chat_model": f"{provider}:{model}" if slash and ":" not in provider else model_name}
 
 
 def _memory(memory: Any, models: Models) -> BotStore:
@@ -275,6 +286,7 @@ class QueryBot(QueryBotCore):
         system_prompt: told to the model in every turn.
         docstore: what is searched.
         memory: searched as well; each answer is appended to it.
+        model_name: the chat model by its name, "openai:gpt-5-mini" or as LlamaBot writes it "openai/gpt-5-mini".
         settings: from `load_settings`. Their sources do not count: the stores stand in their place. What they leave
             out is as `bot_settings` says.
         log: the SQLite file of the log, `.groundgraph/query_bot.sqlite` by default; False for none.

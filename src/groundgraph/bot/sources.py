@@ -16,13 +16,10 @@ from groundgraph.core.document import Document
 from groundgraph.core.errors import ConfigurationError, Problem, SourceContractBroken
 from groundgraph.core.evidence import SourceResult, jsonable
 from groundgraph.core.intent import RetrievalIntent
+from groundgraph.graph.base_source import base_source
 from groundgraph.graph.knowledge_base import KnowledgeBase
-from groundgraph.graph.knowledge_base_files import KNOWLEDGE_BASES, knowledge_base_files
 from groundgraph.graph.parts import Models
-from groundgraph.graph.resources import Resources
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.settings.search import IntentSettings, RetrievalSettings
-from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import DelegatingSource, GroundedSource, NamedSource, joins
 from groundgraph.tracing.tracing import on_run, span
 
@@ -219,7 +216,7 @@ def bot_store(store: Any, part: Part, models: Models) -> BotStore:
         ConfigurationError: it is none of these.
     """
     if isinstance(store, KnowledgeBase):
-        inner = _base_source(store, models)
+        inner = base_source(store.resources, models)
         return BotStore(bot_source(inner, part, name=part.name), _base_append(store, part.name), owned=True)
     if isinstance(store, GroundedSource):
         return BotStore(bot_source(store, part), _own_append(store), owned=False)
@@ -251,35 +248,3 @@ def _base_append(base: KnowledgeBase, folder: str) -> Append:
         await base.aadd_documents([Document(f"{folder}/{text_id(text)}", text)])
 
     return append
-
-
-def _base_source(base: KnowledgeBase, models: Models) -> GroundedSource:
-    """What searches `base`, with its query chains, vectors and topic index.
-
-    Args:
-        base: it.
-        models: for query chains that call one; those of the base's own settings when absent. The embedding model is
-            that of the base.
-
-    Raises:
-        ConfigurationError: its settings cannot work for a search.
-    """
-    settings, name = base.resources.settings, _name(base)
-    with_its_own = Models(**models)
-    with_its_own["embeddings"] = base.resources.embedder
-    resources = Resources.build(_alone(settings, name), **with_its_own)
-    return resources.sources[name]
-
-
-def _name(base: KnowledgeBase) -> str:
-    """The name of the source in the base's own settings; of several, that over its file."""
-    files = knowledge_base_files(base.resources.settings)
-    same = [name for name, one in files.items() if one.path == base.resources.store.path]
-    return (same or list(files))[0]
-
-
-def _alone(settings: Settings, name: str) -> Settings:
-    """`settings` with this source alone, and without what they say about turns."""
-    entries = [entry for entry in settings.sources if entry.type in KNOWLEDGE_BASES and entry.name == name]
-    plain = {"intent": IntentSettings(), "retrieval": RetrievalSettings()}
-    return settings.model_copy(update={**plain, "sources": entries})

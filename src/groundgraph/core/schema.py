@@ -129,6 +129,9 @@ class SourceSchema:
     description: str = ""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.fields, Mapping) or not all(isinstance(spec, Mapping) for spec in self.fields.values()):
+            told = 'fields are a mapping of names to specifications, such as {"floor": {"type": "integer"}}'
+            raise ConfigurationError([Problem(f"{self.source_name}.fields", told)])
         problems = [
             Problem(f"{self.source_name}.{name}", f"field type '{spec['type']}' is not one of {FIELD_TYPES}")
             for name, spec in self.fields.items()

@@ -147,6 +147,10 @@ class CascadeRetriever(DelegatingSource):
             if options.get("embedder_model") is not None:
                 raise ConfigurationError([Problem("embedder_model", "pass the model itself as `embeddings`")])
             settings = search_settings({"use_embeddings": embeddings is not None, **options}, "")
+            place: object = source
+            if not isinstance(place, str | Path | Sequence):
+                told = f"takes a file, a folder or a list of them, not a value of type {type(place).__name__}"
+                raise ConfigurationError([Problem("source", told)])
             made = CascadeSource(
                 source,
                 name=name,

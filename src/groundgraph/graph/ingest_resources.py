@@ -21,6 +21,7 @@ from groundgraph.core.knowledge_store import (
     StoredDocument,
 )
 from groundgraph.core.secret_mask import know_secrets
+from groundgraph.graph.check_given import check_given
 from groundgraph.graph.configured_embedder import configured_embedder
 from groundgraph.graph.knowledge_base_files import KnowledgeBaseFile, base_fields, knowledge_base_file
 from groundgraph.graph.parts import Models
@@ -173,6 +174,7 @@ class IngestResources:
         Raises:
             ConfigurationError: something cannot work; every problem is listed.
         """
+        check_given(models)
         settings = settings_of(given)
         know_secrets(*models.values())
         prompts = Prompts.of(settings)

@@ -9,8 +9,11 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_core.runnables.graph import Graph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command
 from typing_extensions import TypedDict
 
+from groundgraph.core.errors import InputInvalid
+from groundgraph.core.registry import nearest
 from groundgraph.graph.ingest_resources import SharedStore
 from groundgraph.ingest.ingest_report import ReportValues, combined
 from groundgraph.ingest.readers import READERS, Readers
@@ -22,6 +25,7 @@ from groundgraph.settings.knowledge_base import ReaderSettings
 # steps. The limit of a parent graph, or of a server, does not hold here for the same reason.
 RECURSION_LIMIT = 1_000_000_000
 GIVEN = "passed_in"
+_INPUT = ("paths", "documents", "dry_run", "rebuild", "follow_links", GIVEN)
 
 
 class IngestOutput(TypedDict):
@@ -114,8 +118,13 @@ def _without_documents(given: Any, config: RunnableConfig) -> tuple[Any, Runnabl
 
     What the input leaves out is set to its default: on a thread, the last run's choice would hold again.
     """
-    if not isinstance(given, Mapping):
+    if given is None or isinstance(given, Command):
         return given, config
+    if not isinstance(given, Mapping):
+        raise InputInvalid(f'An ingest takes a mapping, such as {{"paths": ["docs"]}}, not a {type(given).__name__}.')
+    unknown = [name for name in given if name not in _INPUT]
+    if unknown:
+        raise InputInvalid(f"An ingest has no key '{unknown[0]}'.{nearest(str(unknown[0]), list(_INPUT))}")
     documents = given.get("documents")
     rest = {name: value for name, value in given.items() if name != "documents"}
     complete = {

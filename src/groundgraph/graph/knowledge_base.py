@@ -10,11 +10,13 @@ from typing import Any, Self, Unpack
 
 from groundgraph.core.characters import clean_text
 from groundgraph.core.document import RECORDS, Document, Part
-from groundgraph.core.errors import ConfigurationError, Problem, RecordInvalid
-from groundgraph.core.evidence import jsonable
+from groundgraph.core.errors import ConfigurationError, InputInvalid, Problem, RecordInvalid
+from groundgraph.core.evidence import SourceResult, jsonable
+from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.knowledge_store import PreparedChunk, StoredDocument
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import typed_value
+from groundgraph.graph.base_source import base_source
 from groundgraph.graph.ingest import compiled_ingest
 from groundgraph.graph.ingest_documents import run_ingest
 from groundgraph.graph.ingest_resources import IngestResources
@@ -23,6 +25,7 @@ from groundgraph.ingest.ingest_report import IngestReport
 from groundgraph.resilience.blocking import plain, run_blocking
 from groundgraph.settings.knowledge_base import CustomSchemaSettings
 from groundgraph.settings.load_settings import GivenSettings
+from groundgraph.sources.contract import ask
 
 # A record of a custom schema as a document.
 
@@ -105,6 +108,12 @@ def _invalid(kind: str, number: int, field: str, told: str) -> RecordInvalid:
     return RecordInvalid(f"{where}: {told}", record=number, field=field)
 
 
+def _checked(given: str, name: str) -> str:
+    if not isinstance(given, str) or not given.strip():
+        raise InputInvalid(f"'{name}' is a text that says something, and this is {given!r:.60}.")
+    return given
+
+
 @dataclass(frozen=True)
 class KnowledgeBase:
     """The knowledge base of a configuration.
@@ -141,6 +150,8 @@ class KnowledgeBase:
             GroundGraphError: see `IngestRunner.astream`.
         """
         declared = self._schema(schema)
+        if isinstance(records, Mapping | str):
+            raise InputInvalid(f"'records' are a list of mappings; put this {type(records).__name__} in one: [...].")
         documents = await run_blocking(
             lambda: [record_document(schema, declared, record, number) for number, record in enumerate(records)]
         )
@@ -170,16 +181,42 @@ class KnowledgeBase:
     async def adocument(self, id: str) -> Document | None:
         """The document called `id` as it was loaded; None when it is not there."""
         async with self.resources.store.in_use():
-            return await self.resources.store.document(clean_text(id))
+            return await self.resources.store.document(clean_text(_checked(id, "id")))
 
     document = plain(adocument)
 
     async def achunks(self, id: str) -> list[PreparedChunk]:
         """The chunks of the document called `id` in order, with the texts by which they are found."""
         async with self.resources.store.in_use():
-            return await self.resources.store.chunks(clean_text(id))
+            return await self.resources.store.chunks(clean_text(_checked(id, "id")))
 
     chunks = plain(achunks)
+
+    async def asearch(
+        self, query: str, *, top_k: int = 5, score_threshold: float = 0.0, filters: Mapping[str, Any] | None = None
+    ) -> list[SourceResult]:
+        """What a turn would find in the base for `query`, best first, with its chains and vectors; nothing is answered.
+
+        Args:
+            query: in words.
+            top_k: at most so many results.
+            score_threshold: the lowest relevance of a result, 0 to 1.
+            filters: conditions by field, as an intent has them for one source.
+
+        Raises:
+            NeverIngested: nothing was ever taken in.
+            FilterInvalid: a filter names no declared field, or a value that it does not allow.
+            SourceError: the base cannot be read.
+        """
+        query = _checked(query, "query")
+        source = base_source(self.resources)
+        intent = RetrievalIntent([query], {source.name: dict(filters)} if filters else {})
+        try:
+            return await ask(source, intent, top_k=top_k, score_threshold=score_threshold)
+        finally:
+            await source.close()
+
+    search = plain(asearch)
 
     async def aremove(self, id: str) -> bool:
         """Remove the document called `id` with its chunks; whether it was there.
@@ -188,7 +225,7 @@ class KnowledgeBase:
             StorageLocked: another process held the base for too long.
         """
         async with self.resources.store.in_use():
-            return bool(await self.resources.store.remove([clean_text(id)]))
+            return bool(await self.resources.store.remove([clean_text(_checked(id, "id"))]))
 
     remove = plain(aremove)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Unpack
@@ -17,7 +17,7 @@ from groundgraph.graph.parts import Parts, takes
 from groundgraph.graph.state import TurnOutput
 from groundgraph.graph.turn import turn_graph
 from groundgraph.graph.typed_runs import TurnGraph
-from groundgraph.resilience.blocking import run_blocking
+from groundgraph.resilience.blocking import run_blocking, run_in_background
 from groundgraph.resilience.retry import with_retries
 from groundgraph.settings.load_settings import GivenSettings, settings_of
 from groundgraph.settings.services import SaverSettings
@@ -28,11 +28,29 @@ from groundgraph.storage.storage_errors import sqlite_error
 _LOCK_TIMEOUT = 5.0
 
 
+class OpenGraph:
+    """What `open_graph` gives: entered with `async with`, or with `with` by callers that are not asynchronous."""
+
+    def __init__(self, opening: AbstractAsyncContextManager[TurnGraph[TurnOutput]]) -> None:
+        self._opening = opening
+
+    async def __aenter__(self) -> TurnGraph[TurnOutput]:
+        return await self._opening.__aenter__()
+
+    async def __aexit__(self, *raised: Any) -> bool | None:
+        return await self._opening.__aexit__(*raised)
+
+    def __enter__(self) -> TurnGraph[TurnOutput]:
+        return run_in_background(self.__aenter__())
+
+    def __exit__(self, *raised: Any) -> bool | None:
+        return run_in_background(self.__aexit__(*raised))
+
+
 @takes(Parts)
-@asynccontextmanager
-async def open_graph(settings: GivenSettings = None, **parts: Unpack[Parts]) -> AsyncIterator[TurnGraph[TurnOutput]]:
+def open_graph(settings: GivenSettings = None, **parts: Unpack[Parts]) -> OpenGraph:
     """The turn graph with the configured checkpointer and store; on leaving, both and the configured sources are
-    closed.
+    closed. `async with`, or plain `with`.
 
     Args:
         settings: from `load_settings`, or what it takes.
@@ -43,7 +61,11 @@ async def open_graph(settings: GivenSettings = None, **parts: Unpack[Parts]) -> 
         StorageUnavailable: the server that the settings name does not answer, or the file cannot be used.
         StorageDamaged: the file is damaged.
     """
-    loaded = settings_of(settings)
+    return OpenGraph(_opened(settings_of(settings), parts))
+
+
+@asynccontextmanager
+async def _opened(loaded: Settings, parts: Parts) -> AsyncIterator[TurnGraph[TurnOutput]]:
     async with AsyncExitStack() as stack:
         server = _Server(stack)
         saver = await _open_saver(stack, server, loaded, loaded.checkpointer)

@@ -17,6 +17,7 @@ from groundgraph.core.filters import check_filters
 from groundgraph.core.registry import nearest
 from groundgraph.core.schema import SourceSchema
 from groundgraph.core.secret_mask import know_secrets
+from groundgraph.graph.check_given import check_given
 from groundgraph.graph.configured_extractor import configured_extractor
 from groundgraph.graph.parts import GraphParts, Models
 from groundgraph.models.chat_model import configured_model, named_model, without_thinking
@@ -71,7 +72,7 @@ class Resources:
         settings = settings_of(given)
         sources, embeddings = parts.get("sources"), parts.get("embeddings")
         reranker, extractor = parts.get("reranker"), parts.get("extractor")
-        _check_given(sources or ())
+        check_given(parts)
         judge = parts.get("support_judge")
         know_secrets(parts.get("chat_model"), parts.get("query_model"), embeddings, reranker, extractor, judge)
         prompts = Prompts.of(settings)
@@ -206,17 +207,6 @@ def _configured_sources(
     from groundgraph.graph.configured_sources import configured_sources
 
     return configured_sources(settings, embedder, chains, from_python=from_python, passed_embedder=passed_embedder)
-
-
-def _check_given(sources: Any) -> None:
-    """Refuse what a type checker would have: nobody has to run one."""
-    if not isinstance(sources, Sequence) or isinstance(sources, str):
-        told = f"sources are a list, and this is a value of type {type(sources).__name__}; put it in one: sources=[...]"
-        raise ConfigurationError([Problem("sources", told)])
-    for source in sources:
-        if not (isinstance(getattr(source, "name", None), str) and hasattr(source, "query")):
-            told = f"a value of type {type(source).__name__} is no source; LangChainSource wraps retrievers and stores"
-            raise ConfigurationError([Problem("sources", told)])
 
 
 def _by_name(sources: Sequence[GroundedSource]) -> dict[str, GroundedSource]:

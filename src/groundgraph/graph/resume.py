@@ -11,9 +11,11 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from groundgraph.core.errors import EvidenceMissing, NothingToResume
 from groundgraph.core.thread_id import checked_thread_id
 from groundgraph.core.turn_record import TurnRecord
+from groundgraph.graph.check_given import the_graph
 from groundgraph.graph.lost_outputs import output_of, output_without_record
 from groundgraph.graph.state import TurnOutput
 from groundgraph.graph.turn_runner import TurnRunner
+from groundgraph.resilience.blocking import plain_function
 from groundgraph.settings.context import Context
 from groundgraph.storage.records import stored_provenance
 
@@ -37,6 +39,7 @@ async def load_provenance(graph: TurnRunner, thread_id: str, turn_id: str | None
         StorageDamaged: its state, record or evidence cannot be read.
         InputInvalid: no thread can have this id.
     """
+    graph = the_graph(graph, "load_provenance")
     checked_thread_id(thread_id)
     values = await _state(graph, thread_id)
     latest = values.get("metadata", {}).get("retrieval_provenance", {})
@@ -71,6 +74,7 @@ async def resume_turn(graph: TurnRunner, thread_id: str, *, context: Context | N
         EvidenceMissing: the interrupted turn's evidence is in no store any more.
         InputInvalid: no thread can have this id.
     """
+    graph = the_graph(graph, "resume_turn")
     checked_thread_id(thread_id)
     if graph.checkpointer is None:
         raise NothingToResume("This graph has no checkpointer, so none of its turns was kept.")
@@ -93,3 +97,7 @@ async def resume_turn(graph: TurnRunner, thread_id: str, *, context: Context | N
     except EvidenceMissing:
         kept = output_without_record(messages[-1])
     return cast("TurnOutput", {"messages": messages, "metadata": snapshot.values.get("metadata", {}), **kept})
+
+
+load_provenance_sync = plain_function(load_provenance, "load_provenance_sync")
+resume_turn_sync = plain_function(resume_turn, "resume_turn_sync")

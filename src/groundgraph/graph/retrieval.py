@@ -23,6 +23,7 @@ from groundgraph.graph.turn_runner import TurnRunner
 from groundgraph.graph.typed_runs import TurnGraph
 from groundgraph.nodes.begin_turn import begin_turn
 from groundgraph.nodes.give_context import give_context
+from groundgraph.resilience.blocking import plain_function
 from groundgraph.settings.context import Context
 from groundgraph.settings.load_settings import GivenSettings
 from groundgraph.storage.long_threads import with_long_threads
@@ -106,6 +107,9 @@ async def retrieve_context(
     """
     found = await _runner(graph).retrieval().ainvoke({"question": question}, config, context=context)
     return RetrievedContext(found["context"], found["evidence"], found["provenance"], found["outcome"])
+
+
+retrieve_context_sync = plain_function(retrieve_context, "retrieve_context_sync")
 
 
 def _runner(graph: TurnRunner | GivenSettings) -> TurnRunner:

@@ -202,7 +202,7 @@ async def decision(state: RefuseAnswerInput) -> str:
 
 
 def turn_tool(
-    graph: TurnRunner | Settings,
+    graph: TurnRunner | GivenSettings = None,
     *,
     name: str = "ask_knowledge",
     description: str | None = None,
@@ -213,9 +213,9 @@ def turn_tool(
     The artifact of the tool message has `turn_id`, `outcome`, `notes`, `citations`, `choices` and `support`.
 
     Args:
-        graph: a turn graph without a checkpointer of its own, or settings to build one from. With the parent's
-            checkpointer a turn is resumed where it stopped; built with `checkpointer=False` it is run again, and with
-            `checkpointer=True` it remembers the agent's earlier questions on this thread.
+        graph: a turn graph without a checkpointer of its own, or what `turn_graph` takes to build one. With the
+            parent's checkpointer a turn is resumed where it stopped; built with `checkpointer=False` it is run again,
+            and with `checkpointer=True` it remembers the agent's earlier questions on this thread.
         name: of the tool.
         description: what the model is told about it.
         context: the choices of every turn, for example the scope of a tenant; the model cannot change them.
@@ -223,7 +223,7 @@ def turn_tool(
     Raises:
         ConfigurationError: `graph` is no turn graph, or has a checkpointer, for which a tool has no thread.
     """
-    runner = turn_graph(graph) if isinstance(graph, Settings) else graph
+    runner = graph if isinstance(graph, TurnRunner) else turn_graph(graph)
     _check(runner)
 
     async def ask(question: str) -> tuple[str, dict[str, Any]]:

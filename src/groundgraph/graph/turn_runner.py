@@ -24,10 +24,11 @@ from langgraph._internal._constants import (
     INTERRUPT,
 )
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.errors import EmptyInputError
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot, StateUpdate
 
-from groundgraph.core.errors import ReviewImpossible, StorageDamaged
+from groundgraph.core.errors import NothingToResume, ReviewImpossible, StorageDamaged
 from groundgraph.core.thread_id import check_metadata_keys, checked_thread_id
 from groundgraph.graph.kept_shapes import begins_turn, check_update, lead_on, refuse_gone_step, with_kept_shapes
 from groundgraph.graph.lost_outputs import lacks_outputs, with_outputs
@@ -38,6 +39,7 @@ from groundgraph.nodes.begin_turn import take_in
 from groundgraph.resilience.blocking import iterate_in_background, run_in_background, running_loop
 from groundgraph.resilience.deadline import Backpressure, TurnWork, current_backpressure, turn_ends_at
 from groundgraph.resilience.deadline import current as current_work
+from groundgraph.settings.context import Context
 from groundgraph.storage.checkpoint_serializer import own_checkpoints
 from groundgraph.storage.damaged_rows import damaged
 from groundgraph.storage.long_threads import refuse_synchronous
@@ -102,6 +104,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
             ReviewImpossible: people are to review answers, and the graph has no checkpointer.
         """
         settings = self.resources.settings
+        _check_run(config, kwargs)
         full = ensure_config(config)
         embedded = CONFIG_KEY_TASK_ID in full.get(CONF, {})
         config = self._checked(config, full, embedded=embedded)
@@ -315,6 +318,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         Raises:
             RuntimeError: the caller stands on that loop, and would wait for itself.
         """
+        _check_run(config, {})
         given = ensure_config(config).get(CONF, {})
         lent = None if self.checkpointer is False else given.get(CONFIG_KEY_CHECKPOINTER)
         store = getattr(given.get(CONFIG_KEY_RUNTIME), "store", None)
@@ -392,6 +396,22 @@ class _Bounds:
             turn_ends_at.reset(deadline)
 
 
+# What most runs are given.
+_OPTIONS = frozenset(("context", "stream_mode", "print_mode", "output_keys", "durability", "version", "debug"))
+_MODES = (None, "values", "updates", "messages", "custom")
+
+
+def _check_run(config: Any, options: dict[str, Any]) -> None:
+    """See `check_run`, which is only loaded where something stands out."""
+    configured = config is None or (isinstance(config, dict) and "thread_id" not in config)
+    mode = options.get("stream_mode")
+    usual = _OPTIONS.issuperset(options) and isinstance(options.get("context"), Context | dict | None)
+    if not (configured and usual and (isinstance(mode, list) or mode in _MODES)):
+        from groundgraph.graph.check_given import check_run
+
+        check_run(config, options)
+
+
 def _begins_turn(given: Any, config: RunnableConfig) -> bool:
     """Whether a run surely begins a turn, by LangGraph's rule: a run with an id may be one that is tried again."""
     resumes = config.get(CONF, {}).get(CONFIG_KEY_RESUMING) or config.get("metadata", {}).get("run_id")
@@ -403,7 +423,9 @@ def _earlier(outer: float | None, own: float) -> float:
 
 
 def _told(error: Exception, thread_id: str) -> Exception | None:
-    """What a user is told in place of an error of the storage; None for every other error."""
+    """What a user is told in place of an error of the storage, or of LangGraph's; None for every other error."""
+    if isinstance(error, EmptyInputError):
+        return NothingToResume("There is no turn to go on with: None resumes one that was cut. Ask a question.")
     if isinstance(error, StorageDamaged) and thread_id and not error.thread_id and error.row.startswith(_OF_A_THREAD):
         # Evidence and channels do not know their thread; who needs them does.
         return damaged(thread_id, error.row, "is missing in part, or damaged")

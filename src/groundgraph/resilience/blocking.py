@@ -79,6 +79,22 @@ def plain(
     return waiting
 
 
+def plain_function(
+    function: Callable[Concatenate[S, P], Coroutine[Any, Any, T]], name: str
+) -> Callable[Concatenate[S, P], T]:
+    """The plain twin `name` of an asynchronous function whose first argument may be a graph: it waits for the loop that
+    the graph's checkpointer or store belongs to, else for the background loop."""
+
+    @wraps(function)
+    def waiting(first: S, /, *positional: P.args, **named: P.kwargs) -> T:
+        home = getattr(first, "home", None)
+        return run_in_background(function(first, *positional, **named), home() if home else None)
+
+    waiting.__name__ = waiting.__qualname__ = name
+    waiting.__doc__ = f"As `{function.__name__}`, for callers that are not asynchronous; arguments and errors as there."
+    return waiting
+
+
 def iterate_in_background(items: AsyncIterator[T], home: asyncio.AbstractEventLoop | None = None) -> Iterator[T]:
     """The items one by one, each produced on the loop `home` or the background loop when it is asked for."""
     end: Any = object()

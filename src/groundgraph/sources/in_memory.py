@@ -139,7 +139,9 @@ def _searched_text(result: SourceResult) -> str:
 
 def _check_given(name: str, records: Any, schema: Any) -> None:
     """Refuse what a type checker would have: nobody has to run one."""
-    if isinstance(records, str) or not isinstance(records, Iterable):
+    if not isinstance(name, str) or not name.strip():
+        raise ConfigurationError([Problem("name", "a source has a name, by which citations and filters refer to it")])
+    if isinstance(records, str | Mapping) or not isinstance(records, Iterable):
         told = f"records are a list of texts or mappings, and this is a value of type {type(records).__name__}"
         raise ConfigurationError([Problem(f"{name}.records", told)])
     if schema is not None and not isinstance(schema, SourceSchema):

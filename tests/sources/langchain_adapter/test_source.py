@@ -424,3 +424,14 @@ async def test_what_a_function_makes_is_checked_when_it_is_made():
     source = LangChainSource(lambda: "nothing", name="docs")
     with pytest.raises(ConfigurationError, match="a str is neither"):
         await ask(source)
+
+
+@pytest.mark.covers("A20")
+async def test_the_retriever_of_a_store_has_the_scores_of_the_store():
+    store = vector_store()
+    by_store = await ask(LangChainSource(store, name="docs"), threshold=0.0)
+    by_retriever = await ask(LangChainSource(store.as_retriever(), name="docs"), threshold=0.0)
+    assert by_retriever == by_store
+    assert by_store[0].relevance < 1
+    diverse = LangChainSource(store.as_retriever(search_type="mmr"), name="docs")
+    assert {one.relevance for one in await ask(diverse)} == {1.0}

@@ -116,6 +116,9 @@ class VectorStoreSearch:
 class RetrieverSearch:
     """Asks a retriever, which gives no scores: every result counts as relevant unless its metadata hold a score.
 
+    What `as_retriever()` makes of a vector store has the scores of that store behind it, which are used where the store
+    tells what they mean.
+
     Args:
         retriever: it.
         score_field: the metadata field with the score, 0 to 1; a result without one counts as 0.
@@ -129,9 +132,18 @@ class RetrieverSearch:
         self._takes_k = isinstance(retriever, VectorStoreRetriever)
         self._has_k = "k" in type(retriever).model_fields
         self.can_grow = self._takes_k or self._has_k
+        self._store: VectorStoreSearch | None = None
+        if type(retriever) is VectorStoreRetriever and retriever.search_type == "similarity" and score_field is None:
+            self._store = VectorStoreSearch(retriever.vectorstore, "store", "")
+            self._fixed = {name: value for name, value in retriever.search_kwargs.items() if name != "k"}
 
     async def __call__(self, text: str, k: int, native: Mapping[str, Any]) -> list[Hit]:
         """See `Search`."""
+        if self._store is not None:
+            try:
+                return await self._store(text, k, {**self._fixed, **native})
+            except ConfigurationError:
+                self._store = None
         # A copy, since other questions are asked at the same time.
         retriever = self._retriever.model_copy(update={"k": k}) if self._has_k else self._retriever
         arguments: dict[str, Any] = {**({"k": k} if self._takes_k else {}), **native}

@@ -92,6 +92,8 @@ class SqlSource(NamedSource):
             with `from`, `to`, and where wanted `fields` and `as`. The columns of the partner are searched, filtered
             and shown like the row's own, under names such as `pumps.hall`.
         postgres: the options of a source on a server.
+        vector_field: a column of the type `vector` (pgvector) on a server, to search by meaning as well.
+        embeddings: the model that makes the vectors of questions for it: LangChain's, or an `Embedder`.
         topic_columns: the columns `document`, `order` and `headings` of the one `table`, for a topic index. The
             headings above a row are a JSON list or a text joined by " > ". On a server the index is kept here then.
         base_dir: the folder that relative paths start from; the working directory by default.
@@ -117,6 +119,8 @@ class SqlSource(NamedSource):
         relations: Sequence[Any] = (),
         postgres: PostgresOptions | None = None,
         topic_columns: Mapping[str, Any] | None = None,
+        vector_field: str = "",
+        embeddings: Any = None,
         base_dir: str | Path | None = None,
         source_type: str = "sql",
         records: MemoryTable | None = None,
@@ -124,6 +128,10 @@ class SqlSource(NamedSource):
         folder = Path(base_dir) if base_dir is not None else Path()
         named = [table] if table else list(tables or ())
         self._check(name, table, tables, fts, max_tables)
+        if table is not None and not isinstance(table, str):
+            raise ConfigurationError([Problem(f"{name}.table", "is the name of one table; several are `tables=[...]`")])
+        if vector_field:
+            postgres = self._with_vectors(name, postgres or PostgresOptions(), vector_field, embeddings)
         self._check_server(name, url, fts, postgres)
         self._name, self._source_type = name, source_type
         self._topics: SqlTopicStore | None = None
@@ -356,6 +364,16 @@ class SqlSource(NamedSource):
             problems.append(Problem(f"{name}.max_tables", "must be 1 or more"))
         if problems:
             raise ConfigurationError(problems)
+
+    @staticmethod
+    def _with_vectors(name: str, postgres: PostgresOptions, vector_field: str, embeddings: Any) -> PostgresOptions:
+        from groundgraph.core.embedder import Embedder
+
+        embedder = embeddings if embeddings is None or isinstance(embeddings, Embedder) else Embedder(embeddings, "")
+        if embedder is None and postgres.embedder is None:
+            told = "needs embeddings=, the model that made the vectors of the column, for those of questions"
+            raise ConfigurationError([Problem(f"{name}.vector_field", told)])
+        return replace(postgres, vector_field=vector_field, embedder=embedder or postgres.embedder)
 
     @staticmethod
     def _check_server(name: str, url: str | Path, fts: str | None, postgres: PostgresOptions | None) -> None:

@@ -46,7 +46,7 @@ async def url(vector_server):
 def source(url, embedder=None, **options):
     embedder = embedder or Embedder(NgramEmbeddings(), "ngrams")
     return SqlSource(
-        url, name="notes", table="notes", postgres=PostgresOptions(vector_field="near", embedder=embedder, **options)
+        url, name="notes", table="notes", vector_field="near", embeddings=embedder, postgres=PostgresOptions(**options)
     )
 
 
