@@ -9,15 +9,16 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from groundgraph.answers.generate_queries import MAX_QUERY_CHARS, generate_queries, parse_queries
 from groundgraph.core.errors import ModelBudgetSpent, ModelError
+from groundgraph.core.turn_values import EMPTY_TURN
 from groundgraph.prompts import Prompts
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.testing import Reply, ScriptedChatModel
 
 pytestmark = pytest.mark.covers("I1")
 
-TURN = {"id": "t", "question": "When do they expire?", "message_id": "m9", "language": "en"}
+TURN = {**EMPTY_TURN, "id": "t", "question": "When do they expire?", "message_id": "m9", "language": "en"}
 DECORATIONS = ["{}", "1. {}", "2) {}", "(3) {}", "- {}", "* {}", "• {}", '"{}"', "«{}»", "`{}`", "Query 1: {}"]
-DECORATIONS += ["1. “{}”", "Запрос 2: {}", "  - {}  ", "- 'a' {}", "1: {}"]
+DECORATIONS += ["1. “{}”", "Запрос 2: {}", "  - {}  ", "- 'a' {}", "1: {}", "Suchanfrage 1: {}"]
 
 
 @pytest.mark.parametrize("decoration", DECORATIONS)

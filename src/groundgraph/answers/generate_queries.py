@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -23,6 +23,7 @@ from groundgraph.models.replies import (
     list_schema,
     listed_in,
     prompt_messages,
+    reply_words,
     strip_thoughts,
     text_of,
 )
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 MAX_QUERY_CHARS = 500
 MAX_REPLY_CHARS = 10_000
-_DECORATION = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.):](?!\d)|(?:query|запрос)\s*+(?:\d++\s*+)?:)\s*", re.IGNORECASE)
 _QUOTES = "\"'“”«»`"
 
 
@@ -124,7 +124,13 @@ def _unwrapped(said: str) -> str:
 
 
 def _bare(line: str) -> str:
-    return _DECORATION.sub("", line).strip().strip(_QUOTES).strip()
+    return _decoration().sub("", line).strip().strip(_QUOTES).strip()
+
+
+@cache
+def _decoration() -> re.Pattern[str]:
+    announced = rf"(?:{reply_words('query')})\s*+(?:\d++\s*+)?:"
+    return re.compile(rf"^\s*(?:[-*•]|\(?\d{{1,2}}[.):](?!\d)|{announced})\s*", re.IGNORECASE)
 
 
 # The items of a list that a model wrote, whether as JSON, as lines, or fenced, numbered and thought about first.

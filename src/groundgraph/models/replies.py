@@ -7,6 +7,7 @@ import json
 import re
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from langgraph.constants import TAG_NOSTREAM
 
 from groundgraph.core.failure import status_code
 from groundgraph.prompts import Prompts
-from groundgraph.text.follow_up import cue_phrases, says, spoken_stems
+from groundgraph.text.follow_up import cue_phrases, language_words, says, spoken_stems
 from groundgraph.text.words import fold
 
 if TYPE_CHECKING:
@@ -156,8 +157,14 @@ _BRACKET = re.compile(r"[\[{]")
 _MAX_STARTS = 20
 # An item in quotes of either kind, also in a list that is no JSON because of them or of a comma too many.
 _QUOTED = re.compile(r"([\"'])(?P<item>.{1,500}?)\1\s*+(?=[,\]])")
-# The keys under which models put what was asked for, when each item is an object.
-_TEXT_KEYS = re.compile(r"quer|question|text|categor|name|вопрос|запрос|категор", re.IGNORECASE)
+
+
+@cache
+def reply_words(kind: str) -> str:
+    """What matches one of the words that stand in the data files of the languages under `replies` and `kind`, the
+    longest first."""
+    found = language_words("replies", kind)
+    return "|".join(map(re.escape, sorted(found, key=len, reverse=True)))
 
 
 def is_json(text: str) -> bool:
@@ -194,7 +201,9 @@ def _telling(value: Any) -> Iterable[Any]:
     """The items of a list; of an object its lists, else what stands under a telling key, else all."""
     if isinstance(value, Mapping):
         lists = [one for one in value.values() if isinstance(one, list)]
-        return lists or [one for key, one in value.items() if _TEXT_KEYS.search(key)] or value.values()
+        # The keys under which models put what was asked for, when each item is an object.
+        told = [one for key, one in value.items() if re.search(reply_words("keys"), key, re.IGNORECASE)]
+        return lists or told or value.values()
     return value if isinstance(value, list) else ()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -13,7 +14,7 @@ from groundgraph.answers.answer_prompt import as_said, recent_conversation
 from groundgraph.answers.generate_queries import listed_items
 from groundgraph.core.errors import ModelError
 from groundgraph.models.call_model import ChainModel, Passage
-from groundgraph.models.replies import is_refusal
+from groundgraph.models.replies import is_refusal, reply_words
 from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, model_stage, skipped
 from groundgraph.nodes.node import Node
 from groundgraph.prompts import Prompts
@@ -38,9 +39,12 @@ _QUESTION_CHARS = 8_000
 _USERS = frozenset({"user", "human"})
 # Apostrophes, hyphens and points within a word, which `words` takes apart.
 _JOINT = re.compile(r"(?<=[^\W_])['’ʼ\-‐‑.,](?=[^\W_])")
-_LABEL = re.compile(
-    r"^[*_#>\s]*(?:[^\W\d_][\w-]*\s+){0,4}(?:question|query|version|вопрос|запрос|версия)\w*\W*:\W*", re.IGNORECASE
-)
+
+
+@cache
+def _label() -> re.Pattern[str]:
+    """How a model announces its wording: "The rewritten question:"."""
+    return re.compile(rf"^[*_#>\s]*(?:[^\W\d_][\w-]*\s+){{0,4}}(?:{reply_words('wording')})\w*\W*:\W*", re.IGNORECASE)
 
 
 def needs_rewrite(question: str, history: Sequence[Said], min_words: int) -> bool:
@@ -84,7 +88,7 @@ def read_rewrite(reply: str, question: str, history: Sequence[str]) -> str:
         raise ModelError("it refused")
     known = {stemmed for text in (question, *history) for stemmed in stems(text)}
     for line in listed_items(reply):
-        wording = _LABEL.sub("", line)
+        wording = _label().sub("", line)
         if len(wording) <= len(question) + MAX_ADDED_CHARS and _is_said(wording, known):
             return wording
     raise ModelError("its reply is no wording of the question")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -13,7 +14,7 @@ from langgraph.runtime import Runtime
 from groundgraph.answers.generate_queries import listed_items, said
 from groundgraph.core.errors import ModelError
 from groundgraph.models.call_model import ChainModel, Passage
-from groundgraph.models.replies import list_schema, listed_in, negates, text_of
+from groundgraph.models.replies import list_schema, listed_in, negates, reply_words, text_of
 from groundgraph.nodes.model_stage import Stage, StageInput, StageUpdate, asked, model_stage, skipped
 from groundgraph.nodes.node import Node, enforced_filters, signed_in
 from groundgraph.prompts import Prompts
@@ -30,8 +31,7 @@ PROMPT = "route_categories"
 _QUESTION_CHARS = 8_000
 _DESCRIPTION_CHARS = 300
 _EDGES = " \t.;!`*_\"'“”«»()[]<>"
-# What divides the names in one line, and what stands between a name and a remark on it.
-_DIVIDERS = (re.compile(r"[,;:]"), re.compile(r"\s(?:and|or|и|или)\s"))
+# What stands between a name and a remark on it.
 _REMARK = re.compile(r"[(:–—]|\s-\s")
 
 
@@ -74,7 +74,7 @@ def read_categories(reply: str, categories: Collection[str]) -> list[str]:
     known = {fold(name): name for name in categories}
     found: dict[str, None] = {}
     for line in listed_items(reply):
-        found |= dict.fromkeys(_names(line, known))
+        found |= dict.fromkeys(_names(line, known, _dividers()))
     if not found:
         raise ModelError("its reply names no category of the list")
     if negates(said(reply), categories):
@@ -96,7 +96,13 @@ def categories_of_intent(
     return list(dict.fromkeys(fallback_categories if chosen is None else chosen))
 
 
-def _names(text: str, known: Mapping[str, str], dividers: Sequence[re.Pattern[str]] = _DIVIDERS) -> list[str]:
+@cache
+def _dividers() -> tuple[re.Pattern[str], ...]:
+    """What divides the names in one line."""
+    return re.compile(r"[,;:]"), re.compile(rf"\s(?:{reply_words('joins')})\s", re.IGNORECASE)
+
+
+def _names(text: str, known: Mapping[str, str], dividers: Sequence[re.Pattern[str]]) -> list[str]:
     """The category that `text` is, else those that its parts are: "and" may stand in a name, so it divides last."""
     if name := _named(text, known):
         return [name]

@@ -88,12 +88,25 @@ PLAIN = str.maketrans(
 )
 WORD = r"[^\W\d_]+"
 _MONEY = "$€£₽¥"
-NUMBER = re.compile(
-    r"(?<![\w.,])(?P<number>\d{1,3}(?:[ '’,.]\d{3})+(?!\d)(?:[.,]\d{1,2}(?!\d))?|\d+(?:[.,]\d+)?|\.\d+)"
-    r"(?P<power>[eE][+-]?\d{1,3}(?![\w.,]\w)(?!\w)|\s?[×·x*]\s?10(?:\^[+−-]?\d{1,3}|[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}))?"
-    r"(?P<ordinal>(?:st|nd|rd|th)\b|-?(?:й|я|е|го|му|м|ых|х)\b)?"
-    rf"(?:[ -]?(?P<scale>{WORD})\b\.?)?(?:[ -]?(?P<unit>[%‰{_MONEY}]|{WORD}\b))?"
-)
+
+
+@cache
+def spoken(*path: str) -> str:
+    """What matches one of the words that stand under `path` in the data files of the languages, the longest first."""
+    return "|".join(map(re.escape, sorted(language_words(*path), key=len, reverse=True)))
+
+
+@cache
+def number_pattern() -> re.Pattern[str]:
+    """What matches a number in digits, with its power, the ending of an ordinal, its scale and unit."""
+    return re.compile(
+        r"(?<![\w.,])(?P<number>\d{1,3}(?:[ '’,.]\d{3})+(?!\d)(?:[.,]\d{1,2}(?!\d))?|\d+(?:[.,]\d+)?|\.\d+)"
+        r"(?P<power>[eE][+-]?\d{1,3}(?![\w.,]\w)(?!\w)|\s?[×·x*]\s?10(?:\^[+−-]?\d{1,3}|[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}))?"
+        rf"(?P<ordinal>-?(?:{spoken('numbers', 'ordinals')})\b)?"
+        rf"(?:[ -]?(?P<scale>{WORD})\b\.?)?(?:[ -]?(?P<unit>[%‰{_MONEY}]|{WORD}\b))?"
+    )
+
+
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻−", "0123456789+--")
 _BEFORE = re.compile(rf"(?P<sign>±\s?|\+/-\s?|−\s?|[-+–])?(?P<mark>[{_MONEY}]\s?)?(?P<late>[-–−])?\Z")
 _LEAD = 6
@@ -176,7 +189,7 @@ def decimal_mark(text: str) -> str | None:
 
 def numbers_in(text: str, decimal: str | None = None) -> tuple[Number, ...]:
     """The numbers in digits of `text`, in order, whose decimals stand behind the mark `decimal`; see `decimal_mark`."""
-    found = list(NUMBER.finditer(text))
+    found = list(number_pattern().finditer(text))
     numbers = [way for match in found for way in _signed(match, decimal)] if found else []
     return tuple(_with_shared_unit(numbers, found, text)) if numbers else ()
 
@@ -185,15 +198,14 @@ def ranges_in(text: str, decimal: str | None = None) -> tuple[tuple[Number, Numb
     """Numbers that a dash or "to" joins, as in "2-3 %"."""
     return tuple(
         (_signed(low, decimal)[0], _signed(high, decimal)[0])
-        for low, high in pairwise(NUMBER.finditer(text))
+        for low, high in pairwise(number_pattern().finditer(text))
         if _joins().fullmatch(text[low.end("number") : high.start("number")])
     )
 
 
 @lru_cache(maxsize=1)
 def _joins() -> re.Pattern[str]:
-    words = "|".join(map(re.escape, language_words("numbers", "joins")))
-    return re.compile(rf"\s?%?\s?(?:[-–—]|{words})\s?[{_MONEY}]?", re.IGNORECASE)
+    return re.compile(rf"\s?%?\s?(?:[-–—]|{spoken('numbers', 'joins')})\s?[{_MONEY}]?", re.IGNORECASE)
 
 
 def _with_shared_unit(numbers: list[Number], found: list[re.Match[str]], text: str) -> Iterator[Number]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from groundgraph.text.follow_up import language_words
 from groundgraph.text.numbers import (
-    NUMBER,
     PLAIN,
     WORD,
     Number,
@@ -17,9 +16,11 @@ from groundgraph.text.numbers import (
     letter_scale,
     month_of,
     number_of,
+    number_pattern,
     numbers_in,
     ranges_in,
     scale_of,
+    spoken,
     unit_of,
 )
 from groundgraph.text.words import fold
@@ -48,8 +49,7 @@ def _pattern() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1)
 def _joined() -> re.Pattern[str]:
-    joins = "|".join(map(re.escape, language_words("numbers", "joins")))
-    return re.compile(rf"(?<![\d:.,])(\d{{1,2}})(?=\s?(?:[-–—]|{joins})\s?\Z)", re.IGNORECASE)
+    return re.compile(rf"(?<![\d:.,])(\d{{1,2}})(?=\s?(?:[-–—]|{spoken('numbers', 'joins')})\s?\Z)", re.IGNORECASE)
 
 
 def take_times(text: str) -> tuple[str, tuple[Time, ...]]:
@@ -93,23 +93,32 @@ def times_named(text: str) -> frozenset[int]:
     return frozenset(minute for word, minute in named.items() if word in lowered)
 
 
-# The marks before a number are one run of one class: a run in a run would be tried in 2^n ways.
-_NUMBERING = re.compile(
-    r"^[ \t>]*+(?:[-*+•#][-*+•# \t]*+)?(?:\d{1,3}[.):](?=\s|\*)|(?:step|option|шаг|вариант)\s+\d{1,2}\b)",
-    re.MULTILINE | re.IGNORECASE,
-)
+@cache
+def _numbering() -> re.Pattern[str]:
+    # The marks before a number are one run of one class: a run in a run would be tried in 2^n ways.
+    item = rf"(?:\d{{1,3}}[.):](?=\s|\*)|(?:{spoken('numbers', 'items')})\s+\d{{1,2}}\b)"
+    return re.compile(rf"^[ \t>]*+(?:[-*+•#][-*+•# \t]*+)?{item}", re.MULTILINE | re.IGNORECASE)
+
+
 _JOINING = re.compile(r"(?<=\w)−(?=\w)")
 _DAY = r"(?P<d>0?[1-9]|[12]\d|3[01])"
 _MONTH = r"(?P<m>0?[1-9]|1[0-2])"
 _YEAR = r"(?P<y>[12]\d{3})(?!\d)"
-_DATES = (
-    re.compile(rf"(?<!\d)(?P<y>[12]\d{{3}})[-/.]{_MONTH}[-/.]{_DAY}(?:T(?=\d\d:)|(?!\d))"),
-    re.compile(rf"(?<![\d.]){_DAY}\.{_MONTH}\.{_YEAR}"),
-    re.compile(r"(?<![\d/.-])(?P<a>\d{1,2})(?P<mark>[/-])(?P<b>\d{1,2})(?P=mark)(?P<y>[12]\d{3}|\d\d)(?![\d/-])"),
-    re.compile(rf"(?<!\d){_DAY}(?:st|nd|rd|th|-?го|-?е)?\s+(?:of\s+)?(?P<word>{WORD})\.?(?:,?\s+{_YEAR})?"),
-    re.compile(rf"\b(?P<word>{WORD})\.?\s+{_DAY}(?:st|nd|rd|th)?(?!\d|[.,]\d)(?:,?\s+{_YEAR})?"),
-    re.compile(rf"\b(?P<word>{WORD})\.?,?\s+{_YEAR}"),
-)
+
+
+@cache
+def _dates() -> tuple[re.Pattern[str], ...]:
+    ordinal, of = rf"(?:-?(?:{spoken('numbers', 'ordinals')})\b)?", spoken("dates", "of")
+    return (
+        re.compile(rf"(?<!\d)(?P<y>[12]\d{{3}})[-/.]{_MONTH}[-/.]{_DAY}(?:T(?=\d\d:)|(?!\d))"),
+        re.compile(rf"(?<![\d.]){_DAY}\.{_MONTH}\.{_YEAR}"),
+        re.compile(r"(?<![\d/.-])(?P<a>\d{1,2})(?P<mark>[/-])(?P<b>\d{1,2})(?P=mark)(?P<y>[12]\d{3}|\d\d)(?![\d/-])"),
+        re.compile(rf"(?<!\d){_DAY}{ordinal}\s+(?:(?:{of})\s+)?(?P<word>{WORD})\.?(?:,?\s+{_YEAR})?"),
+        re.compile(rf"\b(?P<word>{WORD})\.?\s+{_DAY}{ordinal}(?!\d|[.,]\d)(?:,?\s+{_YEAR})?"),
+        re.compile(rf"\b(?P<word>{WORD})\.?,?\s+{_YEAR}"),
+    )
+
+
 # Two digits of a year before this are of this century.
 _CENTURY = 70
 # A word that mixes letters and digits, a version, an address. It has a digit among its first characters: to look for
@@ -122,7 +131,6 @@ _CODE = re.compile(
 _NUMERIC = re.compile(r"\d{1,3}(?:\.\d{3}){2,}|\d+[eE]\d{1,2}")
 _SQUEEZED = re.compile(r"[\s_./:\-‐-–−]+")
 _WORDS = re.compile(WORD)
-_GAP = re.compile(r"[ \u00a0-]| and ")
 
 
 @dataclass(frozen=True)
@@ -171,7 +179,7 @@ def quantities(text: str, decimal: str | None = None) -> Quantities:
         text: the text.
         decimal: the mark before decimals, when more of the text tells it; see `decimal_mark`.
     """
-    rest = _NUMBERING.sub(_blank, _JOINING.sub("-", text.translate(PLAIN)))
+    rest = _numbering().sub(_blank, _JOINING.sub("-", text.translate(PLAIN)))
     rest, dates = _take_dates(rest)
     rest, times = take_times(rest)
     rest, codes = _take_codes(rest)
@@ -193,7 +201,7 @@ def _take_dates(text: str) -> tuple[str, tuple[Date, ...]]:
         dates.append(date)
         return " ; "
 
-    for pattern in _DATES:
+    for pattern in _dates():
         text = pattern.sub(take, text)
     return text, tuple(dates)
 
@@ -231,7 +239,7 @@ def _take_codes(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _is_number_with_unit(code: str) -> bool:
-    whole = NUMBER.fullmatch(code)
+    whole = number_pattern().fullmatch(code)
     if not whole:
         return False
     scale, unit = whole["scale"] or "", whole["unit"] or whole["scale"] or ""
@@ -283,10 +291,15 @@ def _spelled(found: Sequence[re.Match[str]], at: int) -> tuple[float | None, int
     return (total + current, end) if counted else (None, max(end, at + 1))
 
 
+@cache
+def _gap() -> re.Pattern[str]:
+    return re.compile(rf"[ \u00a0-]| (?:{spoken('numbers', 'and')}) ")
+
+
 def _adjacent(found: Sequence[re.Match[str]], at: int) -> Iterator[str]:
     """The words from `at` on that nothing parts but a blank, a hyphen or "and"."""
     for place in range(at, len(found)):
-        if place > at and not _GAP.fullmatch(found[place].string, found[place - 1].end(), found[place].start()):
+        if place > at and not _gap().fullmatch(found[place].string, found[place - 1].end(), found[place].start()):
             return
         yield found[place].group()
 
