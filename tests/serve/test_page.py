@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from chromium import Browser, Opened, until
+from chromium import Browser, until
+from opened_page import ask, page_of
 from reportlab.pdfgen import canvas
 from served import PUMPS, filled, serving
 
@@ -46,27 +46,6 @@ DOCUMENTS: dict[str, str | bytes] = {
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with serving(filled(tmp_path_factory.mktemp("page"), DOCUMENTS)) as url:
         yield url
-
-
-@contextmanager
-def page_of(chromium: Browser, address: str, **options: Any) -> Iterator[Opened]:
-    """The page in a window of its own; nothing may be asked for elsewhere, and nothing may be complained about."""
-    with chromium.opened(
-        address, **{"locale": "en-US", "viewport": {"width": 1300, "height": 850}, **options}
-    ) as opened:
-        opened.page.wait_for_selector(".composer, .sign-in")
-        yield opened
-        assert [url for url in opened.requests if not url.startswith(address.split("/#", maxsplit=1)[0])] == []
-        assert opened.dialogs == []
-
-
-def ask(page: Any, question: str) -> Any:
-    """The article of a question that was asked, with its answer."""
-    page.fill(".composer textarea", question)
-    page.keyboard.press("Enter")
-    article = page.locator(".turn", has_text=question).last
-    article.locator("footer").wait_for()
-    return article
 
 
 def passage(article: Any) -> Any:

@@ -15,11 +15,12 @@ from typing import Any
 
 import httpx
 from chromium import Browser, chromium_binary, until
+from opened_page import ask
 from PIL import Image
 from reportlab.pdfgen import canvas
 from served import filled, serving
 
-from groundgraph import InMemorySource
+from groundgraph import InMemorySource, SourceSchema
 from groundgraph.serve.app import Served
 from groundgraph.serve.users import Users
 from groundgraph.testing import FaultySource, Reply, Rule, ScriptedChatModel
@@ -47,7 +48,6 @@ class Said:
     unknown: str
     weak: str
     unclear: str
-    choices: tuple[str, str]
 
 
 ENGLISH = Said(
@@ -58,8 +58,7 @@ ENGLISH = Said(
     "At how many revolutions per minute does compressor C4 run?",
     "Who composed the opera Parsifal?",
     "Where does pump 18 stand?",
-    "When is the pump serviced?",
-    ("When is pump 17 serviced?", "When is pump 18 serviced?"),
+    "How long does the warranty of the pump last?",
 )
 RUSSIAN = Said(
     "Как часто обслуживается насос 17?",
@@ -69,8 +68,7 @@ RUSSIAN = Said(
     "At how many revolutions per minute does compressor C4 run?",
     "Кто сочинил оперу «Парсифаль»?",
     "Где стоит насос 18?",
-    "Когда обслуживается насос?",
-    ("Когда обслуживается насос 17?", "Когда обслуживается насос 18?"),
+    "Сколько действует гарантия на насос?",
 )
 PUMPS = """# Pumps of hall 3
 
@@ -129,6 +127,12 @@ DOCUMENTS: dict[str, str | bytes] = {
     "parts.csv": "part,stock,shelf\n" + "\n".join(f"seal S{at},{at * 3},{'ABC'[at % 3]}{at}" for at in range(24)),
     "handbook.pdf": handbook(),
 }
+WARRANTIES = [
+    {"id": "1", "content": "The warranty of the pump lasts two years.", "product": "Pump Orion"},
+    {"id": "2", "content": "The warranty of the pump lasts three years.", "product": "Pump Vega"},
+    {"id": "3", "content": "Гарантия на насос действует два года.", "product": "Насос «Орион»"},
+    {"id": "4", "content": "Гарантия на насос действует три года.", "product": "Насос «Вега»"},
+]
 SETTINGS: dict[str, Any] = {"synthesis": {"style": "conversational"}, "intent": {"mode": "static"}}
 WEAK = "It was sold in 2019 [1]."
 
@@ -142,8 +146,6 @@ def model() -> ScriptedChatModel:
         ENGLISH.speed: "The compressor C4 runs at 1450 revolutions per minute [1].",
         ENGLISH.weak: WEAK,
         RUSSIAN.weak: "Его продали в 2019 году [1].",
-        ENGLISH.unclear: "Do you mean pump 17 or pump 18 [1]?",
-        RUSSIAN.unclear: "Вы имеете в виду насос 17 или насос 18 [1]?",
         # Last, since a question stands in the prompts of those that follow it.
         ENGLISH.service: "Pump 17 is serviced every **90 days** [1]. A service costs about 400 euros [1].",
         RUSSIAN.service: "Насос 17 обслуживается каждые **90 дней** [1]. Обслуживание стоит около 400 евро [1].",
@@ -154,12 +156,14 @@ def model() -> ScriptedChatModel:
 
 @dataclass(frozen=True)
 class Scene:
-    """The servers on which the states are shown: one with documents, one where answers wait, one that is guarded."""
+    """The servers on which the states are shown: one with documents, one where answers wait, one that is guarded, one
+    whose source is down, and one that asks back."""
 
     documents: str
     waits: str
     guarded: str
     down: str
+    asks: str
 
 
 @contextmanager
@@ -179,16 +183,10 @@ def scene() -> Iterator[Scene]:
         guarded = stack.enter_context(serving(filled(folder(), {"pumps.md": PUMPS}), named))
         faulty = FaultySource(InMemorySource([PUMPS], name="archive"), error=ConnectionError("no route"))
         down = stack.enter_context(serving(filled(folder(), {"pumps.md": PUMPS}), sources=[faulty]))
-        yield Scene(documents, waits, guarded, down)
-
-
-def ask(page: Any, question: str, ended: str = "footer") -> Any:
-    """The article of a question that was asked, when it has come to `ended`."""
-    page.fill(".composer textarea", question)
-    page.keyboard.press("Enter")
-    article = page.locator(".turn", has_text=question).last
-    article.locator(ended).first.wait_for()
-    return article
+        shop = InMemorySource(WARRANTIES, name="shop", schema=SourceSchema("shop", {"product": {}}))
+        open_ = {"synthesis": {"style": "structured", "ask_back": {"field": "product"}}}
+        asks = stack.enter_context(serving(filled(folder(), {}, **open_), sources=[shop]))
+        yield Scene(documents, waits, guarded, down, asks)
 
 
 def _start(page: Any, said: Said) -> None:
@@ -239,14 +237,7 @@ def _unavailable(page: Any, said: Said) -> None:
 
 
 def _choices(page: Any, said: Said) -> None:
-    def with_choices(route: Any) -> None:
-        answer = route.fetch()
-        told = {**answer.json(), "choices": [{"label": choice} for choice in said.choices]}
-        route.fulfill(response=answer, json=told)
-
     ask(page, said.unclear)
-    page.route("**/turns/*", with_choices)
-    page.reload()
     page.locator(".choices button").first.wait_for()
 
 
@@ -281,7 +272,7 @@ STATES: dict[str, tuple[str, Callable[[Any, Said], None]]] = {
     "pdf": ("documents", _opened("speed")),
     "insufficient": ("documents", _insufficient),
     "unavailable": ("down", _unavailable),
-    "choices": ("documents", _choices),
+    "choices": ("asks", _choices),
     "waits": ("waits", _waits),
     "uploads": ("documents", _uploads),
     "sign_in": ("guarded", _sign_in),
