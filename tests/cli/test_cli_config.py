@@ -156,3 +156,27 @@ def test_the_schema_is_json(call):
     assert schema["$schema"].startswith("https://json-schema.org/")
     assert {"retrieval", "reasoning", "reranker"} <= set(schema["properties"])
     assert call("config", "schema", "--json").json == schema
+
+
+@pytest.mark.covers("B11")
+def test_mistakes_in_sources_are_told_together_with_the_others(call, tmp_path):
+    sources = "- {type: memory, name: a, records: [b], recrods: 1}\n- {type: memry, name: b}\n"
+    for text in (
+        f"sources:\n{sources}retrieval: {{top_kk: 1}}\n",
+        "reasoning:\n  sources:\n" + "".join(f"  {line}\n" for line in sources.splitlines()) + "top_kk: 1\n",
+    ):
+        (tmp_path / "a.yaml").write_text(text)
+        ran = call("config", "check", "a.yaml", "--json")
+        told = {error["key"]: error["line"] for error in ran.json["errors"]}
+        assert [key.partition(".")[2] or key for key in told][:2] == ["recrods", "type"]
+        assert len(told) == 3
+        assert all(told.values())
+
+
+@pytest.mark.covers("B11")
+@pytest.mark.parametrize("section", ["llm", "query_llm", "embeddings"])
+def test_an_address_that_is_empty_is_refused(call, tmp_path, section):
+    (tmp_path / "a.yaml").write_text(f'{section}: {{provider: openai, model: m, base_url: ""}}\n')
+    ran = call("config", "check", "a.yaml")
+    assert ran.code == 2
+    assert "`base_url` is empty" in ran.out

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import sys
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 
+from groundgraph import InMemorySource, turn_graph
 from groundgraph.cli import doctor_checks
 from groundgraph.cli.doctor_checks import Finding
 from groundgraph.settings.load_settings import load_settings
+from groundgraph.testing import openai_stub
 
 
 def states(ran) -> dict[str, str]:
@@ -169,3 +175,67 @@ def test_server_packages_that_do_not_load_together_fail(monkeypatch):
     assert doctor_checks.server_packages().state == "fail"
     monkeypatch.setattr(doctor_checks, "_SERVER", ("no_such_package",))
     assert "not installed" in doctor_checks.server_packages().message
+
+
+@pytest.mark.covers("B11")
+def test_a_model_is_called_when_asked_and_a_refused_key_is_told(call, tmp_path):
+    text = "sources: [{type: memory, name: docs, records: [Pump 17 is serviced daily.]}]\n"
+    with openai_stub("OK") as stub:
+        model = f'llm: {{provider: openai, model: m, base_url: "{stub.base_url}"}}\n'
+        (tmp_path / "groundgraph.yaml").write_text(text + model)
+        untried = call("doctor", OPENAI_API_KEY="k")
+        assert "--try calls it" in untried.out
+        assert not stub.requests
+        tried = call("doctor", "--try", OPENAI_API_KEY="k")
+        assert tried.code == 0
+        assert "ok    llm: openai m: answers in" in tried.out
+    with refusing_server() as url:
+        (tmp_path / "groundgraph.yaml").write_text(text + f'llm: {{provider: openai, model: m, base_url: "{url}"}}\n')
+        refused = call("doctor", "--try", OPENAI_API_KEY="k")
+        assert refused.code == 1
+        assert "401" in refused.out
+        assert "The key is wrong" in refused.out
+        asked = call("ask", "How often is pump 17 serviced?", OPENAI_API_KEY="k")
+        assert asked.code == 1
+        assert "Pump 17 is serviced daily." in asked.out
+
+
+@contextmanager
+def refusing_server():
+    """The address of a provider that takes no key."""
+
+    class Refusing(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(401)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+
+
+@pytest.mark.covers("B11")
+def test_a_source_whose_index_is_built_for_the_first_time_is_waited_for(capsys, monkeypatch):
+    class Slow(InMemorySource):
+        ready = False
+
+        async def refresh(self) -> None:
+            await asyncio.sleep(0.3)
+            self.ready = True
+
+        async def query(self, *args, **options):
+            assert self.ready
+            return await super().query(*args, **options)
+
+    monkeypatch.setattr(doctor_checks, "SECONDS_BETWEEN_LINES", 0.05)
+    graph = turn_graph(sources=[Slow(["Pump 17."], name="pumps")])
+    [probed] = asyncio.run(doctor_checks.probed_sources(graph.resources))
+    assert probed.answers
+    assert probed.milliseconds < 300
+    assert "pumps: getting its index ready" in capsys.readouterr().err

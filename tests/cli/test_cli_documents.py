@@ -64,3 +64,14 @@ def test_a_name_that_is_not_utf_8_is_that_of_no_document(filled):
         ran = filled("documents", command, "caf\udce9.md", "--json")
         assert ran.code == 1
         assert "There is no document" in ran.err
+
+
+@pytest.mark.covers("B11")
+def test_a_document_is_found_by_the_path_by_which_it_was_given(call, docs, tmp_path):
+    here = tmp_path / "project"
+    here.mkdir()
+    assert call("ingest", "../docs", cwd=here).code == 0
+    shown = call("documents", "show", "../docs/tokens.md", "--json", cwd=here)
+    assert shown.json["document"] == str(docs / "tokens.md")
+    assert call("documents", "remove", "../docs/tokens.md", cwd=here).code == 0
+    assert call("documents", "show", str(docs / "tokens.md"), cwd=here).code == 1

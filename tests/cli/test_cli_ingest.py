@@ -13,6 +13,7 @@ from hostile_pdf import drawing_itself
 from lacking_package import lacking
 from web_site import Site, html
 
+from groundgraph.cli import ingest
 from groundgraph.graph import ingest_resources
 from groundgraph.graph.ingest import ingest_graph
 from groundgraph.graph.ingest_documents import run_ingest
@@ -328,3 +329,22 @@ def test_the_encoding_of_files_is_told_on_the_command_line_and_by_glob_in_the_co
     assert "there is no encoding 'hex'" in refused.err
     (tmp_path / "groundgraph.yaml").write_text("knowledge_base: {encodings: {'old/*': nope}}\n")
     assert "there is no encoding 'nope'" in call("ingest", "old").err
+
+
+@pytest.mark.covers("B3")
+def test_files_that_lack_a_package_are_told_once_and_before_the_work(call, docs, monkeypatch):
+    monkeypatch.setattr(ingest, "find_spec", lambda name: None if name in ("mammoth", "pptx") else True)
+    for name in ("a.docx", "b.docx", "c.pptx", "d.csv"):
+        (docs / name).write_bytes(b"x")
+    ran = call("ingest", "docs")
+    told = "3 files will fail (a Word document 2 times, a PowerPoint presentation 1 times), until: pip install"
+    assert ran.err.count(told) == 1
+    assert "will fail" not in call("ingest", "docs/tokens.md").err
+
+
+@pytest.mark.covers("B3")
+def test_one_reason_of_many_documents_is_told_once(call, docs):
+    for name in ("a.pdf", "b.pdf"):
+        (docs / name).write_bytes(b"x")
+    ran = call("ingest", "docs")
+    assert "Failed: docs/a.pdf, docs/b.pdf: it is no PDF" in ran.out

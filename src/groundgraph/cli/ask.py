@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from groundgraph.cli.options import AsJson, ConfigFile, find_settings, keep_out_of_git, thread_id
-from groundgraph.cli.output import DONE, UNAVAILABLE, note, on_terminal, say, write_json
+from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, UNAVAILABLE, note, on_terminal, say, write_json
 from groundgraph.core.errors import ReviewImpossible
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ def ask(
 ) -> None:
     """Ask one question and get an answer with its citations.
 
-    Ends with 0 when the question was answered and also when the sources do not cover it, with 3 when they could not
-    be asked.
+    Ends with 0 when the question was answered and also when the sources do not cover it, with 1 when the configured
+    model failed and the sources are quoted in its place, with 3 when they could not be asked.
     """
     settings = find_settings(config)
     chosen = thread or _new_thread()
@@ -94,7 +95,14 @@ def ask(
     _show(turn, chosen, as_json=as_json, found=found)
     if thread is None:
         note(f"Thread: {chosen} (go on with --thread {chosen})")
-    raise typer.Exit(UNAVAILABLE if turn.output["outcome"] == "unavailable" else DONE)
+    raise typer.Exit(_code(turn.output))
+
+
+def _code(output: Mapping[str, Any]) -> int:
+    if output["outcome"] == "unavailable":
+        return UNAVAILABLE
+    calls = [call for call in output["provenance"].get("models", ()) if call["role"] == "answer"]
+    return DONE_WITH_FAILURES if calls and all(call.get("error") for call in calls) else DONE
 
 
 def _new_thread() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -49,7 +49,7 @@ def check_config(path: Path) -> Checked:
     try:
         settings = load_settings(path)
     except ConfigurationError as error:
-        return Checked(error.problems)
+        return Checked(_in_order([*error.problems, *_source_problems(path, error.problems)], str(path)))
     checked = Checked()
     for key, model in settings.chat_models.items():
         _note_model(key, model_problem(model, key), checked)
@@ -75,10 +75,28 @@ def check_config(path: Path) -> Checked:
             build(without_models)
         except ConfigurationError as error:
             checked.problems += (problem for problem in error.problems if problem not in checked.problems)
-    checked.problems = sorted(
-        (placed(problem, settings.origin) for problem in checked.problems), key=lambda problem: problem.line
-    )
+    checked.problems = _in_order(checked.problems, settings.origin)
     return checked
+
+
+def _in_order(problems: Sequence[Problem], origin: str) -> list[Problem]:
+    return sorted((placed(problem, origin) for problem in problems), key=lambda problem: problem.line)
+
+
+def _source_problems(path: Path, known: Sequence[Problem]) -> list[Problem]:
+    """What is wrong with the sources of a file that has other mistakes, as far as they can be looked at alone."""
+    from groundgraph.settings.yaml_file import read_yaml
+
+    try:
+        root = read_yaml(path)
+        below = root.get("reasoning")
+        sections = {**(below if isinstance(below, dict) else {}), **root}
+        settings = load_settings({name: sections[name] for name in ("sources", "knowledge_base") if name in sections})
+        _sources(settings.model_copy(update={"base_dir": path.absolute().parent}), settings, Checked())
+    except ConfigurationError as error:
+        told = {problem.key for problem in known}
+        return [problem for problem in error.problems if problem.key not in told]
+    return []
 
 
 def stages_without_model(settings: Settings) -> list[str]:

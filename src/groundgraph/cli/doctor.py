@@ -29,12 +29,15 @@ def doctor(
     setup: Annotated[
         bool, typer.Option("--setup", help="Ask first which models there are, and write groundgraph.yaml here.")
     ] = False,
+    tries: Annotated[
+        bool, typer.Option("--try", help="Call each configured model once, with its key, for a word or a vector.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check Python, packages, SQLite, folders, knowledge bases, sources, models and the server.
 
-    Without --setup nothing is written, and no model is called. Every line says `ok`, `warn` or `fail`, and what to do.
-    Ends with 1 when something fails.
+    Without --setup nothing is written, and without --try no model is called. Every line says `ok`, `warn` or `fail`,
+    and what to do. Ends with 1 when something fails.
     """
     from groundgraph.cli.doctor_checks import examine
 
@@ -43,7 +46,7 @@ def doctor(
 
         set_up()
     settings = find_settings(config)
-    findings = asyncio.run(examine(settings))
+    findings = asyncio.run(examine(settings, tries=tries))
     failed = sum(finding.state == "fail" for finding in findings)
     if as_json:
         write_json({"ok": not failed, "checks": [vars(finding) for finding in findings]})

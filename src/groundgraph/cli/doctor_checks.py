@@ -19,21 +19,25 @@ from typing import Any, Literal
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from groundgraph.cli.output import note
+from groundgraph.cli.progress import SECONDS_BETWEEN_LINES
 from groundgraph.core.document import MEDIA_TYPES
 from groundgraph.core.errors import ConfigurationError, GroundGraphError
+from groundgraph.core.failure import described, status_code
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.secret_mask import mask
-from groundgraph.graph.configured_embedder import embedding_key, embedding_problem
+from groundgraph.graph.configured_embedder import configured_embedder, embedding_key, embedding_problem
 from groundgraph.graph.knowledge_base_files import knowledge_base_files
 from groundgraph.graph.resources import Resources
 from groundgraph.ingest.build_chains import chains_without_model
 from groundgraph.ingest.find_files import find_files
 from groundgraph.ingest.read_file import NEEDED, package_problem
 from groundgraph.ingest.readers import Readers
-from groundgraph.models.chat_model import model_problem
+from groundgraph.models.chat_model import configured_model, model_problem
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.resilience.deadline import within
 from groundgraph.settings.knowledge_base import KnowledgeBaseSettings
+from groundgraph.settings.services import EmbeddingSettings, ModelSettings
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.contract import GroundedSource, ask
 from groundgraph.sources.knowledge_base.schema import open_for_reading, version_of
@@ -100,7 +104,7 @@ async def probed_sources(resources: Resources) -> list[ProbedSource]:
 
 
 async def _probed(source: GroundedSource, weight: int) -> ProbedSource:
-    await _loaded(source)
+    await _made_ready(source)
     started = time.perf_counter()
     reason = await _why_silent(source)
     elapsed = (time.perf_counter() - started) * 1000
@@ -129,11 +133,16 @@ async def _advice(source: GroundedSource) -> tuple[str, ...]:
         return ()
 
 
-async def _loaded(source: GroundedSource) -> None:
-    """Load the client library of a source that has one; `load` is no part of the contract, nor of an answer's time."""
-    load = getattr(source, "load", None)
-    if load:
-        await load()
+async def _made_ready(source: GroundedSource) -> None:
+    """Load the client library of a source that has one, and bring its index up to date, however long that takes the
+    first time; neither is part of the contract, nor of an answer's time."""
+    for work in filter(None, (getattr(source, name, None) for name in ("load", "refresh"))):
+        started = time.monotonic()
+        task = asyncio.ensure_future(work())
+        while not (await asyncio.wait([task], timeout=SECONDS_BETWEEN_LINES))[0]:
+            note(f"{source.name}: getting its index ready, {time.monotonic() - started:.0f} s")
+        # A failure is told by the probe behind this.
+        task.exception()
 
 
 async def _why_silent(source: GroundedSource) -> str:
@@ -161,6 +170,8 @@ async def size_of(source: GroundedSource) -> dict[str, int]:
 PACKAGE = "groundgraph"
 _SERVER = ("langgraph_api", "weaviate")
 _SERVER_SECONDS = 60
+# A model on this machine may be loaded from disk first.
+_TRY_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -173,8 +184,8 @@ class Finding:
     todo: str = ""
 
 
-async def examine(settings: Settings) -> list[Finding]:
-    """Every finding, in the order in which one would mend them.
+async def examine(settings: Settings, *, tries: bool = False) -> list[Finding]:
+    """Every finding, in the order in which one would mend them; with `tries` each model is called once.
 
     Raises:
         ConfigurationError: the settings cannot work.
@@ -189,7 +200,7 @@ async def examine(settings: Settings) -> list[Finding]:
     probed = [one for one in await probe_sources(settings) if _base(one.name) not in unfilled]
     found += [source_answers(one) for one in probed]
     found += [Finding(f"source {one.name}", "warn", advice) for one in probed for advice in one.advice]
-    found += models(settings)
+    found += await tried_models(settings) if tries else models(settings)
     found.append(await run_blocking(server_packages))
     return found
 
@@ -324,13 +335,51 @@ def models(settings: Settings) -> Iterator[Finding]:
         key = embedding_key(settings)
         found[key] = (settings.embedding_model, embedding_problem(settings.embedding_model, key))
     for key, (model, problem) in found.items():
-        name = f"{model.provider or ''} {model.model}".strip()
         if problem:
-            yield Finding(key, "fail", f"{name}: {problem.message}")
+            yield Finding(key, "fail", f"{_name(model)}: {problem.message}")
         else:
-            yield Finding(key, "ok", f"{name}: its package is here and so is its key, if it needs one")
+            told = "its package is here and so is its key, if it needs one; --try calls it"
+            yield Finding(key, "ok", f"{_name(model)}: {told}")
     if not chat:
         yield Finding("models", "ok", "none is configured; answers are structured, from the evidence alone")
+
+
+def _name(model: ModelSettings) -> str:
+    return f"{model.provider or ''} {model.model}".strip()
+
+
+async def tried_models(settings: Settings) -> list[Finding]:
+    """As `models`; those that can be built are asked for a word, or for the vector of one."""
+    found = list(models(settings))
+    asked = dict(settings.chat_models)
+    if settings.embedding_model:
+        asked[embedding_key(settings)] = settings.embedding_model
+    return [
+        await _tried(settings, one.check, asked[one.check]) if one.check in asked and one.state == "ok" else one
+        for one in found
+    ]
+
+
+async def _tried(settings: Settings, key: str, model: ModelSettings) -> Finding:
+    started = time.perf_counter()
+    try:
+        await within(_TRY_SECONDS, _call(settings, key, model))
+    except TimeoutError:
+        return Finding(key, "fail", f"{_name(model)}: it did not answer within {_TRY_SECONDS:g} seconds")
+    except Exception as error:  # clients of models raise errors of their own
+        refused = status_code(error) in (401, 403)
+        todo = "The key is wrong, or has no right to this model." if refused else ""
+        return Finding(key, "fail", f"{_name(model)}: {described(error)}", todo)
+    return Finding(key, "ok", f"{_name(model)}: answers in {(time.perf_counter() - started) * 1000:.0f} ms")
+
+
+async def _call(settings: Settings, key: str, model: ModelSettings) -> None:
+    embedder = configured_embedder(settings) if isinstance(model, EmbeddingSettings) else None
+    chat_model = None if embedder else configured_model(model, key)
+    if embedder:
+        await embedder.embed_query("OK")
+    elif chat_model:
+        await chat_model.ainvoke("Reply with the word OK.")
 
 
 def server_packages() -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,8 +13,6 @@ from groundgraph.cli.options import AsJson, BaseName, ConfigFile, find_settings
 from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, EPILOG, counted, note, say, shortened, write_json
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from groundgraph.core.document import Document
     from groundgraph.core.knowledge_store import PreparedChunk, StoredDocument
     from groundgraph.graph.knowledge_base import KnowledgeBase
@@ -26,7 +25,12 @@ documents_app = typer.Typer(
     epilog=EPILOG,
 )
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="The document as `documents list` names it.", show_default=False)]
+Id = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", help="The document as `documents list` names it, or the path of its file.", show_default=False
+    ),
+]
 
 
 @documents_app.callback()
@@ -41,7 +45,7 @@ def _documents(
 @documents_app.command("list", epilog=EPILOG)
 def list_(source: BaseName = None, config: ConfigFile = None, as_json: AsJson = False) -> None:
     """List every document with its kind, its chunks and when it was written."""
-    base, file = _base(config, source)
+    base, file, _ = _base(config, source)
     rows = asyncio.run(base.adocuments())
     if as_json:
         write_json({"documents": [_listed(row) for row in rows]})
@@ -59,8 +63,8 @@ def show(id: Id, source: BaseName = None, config: ConfigFile = None, as_json: As
     `start` and `end` count Unicode characters of the text. A citation of a page counts from where the page begins,
     which is `origin`.
     """
-    base, file = _base(config, source)
-    document, chunks = asyncio.run(_found(base, id))
+    base, file, folder = _base(config, source)
+    document, chunks = asyncio.run(_found(base, id, folder))
     if document is None:
         note(f"There is no document '{id}' in {file}.")
         if as_json:
@@ -76,8 +80,8 @@ def show(id: Id, source: BaseName = None, config: ConfigFile = None, as_json: As
 @documents_app.command(epilog=EPILOG)
 def remove(id: Id, source: BaseName = None, config: ConfigFile = None, as_json: AsJson = False) -> None:
     """Remove one document with its chunks; a file that is still in its folder comes back with the next ingest."""
-    base, file = _base(config, source)
-    removed = asyncio.run(base.aremove(id))
+    base, file, folder = _base(config, source)
+    removed = asyncio.run(_removed(base, id, folder))
     if as_json:
         write_json({"document": id, "removed": removed})
     elif removed:
@@ -87,18 +91,36 @@ def remove(id: Id, source: BaseName = None, config: ConfigFile = None, as_json: 
     raise typer.Exit(DONE if removed else DONE_WITH_FAILURES)
 
 
-def _base(config: Path | None, source: str | None) -> tuple[KnowledgeBase, str]:
-    """The knowledge base of the configuration, and where it is; no model is needed to look at it."""
+def _base(config: Path | None, source: str | None) -> tuple[KnowledgeBase, str, Path]:
+    """The knowledge base of the configuration, where it is, and the folder from which its documents are named; no model
+    is needed to look at it."""
     settings = find_settings(config).without_models()
     from groundgraph.graph.knowledge_base import KnowledgeBase
     from groundgraph.graph.knowledge_base_files import knowledge_base_file
 
     file = knowledge_base_file(settings, source)
-    return KnowledgeBase.open(settings, source=source), file.told
+    return KnowledgeBase.open(settings, source=source), file.told, settings.base_dir
 
 
-async def _found(base: KnowledgeBase, id: str) -> tuple[Document | None, list[PreparedChunk]]:
-    return await base.adocument(id), await base.achunks(id)
+def _names(id: str, folder: Path) -> tuple[str, ...]:
+    """What a document may be called that is named `id`: that, or the file that an ingest finds at that path."""
+    from groundgraph.ingest.find_files import document_name
+
+    return tuple(dict.fromkeys((id, document_name(Path(id), folder))))
+
+
+async def _found(base: KnowledgeBase, id: str, folder: Path) -> tuple[Document | None, list[PreparedChunk]]:
+    for name in _names(id, folder):
+        if document := await base.adocument(name):
+            return document, await base.achunks(name)
+    return None, []
+
+
+async def _removed(base: KnowledgeBase, id: str, folder: Path) -> bool:
+    for name in _names(id, folder):
+        if await base.aremove(name):
+            return True
+    return False
 
 
 def _listed(row: StoredDocument) -> dict[str, Any]:

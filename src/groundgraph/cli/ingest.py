@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +19,7 @@ from groundgraph.cli.progress import shown_ingest, shown_progress
 if TYPE_CHECKING:
     from groundgraph.core.knowledge_store import Verified
     from groundgraph.graph.move_base import Moved
-    from groundgraph.ingest.ingest_report import IngestReport
+    from groundgraph.ingest.ingest_report import IngestReport, Reason
     from groundgraph.settings.settings import Settings
     from groundgraph.sources.knowledge_base.store import EmbeddedStore
     from groundgraph.sources.weaviate_base import WeaviateStore
@@ -223,6 +225,8 @@ def _run(settings: Settings, source: str | None, given: dict[str, Any], *, quiet
         note(f"Notice: {notice}")
     if not given["dry_run"] and base.place is None:
         keep_out_of_git(base.path)
+    if not quiet:
+        _note_missing(settings, given)
     with shown_ingest("Ingesting", quiet=quiet) as on_event:
         return asyncio.run(run_ingest(graph, given, on_event=on_event)), base.told
 
@@ -241,8 +245,39 @@ def _show(report: IngestReport, file: str, *, as_json: bool, dry_run: bool) -> N
         note(f"Warning: {warning['document']}: {warning['reason']}")
     for skipped in report.skipped:
         tell(f"Skipped: {skipped['document']}: {skipped['reason']}")
-    for failure in report.failed:
-        tell(f"Failed: {failure['document']}: {failure['reason']}")
+    for reason, names in _by_reason(report.failed).items():
+        tell(f"Failed: {', '.join(names)}: {reason}")
+
+
+def _by_reason(failed: Iterable[Reason]) -> dict[str, list[str]]:
+    """The documents that were not taken in: those that lack one package in one line, which says it once."""
+    found: dict[str, list[str]] = {}
+    for failure in failed:
+        found.setdefault(failure["reason"], []).append(failure["document"])
+    return found
+
+
+def _note_missing(settings: Settings, given: dict[str, Any]) -> None:
+    """Tell before the work which files cannot be read for want of a package, and how to get it."""
+    from groundgraph.core.document import MEDIA_TYPES
+    from groundgraph.ingest.find_files import find_files
+    from groundgraph.ingest.read_file import NEEDED
+
+    default = settings.knowledge_base and settings.knowledge_base.path
+    folders = given["paths"] or ([str(settings.at(default))] if default else [])
+    lacking = {
+        kind: name
+        for kind, (name, modules) in NEEDED.items()
+        if not all(find_spec(module.partition(".")[0]) for module in modules)
+    }
+    if lacking:
+        files = find_files([path for path in folders if "://" not in path], settings.base_dir).files
+        found = Counter(MEDIA_TYPES[file.path.suffix.lower()] for file in files)
+        counts = {lacking[kind]: number for kind, number in found.items() if kind in lacking}
+        if counts:
+            told = ", ".join(f"{name} {number} times" for name, number in counts.items())
+            files_of = counted(sum(counts.values()), "file")
+            note(f'{files_of} will fail ({told}), until: pip install "groundgraph[documents]"')
 
 
 def _summary(report: IngestReport, file: str, *, dry_run: bool) -> str:

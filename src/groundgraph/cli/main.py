@@ -43,7 +43,6 @@ from groundgraph.core.errors import ConfigurationError, GroundGraphError
 app = typer.Typer(
     name="groundgraph",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     epilog=EPILOG,

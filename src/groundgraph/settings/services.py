@@ -129,6 +129,12 @@ class ModelSettings(Shown):
     )
     model: str = Field(description="its name at the provider")
 
+    @model_validator(mode="after")
+    def _address_is_one(self) -> Self:
+        if (self.model_extra or {}).get("base_url") == "":
+            raise ValueError("`base_url` is empty; name an address, or leave it out for the provider's own")
+        return self
+
     @property
     def given(self) -> dict[str, Any]:
         """What was set, secrets among it; `model_dump` shows none."""
