@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from importlib import import_module
 
 from pydantic import BaseModel
+from typing_extensions import is_typeddict
 
 INTRODUCTION = """# Python
 
@@ -45,4 +46,6 @@ def _directive(package: str, name: str, value: object) -> list[str]:
     kind = "exception" if inspect.isclass(value) and issubclass(value, BaseException) else kind
     # The fields of what a configuration holds stand in the reference of settings.
     members = kind == "class" and not issubclass(value, BaseModel)  # type: ignore[arg-type]
-    return [f".. auto{kind}:: {package}.{name}", *(["   :members:"] if members or kind == "exception" else [])]
+    lines = [f".. auto{kind}:: {package}.{name}", *(["   :members:"] if members or kind == "exception" else [])]
+    # The keys of a mapping have types and no docstrings of their own.
+    return [*lines, "   :undoc-members:"] if is_typeddict(value) else lines
