@@ -36,9 +36,10 @@ test-slow: .venv/ready
 test-live-slow: .venv/ready
 	$(PYTEST) $(MANY) -m "live or slow or guard" --explore-seconds=60 $(EXPLORE)
 
-# By hand: ten minutes of new examples.
+# By hand: ten minutes of new examples, then five of a hundred conversations at once.
 test-long: .venv/ready
 	$(PYTEST) -n auto $(shell grep -rl "mark.guard" tests) -m "guard and not live" --explore-seconds=600
+	$(PYTEST) tests/serve/test_serve_load.py -m long
 
 # A LangGraph Server on loopback, without a key; LangGraph Studio connects to it.
 studio: .venv/ready
