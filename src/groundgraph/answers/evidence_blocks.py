@@ -52,8 +52,14 @@ class Shape(NamedTuple):
 
     def kind(self, line: str) -> Kind:
         """What begins with `line`. A line of a page's head or foot is none of the text, as a heading is none."""
-        if (self.heading and line.split() == self.heading.split()) or masked_line(line) in self.running:
+        if self.heading and line.split() == self.heading.split():
             return "heading"
+        if self.running and masked_line(line) in self.running:
+            return "heading"
+        begins = line.lstrip()[:1]
+        if begins.isalpha() and begins != "o":
+            # Most lines: of all letters only the one that stands for a bullet begins anything else.
+            return "prose"
         return next((kind for kind, pattern in _KINDS if pattern.match(line)), "prose")
 
 

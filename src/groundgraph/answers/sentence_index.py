@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from groundgraph.answers.label_gate import CODE
@@ -122,13 +124,9 @@ def stems_of(text: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4096)
-def _places(text: str, running: tuple[str, ...]) -> dict[str, list[int]]:
-    """By stem, which sentences of `text` hold it."""
-    places: dict[str, list[int]] = {}
-    for place, sentence in enumerate(sentences_of(text, running)):
-        for stem in sentence.stems:
-            places.setdefault(stem, []).append(place)
-    return places
+def _frequencies(text: str) -> Counter[str]:
+    """By stem, how many sentences of `text` hold it."""
+    return Counter(chain.from_iterable([sentence.stems for sentence in sentences_of(text)]))
 
 
 def question_weights(question: str, texts: Iterable[str]) -> Weights:
@@ -148,12 +146,12 @@ def sentence_weights(texts: Iterable[str]) -> Callable[[str], float]:
     """The idf of a stem among the sentences of `texts`; one that none holds counts as rare."""
     listed = list(texts)
     total = sum(len(sentences_of(text)) for text in listed)
-    places = [_places(text, ()) for text in listed]
+    frequencies = [_frequencies(text) for text in listed]
     known: dict[str, float] = {}
 
     def weight(stem: str) -> float:
         if stem not in known:
-            known[stem] = idf(total, max(1, sum([len(one[stem]) for one in places if stem in one])))
+            known[stem] = idf(total, max(1, sum([one[stem] for one in frequencies if stem in one])))
         return known[stem]
 
     return weight
@@ -162,12 +160,13 @@ def sentence_weights(texts: Iterable[str]) -> Callable[[str], float]:
 @lru_cache(maxsize=4096)
 def weights_held(text: str, weights: Weights, running: tuple[str, ...] = ()) -> tuple[float, ...]:
     """For each sentence of `text`, the sum of the weights of the stems that it holds."""
-    held = [0.0] * len(sentences_of(text, running))
-    places = _places(text, running)
-    for stem, weight in weights:
-        for place in places.get(stem, ()):
-            held[place] += weight
-    return tuple(held)
+    # In the order of the weights: so every run gives the same sums.
+    return tuple(
+        [
+            sum([weight for stem, weight in weights if stem in sentence.stems])
+            for sentence in sentences_of(text, running)
+        ]
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -6,7 +6,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from itertools import chain
@@ -92,15 +91,13 @@ def agreement(question: str, evidence: Sequence[SourceResult]) -> list[Agreement
     found = [result.scores.get("lexical") for result in evidence]
     counted = _counted(question, pieces) if None in found else [0.0] * len(found)
     asked = _subject(question, pieces)
-    beginnings: dict[str, list[str]] = {}
-    for stem in asked:
-        if len(stem) >= SAME_BEGINNING and stem.isalpha():
-            beginnings.setdefault(stem[:SAME_BEGINNING], []).append(stem)
-    begun = frozenset(beginnings)
+    beginnings = [
+        (stem, f" {stem[:SAME_BEGINNING]}") for stem in asked if len(stem) >= SAME_BEGINNING and stem.isalpha()
+    ]
     fitting = []
     for result, piece, told, words in zip(evidence, pieces, found, counted, strict=True):
         # What the piece holds in another form only.
-        nearly = [1 for form in begun & piece.forms for stem in beginnings[form] if stem not in piece.counts]
+        nearly = [1 for stem, begun in beginnings if stem not in piece.counts and begun in piece.forms]
         by_words = (words if told is None else told) + (len(nearly) / len(asked) if nearly else 0.0)
         least = FOUND_BY * result.relevance if told is None else 0.0
         fitting.append(Agreement(max(by_words, least), result.scores.get("vector")))
@@ -163,18 +160,18 @@ def _texts(result: SourceResult) -> tuple[str, str, str]:
 
 class _Piece(NamedTuple):
     """A piece of evidence with what it stands under: how often it holds each stem, how many stems there are in all, and
-    with what they begin."""
+    the stems in one text with a space before each, in which a beginning is found."""
 
     counts: Counter[str]
     length: int
-    forms: AbstractSet[str]
+    forms: str
 
 
 @lru_cache(maxsize=4096)
 def _read(content: str, title: str, section: str) -> _Piece:
     named = [stems(name) for name in (title, section) if name not in content]
     counts = Counter(chain.from_iterable([*named, *(sentence.said for sentence in sentences_of(content))]))
-    return _Piece(counts, counts.total(), {stem[:SAME_BEGINNING] for stem in counts})
+    return _Piece(counts, counts.total(), " ".join(["", *counts]))
 
 
 def _logistic(value: float) -> float:
