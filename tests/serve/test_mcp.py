@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
@@ -25,8 +26,6 @@ QUESTION = "How often is pump 17 serviced?"
 
 @asynccontextmanager
 async def over_http(url: str, token: str = "") -> AsyncIterator[ClientSession]:
-    import httpx
-
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with (
         httpx.AsyncClient(headers=headers) as http,
@@ -108,6 +107,41 @@ async def test_what_is_not_there_is_told_as_an_error(address: str):
             await session.read_resource(AnyUrl("groundgraph://knowledge_base/docs%2F..%2Fsecret.md"))
         with pytest.raises(Exception, match="no such"):
             await session.read_resource(AnyUrl("groundgraph://other/docs%2Fpumps.md"))
+
+
+@pytest.mark.covers("U10")
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b"{", 400),
+        # The SDK reads these two, and calls them its own failure.
+        (b"\xff", 500),
+        (b"[]", 400),
+        (b'{"jsonrpc": "2.0"}', 400),
+        (b"[" * 100_000, 500),
+        (b'"' + b"x" * 2_000_000 + b'"', 413),
+    ],
+)
+def test_malformed_and_huge_requests_are_refused_in_the_protocols_form(address: str, body: bytes, status: int):
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    for sent in (body, iter([body])):
+        answer = httpx.post(f"{address}/mcp", content=sent, headers=headers)
+        told = answer.json()
+        assert (answer.status_code, told["jsonrpc"]) == (status, "2.0"), answer.text
+        assert told["error"]["code"] < -32000
+        assert told["error"]["message"]
+        assert "Traceback" not in answer.text
+
+
+@pytest.mark.covers("U10")
+def test_whoever_is_not_signed_in_is_told_in_the_protocols_form(tmp_path: Path):
+    served = Served(Users.of("secret", None))
+    with serving(filled(tmp_path, {"pumps.md": PUMPS}), served) as url:
+        answer = httpx.post(f"{url}/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+        assert answer.status_code == 401
+        assert answer.headers["www-authenticate"] == "Bearer"
+        assert answer.json()["error"]["code"] == -32600
 
 
 @pytest.mark.covers("U10")

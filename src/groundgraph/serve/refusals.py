@@ -35,6 +35,9 @@ _STATUS: Mapping[type[GroundGraphError], int] = {
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 _CODES = {401: "invalid_api_key", 404: "not_found", 413: "request_too_large", 429: "rate_limit_exceeded"}
 OPENAI = "/v1/"
+MCP = "/mcp"
+# Of JSON-RPC: the request cannot be taken, and the server failed.
+_RPC_REQUEST, _RPC_SERVER = -32600, -32603
 
 
 def status_of(error: Exception) -> int:
@@ -58,6 +61,9 @@ def refused(scope: Mapping[str, Any], status: int, message: str, **more: Any) ->
     headers = {"retry-after": "5"} if status == 429 else {}
     if status == 401:
         headers["www-authenticate"] = "Bearer"
+    if own_path(scope).rstrip("/") == MCP:
+        told = {"code": _RPC_REQUEST if status < 500 else _RPC_SERVER, "message": message}
+        return JSONResponse({"jsonrpc": "2.0", "id": None, "error": told}, status, headers)
     if own_path(scope).startswith(OPENAI):
         return JSONResponse({"error": openai_error(status, message, **more)}, status, headers)
     return JSONResponse({"error": message}, status, headers)
