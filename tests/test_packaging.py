@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -178,3 +179,24 @@ def test_what_html_needs_is_named_itself_and_not_by_an_extra_of_lxml() -> None:
     reading_html = [needs for needs in extras.values() if any(need.startswith("trafilatura") for need in needs)]
     assert len(reading_html) == 2
     assert all(any(need.startswith("lxml_html_clean") for need in needs) for needs in reading_html)
+
+
+@pytest.mark.covers("B4")
+def test_every_extra_is_said_to_be_for_something() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    told = re.findall(r"^\| `([a-z]+)` \| .{9,} \|$", (ROOT / "docs" / "installing.md").read_text(), re.MULTILINE)
+    assert sorted(told) == sorted(extras)
+
+
+@pytest.mark.covers("B4")
+def test_a_plain_install_brings_nothing_that_no_module_of_ours_imports() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = {re.split(r"[<>=\[]", text)[0] for text in project["dependencies"]}
+    assert "langchain-community" not in needed
+    modules = {"langgraph-checkpoint-sqlite": "langgraph.checkpoint.sqlite", "weaviate-client": "weaviate"} | {
+        "PyStemmer": "Stemmer", "PyYAML": "yaml", "SQLAlchemy": "sqlalchemy", "markdown-it-py": "markdown_it"
+    }  # fmt: skip
+    sources = "\n".join(file.read_text("utf-8") for file in (ROOT / "src").rglob("*.py"))
+    for name in needed:
+        module = modules.get(name, name.replace("-", "_"))
+        assert re.search(rf"^\s*(?:from|import) {re.escape(module)}\b", sources, re.MULTILINE), name
