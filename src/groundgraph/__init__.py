@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from groundgraph.graph.turn import turn_graph as turn_graph, turn_tool as turn_tool
     from groundgraph.graph.typed_runs import Question as Question, TurnGraph as TurnGraph
     from groundgraph.ingest.register_chain import register_chain as register_chain
+    from groundgraph.report.turn_display import TurnDisplay as TurnDisplay
     from groundgraph.report.turn_page import turn_page as turn_page, turn_text as turn_text
     from groundgraph.settings.context import (
         Context as Context,
@@ -132,6 +133,7 @@ __all__, __getattr__, __dir__ = lazy_names(
         "graph.turn": ["turn_graph", "turn_tool"],
         "graph.typed_runs": ["Question", "TurnGraph"],
         "ingest.register_chain": ["register_chain"],
+        "report.turn_display": ["TurnDisplay"],
         "report.turn_page": ["turn_page", "turn_text"],
         "settings.context": ["Context", "DialogueState", "StateFact"],
         "settings.load_settings": ["load_settings"],

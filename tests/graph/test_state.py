@@ -13,6 +13,7 @@ from parents import in_a_row
 from turns import QUESTION, QUOTING, ask, asking, thread
 from typing_extensions import TypedDict
 
+from groundgraph import InMemorySource, turn_graph
 from groundgraph.graph.state import TurnOutput, TurnState, lifetimes
 
 # What a later turn may see of an earlier one; whoever adds a channel must decide, and say so here.
@@ -124,3 +125,30 @@ def test_a_parent_may_use_another_state() -> None:
         return {"answer": (await build().ainvoke({"question": QUESTION}))["answer"]}
 
     assert in_a_row(Narrow, call=call).compile()
+
+
+@pytest.mark.covers("B9", "U3")
+def test_a_run_is_offered_the_sources_and_ways_that_there_are():
+    sources = [InMemorySource(["x"], name=name) for name in ("manual", "memos")]
+    fields = turn_graph(sources=sources).get_context_jsonschema()["properties"]
+    assert fields["sources"]["anyOf"][0]["items"] == {"type": "string", "enum": ["manual", "memos"]}
+    assert fields["retrieval_path"]["anyOf"][0]["enum"] == ["cascade"]
+    staged = {"enhanced_autonomous_retrieval": True, "enhanced_retrieval": {"stages": ["budget", "backfill"]}}
+    fields = turn_graph(staged, sources=sources).get_context_jsonschema()["properties"]
+    assert fields["retrieval_path"]["anyOf"][0]["enum"] == ["enhanced", "state_facts", "cascade"]
+
+
+@pytest.mark.covers("B9")
+def test_each_step_is_seen_and_what_was_found_with_place_and_beginning():
+    record = {"content": "Pump 17 is serviced every 90 days.", "id": "pumps.md#3", "section": "Pumps > Service"}
+    graph = turn_graph(sources=[InMemorySource([record], name="manual")])
+    question = {"question": "How often is pump 17 serviced?"}
+    updates = [update for update in graph.stream(question, stream_mode="updates") if all(update.values())]
+    steps = [name for update in updates for name in update]
+    assert steps[:4] == ["begin_turn", "resolve_intent", "retrieve_source", "process_results"]
+    assert steps[-1] == "record_turn"
+    [found] = [update["retrieve_source"]["retrievals"] for update in updates if "retrieve_source" in update]
+    [entry] = found.values()
+    assert entry["previews"] == ["pumps.md#3 Pumps > Service: Pump 17 is serviced every 90 days."]
+    assert len(entry["previews"]) == len(entry["refs"])
+    assert len(list(graph.stream(question, stream_mode="values"))) > len(steps) - 1

@@ -177,7 +177,8 @@ class TurnEvent(TypedDict, total=False):
     """One item of `stream_mode="custom"`: `stage` names the step or work that tells it, the others are as far as they
     apply. A step of your own, and a stage before the search, may tell more.
 
-    `results` counts what a work gave out, `kept` what a source brought, with the beginnings of the first in `previews`.
+    `results` counts what a work gave out, `kept` what a source brought, of which `previews` tells the first in a line
+    each: id, section and how it begins.
     `characters` is the length of the answer, `flags` and the two scores are those of the citation check.
     """
 

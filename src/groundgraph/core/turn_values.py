@@ -109,7 +109,7 @@ class Retrieval(TypedDict):
     `error` is for log and record, `failure` for readers; `error_type` is empty when nothing failed.
 
     `found` counts results before the cap, `dropped` those left out by reason. `degraded` tells what the source had to
-    do without, `calls` the models that its chains called. `previews` are the beginnings of at most two results, for
+    do without, `calls` the models that its chains called. `previews` are the first of `refs` in a line each, for
     whoever looks at the state. `fits` has by key how well evidence fits the query, where the source tells it: by words
     (`lexical`), by cosine (`vector`). Times are in milliseconds. `kind` is that of its task; facts of a state and a
     source that was skipped have no `query`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from langchain_core.runnables.graph import Graph
@@ -28,13 +28,16 @@ def description_of(step: str) -> str:
     return text.strip().partition("\n\n")[0].replace("\n", " ")
 
 
-def with_defaults(schema: dict[str, Any], settings: Settings, steps: Collection[str]) -> dict[str, Any]:
-    """The schema of a run's context with the values of the settings as defaults.
+def with_defaults(
+    schema: dict[str, Any], settings: Settings, steps: Collection[str], sources: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The schema of a run's context with the values of the settings as defaults, and with what there is to choose from.
 
     Args:
         schema: of `Context`, whose fields are None by default: the settings decide.
         settings: those of the graph.
         steps: the names of the graph's steps; a field is shown at those of its steps that the graph has.
+        sources: the names of its sources; any text where nobody knows them yet.
     """
     defaults = {
         "style": settings.configured_style,
@@ -49,7 +52,16 @@ def with_defaults(schema: dict[str, Any], settings: Settings, steps: Collection[
         name: _at_its_steps({**field, "default": defaults.get(name, field.get("default"))}, steps)
         for name, field in schema["properties"].items()
     }
+    fields["retrieval_path"] = _of_choice(fields["retrieval_path"], {"enum": list(settings.paths)})
+    if sources:
+        fields["sources"] = _of_choice(fields["sources"], {"items": {"type": "string", "enum": list(sources)}})
     return {**schema, "properties": fields}
+
+
+def _of_choice(field: dict[str, Any], allowed: dict[str, Any]) -> dict[str, Any]:
+    """`field`, which may also be null, with what its value may be."""
+    given, null = field["anyOf"]
+    return {**field, "anyOf": [{**given, **allowed}, null]}
 
 
 def _at_its_steps(field: dict[str, Any], steps: Collection[str]) -> dict[str, Any]:

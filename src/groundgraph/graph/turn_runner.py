@@ -228,7 +228,9 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         from groundgraph.graph.studio import with_defaults
 
         schema = super().get_context_jsonschema()
-        return with_defaults(schema, self.resources.settings, self.nodes) if schema else None
+        if schema is None:
+            return None
+        return with_defaults(schema, self.resources.settings, self.nodes, list(self.resources.sources))
 
     async def aget_state(self, config: RunnableConfig, **kwargs: Any) -> StateSnapshot:
         """As LangGraph's.

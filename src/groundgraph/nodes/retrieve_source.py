@@ -46,7 +46,9 @@ from groundgraph.sources.contract import GroundedSource, ask
 
 # The scores that mean the same for every question: see `groundgraph.nodes.works.judge_evidence`.
 FITS = ("lexical", "vector")
-PREVIEWS = 2
+# They stand in every checkpoint between the search and the end of the turn.
+PREVIEWS = 20
+PLACE_CHARS = 40
 PREVIEW_CHARS = 80
 # The longest that a source is waited for which may tell that it is well again, in seconds.
 _LOOK = 1.0
@@ -207,7 +209,7 @@ async def _retrieved(
         "found": len(answer),
         "dropped": dropped,
         "attempts": tries,
-        "previews": [preview(result.content, PREVIEW_CHARS) for result in kept[:PREVIEWS]],
+        "previews": [_preview(result) for result in kept[:PREVIEWS]],
         "fits": _fits(kept, refs),
     }, records
 
@@ -322,6 +324,12 @@ def _fits(results: Sequence[SourceResult], refs: Sequence[Ref]) -> dict[str, dic
         if told:
             fits[ref[0]] = told
     return fits
+
+
+def _preview(result: SourceResult) -> str:
+    """A piece of evidence in a line: its id and section, and how its text begins."""
+    place = preview(f"{result.source_id} {result.metadata.get('section') or ''}", PLACE_CHARS)
+    return preview(f"{place}: {result.content[:PREVIEW_CHARS]}", PREVIEW_CHARS)
 
 
 def _event(retrieval: Retrieval) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def turn_page(record: Mapping[str, Any], *, settings: Settings | None = None, la
         InputInvalid: `record` is none of these.
         TemplateInvalid: the folder of prompts holds a file that cannot be used.
     """
-    record = _recorded(record)
+    record = recorded(record)
     words, turn = words_of(record, settings, language), RecordedTurn(record)
     page = ""
     for room in Room.rooms():
@@ -55,7 +55,12 @@ def turn_page(record: Mapping[str, Any], *, settings: Settings | None = None, la
     return page
 
 
-def _recorded(given: Any) -> Mapping[str, Any]:
+def recorded(given: Any) -> Mapping[str, Any]:
+    """The record of a turn, of `given` in which its output holds it.
+
+    Raises:
+        InputInvalid: `given` is neither.
+    """
     record = given.get("provenance", given) if isinstance(given, Mapping) else given
     if not isinstance(record, Mapping) or "question" not in record:
         raise InputInvalid("A page is made of what load_provenance() gives, or of a turn's output['provenance'].")
@@ -140,7 +145,7 @@ def turn_text(record: Mapping[str, Any], *, settings: Settings | None = None, la
         InputInvalid: see `turn_page`.
         TemplateInvalid: the folder of prompts holds a file that cannot be used.
     """
-    record = _recorded(record)
+    record = recorded(record)
     words = words_of(record, settings, language)
     evidence = evidence_of(record)
     text = (
