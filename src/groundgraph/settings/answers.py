@@ -1,6 +1,7 @@
 """From results to an answer: what happens to results, how it is written, checked and reviewed."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar, get_args
 
@@ -157,16 +158,17 @@ class CitationCheckSettings(Section):
     def _no_is_off(cls, value: Any) -> Any:
         return "off" if value in (None, False) else value
 
-    @property
+    @cached_property
     def second_opinion(self) -> EntailmentSettings:
         """What `entailment` says, with its defaults."""
         given = self.entailment
         return given if isinstance(given, EntailmentSettings) else EntailmentSettings(policy=given)
 
-    @property
+    @cached_property
     def policies(self) -> dict[str, Policy]:
         """By check, what is done about its findings."""
-        return {**dict(self), "entailment": self.second_opinion.policy}
+        own = {name: getattr(self, name) for name in type(self).model_fields}
+        return {**own, "entailment": self.second_opinion.policy}
 
 
 # When a person decides about an answer before anybody reads it.
