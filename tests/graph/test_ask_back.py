@@ -328,6 +328,13 @@ async def test_a_field_is_looked_at_before_a_model_is_asked():
     assert (output["outcome"], model.calls) == ("clarify", [])
 
 
+async def test_what_a_second_look_finds_is_asked_back_about_too():
+    model = ScriptedChatModel(rules=[Rule("Put the question in other words", QUESTION)])
+    graph = shop(reply=model, retrieval={"second_look": True}, synthesis={"style": "structured", **BY_FIELD})
+    asked = await ask(graph, "When is a free repair no longer granted?")
+    assert (asked["outcome"], len(asked["choices"])) == ("clarify", 2)
+
+
 # Stopped, forked, kept and shown.
 
 

@@ -39,6 +39,12 @@ async def test_a_question_in_other_words_is_searched_for_once_and_answered():
     assert ASKED in scripted.calls[0].prompt.evidence
 
 
+async def test_without_a_model_for_the_answer_what_the_other_words_find_is_quoted():
+    output = await ask(graph(model(), synthesis={"style": "structured"}), ASKED)
+    assert output["outcome"] == "answered"
+    assert f"> {TEXTS[0]} [1]" in output["answer"]
+
+
 async def test_there_is_one_second_look_and_no_third():
     scripted = model("What about locomotives?", "What about trams?")
     output = await ask(graph(scripted), ASKED)

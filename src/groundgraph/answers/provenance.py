@@ -57,6 +57,12 @@ def asked_style(intent: IntentState, metadata: Mapping[str, Any], options: Optio
     return options.style
 
 
+def reworded(intent: Mapping[str, Any]) -> list[str]:
+    """What a second look asked in other words, if one was taken by a model."""
+    report = intent.get("stages", {}).get("second_look", {})
+    return [report["question"]] if report.get("by") == "model" else []
+
+
 HISTORY_TURNS = 10
 # Where a stored record says behind which checkpoint it was made, which is nothing for a reader.
 KEPT_AT = "kept_at"

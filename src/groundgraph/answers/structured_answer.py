@@ -11,6 +11,7 @@ from jinja2 import Template
 from groundgraph.answers.citations import reference
 from groundgraph.answers.evidence_blocks import Shape
 from groundgraph.answers.label_gate import LabelGate, escape_labels
+from groundgraph.answers.provenance import reworded
 from groundgraph.answers.quotes import Quote, found_quote, select_for_parts, select_quotes
 from groundgraph.answers.sentence_index import question_weights, running_lines, snippet
 from groundgraph.answers.show_block import ends_in_lines, shown
@@ -53,7 +54,7 @@ def template_variables(
         by_source.setdefault(row["source_name"], []).append(row)
     quotes = [
         _quote_row(quote, evidence[quote.label - 1], rows[quote.label - 1]["reference"])
-        for quote in select_for_parts(asked_parts(asked), evidence) or select_quotes(asked, evidence)
+        for quote in _quotes([asked, *reworded(intent)], evidence)
     ]
     variables = {"results": rows, "results_by_source": by_source, "quotes": quotes}
     if not whole:
@@ -70,6 +71,12 @@ def template_variables(
         "metadata": dict(metadata),
         "intent": dict(intent),
     }
+
+
+def _quotes(questions: Sequence[str], evidence: Sequence[SourceResult]) -> list[Quote]:
+    """What answers the first of `questions` that is answered; the others are the same in other words."""
+    selected = (select_for_parts(asked_parts(asked), evidence) or select_quotes(asked, evidence) for asked in questions)
+    return next(filter(None, selected), [])
 
 
 def _quote_row(quote: Quote, result: SourceResult, referred: str) -> dict[str, Any]:

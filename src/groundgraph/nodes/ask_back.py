@@ -16,6 +16,7 @@ from groundgraph.answers.label_gate import escape_labels
 from groundgraph.answers.link_gate import LinkGate
 from groundgraph.answers.links import LinkTargets
 from groundgraph.answers.pick_choice import asked_back_in, numbered
+from groundgraph.answers.provenance import reworded
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.evidence_store import EvidenceStore
 from groundgraph.core.intent import IntentState
@@ -66,10 +67,12 @@ class AskBack:
         if any(fold(one["question"]) == fold(question) for one in map(asked_back_in, earlier) if one):
             return skipped("it was asked back about before")
         said = [question, *(str(message.text) for message in earlier if asked_back_in(message) is None)]
+        # As the words that found the evidence put it.
+        put = next(iter(reworded(state["intent"])), question)
         filtered = {field for own in state["intent"]["filters"].values() for field in own}
         asks = self.settings.synthesis.ask_back
         for field in asks.fields if asks else ():
-            if field not in filtered and (found := _left_open(open_by_field(field, question, results), said)):
+            if field not in filtered and (found := _left_open(open_by_field(field, put, results), said)):
                 return _asking("field", found)
         if self.model is None:
             return skipped("no field leaves anything open")

@@ -11,10 +11,9 @@ from functools import lru_cache, reduce
 from itertools import chain
 from typing import NamedTuple
 
-from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter
+from groundgraph.answers.provenance import absence_outcome, asked_style, lacks_filter, reworded
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult, changed
-from groundgraph.core.intent import IntentState
 from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.settings.settings import Settings
@@ -308,14 +307,8 @@ def _judged_questions(state: RankingInput) -> list[str]:
     own = [query for query in queries if query in asked]
     if intent["mode"] == "message" and len(own) < len(queries):
         # What was quoted last holds its own words, so nothing is judged by them.
-        return list(dict.fromkeys([asked, *own, *_reworded(intent)])) if own_words(asked) else [queries[0]]
-    return list(dict.fromkeys([question, *queries, *_reworded(intent)]))
-
-
-def _reworded(intent: IntentState) -> list[str]:
-    """What a second look asked in other words."""
-    report = intent["stages"].get("second_look", {})
-    return [report["question"]] if report.get("by") == "model" else []
+        return list(dict.fromkeys([asked, *own, *reworded(intent)])) if own_words(asked) else [queries[0]]
+    return list(dict.fromkeys([question, *queries, *reworded(intent)]))
 
 
 def _needs(result: SourceResult) -> Needs:
