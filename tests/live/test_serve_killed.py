@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +85,27 @@ async def test_every_conversation_goes_on(folder: Path) -> None:
         threads = await ask_until_killed(served)
     with serve_process(folder) as served:
         await go_on(served, threads)
+
+
+async def begun_turn(client: httpx.AsyncClient, thread: str, begun: asyncio.Event) -> dict[str, Any]:
+    """The end of a turn; `begun` is set when its answer has begun to come."""
+    last: dict[str, Any] = {}
+    async with client.stream("POST", f"/api/threads/{thread}/turns", json={"question": QUESTION}) as answer:
+        async for line in answer.aiter_lines():
+            begun.set()
+            last = json.loads(line)
+    return last
+
+
+@pytest.mark.covers("U8")
+async def test_a_server_that_is_ended_writes_the_answers_that_have_begun(tmp_path: Path) -> None:
+    filled(tmp_path, {"pumps.md": PUMPS})
+    with serve_process(tmp_path) as served:
+        async with httpx.AsyncClient(base_url=served.url, timeout=60) as client:
+            started = [(await client.post("/api/threads", json={"title": "x"})).json()["id"] for _ in range(THREADS)]
+            begun = [asyncio.Event() for _ in started]
+            turns = [asyncio.create_task(begun_turn(client, *pair)) for pair in zip(started, begun, strict=True)]
+            await asyncio.gather(*(event.wait() for event in begun))
+            served.process.send_signal(signal.SIGINT)
+            assert all("ended" in turn for turn in await asyncio.gather(*turns))
+        assert await asyncio.to_thread(served.process.wait, 30) == 130
