@@ -256,3 +256,25 @@ def test_commands_are_obeyed_and_never_asked(opened: Open) -> None:
     chat.type("/quit" + ENTER)
     chat.ended()
     assert chat.asked() == ["And the filter of pump 17?"]
+
+
+@pytest.mark.covers("S10")
+def test_a_number_chooses_what_was_asked_back(tmp_path: Path) -> None:
+    (tmp_path / "groundgraph.yaml").write_text(
+        "synthesis: {style: structured, ask_back: {field: product}}\n"
+        "sources:\n"
+        "  - type: memory\n"
+        "    name: pumps\n"
+        "    schema: {fields: {product: {type: string}}}\n"
+        "    records:\n"
+        "      - {content: The warranty of the pump lasts two years., product: Orion}\n"
+        "      - {content: The warranty of the pump lasts three years., product: Vega}\n"
+    )
+    chat = Terminal(tmp_path)
+    try:
+        chat.prompt()
+        assert "Outcome: clarify" in chat.ask("How long does the warranty of the pump last?")
+        assert "three years" in chat.ask("2")
+        chat.leave()
+    finally:
+        chat.child.close(force=True)
