@@ -48,6 +48,7 @@ def main(repository: Path) -> None:
         run_blocks("Your tables", sources["Your tables"], clone, work)
         own_model(readme["Your own model"], clone, work)
         served(clone, work)
+        page_from_pip(clone, Path(folder) / "fresh")
         agent = ["python", "run.py", "When is pump 17 serviced?"]
         step("a larger agent", agent, clone / "examples" / "subgraph", clone, told="90 days")
 
@@ -88,6 +89,39 @@ def served(clone: Path, work: Path) -> None:
         expect("Studio, steps", {"resolve_intent", "retrieve_source", "check_citations"} <= steps, str(steps))
         schemas = ask(f"{url}/assistants/{identity}/schemas")
         expect("Studio, fields", "top_k" in json.dumps(schemas["context_schema"]), str(schemas["context_schema"]))
+
+
+def page_from_pip(clone: Path, folder: Path) -> None:
+    """In an environment of its own: from `pip install` to the first answer on the page over the documentation."""
+    folder.mkdir()
+    started, binaries = time.monotonic(), folder / "environment" / "bin"
+    for command in (
+        [sys.executable, "-m", "venv", str(binaries.parent)],
+        [str(binaries / "pip"), "install", "-q", f"{clone}[page]"],
+    ):
+        subprocess.run(command, cwd=folder, env=variables(None), check=True)
+    command = [str(binaries / "groundgraph"), "serve", str(clone / "docs"), "--no-open", "--port", "0", "--json"]
+    process = subprocess.Popen(command, cwd=folder, env=variables(None), stdout=subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        installed = time.monotonic() - started
+        url = json.loads(b"".join(iter(process.stdout.readline, b"}\n")) + b"}")["url"]
+        question = "Which port does groundgraph serve listen on?"
+        thread = ask(f"{url}api/threads", {"title": question})["id"]
+        turn = ask_turn(f"{url}api/threads/{thread}/turns", question)
+        expect("the page, pip install", True, "", installed)
+        expect("the page, to a first answer", bool(turn["citations"]), str(turn), time.monotonic() - started)
+    finally:
+        end(process)
+
+
+def ask_turn(url: str, question: str) -> Any:
+    """The last thing that the page is told of a turn: its answer."""
+    request = urllib.request.Request(
+        url, json.dumps({"question": question}).encode(), {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=120) as reply:
+        return json.loads(reply.read().splitlines()[-1])
 
 
 @contextmanager
