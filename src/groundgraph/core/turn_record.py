@@ -85,8 +85,9 @@ class StyleReport(TypedDict):
     used: str
 
 
-class IntentReport(TypedDict, total=False):
-    """What was searched for; empty for small talk. The keys behind `issues` are there where a stage set them."""
+class IntentReport(TypedDict):
+    """What was searched for. A turn that searched for nothing, such as small talk, has an empty mapping in its place.
+    The keys behind `issues` are there where a stage set them."""
 
     mode: str
     text_queries: list[str]
@@ -96,11 +97,11 @@ class IntentReport(TypedDict, total=False):
     categories: list[str]
     raw_data: dict[str, Any]
     issues: list[str]
-    dropped: list[Any]
-    rewritten: str
-    complex: bool
-    sub_queries: list[str]
-    stages: dict[str, Any]
+    dropped: NotRequired[list[Any]]
+    rewritten: NotRequired[str]
+    complex: NotRequired[bool]
+    sub_queries: NotRequired[list[str]]
+    stages: NotRequired[dict[str, Any]]
 
 
 class CheckReport(TypedDict, total=False):

@@ -35,7 +35,7 @@ class RunOptions(TypedDict, total=False):
 
 
 # A dictionary that was put into a variable before is no TypedDict for a type checker any more.
-Given = Question | Mapping[str, Any] | Command[Any] | None
+Given = Question | Mapping[str, Any] | BaseMessage | Sequence[MessageLikeRepresentation] | Command[Any] | None
 GivenConfig = RunnableConfig | Mapping[str, Any] | None
 GivenContext = Context | Mapping[str, Any] | None
 
