@@ -49,7 +49,6 @@ def turn_json(record: Mapping[str, Any], settings: Settings, language: str) -> d
         "citations": citations_of(record),
         "markdown": turn_markdown(record),
         "choices": [{name: one[name] for name in ("label", "citations")} for one in record.get("choices", [])],
-        "written": view.written,
     }
 
 

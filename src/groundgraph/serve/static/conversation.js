@@ -28,7 +28,8 @@ export function conversationPane(onChange) {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) event.preventDefault(), submit();
   });
   const form = el("form", { class: "composer", submit: (event) => (event.preventDefault(), submit()) }, field, send);
-  return el("main", { id: "conversation" }, list, form);
+  const title = el("h1", { id: "titled", class: "vh" }, word("title"));
+  return el("main", { id: "conversation" }, title, list, form);
 }
 
 export function focusField() {

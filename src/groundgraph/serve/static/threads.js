@@ -50,6 +50,8 @@ export function openedThread(id) {
   open = id;
   draw();
   document.title = threads.find((one) => one.id === id)?.title ?? word("title");
+  const heading = document.getElementById("titled");
+  if (heading) heading.textContent = document.title;
 }
 
 function draw() {
