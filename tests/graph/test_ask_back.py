@@ -160,6 +160,16 @@ async def test_values_that_are_numbers_are_shown_in_their_order_and_filter_as_nu
     assert THREE in output["answer"]
 
 
+async def test_the_value_that_was_chosen_joins_the_filters_that_there_are():
+    records = [*PRODUCTS, record(4, "The warranty of the pump lasts nine years.", product="Pump Vega", year=2019)]
+    records = [{"year": 2026, **one} for one in records]
+    graph = shop(records, intent={"mode": "static", "filters": {"shop": {"year": 2026}}})
+    assert (await ask(graph, QUESTION))["outcome"] == "clarify"
+    output = await ask(graph, "Vega")
+    assert output["provenance"]["intent"]["filters"] == {"shop": {"year": 2026, "product": "Pump Vega"}}
+    assert (THREE in output["answer"], "nine" in output["answer"]) == (True, False)
+
+
 async def test_choices_that_read_as_numbers_of_others_are_chosen_by_label_alone():
     graph = shop([record(1, TWO, product="2"), record(2, THREE, product="3")])
     asked = await ask(graph, QUESTION)
@@ -277,6 +287,7 @@ async def test_a_model_that_answers_is_shown_the_choice_and_not_that_it_was_aske
         listed(("Norway", [2]), ("Spain", [1])),
         listed(("Norway", [1]), ("Spain", [7])),
         listed(("pump", [1]), ("warranty", [1])),
+        listed(("Norway", [1]), ("two years", [1])),
         listed(("Norway", [1]), ("NORWAY", [1])),
         listed(),
         "none",
