@@ -29,7 +29,7 @@ QUESTION = "How often is pump 17 serviced?"
 # A busy machine may stop a process for long; a test that goes well waits for nothing.
 SECONDS = 120
 ENTER, ALT_ENTER, LEFT, UP, CTRL_A, CTRL_C = "\r", "\x1b\r", "\x1b[D", "\x1b[A", "\x01", "\x03"
-CTRL_D, BACKSPACE = "\x04", "\x7f"
+CTRL_D, CTRL_R, BACKSPACE = "\x04", "\x12", "\x7f"
 PASTE_BEGINS, PASTE_ENDS = "\x1b[200~", "\x1b[201~"
 # What a terminal is told besides text: colours, the place of the cursor, titles and addresses.
 _CONTROL = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[=>]|\r")
@@ -129,9 +129,12 @@ def test_what_was_typed_is_called_back_also_after_a_restart_and_read_by_nobody_e
 
     again = opened()
     assert "Going on" not in again.prompt()
-    again.ask(UP)
+    again.ask("Hello")
+    again.ask(UP * 2)
+    again.type(CTRL_R + "how" + ENTER)
+    again.ask("")
     again.leave()
-    assert again.asked() == [QUESTION, QUESTION]
+    assert again.asked() == [QUESTION, "Hello", QUESTION, QUESTION]
 
 
 def test_history_can_be_switched_off(opened: Open) -> None:

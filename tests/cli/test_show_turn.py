@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from groundgraph.cli import show_turn
+from groundgraph.cli.options import origin
 from groundgraph.cli.show_turn import TokenPrinter
 
 OUTPUT = {
@@ -112,3 +113,28 @@ def test_a_citation_of_what_a_model_wrote_says_so():
     written = show_turn.turn_text({**OUTPUT, "citations": [{**citation, "derived": True}]}, 0.012)
     assert "written by a model from docs/a.md:12" in written
     assert "written by a model" not in show_turn.turn_text(OUTPUT, 0.012)
+
+
+@pytest.mark.covers("B11")
+@pytest.mark.parametrize(
+    ("location", "address"),
+    [
+        ({"url": "https://a.example/p#:~:text=It%20does"}, "https://a.example/p#:~:text=It%20does"),
+        ({"url": "https://a.example/\x1b]8;;x\x07"}, "https://a.example/%1B]8;;x%07"),
+        ({"url": "javascript:alert(1)"}, ""),
+        ({"file": "docs/a.md", "line": 12}, "{folder}/docs/a.md"),
+        ({"file": "docs/gone.md"}, ""),
+        ({"table": "incidents"}, ""),
+    ],
+)
+def test_a_place_is_a_link_to_its_page_or_file(tmp_path, location, address):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("x")
+    token = origin.set(str(tmp_path / "groundgraph.yaml"))
+    try:
+        output = {**OUTPUT, "citations": [{**OUTPUT["citations"][0], "location": {**location, "shown": "a place"}}]}
+        segments = Console(width=80).render(show_turn._renderable(output, 0.0))
+        links = {style.link for text, style, _ in segments if style and "a place" in text}
+    finally:
+        origin.reset(token)
+    assert links == {address.format(folder=tmp_path.as_uri()) or None}

@@ -11,6 +11,7 @@ from typing import Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import WordCompleter
+from prompt_toolkit.filters import is_searching
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings
 
@@ -82,6 +83,7 @@ class _Typed:
             key_bindings=_keys(),
             completer=WordCompleter([*COMMANDS, *LEAVE], sentence=True),
             complete_while_typing=False,
+            search_ignore_case=True,
             enable_open_in_editor=True,
         )
 
@@ -107,7 +109,8 @@ class _Typed:
 def _keys() -> KeyBindings:
     keys = KeyBindings()
 
-    @keys.add("enter")
+    # While what was typed is searched, Enter takes what was found.
+    @keys.add("enter", filter=~is_searching)
     def send(event: Any) -> None:
         event.current_buffer.validate_and_handle()
 
