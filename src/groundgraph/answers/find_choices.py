@@ -79,26 +79,31 @@ def open_by_field(field: str, question: str, evidence: Sequence[SourceResult]) -
         question: in words.
         evidence: of which the sentences are compared that hold most of the question.
     """
-    candidates = [(one, one.worth / one.discount) for one in candidates_of(Asked.of(question, evidence), evidence)]
-    if not candidates:
-        return []
-    best, most = max(candidates, key=itemgetter(1))
+    same, close = _closest(question, evidence)
     values = [_values(result, field) for result in evidence]
-    found = {
-        label: place
-        for place, (result, own) in enumerate(zip(evidence, values, strict=True), 1)
-        if best.text in result.content
-        for label in own
-    }
-    alike = len(found)
-    for one, worth in sorted(candidates, key=lambda pair: -pair[1]):
-        if worth >= CLOSE * most:
-            found = {**dict.fromkeys(values[one.label - 1], one.label), **found}
-    if not values[best.label - 1] or len(found) == alike or len(found) > MAX_CHOICES:
+    alike, found = _first_places(values, same), _first_places(values, [*same, *close])
+    if not same or not values[same[0] - 1] or not len(alike) < len(found) <= MAX_CHOICES:
         return []
     return [
         Open(label, field, values[place - 1][label], (place,)) for label, place in sorted(found.items(), key=_order)
     ]
+
+
+def _closest(question: str, evidence: Sequence[SourceResult]) -> tuple[list[int], list[int]]:
+    """The places of the passages that hold the sentence which answers best, its own first; and of those that hold one
+    about as good."""
+    candidates = [(one, one.worth / one.discount) for one in candidates_of(Asked.of(question, evidence), evidence)]
+    if not candidates:
+        return [], []
+    best, most = max(candidates, key=itemgetter(1))
+    same = [place for place, result in enumerate(evidence, 1) if best.text in result.content]
+    ranked = sorted(candidates, key=itemgetter(1), reverse=True)
+    return [best.label, *same], [one.label for one, worth in ranked if worth >= CLOSE * most]
+
+
+def _first_places(values: Sequence[Iterable[str]], order: Sequence[int]) -> dict[str, int]:
+    """The first place in `order` of a passage with each of the labels in `values`."""
+    return {label: place for place in reversed(order) for label in values[place - 1]}
 
 
 def _order(item: tuple[str, int]) -> list[Any]:
@@ -151,13 +156,18 @@ def supported(proposed: Sequence[tuple[str, list[int]]], evidence: Sequence[Sour
     by_words: dict[tuple[str, ...], tuple[str, list[int]]] = {}
     for given, places in proposed:
         label = label_of(given)
-        said_by = tuple(spoken_stems(label))
-        known = [place for place in places if 0 < place <= len(held) and held[place - 1].issuperset(said_by)]
-        if said_by and known:
-            by_words.setdefault(said_by, (label, list(dict.fromkeys(known))))
+        if known := _holding(label, places, held):
+            by_words.setdefault(tuple(spoken_stems(label)), (label, known))
     tied = Counter(chain.from_iterable(places for _, places in by_words.values()))
     own = [(label, tuple(place for place in places if tied[place] == 1)) for label, places in by_words.values()]
     return [Open(label, "", label, places) for label, places in own if places][:MAX_CHOICES]
+
+
+def _holding(label: str, places: Sequence[int], held: Sequence[frozenset[str]]) -> list[int]:
+    """Those of `places` whose passages hold every word of `label`."""
+    words = spoken_stems(label)
+    known = (place for place in places if words and 0 < place <= len(held) and held[place - 1].issuperset(words))
+    return list(dict.fromkeys(known))
 
 
 def _names(result: SourceResult) -> str:

@@ -67,17 +67,25 @@ class AskBack:
         if any(fold(one["question"]) == fold(question) for one in map(asked_back_in, earlier) if one):
             return skipped("it was asked back about before")
         said = [question, *(str(message.text) for message in earlier if asked_back_in(message) is None)]
+        if found := self._by_field(state, question, said, results):
+            return _asking("field", found)
+        if self.model is None:
+            return skipped("no field leaves anything open")
+        found = _left_open(await open_by_model(self.model, question, results), said)
+        return _asking("model", found) if found else skipped("nothing is left open")
+
+    def _by_field(
+        self, state: AnswerInput, question: str, said: Sequence[str], results: Sequence[SourceResult]
+    ) -> list[Open]:
+        """The values of the first field that leaves something open."""
         # As the words that found the evidence put it.
         put = next(iter(reworded(state["intent"])), question)
         filtered = {field for own in state["intent"]["filters"].values() for field in own}
         asks = self.settings.synthesis.ask_back
         for field in asks.fields if asks else ():
             if field not in filtered and (found := _left_open(open_by_field(field, put, results), said)):
-                return _asking("field", found)
-        if self.model is None:
-            return skipped("no field leaves anything open")
-        found = _left_open(await open_by_model(self.model, question, results), said)
-        return _asking("model", found) if found else skipped("nothing is left open")
+                return found
+        return []
 
     def draft(self, choices: list[Choice], places: list[int], language: str) -> Draft:
         """The answer that asks for one of `choices`; `places` are those of its labels in the ranking."""
