@@ -102,7 +102,7 @@ def test_no_thread_of_the_user_is_touched_and_no_model_is_needed(measured: Any, 
 def test_a_broken_line_names_file_line_and_what_to_do(measured: Any) -> None:
     problem = measured({**PUMP, "outcome": "fine"}).json["error"]["problems"][0]
     assert (Path(problem["file"]).name, problem["line"]) == ("conversations.jsonl", 1)
-    assert "must be one of answered, insufficient, unavailable, chat, not 'fine'" in problem["message"]
+    assert "must be one of answered, insufficient, clarify, unavailable, chat, not 'fine'" in problem["message"]
 
 
 def test_when_every_turn_fails_there_are_no_figures(measured: Any, tmp_path: Path) -> None:

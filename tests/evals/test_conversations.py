@@ -42,7 +42,10 @@ def test_a_line_is_a_conversation_with_what_each_message_must_get(tmp_path: Path
         ({"_id": "b", "turn": [TURN]}, "a conversation has no key 'turn'; known: _id, tags, context, turns"),
         ({"_id": "b", "tags": "plain", "turns": [TURN]}, "'tags' must be a list of texts"),
         ({"_id": "b", "context": {"source": ["x"]}, "turns": [TURN]}, "'context': The context of this run cannot"),
-        ({"_id": "b", "turns": [{**TURN, "outcome": "right"}]}, "must be one of answered, insufficient, unavailable"),
+        (
+            {"_id": "b", "turns": [{**TURN, "outcome": "right"}]},
+            "must be one of answered, insufficient, clarify",
+        ),
         ({"_id": "b", "turns": [{**TURN, "ask": " "}]}, "'ask' is empty; write the message there"),
         ({"_id": "b", "turns": [{**TURN, "say": ["x"]}]}, "a turn has no key 'say'; known: ask, outcome, says"),
         ({"_id": "b", "turns": [{**TURN, "doubt": "no"}]}, "'doubt' must be true where"),

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.answers.read_extraction import Extraction
+from groundgraph.core.turn_values import EMPTY_TURN
 from groundgraph.nodes.extracted_intent import MAX_DROPPED, RAW_CHARS, day_of, extracted_intent, recorded
 from groundgraph.settings.search import IntentSettings
 
@@ -49,6 +50,6 @@ def test_the_day_is_that_on_which_the_turn_began():
 
 def test_what_was_dropped_is_bounded():
     extra = {str(number): number for number in range(100)}
-    turn = {"question": "q", "started_at": 0.0, "message_id": ""}
+    turn = {**EMPTY_TURN, "question": "q"}
     intent = extracted_intent(Extraction(["q q"], {}, extra, {}), IntentSettings(), {}, {}, turn, [])
     assert len(intent["dropped"]) == MAX_DROPPED

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from groundgraph.core.errors import InputInvalid
 from groundgraph.core.turn_values import Choice, ModelCall, empty
 
 SCOPES = ("focused", "broad", "exact")
@@ -34,12 +33,6 @@ class RetrievalIntent:
     output_style: str | None = None
     categories: list[str] = field(default_factory=list)
     raw_data: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        # A text is a sequence of texts too: each letter would be searched for.
-        given: object = self.text_queries
-        if isinstance(given, str):
-            raise InputInvalid(f"'text_queries' are a list: RetrievalIntent([{given[:60]!r}]).")
 
 
 class Dropped(TypedDict):

@@ -399,7 +399,9 @@ class _Bounds:
 
 
 # What most runs are given.
-_OPTIONS = frozenset(("context", "stream_mode", "print_mode", "output_keys", "durability", "version", "debug"))
+_OPTIONS = frozenset(
+    ("context", "stream_mode", "print_mode", "output_keys", "durability", "version", "debug", "subgraphs", "control")
+).union(("interrupt_before", "interrupt_after"))
 _MODES = (None, "values", "updates", "messages", "custom")
 
 
