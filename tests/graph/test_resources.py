@@ -39,8 +39,8 @@ def test_the_switches_are_data_that_name_known_options() -> None:
     ("settings", "sources", "told"),
     [
         (7, [InMemorySource(name="b")], "of type int"),
-        (load_settings(), ["docs"], "of type str is no source"),
-        (load_settings(), [InMemorySource], "of type ABCMeta is no source"),
+        (load_settings(), ["docs"], "of type str, which is no source"),
+        (load_settings(), [InMemorySource], "the class InMemorySource and no object"),
     ],
 )
 def test_what_is_no_settings_and_no_source_is_told_in_plain_words(settings, sources, told) -> None:
