@@ -128,7 +128,7 @@ def test_the_words_that_no_piece_holds_are_named_as_the_question_writes_them():
         "Lisbon",
         "Peru",
     ]
-    assert missing_words("Каково время жизни Widgets в Перу?", evidence) == ["Каково", "Перу"]
+    assert missing_words("Каково время жизни Widgets в Перу?", evidence) == ["Перу"]
     assert missing_words("When did it?", evidence) == []
     assert missing_words("tokens", []) == ["tokens"]
 

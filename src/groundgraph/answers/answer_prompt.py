@@ -83,6 +83,7 @@ class Assignment:
             clusters=self.clusters,
             divider=self.divider,
             whole=templates.has_own,
+            insufficient=self.insufficient,
         )
 
 

@@ -64,7 +64,7 @@ def select_quotes(question: str, evidence: Sequence[SourceResult], limit: int = 
     asked = Asked.of(question, evidence)
     candidates = candidates_of(asked, evidence)
     if not any(candidate.score >= LEAST_SHARE for candidate in candidates):
-        return _in_other_words(evidence)[:limit]
+        return [] if any(candidate.holds_some for candidate in candidates) else _in_other_words(evidence)[:limit]
     best = max(candidates, key=lambda candidate: candidate.worth)
     close = [
         candidate
@@ -91,6 +91,14 @@ def select_for_parts(parts: Sequence[str], evidence: Sequence[SourceResult], lim
         if len(chosen) < max(limit, len(parts)) and not any(map(one.repeats, chosen)):
             chosen.append(one)
     return chosen
+
+
+def closest_quotes(question: str, evidence: Sequence[SourceResult], limit: int = MAX_QUOTES) -> list[Quote]:
+    """The best block of the first piece, then the best blocks, for a question that nothing answers: which passage comes
+    closest is better told by its rank than by its sentences."""
+    first = select_quotes(question, evidence[:1], 1)
+    others = [one for one in select_quotes(question, evidence, limit) if not any(map(one.repeats, first))]
+    return [*first, *others][:limit]
 
 
 class _Block(NamedTuple):

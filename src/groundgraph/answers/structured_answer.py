@@ -12,7 +12,7 @@ from groundgraph.answers.citations import reference
 from groundgraph.answers.evidence_blocks import Shape
 from groundgraph.answers.label_gate import LabelGate, escape_labels
 from groundgraph.answers.provenance import reworded
-from groundgraph.answers.quotes import Quote, found_quote, select_for_parts, select_quotes
+from groundgraph.answers.quotes import Quote, closest_quotes, found_quote, select_for_parts, select_quotes
 from groundgraph.answers.sentence_index import question_weights, running_lines, snippet
 from groundgraph.answers.show_block import ends_in_lines, shown
 from groundgraph.core.characters import without_hidden
@@ -40,12 +40,13 @@ def template_variables(
     clusters: Sequence[ClusterValue] = (),
     divider: Divider | None = None,
     whole: bool = True,
+    insufficient: bool = False,
 ) -> dict[str, Any]:
     """The variables of `synthesis.template` and `synthesis.provenance_template`.
 
     Numbers in brackets that stand in the evidence or the message themselves are escaped, so that they do not read as
     labels. With clusters, each row's `cluster` is the label of its cluster, or None. What is not `whole` is all that
-    the built-in templates print.
+    the built-in templates print. Where the evidence is `insufficient`, its first pieces are quoted.
     """
     asked = standing_question(message, intent)
     rows = _result_rows(evidence, asked, citation_format, whole=whole)
@@ -54,7 +55,9 @@ def template_variables(
         by_source.setdefault(row["source_name"], []).append(row)
     quotes = [
         _quote_row(quote, evidence[quote.label - 1], rows[quote.label - 1]["reference"])
-        for quote in _quotes([asked, *reworded(intent)], evidence)
+        for quote in _quotes(
+            [asked, *reworded(intent), *intent.get("text_queries", ())[:1]], evidence, insufficient=insufficient
+        )
     ]
     variables = {"results": rows, "results_by_source": by_source, "quotes": quotes}
     if not whole:
@@ -73,10 +76,14 @@ def template_variables(
     }
 
 
-def _quotes(questions: Sequence[str], evidence: Sequence[SourceResult]) -> list[Quote]:
-    """What answers the first of `questions` that is answered; the others are the same in other words."""
-    selected = (select_for_parts(asked_parts(asked), evidence) or select_quotes(asked, evidence) for asked in questions)
-    return next(filter(None, selected), [])
+def _quotes(forms: Sequence[str], evidence: Sequence[SourceResult], *, insufficient: bool) -> list[Quote]:
+    """The quotes for the first of `forms`, the question and what was searched for, of which a sentence holds a word."""
+    for asked in dict.fromkeys(forms):
+        answering = [] if insufficient else select_for_parts(asked_parts(asked), evidence)
+        found = answering or (closest_quotes if insufficient else select_quotes)(asked, evidence)
+        if found:
+            return found
+    return []
 
 
 def _quote_row(quote: Quote, result: SourceResult, referred: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.failure import degraded_by
-from groundgraph.text.follow_up import question_weight
+from groundgraph.text.follow_up import question_weight, subject_of
 from groundgraph.text.words import bm25, detect_language, idf, words
 
 if TYPE_CHECKING:
@@ -237,9 +237,12 @@ class Question:
         return {stem: idf(self.texts, self.df.get(stem, 0)) for stem in self.stems}
 
     def relevance_weights(self) -> dict[str, float]:
-        """The idf of each stem, bounded as `RARE_SHARE` says; a stem that no text holds counts as rare."""
+        """The idf of each stem, bounded as `RARE_SHARE` says; a stem that no text holds counts as rare, and not at all
+        when it only says how several others are asked for."""
         rare = int(self.texts * RARE_SHARE)
-        return {stem: idf(self.texts, max(rare, self.df.get(stem, 0))) for stem in self.stems}
+        subject = subject_of(self.stems, self.df)
+        asked = subject if len(subject) > 1 else self.stems
+        return {stem: idf(self.texts, max(rare, self.df.get(stem, 0))) for stem in asked}
 
 
 # How many texts hold a word, out of what a server's BM25 scores the best of them for that word alone.

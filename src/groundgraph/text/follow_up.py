@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -347,8 +347,12 @@ def question_weight(asked: Sequence[str], df: Mapping[str, int], documents: int)
         df: how many texts hold each.
         documents: the number of texts.
     """
-    subject = [stemmed for stemmed in asked if stemmed in df or stemmed not in subjectless_stems()] or asked
-    return sum([idf(max(1, documents), max(1, df.get(stemmed, 0))) for stemmed in subject])
+    return sum([idf(max(1, documents), max(1, df.get(stemmed, 0))) for stemmed in subject_of(asked, df)])
+
+
+def subject_of(asked: Sequence[str], held: Collection[str]) -> Sequence[str]:
+    """Those of the stems `asked` that are `held` or do not only say how it is asked; all when that leaves none."""
+    return [stemmed for stemmed in asked if stemmed in held or stemmed not in subjectless_stems()] or asked
 
 
 def standing_question(question: str, intent: Mapping[str, Any]) -> str:

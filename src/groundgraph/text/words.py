@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any
 
 import Stemmer
@@ -262,6 +263,12 @@ def query_stems(text: str) -> list[str]:
 def _query_stems(text: str) -> tuple[str, ...]:
     found = stems(text) or [stem(word) for word in words(text)]
     return tuple(dict.fromkeys(found))
+
+
+def numbered(text: str) -> list[tuple[str, str]]:
+    """The stems of the words of `text` behind which a number stands, each with that, as in "pump 17"."""
+    own = pairwise(words(text))
+    return [(stem(word), number) for word, number in own if number.isdecimal() and len(word) > 2 and stems(word)]
 
 
 def detect_language(text: str, default: str = "en") -> str:

@@ -204,15 +204,20 @@ def _meant_dates(dated: Sequence[Column], asked: Sequence[str]) -> list[str]:
 
 
 def _read(asked: Sequence[str], said: str, shape: TableShape, vocabulary: Vocabulary) -> _Reading | None:
-    """The conditions that values in the question stand for, longest first; None when one could mean two columns."""
-    conditions: dict[str, Any] = {}
+    """The conditions that values in the question stand for, longest first; None when one could mean two columns.
+
+    A value without a content word, such as "A", stands for itself behind the name of its column only.
+    """
+    wordless = [(column, value) for column, values in vocabulary.get((), {}).items() for value in values]
+    conditions = {column: value for column, value in wordless if _stands_behind(column, value, said)}
     left: list[str] = []
     position = 0
     names = {column.name: _stems(column) for column in shape.columns}
     of_names = set(stems(_spaced(shape.name))).union(*names.values())
     while position < len(asked):
         length = _longest_value(asked, position, vocabulary)
-        found = _said_values(vocabulary.get(tuple(asked[position : position + length]), {}), said)
+        known = vocabulary.get(tuple(asked[position : position + length]), {}) if length else {}
+        found = _said_values(known, said)
         # A word that is a name here stands for no value, though some cell holds it too.
         if not found or (length == 1 and asked[position] in of_names):
             left.append(asked[position])
@@ -225,6 +230,11 @@ def _read(asked: Sequence[str], said: str, shape: TableShape, vocabulary: Vocabu
             _add(conditions, column, value)
         position += length
     return _Reading(conditions, left)
+
+
+def _stands_behind(column: str, value: Any, said: str) -> bool:
+    name, own = re.escape(fold(_spaced(column))), re.escape(fold(str(value)).strip())
+    return bool(own) and re.search(rf"\b{name} {own}(?!\w)", said) is not None
 
 
 def _longest_value(asked: Sequence[str], start: int, vocabulary: Vocabulary) -> int:
@@ -412,7 +422,7 @@ class Computer:
                 stored = database.values(shape, column.name, filters, _MOST_VALUES)
                 for value in (*stored, *self._enums.get(column.name, ())):
                     name = tuple(stems(str(value)))
-                    if name and len(name) <= LONGEST_VALUE:
+                    if len(name) <= LONGEST_VALUE:
                         found.setdefault(name, {}).setdefault(column.name, []).append(value)
         return found
 

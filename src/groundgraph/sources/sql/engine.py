@@ -22,8 +22,11 @@ from groundgraph.sources.sql.introspect import check_columns
 from groundgraph.sources.sql.run_proposal import computable_table, run_proposal
 from groundgraph.sources.sql.shape import Column, Fields, TableShape, Wanted, row_content, row_key, row_metadata
 from groundgraph.sources.sql.sql_dialect import may_match
+from groundgraph.text.words import numbered, stems
 
 _OWN_METADATA = {"table", "key", "section", "title"}
+# A number with as many digits is no key: databases have integers of 64 bits.
+MOST_DIGITS = 19
 Filters = Mapping[str, Any]
 
 
@@ -163,12 +166,29 @@ class SqlEngine(ABC):
         if not tables.shapes:
             return []
         # Rows without content are dropped by whoever asked, so twice as many are looked for.
-        routed, results = self._search(tables, replace(asked, top_k=2 * asked.top_k))
+        routed, found = self._search(tables, replace(asked, top_k=2 * asked.top_k))
+        named = self._named_rows(tables, asked)
+        results = [*named, *(one for one in found if one.source_id not in {row.source_id for row in named})]
         best = results[0].content if results else ""
         note = self._computer.by_rule(asked.text, routed, asked.filters, tables.version, best)
         if note is not None and note.metadata.get("computed"):
             return [note]
         return [*([note] if note else []), *sorted(results, key=_is_empty)][: asked.top_k]
+
+    def _named_rows(self, tables: Tables, asked: Asked) -> list[SourceResult]:
+        """The rows that the question names by their table and key, as in "order 9004": a key is no word to search."""
+        called = [(word, int(number)) for word, number in numbered(asked.text) if len(number) < MOST_DIGITS]
+        rows: list[SourceResult] = []
+        for shape in tables.shapes if called else ():
+            key = shape.column(shape.primary_key[0]) if len(shape.primary_key) == 1 else None
+            name = stems(shape.name.replace("_", " "))[-1:]
+            wanted = [number for word, number in called if [word] == name]
+            if wanted and key and key.kind == "integer" and may_match(shape, asked.filters):
+                found = self._database.fetch(shape, wanted, asked.filters).values()
+                # SQLite may number its rows beside the key.
+                held = [row for row in found if row[key.name] in wanted]
+                rows += [self._result(shape, row, relevance=1.0, score=0.0) for row in held]
+        return rows
 
     def computable(self, names: Sequence[str], given: Filters) -> list[ComputableTable]:
         """See `core.computation.Computing.tables`."""
