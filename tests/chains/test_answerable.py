@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -9,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.core.evidence import SourceResult
-from groundgraph.nodes.works.judge_evidence import FOUND_BY, Agreement, agreement, answerable, missing_words
+from groundgraph.nodes.works.judge_evidence import (
+    FOUND_BY,
+    MOST_BY,
+    Agreement,
+    agreement,
+    answerable,
+    missing_words,
+)
 
 PIECES = ["access tokens expire", "an hour", "Токен действует час", "penguins", "access", "", "[1]", "👩\u200d💻 שלום"]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=6).map(". ".join)
@@ -89,7 +97,8 @@ def test_numbers_that_begin_alike_are_no_forms_of_one():
 
 def test_a_piece_whose_source_does_not_tell_by_what_it_was_found_counts_for_less_than_its_relevance():
     found = SourceResult("Penguins swim.", "id", "docs", "retriever", 0.8)
-    assert agreement("When do tokens expire?", [found]) == [Agreement(pytest.approx(FOUND_BY * 0.8))]
+    fits = [Agreement(pytest.approx(least)) for least in (FOUND_BY * 0.5, MOST_BY, MOST_BY)]
+    assert [agreement("When do tokens expire?", [replace(found, relevance=one)])[0] for one in (0.5, 0.8, 1.0)] == fits
 
 
 def test_words_and_cosine_must_meet_in_one_piece():

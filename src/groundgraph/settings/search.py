@@ -249,7 +249,7 @@ class RetrievalSettings(Section):
     )
     deduplicate: bool = Field(True, description="keep what several queries or sources found only once")
     answerable_threshold: float | None = Field(
-        0.28,
+        0.275,
         ge=0,
         le=1,
         description="a turn whose evidence answers the question with less than this probability "

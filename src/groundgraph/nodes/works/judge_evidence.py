@@ -40,7 +40,7 @@ WORDS_SLOPE, WORDS_START = 5.13, -3.42
 BOTH_SLOPES, BOTH_START = (2.74, 6.8), -5.22
 # What a piece counts for no less than that its source held to be relevant, and for which it does not say by what: what
 # is half relevant just counts as an answer, and nothing for which only its source's word stands is without a doubt.
-FOUND_BY = 0.745
+FOUND_BY, MOST_BY = 0.97, 0.745
 # Stems of which as many letters from the first are the same are forms of one word: of "fund" and "founder" not, of
 # "Urlaub" and "Urlaubstage" they are. The stems of all Latin languages are English's, and no list holds compounds.
 SAME_BEGINNING = 5
@@ -81,16 +81,16 @@ def answerable(question: str, evidence: Sequence[SourceResult], language: str = 
     """
     if _lacks_code(question, evidence):
         return 0.0
-    gained = 0.0 if language == "en" else INFLECTED
-    found = [one._replace(words=one.words + gained) if one.words else one for one in agreement(question, evidence)]
+    found = agreement(question, evidence, language)
     # The more words the likelier: of those without a cosine, one tells.
     plain = [one.words for one in found if one.cosine is None]
     told = [one for one in found if one.cosine is not None] + ([Agreement(max(plain))] if plain else [])
     return max((one.probability for one in told), default=0.0)
 
 
-def agreement(question: str, evidence: Sequence[SourceResult]) -> list[Agreement]:
-    """How well each piece of `evidence` fits `question`."""
+def agreement(question: str, evidence: Sequence[SourceResult], language: str = "en") -> list[Agreement]:
+    """How well each piece of `evidence` fits `question`; see `answerable`."""
+    gained = 0.0 if language == "en" else INFLECTED
     pieces = [_read(*_texts(result)) for result in evidence]
     found = [result.scores.get("lexical") for result in evidence]
     counted = _counted(question, pieces) if None in found else [0.0] * len(found)
@@ -103,8 +103,8 @@ def agreement(question: str, evidence: Sequence[SourceResult]) -> list[Agreement
         # What the piece holds in another form only.
         nearly = [1 for stem, begun in beginnings if stem not in piece.counts and begun in piece.forms]
         by_words = (weighed if told is None else told) + (len(nearly) / len(asked) if nearly else 0.0)
-        least = FOUND_BY * result.relevance if told is None else 0.0
-        fitting.append(Agreement(max(by_words, least), result.scores.get("vector")))
+        least = min(FOUND_BY * result.relevance, MOST_BY) if told is None else 0.0
+        fitting.append(Agreement(max(by_words + gained if by_words else 0.0, least), result.scores.get("vector")))
     return fitting
 
 
@@ -148,15 +148,15 @@ def _counted(question: str, pieces: Sequence[_Piece]) -> list[float]:
     asked, documents = query_stems(question), len(pieces) + BACKGROUND
     places: dict[str, list[int]] = {stem: [] for stem in asked}
     for place, piece in enumerate(pieces):
-        for common in piece.counts.keys() & places.keys():
-            places[common].append(place)
+        for stem in piece.counts.keys() & places.keys():
+            places[stem].append(place)
     held = {stem: len(found) for stem, found in places.items() if found}
     whole = question_weight(asked, held, documents) or 1.0
     worths = [0.0] * len(pieces)
-    for asked_stem, frequency in held.items():
+    for stem, frequency in held.items():
         weight = idf(documents, frequency)
-        for place in places[asked_stem]:
-            worths[place] += weight * bm25(pieces[place].counts[asked_stem], pieces[place].length, average)
+        for place in places[stem]:
+            worths[place] += weight * bm25(pieces[place].counts[stem], pieces[place].length, average)
     return [worth / whole for worth in worths]
 
 

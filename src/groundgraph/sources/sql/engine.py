@@ -167,8 +167,9 @@ class SqlEngine(ABC):
             return []
         # Rows without content are dropped by whoever asked, so twice as many are looked for.
         routed, found = self._search(tables, replace(asked, top_k=2 * asked.top_k))
-        named = self._named_rows(tables, asked)
-        results = [*named, *(one for one in found if one.source_id not in {row.source_id for row in named})]
+        # What the question names stands first, as it was found where it was.
+        named = {row.source_id: row for row in self._named_rows(tables, asked)}
+        results = list((named | {row.source_id: row for row in found}).values())
         best = results[0].content if results else ""
         note = self._computer.by_rule(asked.text, routed, asked.filters, tables.version, best)
         if note is not None and note.metadata.get("computed"):
