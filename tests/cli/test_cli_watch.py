@@ -44,7 +44,7 @@ def test_what_changes_is_taken_in_until_ctrl_c(docs, tmp_path, run):
         (docs / "lathe.md").unlink()
         await_text("1 deleted")
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
     assert "lathe" not in run("documents", "list", "--json").out
 
 

@@ -13,7 +13,7 @@ import typer
 from groundgraph.cli.ask import prepare_folders
 from groundgraph.cli.ingest import take_in
 from groundgraph.cli.options import AsJson, ConfigFile, find_settings
-from groundgraph.cli.output import DONE, note, on_terminal, write_json
+from groundgraph.cli.output import note, on_terminal, write_json
 from groundgraph.core.errors import ConfigurationError, Problem
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ def serve(
         take_in(settings, path, quiet=as_json)
     hosts = () if known.sign_in else _LOOPBACK
     asyncio.run(_serve(settings, Served(known, hosts, rate, uploads), (host, port), opens=open_page, as_json=as_json))
-    raise typer.Exit(DONE)
+    # Only a signal ends it, which uvicorn raises once more: at times when the loop has nothing left to interrupt.
+    raise KeyboardInterrupt
 
 
 def _users(file: Path | None, auth: str | None) -> KnowsUsers:
