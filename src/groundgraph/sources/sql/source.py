@@ -125,11 +125,8 @@ class SqlSource(NamedSource):
         source_type: str = "sql",
         records: MemoryTable | None = None,
     ) -> None:
-        folder = Path(base_dir) if base_dir is not None else Path()
-        named = [table] if table else list(tables or ())
+        folder, named = Path(base_dir or ""), [table] if table else list(tables or ())
         self._check(name, table, tables, fts, max_tables)
-        if table is not None and not isinstance(table, str):
-            raise ConfigurationError([Problem(f"{name}.table", "is the name of one table; several are `tables=[...]`")])
         if vector_field:
             postgres = self._with_vectors(name, postgres or PostgresOptions(), vector_field, embeddings)
         self._check_server(name, url, fts, postgres)
@@ -139,14 +136,13 @@ class SqlSource(NamedSource):
             self._topics = SqlTopicStore(self, self._topic_columns(topic_columns, name, named, postgres))
             postgres = replace(postgres or PostgresOptions(), text_index="own") if is_server(url) else None
         location = records.uri if records else locate(url, folder, name)
-        joins = read_relations(relations, name)
         self._fields, self._required = declared_fields(schema, name)
         self._description = description
         self._options = EngineOptions(
             (name, source_type),
             location,
             ":memory:" if records else index,
-            Wanted(named, content_field, list(text_search_fields or ()), self._fields, joins),
+            Wanted(named, content_field, list(text_search_fields or ()), self._fields, read_relations(relations, name)),
             max_tables,
             folder,
             fts,
@@ -354,8 +350,10 @@ class SqlSource(NamedSource):
         return columns
 
     @staticmethod
-    def _check(name: str, table: str | None, tables: Sequence[str] | None, fts: str | None, max_tables: int) -> None:
+    def _check(name: str, table: object, tables: Sequence[str] | None, fts: str | None, max_tables: int) -> None:
         problems = []
+        if table is not None and not isinstance(table, str):
+            problems.append(Problem(f"{name}.table", "is the name of one table; several are `tables=[...]`"))
         if table and tables:
             problems.append(Problem(f"{name}.tables", "give either `table` or `tables`"))
         if fts and not table:
