@@ -77,7 +77,7 @@ async def test_evidence_that_hardly_fits_is_insufficient_and_no_model_is_called(
     output = await asked(HARDLY, await base(tmp_path), model)
     assert output["outcome"] == "insufficient"
     assert model.calls == []
-    assert 0 < output["support"]["answerable"] < 0.275
+    assert 0 < output["support"]["answerable"] < 0.18
     assert output["answer"].startswith("The evidence may not answer this question. What comes closest:")
     record = output["provenance"]
     assert [row["metadata"]["document"] for row in record["results"]] == ["sea"]
@@ -108,7 +108,7 @@ async def test_a_cosine_speaks_for_or_against_the_evidence(tmp_path):
     near = await asked("token", path, ScriptedChatModel("An hour [1]."), embedder)
     far = await asked("Which bread near Lisbon?", path, ScriptedChatModel("never said"), embedder)
     assert near["support"]["answerable"] > 0.7
-    assert (far["outcome"], far["support"]["answerable"] < 0.275) == ("insufficient", True)
+    assert (far["outcome"], far["support"]["answerable"] < 0.18) == ("insufficient", True)
 
 
 async def test_the_query_that_a_model_wrote_counts_beside_the_users_words(tmp_path):
@@ -126,7 +126,7 @@ async def test_evidence_of_every_kind_of_source_is_judged():
     graph = turn_graph(settings, sources=[source], chat_model=ScriptedChatModel("never said"))
     output = await graph.ainvoke({"messages": [HumanMessage(HARDLY)]})
     assert output["outcome"] == "insufficient"
-    assert output["support"]["answerable"] < 0.275
+    assert output["support"]["answerable"] < 0.18
 
 
 @pytest.mark.covers("T8")
@@ -135,7 +135,7 @@ async def test_the_retrieval_graph_refuses_the_same_evidence(tmp_path):
     graph = retrieval_graph(load_settings(settings))
     found = await graph.ainvoke({"question": HARDLY})
     assert (found["outcome"], found["evidence"], found["context"]) == ("insufficient", [], "")
-    assert found["provenance"]["answerable"] < 0.275
+    assert found["provenance"]["answerable"] < 0.18
     await graph.resources.close()
 
 
@@ -163,7 +163,7 @@ async def without_model(question: str, path: Path, **settings: Any) -> Any:
 async def test_an_answer_that_no_model_writes_says_when_it_may_be_none(tmp_path, style):
     output = await without_model(DOUBTFUL, await base(tmp_path), synthesis={"style": style})
     assert output["outcome"] == "answered"
-    assert 0.275 <= output["support"]["answerable"] < 0.6
+    assert 0.18 <= output["support"]["answerable"] < 0.5
     assert output["answer"].startswith("The evidence may not answer this question.")
     [told] = [note for note in output["notes"] if "may not be answered" in note]
     assert told.endswith("mentions capital, Peru.")

@@ -249,14 +249,14 @@ class RetrievalSettings(Section):
     )
     deduplicate: bool = Field(True, description="keep what several queries or sources found only once")
     answerable_threshold: float | None = Field(
-        0.275,
+        0.18,
         ge=0,
         le=1,
         description="a turn whose evidence answers the question with less than this probability "
         "(`support.answerable`) is `insufficient`, and no model writes; null never decides",
     )
     doubt_threshold: float = Field(
-        0.6,
+        0.5,
         ge=0,
         le=1,
         description="an answer that no model writes says that it may be none when the evidence answers the question "
