@@ -42,7 +42,7 @@ def test_words_alone_tell_answerable_questions_from_others(clapnq):
     assert clapnq["AUC of support.answerable"]["lexical"] >= 0.81
 
 
-def test_hardly_any_question_with_an_answer_is_refused_by_default(clapnq):
+def test_few_questions_with_an_answer_are_refused_by_default(clapnq):
     [refused] = [figures for measure, figures in clapnq.items() if measure.startswith("share of questions refused")]
-    assert refused["lexical, answerable"] <= 0.04
-    assert refused["lexical, unanswerable"] > refused["lexical, answerable"]
+    assert refused["lexical, answerable"] <= 0.06
+    assert refused["lexical, unanswerable"] > 5 * refused["lexical, answerable"]
