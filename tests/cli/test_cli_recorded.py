@@ -73,7 +73,7 @@ def test_marks_are_counted_by_outcome_and_configuration_and_bad_ones_are_listed(
 @pytest.mark.covers("U13")
 def test_another_configuration_is_asked_the_same_questions_behind_the_same_conversation(marked: Any, tmp_path: Path):
     (tmp_path / "other.yaml").write_text(
-        "synthesis: {style: structured, listing: false}\nretrieval: {top_k: 1, score_threshold: 0.99}\n", "utf-8"
+        "synthesis: {style: structured, listing: false}\nretrieval: {top_k: 1, answerable_threshold: 0.999}\n", "utf-8"
     )
     for config, same in (("groundgraph.yaml", True), ("other.yaml", False)):
         ran = marked("evaluate", "--recorded", "--again", config, "-o", "page.html", "--json")

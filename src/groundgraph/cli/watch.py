@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -48,11 +51,30 @@ def follow(paths: Sequence[str], ingest: Callable[[], None], *, sidecar: str | N
     note("Following the documents; Ctrl-C ends.")
     # What changed before the first look of the loop is taken in as well.
     behind = True
-    for changes in watch(
-        *paths, watch_filter=is_document, yield_on_timeout=True, rust_timeout=_MILLISECONDS, raise_interrupt=False
-    ):
-        if changes or behind:
-            behind = not _succeeds(ingest)
+    with _until_interrupted() as interrupted:
+        for changes in watch(
+            *paths, watch_filter=is_document, yield_on_timeout=True, rust_timeout=_MILLISECONDS, stop_event=interrupted
+        ):
+            if changes or behind:
+                behind = not _succeeds(ingest)
+
+
+@contextmanager
+def _until_interrupted() -> Iterator[threading.Event]:
+    """Ends the block at Ctrl-C, of which the event tells too: what comes while a run ends is lost in asyncio's own
+    handler, which gives way to any other."""
+    interrupted = threading.Event()
+
+    def interrupt(*_: object) -> None:
+        interrupted.set()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        with suppress(KeyboardInterrupt):
+            yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _succeeds(ingest: Callable[[], None]) -> bool:
