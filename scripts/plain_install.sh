@@ -5,7 +5,9 @@ uv=$(command -v uv || echo "$PWD/.venv-uv/bin/uv")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/tree"
-git archive HEAD | tar -x -C "$folder/tree"
+# Without Git, what stands in the folder.
+if git rev-parse -q --verify HEAD >/dev/null 2>&1; then git archive HEAD; else tar -c --exclude=./.venv* .; fi |
+  tar -x -C "$folder/tree"
 "$uv" venv -q "$folder/plain"
 before=$SECONDS
 "$uv" pip install -q --python "$folder/plain/bin/python" "$folder/tree"
