@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from groundgraph.answers.citations import labels_in
@@ -16,13 +16,16 @@ PIECES = [
     *("(", "https://e", ".example", "<think>", "</think>", "<img src=x>", "\n", "`", "【2】", ":", "]", "!"),
 ]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=20).map("".join)
+CUTS = st.sets(st.integers(0, 200))
 
 
 @pytest.mark.covers("fault 26", "fault 57", "fault 73")
 @pytest.mark.guard
-@given(TEXTS, st.data())
-def test_what_is_streamed_is_the_final_text_and_holds_no_label_that_goes(text, data):
-    bounds = [0, *sorted(data.draw(st.sets(st.integers(0, len(text))))), len(text)]
+@given(TEXTS, CUTS)
+@example("`<think></think>\n`[3]`", set())
+@example("`a<think>\n</think>`[3]`", set())
+def test_what_is_streamed_is_the_final_text_and_holds_no_label_that_goes(text, cuts):
+    bounds = [0, *sorted(cut for cut in cuts if cut < len(text)), len(text)]
     whole, pieces = AnswerGate(EVIDENCE, 3), AnswerGate(EVIDENCE, 3)
     final = whole.feed(text) + whole.flush()
     parts = [pieces.feed(text[start:end]) for start, end in zip(bounds, bounds[1:], strict=False)] + [pieces.flush()]

@@ -262,6 +262,8 @@ class LabelGate(ProseGate):
     used: list[int] = field(default_factory=list)
     _thinking: str = field(default="", init=False)
     _after_thought: bool = field(default=False, init=False)
+    # Whether a line ended in what was taken out.
+    _line_ended: bool = field(default=False, init=False)
     # The white space of a label that was taken out, for one that stands right behind it.
     _left: str = field(default="", init=False)
 
@@ -278,18 +280,27 @@ class LabelGate(ProseGate):
 
     def _swallow(self, *, final: bool) -> bool:
         if self._after_thought:
-            self._held = self._held.lstrip()
-            self._after_thought = not self._held
+            rest = self._held.lstrip()
+            self._drop(len(self._held) - len(rest))
+            if not rest:
+                return False
+            # Two lines that were joined would share their backticks.
+            self._held = "\n" * (self._line_ended and self._tail[-1:] not in ("", "\n")) + rest
+            self._after_thought = self._line_ended = False
             return True
         closing = f"</{self._thinking}>"
         at = self._held.lower().find(closing)
         if at < 0:
-            self._held = "" if final else self._held[-len(closing) :]
+            self._drop(len(self._held) if final else max(0, len(self._held) - len(closing)))
             return False
-        self._held = self._held[at + len(closing) :]
+        self._drop(at + len(closing))
         self._thinking = ""
         self._after_thought = True
         return True
+
+    def _drop(self, length: int) -> None:
+        """Take out the next `length` characters, and note whether a line ended there."""
+        self._line_ended |= "\n" in self._take(length)
 
     def _decide(self, special: str, *, final: bool) -> tuple[str, bool]:
         return self._bracket(final=final) if special[0] in _OPENERS else self._angle(special, final=final)
