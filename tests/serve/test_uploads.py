@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import sqlite3
 import stat
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from served import PUMPS, filled, serving
 from two_users import SETTINGS
 
-from groundgraph.core.errors import ConfigurationError, InputInvalid
+from groundgraph.core.errors import ConfigurationError, InputInvalid, StorageLocked
 from groundgraph.serve.app import Served
 from groundgraph.serve.uploads import MOST_BYTES, Uploads, checked_name
 
@@ -155,3 +156,39 @@ async def test_a_body_that_breaks_off_leaves_nothing(tmp_path: Path):
     with pytest.raises(ConnectionError):
         await uploads.keep("valves.md", broken())
     assert [path.name for path in (tmp_path / "docs").iterdir()] == ["pumps.md"]
+
+
+class EndsEarly:
+    """An ingest that fails, or ends without a word."""
+
+    def __init__(self, error: Exception | None) -> None:
+        self.error = error
+
+    async def astream(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
+        yield "custom", {"stage": "find_documents"}
+        if self.error:
+            raise self.error
+
+
+async def body(text: bytes) -> AsyncIterator[bytes]:
+    yield text
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (StorageLocked("The base stayed locked."), "stayed locked"),
+        (sqlite3.OperationalError("disk I/O error"), "The server failed. Its log says why."),
+        (None, "log says why"),
+    ],
+)
+async def test_what_fails_takes_a_new_file_back_and_never_one_that_lay_there_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception | None, told: str
+):
+    uploads = Uploads(filled(tmp_path, {"pumps.md": PUMPS}), tmp_path / "docs")
+    monkeypatch.setattr(Uploads, "_graph", EndsEarly(error))
+    for name, text in {"pumps.md": PUMPS.encode(), "valves.md": VALVES}.items():
+        dropped = await uploads.keep(name, body(text))
+        events = [event async for event in uploads.take_in(dropped)]
+        assert told in events[-1]["failed"]
+    assert {path.name: path.read_bytes() for path in (tmp_path / "docs").iterdir()} == {"pumps.md": PUMPS.encode()}

@@ -247,8 +247,8 @@ class _Api:
     async def upload(self, request: Request) -> Response:
         """A document is kept and taken in, each stage a line of JSON."""
         assert self._uploads is not None
-        place = await self._uploads.keep(request.path_params["name"], request.stream())
-        return self._streamed(request, self._uploads.take_in(place))
+        dropped = await self._uploads.keep(request.path_params["name"], request.stream())
+        return self._streamed(request, self._uploads.take_in(dropped))
 
     def _streamed(self, request: Request, events: AsyncGenerator[Event]) -> Response:
         lines = self._lines(events, _language(request))

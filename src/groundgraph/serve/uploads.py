@@ -10,12 +10,13 @@ import secrets
 import unicodedata
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from groundgraph.core.document import MEDIA_TYPES, media_type_of
-from groundgraph.core.errors import ConfigurationError, GroundGraphError, InputInvalid, Problem
+from groundgraph.core.errors import ConfigurationError, InputInvalid, Problem
 from groundgraph.graph.ingest import ingest_graph
 from groundgraph.graph.ingest_runner import IngestRunner
 from groundgraph.graph.knowledge_base_files import knowledge_base_file
@@ -31,6 +32,14 @@ _MOST_NAME = 200
 _NAME = re.compile(r"\w(?:[\w .,()\[\]&+'’–—-]*[\w)\]'’])?\.\w+")
 # On some systems these are devices, whatever their suffix.
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)\.", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A document in its folder, and whether it came there just now: what lay there before is never taken away."""
+
+    place: Path
+    new: bool
 
 
 class Uploads:
@@ -64,7 +73,7 @@ class Uploads:
     def _graph(self) -> IngestRunner:
         return ingest_graph(self._settings)
 
-    async def keep(self, name: str, body: AsyncIterator[bytes]) -> Path:
+    async def keep(self, name: str, body: AsyncIterator[bytes]) -> Dropped:
         """The file of a document that was sent.
 
         Raises:
@@ -77,36 +86,38 @@ class Uploads:
                 async for piece in body:
                     await run_blocking(file.write, piece)
             async with self._one:
-                if not os.path.lexists(place):
+                if new := not os.path.lexists(place):
                     part.rename(place)
                 elif not await run_blocking(_same, part, place):
                     raise InputInvalid("There is another document of this name. Give this one a name of its own.")
         finally:
             part.unlink(missing_ok=True)
-        return place
+        return Dropped(place, new)
 
-    async def take_in(self, place: Path) -> AsyncGenerator[Mapping[str, Any]]:
+    async def take_in(self, dropped: Dropped) -> AsyncGenerator[Mapping[str, Any]]:
         """Takes the file in, and tells each stage, and last `taken`, the number of passages, or `failed`, the reason.
 
-        A file that cannot be taken in is not kept.
+        A new file that cannot be taken in is not kept.
         """
         report: IngestReport | None = None
         problem = ""
+        given = {"paths": [str(dropped.place)]}
         try:
-            async with self._one, aclosing(self._graph.astream({"paths": [str(place)]}, stream_mode=_MODES)) as items:  # type: ignore[type-var]
+            async with self._one, aclosing(self._graph.astream(given, stream_mode=_MODES)) as items:  # type: ignore[type-var]
                 async for mode, item in items:
                     if mode == "values":
                         report = IngestReport.of(item.get("report", {}))
                     else:
                         yield {"stage": item.get("stage", "")}
-        except GroundGraphError as error:
+        except Exception as error:  # whatever it is, the file is not in the base
             problem = message_of(error)
         if report and report.failed:
             problem = report.failed[0]["reason"]
-        if problem or report is None:
-            with suppress(OSError):
-                place.unlink()
-            yield {"failed": problem}
+        if report is None or problem:
+            if dropped.new:
+                with suppress(OSError):
+                    dropped.place.unlink()
+            yield {"failed": problem or "It could not be taken in. The server's log says why."}
         else:
             yield {"taken": report.chunks, "warnings": [warning["reason"] for warning in report.warnings]}
 
