@@ -137,19 +137,7 @@ def _entries_of(file: Path) -> Iterator[_Entry]:
 
 def _set_field(root: Any, file: Path, glob: Any, name: Any) -> SetField:
     line, _ = place_of(root, [glob, name]) or (1, 1)
-    return SetField(_plain(root[glob][name]), f"{file.name}:{line}")
-
-
-def _plain(value: Any) -> Any:
-    """A value of ruamel.yaml, which remembers how it was written, as JSON."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    for kind in (bool, int, float, str):
-        if isinstance(value, kind):
-            return kind(value)
-    return jsonable(value)
+    return SetField(jsonable(root[glob][name]), f"{file.name}:{line}")
 
 
 def glob_matches(glob: str, name: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -338,24 +337,11 @@ def _written(location: Location, wanted: Mapping[str, Any], *, missing: bool) ->
     return location[: max(1, _depth(wanted, location))]
 
 
-def _is_ruamel_boolean(value: Any) -> bool:
-    # Nobody holds one who has not loaded its module.
-    module = sys.modules.get("ruamel.yaml.scalarbool")
-    return module is not None and isinstance(value, module.ScalarBoolean)
-
-
 def _plain(value: Any) -> Any:
-    """`value` without ruamel's classes, which neither JSON nor msgpack writes."""
+    """`value` as plain mappings and lists, whatever kinds of them were given; the names of keys are texts."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if _is_ruamel_boolean(value):
-        return bool(value)
-    if isinstance(value, bool):
-        # It is an integer to Python, and would become one below.
-        return value
-    return next((kind(value) for kind in (int, float, str) if isinstance(value, kind)), value)
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 # What is wrong with a value, in words, and without showing a secret.
