@@ -81,7 +81,7 @@ def comparisons(steps: Sequence[str]) -> dict[str, Comparison]:
         ),
         Comparison(
             "ingest",
-            "so many Markdown files of 4.7 kB: read, cut, stored; ours on disk with a text index, peers in memory without",
+            "so many Markdown files of 4.7 kB: read, cut, stored; ours with a text index on disk, peers in memory",
             (10, 100, 400),
             1,
             (_OURS, _LANGCHAIN, _HAYSTACK, _LLAMAINDEX),
