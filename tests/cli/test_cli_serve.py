@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 
 @pytest.mark.covers("U8")
-def test_a_folder_is_taken_in_and_a_page_is_there_until_it_is_interrupted(tmp_path: Path):
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_a_folder_is_taken_in_and_a_page_is_there_until_it_is_interrupted(tmp_path: Path, ending: signal.Signals):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "pumps.md").write_text("# Pumps\n\nPump 17 is serviced every 90 days.\n")
     clean = {name: value for name, value in os.environ.items() if not name.startswith("GROUNDGRAPH_")}
@@ -32,7 +35,7 @@ def test_a_folder_is_taken_in_and_a_page_is_there_until_it_is_interrupted(tmp_pa
         assert "90 days" in answer["choices"][0]["message"]["content"]
         assert httpx.get(url).status_code == 200
     finally:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(ending)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, b"")
     assert b"Traceback" not in err
@@ -50,3 +53,33 @@ def test_what_is_missing_is_named_once(call, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(serve, "find_spec", lambda name: None)
     ran = call("serve")
     assert (ran.code, ran.err.count("groundgraph[page]")) == (2, 1)
+
+
+def test_documents_that_are_not_there_are_told_and_nothing_is_served(call):
+    ran = call("serve", "nowhere", "--json")
+    assert (ran.code, ran.json["error"]["type"]) == (2, "ConfigurationError")
+    assert ran.json["error"]["message"] == "PATH: there is no file or folder 'nowhere'"
+
+
+def test_a_port_that_is_taken_is_told_before_documents_are_taken_in(call, tmp_path: Path):
+    (tmp_path / "pumps.md").write_text("# Pumps\n\nPump 17 is serviced every 90 days.\n")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        ran = call("serve", "pumps.md", "--port", port)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"cannot listen on 127.0.0.1, port {port} (Address already in use): choose another --port" in ran.err
+    assert not (tmp_path / ".groundgraph").exists()
+
+
+def test_a_server_that_does_not_start_is_told(call, monkeypatch: pytest.MonkeyPatch):
+    from groundgraph.serve import app
+
+    async def broken(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "lifespan.startup.failed", "message": "no room left"})
+
+    monkeypatch.setattr(app, "serve_app", lambda graph, served: broken)
+    ran = call("serve", "--port", "0")
+    assert ran.code == 3
+    assert "The server could not start" in ran.err
+    assert "Interrupted" not in ran.err

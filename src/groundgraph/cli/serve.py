@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from socket import AF_INET, AF_INET6, SO_REUSEADDR, SOL_SOCKET, socket
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,9 +18,11 @@ from groundgraph.cli.ask import prepare_folders
 from groundgraph.cli.ingest import take_in
 from groundgraph.cli.options import AsJson, ConfigFile, find_settings
 from groundgraph.cli.output import note, on_terminal, write_json
-from groundgraph.core.errors import ConfigurationError, Problem
+from groundgraph.core.errors import ConfigurationError, GroundGraphError, Problem
 
 if TYPE_CHECKING:
+    import uvicorn
+
     from groundgraph.serve.app import Served
     from groundgraph.serve.users import KnowsUsers
     from groundgraph.settings.settings import Settings
@@ -63,8 +69,8 @@ def serve(
 ) -> None:
     """Open a page over your documents, and an endpoint for OpenAI's clients at /v1.
 
-    Conversations are kept where `ask` and `chat` keep theirs. Ends with Ctrl-C, when the answers that are being
-    written are done.
+    Conversations are kept where `ask` and `chat` keep theirs. Ends with Ctrl-C or SIGTERM, when the answers that are
+    being written are done.
     """
     _need_packages()
     from groundgraph.serve.app import Served
@@ -73,12 +79,16 @@ def serve(
     if host not in _LOOPBACK and not known.sign_in:
         told = f"'{host}' can be reached by others, and nobody has to sign in: set {TOKEN}, or name --users or --auth"
         raise ConfigurationError([Problem("--host", told)])
+    if path is not None and "://" not in path and not Path(path).exists():
+        raise ConfigurationError([Problem("PATH", f"there is no file or folder '{path}'")])
     settings = find_settings(config)
-    if path is not None:
-        take_in(settings, path, quiet=as_json)
     hosts = () if known.sign_in else _LOOPBACK
-    asyncio.run(_serve(settings, Served(known, hosts, rate, uploads), (host, port), opens=open_page, as_json=as_json))
-    # Only a signal ends it, which uvicorn raises once more: at times when the loop has nothing left to interrupt.
+    # Before the documents are taken in, which may take long.
+    with _bound(host, port) as bound:
+        if path is not None:
+            take_in(settings, path, quiet=as_json)
+        asyncio.run(_serve(settings, Served(known, hosts, rate, uploads), bound, opens=open_page, as_json=as_json))
+    # Only a signal ends it.
     raise KeyboardInterrupt
 
 
@@ -104,7 +114,25 @@ def _need_packages() -> None:
         raise ConfigurationError([Problem("serve", 'needs: pip install "groundgraph[page]"')])
 
 
-async def _serve(settings: Settings, served: Served, place: tuple[str, int], *, opens: bool, as_json: bool) -> None:
+def _bound(host: str, port: int) -> socket:
+    """Where the server will listen.
+
+    Raises:
+        ConfigurationError: it cannot listen there.
+    """
+    bound = socket(AF_INET6 if ":" in host else AF_INET)
+    try:
+        bound.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except (OSError, UnicodeError) as error:
+        bound.close()
+        reason = getattr(error, "strerror", None) or error
+        told = f"the server cannot listen on {host}, port {port} ({reason}): choose another --port, or --host"
+        raise ConfigurationError([Problem("serve", told)]) from None
+    return bound
+
+
+async def _serve(settings: Settings, served: Served, bound: socket, *, opens: bool, as_json: bool) -> None:
     import uvicorn
 
     from groundgraph.graph.open_graph import open_graph
@@ -112,30 +140,43 @@ async def _serve(settings: Settings, served: Served, place: tuple[str, int], *, 
 
     prepare_folders(settings)
     async with open_graph(settings) as graph:
+        app = serve_app(graph, served)
         config = uvicorn.Config(
-            serve_app(graph, served),
-            *place,
-            log_level="warning",
-            timeout_graceful_shutdown=_GRACE,
-            server_header=False,
-            lifespan="on",
+            app, log_level="warning", timeout_graceful_shutdown=_GRACE, server_header=False, lifespan="on"
         )
         server = uvicorn.Server(config)
-        socket = config.bind_socket()
-        try:
-            await asyncio.gather(server.serve([socket]), _told(server, _address(place[0], socket), opens, as_json))
-        finally:
-            socket.close()
+        with _raised_once():
+            await asyncio.gather(_run(server, bound), _told(server, _address(bound), opens, as_json))
 
 
-def _address(host: str, socket: object) -> str:
-    port = socket.getsockname()[1]  # type: ignore[attr-defined]
+async def _run(server: uvicorn.Server, bound: socket) -> None:
+    try:
+        await server.serve([bound])
+    except SystemExit:
+        raise GroundGraphError("The server could not start; the lines above say why.") from None
+
+
+@contextmanager
+def _raised_once() -> Iterator[None]:
+    """A signal on which uvicorn ends it raises again, which would end the process before the graph is closed."""
+    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _address(bound: socket) -> str:
+    host, port = bound.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
-async def _told(server: object, address: str, opens: bool, as_json: bool) -> None:
+async def _told(server: uvicorn.Server, address: str, opens: bool, as_json: bool) -> None:
     """Say where the page is as soon as it is there."""
-    while not server.started:  # type: ignore[attr-defined]
+    while not server.started:
+        if server.should_exit:
+            return
         await asyncio.sleep(0.02)
     if as_json:
         write_json({"url": address})
