@@ -20,8 +20,7 @@ def test_the_demo_shows_every_outcome_that_it_promises(call):
     for turn, question in zip(turns, QUESTIONS, strict=True):
         assert turn["question"] == question.text
         assert turn["outcome"] == question.outcome
-        # Beside these it may cite a docstring of groundgraph, of which there are more every day.
-        assert {citation["source_name"] for citation in turn["citations"]} >= set(question.cites)
+        assert {citation["source_name"] for citation in turn["citations"]} == set(question.cites)
         # Of some it is told that the words say little of what is asked.
         notes = [note for note in turn["notes"] if not note.startswith("The question may not be answered here")]
         assert len(notes) == len(question.refuses) + len(question.hangs)

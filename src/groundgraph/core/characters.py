@@ -1,9 +1,16 @@
-"""The only place that says which characters hide or reorder what a reader sees, and which no text may contain."""
+"""The only place that says which characters hide or reorder what a reader sees, and which no text may contain.
+
+One text in place of a list of texts is refused here too: Python would take its characters for the list.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
+
+from groundgraph.core.errors import InputInvalid
 
 # Characters that no text may contain.
 
@@ -60,3 +67,14 @@ class HiddenGate:
 def without_hidden(text: str) -> str:
     """A whole `text` without the characters that hide or reorder it."""
     return HiddenGate().feed(text)
+
+
+def refuse_lone_text(field: str) -> Callable[[Any], None]:
+    """A `__post_init__` that raises `InputInvalid` when `field`, a list of texts, is one text."""
+
+    def check(made: Any) -> None:
+        given = getattr(made, field)
+        if isinstance(given, str):
+            raise InputInvalid(f"'{field}' are a list: {type(made).__name__}([{given[:60]!r}]).")
+
+    return check

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
+from groundgraph.core.characters import refuse_lone_text
 from groundgraph.core.turn_values import Choice, ModelCall, empty
 
 SCOPES = ("focused", "broad", "exact")
@@ -25,6 +26,9 @@ class RetrievalIntent:
         output_style: the synthesis style that this turn asked for, if it did.
         categories: names of categories that the question belongs to, if that was determined.
         raw_data: whatever the intent was made from, kept for the provenance record.
+
+    Raises:
+        InputInvalid: `text_queries` is one text.
     """
 
     text_queries: list[str]
@@ -33,6 +37,9 @@ class RetrievalIntent:
     output_style: str | None = None
     categories: list[str] = field(default_factory=list)
     raw_data: dict[str, Any] = field(default_factory=dict)
+
+    # Written elsewhere: here it would be one more file that each turn passes.
+    __post_init__ = refuse_lone_text("text_queries")  # type: ignore[misc]
 
 
 class Dropped(TypedDict):

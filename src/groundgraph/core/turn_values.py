@@ -255,9 +255,8 @@ class Flag(TypedDict):
 
 
 class Location(TypedDict, total=False):
-    """Where a quote stands, as far as it applies: `line`, `page`, `row` and `slide` count from 1, a row as a
-    spreadsheet program shows it; `url` leads to the words of the quote on a page of the web, and `shown` is the short
-    form for a reader, always there."""
+    """Where a quote stands, as far as it applies: `line`, `page`, `row` and `slide` count from 1, a row as spreadsheet
+    programs do; `url` leads to the words of the quote, and `shown` is the short form for a reader, always there."""
 
     file: str
     line: int

@@ -29,15 +29,16 @@ from groundgraph.text.words import WORD, bm25, idf, numbered, query_stems, stems
 # tells (`scores["lexical"]`) goes before what can be counted in the pieces. Where it gives the cosine of question and
 # piece, that counts too: both in one piece.
 #
-# A logistic curve makes a probability of it, 0.5 at even odds between questions whose passage is in the base, and
-# others. In a clone of the repository, `python -m benchmarks.public_sets.calibrate` fits the curves, and prints what
-# they are worth on a set that they were not fitted to. What else was tried is in docs/decisions/answers.md. The cosines
-# are those of all-MiniLM-L6-v2; those of other models may run in another range.
+# A logistic curve makes a probability of it: with a cosine 0.5 at even odds between questions whose passage is in the
+# base, and others; by words alone 0.37 there (below). In a clone of the repository,
+# `python -m benchmarks.public_sets.calibrate` fits the curves, and prints what they are worth on a set that they were
+# not fitted to. What else was tried is in docs/decisions/answers.md. The cosines are those of all-MiniLM-L6-v2; those
+# of other models may run in another range.
 
 # Pieces that stand for everything that was not found, where the source does not tell how rare a word is.
 BACKGROUND = 20
-# By words alone a question is taken for a strange one 1.7 times as readily as at even odds, which begin at -3.42: words
-# are shared by chance, which a cosine would tell.
+# By words alone a question is taken for a strange one 1.7 times as readily as the fit takes it, whose curve begins at
+# -3.42: words are shared by chance, which a cosine would tell.
 WORDS_SLOPE, WORDS_START = 5.13, -3.97
 BOTH_SLOPES, BOTH_START = (2.74, 6.8), -5.22
 # What a piece counts for no less than that its source held to be relevant, and for which it does not say by what: what
@@ -63,7 +64,7 @@ class Agreement(NamedTuple):
 
     @property
     def probability(self) -> float:
-        """The calibrated chance that the piece answers the question."""
+        """The chance that the piece answers the question; by words alone lower than the fitted one."""
         if self.cosine is None:
             return _logistic(WORDS_SLOPE * self.words + WORDS_START) if self.words else 0.0
         by_words, by_cosine = BOTH_SLOPES
@@ -71,7 +72,8 @@ class Agreement(NamedTuple):
 
 
 def answerable(question: str, evidence: Sequence[SourceResult], language: str = "en") -> float:
-    """The chance that `evidence` answers `question`, 0 to 1, 0.5 at even odds.
+    """The chance that `evidence` answers `question`, 0 to 1: 0.5 at even odds where a cosine is known, and by words
+    alone, which are shared by chance too, at odds of 1.7 to 1.
 
     0 without evidence, when it shares no word with the question and no cosine is known, and when no piece holds a code
     that the question names.
