@@ -44,6 +44,44 @@ async def test_words_beside_the_line_stay_and_the_turn_is_insufficient_all_the_s
     assert "its price." in output["notes"][0]
 
 
+@pytest.mark.covers("S8")
+@pytest.mark.parametrize("style", ["conversational", "hybrid"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Which service do you mean, the yearly or the quarterly one?",
+        "I need to know more. Which service do you mean?\n- the yearly one\n- the quarterly one",
+        "**Do you mean the service of pump 17 [1] or its filter?**",
+        "NO_ANSWER: Which service do you mean?",
+    ],
+)
+async def test_a_question_in_place_of_an_answer_is_shown_as_one(reply, style):
+    output = await ask(build(reply, base=STATIC, synthesis={"style": style}), COST, on="t")
+    assert output["outcome"] == output["provenance"]["outcome"] == "clarify"
+    assert output["answer"].startswith(reply.removeprefix("NO_ANSWER: ")[:15])
+    assert output["choices"] == []
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "It costs 90 euros [1]. Would you like to know more?",
+        "What does it cost?\nIt costs 90 euros [1].",
+        "# What does it cost?\n- 90 euros [1]",
+        "It costs 90 euros. The price includes parts.",
+    ],
+)
+async def test_an_answer_that_asks_too_is_an_answer(reply):
+    assert (await ask(conversational(reply), COST))["outcome"] == "answered"
+
+
+async def test_where_no_citation_is_asked_for_only_a_text_that_does_nothing_but_ask_is_a_question():
+    reply = "It costs 90 euros. Would you like to know more?"
+    for synthesis in ({"require_citations": False}, {"allow_parametric": True}):
+        graph = build(reply, base=STATIC, synthesis={"style": "conversational", **synthesis})
+        assert (await ask(graph, COST))["outcome"] == "answered"
+
+
 async def test_a_template_of_the_users_does_not_take_the_evidence_for_an_answer():
     graph = build("NO_ANSWER", base=STATIC, synthesis={"style": "conversational", "template": "ANSWER: {{ context }}"})
     output = await ask(graph, QUESTION)

@@ -12,7 +12,7 @@ from turns import ask, build
 
 from groundgraph import CascadeRetriever, load_settings, turn_graph
 from groundgraph.cli.check_config import check_config
-from groundgraph.cli.doctor_checks import probe_sources
+from groundgraph.cli.doctor_checks import examine, probe_sources
 from groundgraph.core.errors import ConfigurationError, FilterInvalid, ScopeMissing, SourceUnavailable
 from groundgraph.core.failure import collect_degradations
 from groundgraph.core.intent import RetrievalIntent
@@ -330,7 +330,8 @@ def test_a_model_that_cannot_be_built_is_refused_when_the_graph_is_built(knowled
 )
 def test_the_check_of_a_configuration_looks_at_the_embedding_model_too(tmp_path, retriever, problem, notice):
     file = tmp_path / "groundgraph.yaml"
-    file.write_text(f"sources:\n  - {{type: cascade, name: sales, path: k}}\nretriever:\n  {retriever}\n")
+    (tmp_path / "k.yaml").write_text("sections: {a: {facts: x}}")
+    file.write_text(f"sources:\n  - {{type: cascade, name: sales, path: k.yaml}}\nretriever:\n  {retriever}\n")
     checked = check_config(file)
     assert [(one.line, problem in one.message) for one in checked.problems] == [(4, True)] * bool(problem)
     assert [one.startswith(notice) for one in checked.notices] == [True] * bool(notice)
@@ -342,9 +343,8 @@ async def test_doctor_and_sources_tell_what_is_wrong_with_a_file_and_where(knowl
     assert (probed.answers, probed.documents, probed.chunks) == (True, 2, 3)
     assert probed.fields == {"category": "string", "key": "string", "priority": "integer"}
     (knowledge / "faq.yaml").write_text("sections:\n  a: {fact: [x]}\n")
-    [probed] = await probe_sources(settings(knowledge))
-    assert not probed.answers
-    assert f"{knowledge / 'faq.yaml'}:2:7: sections.a.fact: is not a known key." in probed.reason
+    told = [one.message for one in await examine(settings(knowledge)) if one.state == "fail"]
+    assert [f"{knowledge / 'faq.yaml'}:2:7: sections.a.fact: is not a known key." in one for one in told] == [True]
 
 
 @pytest.mark.covers("fault 60")
@@ -364,10 +364,17 @@ async def test_a_turn_tells_nothing_of_a_sensitive_section_that_is_wrong(knowled
         turn = await ask(graph, RATE)
         assert "faq.yaml, line 2, is wrong" in str(turn["provenance"]["sources"])
         assert not any(word in str(turn) for word in ("boss_pay", "4711"))
-    turn = await ask(turn_graph(settings(knowledge)), RATE)
+    turn = await ask(turn_graph(sources=[CascadeSource(knowledge)]), RATE)
     assert turn["outcome"] == "unavailable"
     assert "faq.yaml, line 2, is wrong, and 1 more" in str(turn["provenance"]["sources"])
     assert not any(word in str(turn) for word in ("boss_pay", "4711", str(knowledge)))
+
+
+@pytest.mark.covers("C1", "S8")
+def test_no_graph_is_built_over_a_file_that_was_never_right(knowledge):
+    (knowledge / "faq.yaml").write_text("sections:\n  a: {fact: [x]}\n")
+    with pytest.raises(ConfigurationError, match=r"faq\.yaml:2:7: sections\.a\.fact: is not a known key\."):
+        turn_graph(settings(knowledge))
 
 
 @pytest.mark.covers("U6")

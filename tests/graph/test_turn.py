@@ -445,7 +445,7 @@ async def test_an_empty_completion_never_gives_an_empty_answer() -> None:
 @pytest.mark.covers("fault 20")
 async def test_a_refusal_is_passed_on_marked_and_not_cited() -> None:
     result = await ask(build(Reply("", refusal="I cannot help with that.")))
-    assert result["answer"] == "I cannot help with that."
+    assert (result["answer"], result["outcome"]) == ("I cannot help with that.", "insufficient")
     assert [flag["kind"] for flag in result["support"]["flags"]] == ["refusal"]
     assert result["citations"] == []
 

@@ -46,6 +46,9 @@ def build_configuration(text: str, folder: Path) -> None:
     goes by the schema would mark something."""
     path = folder / "groundgraph.yaml"
     path.write_text(text)
+    # What the pages keep their knowledge in: files that are not there are refused.
+    (folder / "knowledge").mkdir()
+    (folder / "knowledge" / "hours.yaml").write_text("sections: {hours: {facts: From 8 to 22.}}")
     settings = load_settings(path)
     assert list(_VALIDATOR.iter_errors(json.loads(json.dumps(read_yaml(path))))) == []
     named = {entry.name for entry in settings.sources} or {"knowledge_base"}

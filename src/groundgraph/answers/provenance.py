@@ -104,6 +104,8 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: object 
     """
     turn, ranking, draft, retrievals = state["turn"], state["ranking"], state["draft"], state["retrievals"]
     intent, check = state["intent"], state["check"]
+    # A model that asks back in its answer names no choices.
+    choices = intent["stages"].get("ask_back", {}).get("choices")
     steps = _steps(state)
     times = [entry["elapsed_ms"] for entry in retrievals.values()]
     return {
@@ -114,7 +116,7 @@ def stored_record(state: Mapping[str, Any], notes: list[str], thread_id: object 
         **_said(turn, EMPTY_TURN, ("path", "state", "chosen")),
         "outcome": draft["outcome"],
         "answer": draft["text"],
-        **({"choices": intent["stages"]["ask_back"]["choices"]} if draft["outcome"] == "clarify" else {}),
+        **({"choices": choices} if draft["outcome"] == "clarify" and choices else {}),
         "style": {"asked": draft["asked_style"], "used": draft["style"]},
         "finish": draft["finish"],
         "written": draft["written"],

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from groundgraph.answers.answer_prompt import Assignment, answer_id, answer_messages
+from groundgraph.answers.citations import claims_of
 from groundgraph.answers.gated_model import AnswerGate, GatedChatModel, Written, unstreamed
 from groundgraph.answers.structured_answer import AnswerTemplates, structured_draft
 from groundgraph.core.errors import ModelBudgetSpent, ModelError
 from groundgraph.core.failure import Failure, failure_of
-from groundgraph.core.turn_values import EMPTY_DRAFT, Draft, ModelCall
+from groundgraph.core.turn_values import EMPTY_DRAFT, Draft, ModelCall, Outcome
 from groundgraph.models.call_model import call_record, call_with_retries, tokens_left, tokens_of
 from groundgraph.prompts import Prompts
 from groundgraph.settings.settings import Settings
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 # What a turn keeps for the answer itself when the evidence would use up all of its tokens.
 ANSWER_RESERVE = 1024
+# What a sentence ends with that asks, and what may stand behind that.
+_ASKS, _CLOSING = ("?", "？", "؟"), " *_`\"'”’»)"
 
 
 async def write_answer(
@@ -156,7 +160,7 @@ def _draft(
     return {
         **EMPTY_DRAFT,
         "text": written.text if written.text.strip() else written.refusal,
-        "outcome": "answered",
+        "outcome": outcome_of(written, finish, must_cite=_must_cite(task)),
         "finish": finish,
         "order": written.order,
         "removed": written.removed,
@@ -167,11 +171,34 @@ def _draft(
     }
 
 
+def _must_cite(task: Assignment) -> bool:
+    return task.options.require_citations and task.options.allow_parametric is not True
+
+
+def outcome_of(written: Written, finish: str, *, must_cite: bool) -> Outcome:
+    """Whether what a model wrote is an answer: neither a refusal, nor a question in place of one.
+
+    Where it was to cite and cites nothing, its last sentence tells, else all of them; what ends without a full stop is
+    an item of a list that goes with them.
+    """
+    claims = claims_of(written.text[: written.by_model])
+    cited = any(claim.labels for claim in claims)
+    if finish == "refusal":
+        return "answered" if cited else "insufficient"
+    texts = [claim.text.rstrip(_CLOSING) for claim in claims]
+    if must_cite and not cited:
+        texts = [text for text in texts if not text[-1:].isalnum()][-1:]
+    return "clarify" if texts and all(text.endswith(_ASKS) for text in texts) else "answered"
+
+
 def _abstained(task: Assignment, written: Written, templates: AnswerTemplates, notes: list[str]) -> Draft:
     """What a model leaves that finds no answer in the evidence: its own words, if it wrote any beside the line that
     says so, else what comes closest."""
     language = task.turn["language"]
     told = templates.prompts.note("abstained", language, missing=written.missing)
+    asking = Written(text=written.missing or "", by_model=len(written.missing or ""))
+    if not written.text.strip() and outcome_of(asking, "stop", must_cite=_must_cite(task)) == "clarify":
+        return _draft(task, replace(written, text=asking.text, by_model=asking.by_model), None, templates, notes)
     if written.text.strip():
         draft = _draft(task, written, None, templates, [told, *notes])
     else:

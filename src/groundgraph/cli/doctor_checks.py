@@ -185,11 +185,7 @@ class Finding:
 
 
 async def examine(settings: Settings, *, tries: bool = False) -> list[Finding]:
-    """Every finding, in the order in which one would mend them; with `tries` each model is called once.
-
-    Raises:
-        ConfigurationError: the settings cannot work.
-    """
+    """Every finding, in the order in which one would mend them; with `tries` each model is called once."""
     found = [python_version(), *package_versions(), sqlite_features()]
     found += [Finding("configuration", "warn", notice) for notice in chains_without_model(settings)]
     found += await run_blocking(document_packages, settings)
@@ -197,7 +193,11 @@ async def examine(settings: Settings, *, tries: bool = False) -> list[Finding]:
     bases = list(knowledge_bases(settings))
     found += bases
     unfilled = {finding.check for finding in bases if finding.state != "ok"}
-    probed = [one for one in await probe_sources(settings) if _base(one.name) not in unfilled]
+    probed: list[ProbedSource] = []
+    try:
+        probed += [one for one in await probe_sources(settings) if _base(one.name) not in unfilled]
+    except ConfigurationError as error:
+        found.append(Finding("configuration", "fail", str(error), "No turn is run with it until that is mended."))
     found += [source_answers(one) for one in probed]
     found += [Finding(f"source {one.name}", "warn", advice) for one in probed for advice in one.advice]
     found += await tried_models(settings) if tries else models(settings)

@@ -28,7 +28,7 @@ _INSTRUCTIONS = (
     "Answers from the user's own documents. `ask` gives a checked answer with citations; `search` gives passages. "
     "Where the outcome is `insufficient` the documents do not say, and where it is `unavailable` they could not be "
     "searched: say so in place of answering from what you know. Where it is `clarify`, call `ask` again on the thread "
-    "with one of the `choices` as the question; ask the user which."
+    "with one of the `choices` as the question; ask the user which, or where there are none what the answer asks."
 )
 
 

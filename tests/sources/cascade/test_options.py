@@ -12,7 +12,7 @@ import yaml
 
 import groundgraph.text.lemmatizer as lemmatizer_module
 from groundgraph.core.embedder import Embedder
-from groundgraph.core.errors import ConfigurationError
+from groundgraph.core.errors import ConfigurationError, KnowledgeFileInvalid
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.settings.search import RetrieverSettings
@@ -47,8 +47,14 @@ async def test_paths_start_at_the_folder_of_the_configuration(tmp_path, shop):
 
 
 @pytest.mark.covers("R11")
-async def test_nothing_is_opened_when_a_source_is_built(tmp_path):
-    assert build(tmp_path, path="nowhere").name == "shop"
+def test_what_cannot_be_read_is_told_when_a_source_is_built(tmp_path, shop):
+    [(key, message)] = problems(tmp_path, path="nowhere")
+    assert key == "sources[0].path"
+    assert "There is no file or folder" in message
+    (shop / "faq.yaml").write_text("sections:\n  a: {fact: [x]}\n")
+    with pytest.raises(KnowledgeFileInvalid) as caught:
+        build(tmp_path)
+    assert f"{shop / 'faq.yaml'}:2:7: sections.a.fact: is not a known key. Did you mean 'facts'?" in str(caught.value)
 
 
 @pytest.mark.covers("C1")

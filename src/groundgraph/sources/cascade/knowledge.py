@@ -119,8 +119,8 @@ class KnowledgeFiles:
             self._current, self._failure = _knowledge(list(files.values())), None
             return
         self._failure = KnowledgeFileInvalid(problems)
-        _LOG.warning("Knowledge files are wrong:\n%s", self._failure)
         if self._current is not None:
+            _LOG.warning("Knowledge files are wrong:\n%s", self._failure)
             self._current = _kept(self._current, files.values(), told_to_readers(problems))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from groundgraph.sources.cascade.section_vectors import SectionVectors
 
 
+_LOG = logging.getLogger("groundgraph")
+
 DEFAULT_VECTORS = Path(".groundgraph/cascade_vectors.sqlite")
 _FIELDS: dict[str, dict[str, Any]] = {
     "category": {"type": "string", "description": "The name of the category."},
@@ -51,7 +54,8 @@ _FIELDS: dict[str, dict[str, Any]] = {
 class CascadeSource(NamedSource):
     """Sections of YAML files by category, found in stages: `exact`, `lemma`, and with an embedding model `semantic`.
 
-    Files are read by the first question and again when they change; docs/cascade.md describes them.
+    Files are read by the first question, those of a configuration when it is used, and again when they change;
+    docs/cascade.md describes them.
 
     Args:
         path: a folder with those below it, a file, or several of both.
@@ -101,6 +105,14 @@ class CascadeSource(NamedSource):
         """What results tell beside the content."""
         return set(METADATA_FIELDS)
 
+    def read_files(self) -> None:
+        """Read the files now, where the first question would.
+
+        Raises:
+            SourceUnavailable, KnowledgeFileInvalid: as for `run`.
+        """
+        self._files.current()
+
     async def categories(self, filters: Mapping[str, Any] | None = None) -> dict[str, str]:
         """The categories that have a section that may be shown and satisfies `filters`, in the order of the files, each
         with its description or, without one, its title.
@@ -142,6 +154,7 @@ class CascadeSource(NamedSource):
         try:
             return await self._found(intent, filters, top_k, score_threshold)
         except KnowledgeFileInvalid as error:
+            _LOG.warning("Knowledge files are wrong:\n%s", error)
             raise SourceUnavailable(f"The knowledge cannot be read: {told_to_readers(error.problems)}.") from error
 
     async def _found(
@@ -304,7 +317,8 @@ def cascade_from_options(entry: SourceOptions) -> CascadeSource:
     """`type: cascade` with `path`, and optionally `vectors`, `description` and every key of the section `retriever`.
 
     Raises:
-        ConfigurationError: an option is unknown, missing, or has a bad value; a stage lacks what it needs.
+        ConfigurationError: an option is unknown, missing, or has a bad value; a stage lacks what it needs; there is no
+            file, or one is wrong.
     """
     settings = search_settings(entry.options, entry.key, ignored=("path", "vectors", "description"))
     problems = []
@@ -317,7 +331,7 @@ def cascade_from_options(entry: SourceOptions) -> CascadeSource:
         problems.append(Problem(f"{entry.key}.vectors", "must be the path of a file"))
     if problems:
         raise ConfigurationError(problems)
-    return CascadeSource(
+    source = CascadeSource(
         [entry.base_dir / path for path in paths],
         name=entry.name,
         embedder=entry.embedder if settings.use_embeddings else None,
@@ -326,6 +340,11 @@ def cascade_from_options(entry: SourceOptions) -> CascadeSource:
         vectors=entry.base_dir / vectors,
         description=str(entry.options.get("description") or ""),
     )
+    try:
+        source.read_files()
+    except SourceUnavailable as error:
+        raise ConfigurationError([Problem(f"{entry.key}.path", str(error))]) from error
+    return source
 
 
 def search_settings(given: Mapping[str, Any], key: str, *, ignored: Sequence[str] = ()) -> RetrieverSettings:
