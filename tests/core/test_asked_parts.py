@@ -19,7 +19,7 @@ def test_a_question_behind_long_chatter_is_asked_by_itself(between: str) -> None
 @pytest.mark.parametrize(
     "message",
     [
-        "Besides the North Sea and the North Channel, what else lay below the level of today in the last cold phase?",
+        "In the last phase, what lay below the level of today between the island and the coast?",
         "What kind of contract is made when the builder gets the requirements, plans the plant and builds it to them?",
         "If two whole numbers are multiplied and the value is given out, what is this set of expressions called?",
     ],
@@ -27,6 +27,20 @@ def test_a_question_behind_long_chatter_is_asked_by_itself(between: str) -> None
 def test_what_stands_before_a_question_and_explains_it_is_asked_with_it(message: str) -> None:
     assert asked_parts(message) == ()
     assert question_of(message) == message
+
+
+@pytest.mark.covers("A2")
+@pytest.mark.parametrize(
+    "question",
+    [
+        "in wessen früherem Sitz war die Bank bis 2000?",
+        "у побережья какого континента находятся эти острова и вулканы?",
+        "the trains to the coast took how many hours?",
+        "в каком из двух корпусов хранят старые чертежи?",
+    ],
+)
+def test_a_question_behind_a_comma_is_found_wherever_in_it_stands_what_asks(question: str) -> None:
+    assert asked_parts(f"We had a long discussion in the office today and nobody agreed, {question}") == (question,)
 
 
 @pytest.mark.covers("A2")

@@ -154,8 +154,6 @@ def _stands(spoken: Sequence[str], at: int, phrase: Phrase, part: int) -> bool:
 
 # Of a message with fewer content words, what asks is a good share of the whole, which then finds all of it.
 LONG_MESSAGE = 8
-# A sentence with fewer content words is asked as a whole: its clauses explain each other.
-LONG_SENTENCE = 10
 # A part with fewer content words says too little to be searched for by itself, unless it is a whole question.
 LEAST_WORDS = 2
 MAX_PARTS = 4
@@ -200,56 +198,46 @@ def _asking(texts: list[str]) -> list[str]:
 
 
 def _asking_clauses(sentence: str) -> list[str]:
-    """A long sentence from its first clause that asks on, when what stands before outweighs that; else the sentence.
+    """A sentence from the clause that asks on, when much stands before that; where semicolons part it, each clause that
+    asks.
 
-    Clauses explain each other, so something is left out only where it makes up most of the content words: then a
-    passage with every word of the question shares less than half of the sentence. Where semicolons part the sentence,
-    each clause that asks.
+    It is the first clause that begins with a word that asks and says something, else the last that holds one. One that
+    says little and leans on what stands before stays with it.
     """
-    announced = _announced(sentence)
-    if announced:
-        return [announced]
-    if ";" in sentence:
-        clauses = [clause.strip() for clause in _BETWEEN_CLAUSES.split(sentence)]
-        return list(filter(_asks, clauses)) or [sentence]
-    content = len(query_stems(sentence))
-    if content < LONG_SENTENCE:
-        return [sentence]
     starts = [0, *map(re.Match.end, _BETWEEN_CLAUSES.finditer(sentence))]
-    asking = next((sentence[at:].strip() for at in starts if _begins_asking(sentence[at:])), sentence)
-    return [asking if 2 * len(query_stems(asking)) < content else sentence]
-
-
-def _announced(sentence: str) -> str:
-    """The question behind a colon, as in "and I still wonder: where ...?"; an empty string without one.
-
-    What leans on what stands before stays with it, and so does what stands behind a short topic or a question.
-    """
-    before, _, behind = sentence.partition(": ")
-    if len(query_stems(before)) < LEAST_AROUND or not _asks(behind) or is_leaning(behind):
-        return ""
-    open_before = any(map(_begins_asking, _BETWEEN_CLAUSES.split(before)))
-    return behind.strip() if _begins_asking(behind) or not open_before else ""
-
-
-def _asks(clause: str) -> bool:
-    return clause.endswith("?") or _begins_asking(clause)
+    clauses = [
+        sentence[start:end].strip(" ,;:") for start, end in zip(starts, [*starts[1:], len(sentence)], strict=True)
+    ]
+    asking = [at for at, clause in enumerate(clauses) if _begins_asking(clause)]
+    if ";" in sentence:
+        return [clauses[at] for at in asking] or [sentence]
+    telling = [at for at in asking if len(stems(clauses[at])) >= LEAST_WORDS][:1]
+    holding = asking or [at for at, clause in enumerate(clauses) if _holds_asking(clause)]
+    at = starts[(telling or holding[-1:] or [0])[0]]
+    own = sentence[at:].strip()
+    leans = len(query_stems(own)) <= LEAST_AROUND and is_leaning(own)
+    return [sentence if leans or len(query_stems(sentence[:at])) < LEAST_AROUND else own]
 
 
 def _begins_asking(clause: str) -> bool:
     """Whether it begins with a word that asks, perhaps behind one such as "in": "in which year"."""
-    spoken = list(words(clause))
-    start = 1 if spoken and spoken[0] in stop_words() else 0
-    return _begins(spoken, _openings()) or _begins(spoken[start:], _openings())
+    spoken = spoken_stems(clause)
+    behind = spoken[1:] if next(words(clause), "") in stop_words() else []
+    return _begins(spoken, _openings()) or _begins(behind, _openings())
+
+
+def _holds_asking(clause: str) -> bool:
+    spoken, openings = spoken_stems(clause), _openings()
+    return any(_stands(spoken, at, phrase, 0) for at, word in enumerate(spoken) for phrase in openings.get(word, ()))
 
 
 Phrases = Mapping[str, list[tuple[str, ...]]]
 """Phrases by their first word."""
 
 
-def _by_first_word(texts: Iterable[str]) -> Phrases:
+def _by_first_word(said: Iterable[Phrase]) -> Phrases:
     phrases: dict[str, list[tuple[str, ...]]] = {}
-    for phrase in filter(None, dict.fromkeys(tuple(words(text)) for text in texts)):
+    for phrase in filter(None, dict.fromkeys(said)):
         phrases.setdefault(phrase[0], []).append(phrase)
     return phrases
 
@@ -262,7 +250,7 @@ def _begins(spoken: Sequence[str], phrases: Phrases) -> bool:
 
 def _joined(clause: str) -> Iterator[str]:
     """The questions that are joined in `clause`; `clause` when each by itself would say too little."""
-    spoken = list(words(clause))
+    spoken, stemmed = list(words(clause)), spoken_stems(clause)
     starts = [found.start() for found in _WORD_START.finditer(clause)]
     if len(starts) != len(spoken):
         yield clause
@@ -270,7 +258,7 @@ def _joined(clause: str) -> Iterator[str]:
     cuts = [
         starts[at]
         for at in range(1, len(spoken) - 1)
-        if spoken[at] in _joints() and _begins(spoken[at + 1 :], _openings())
+        if spoken[at] in _joints() and _begins(stemmed[at + 1 :], _openings())
     ]
     parts = [clause[start:end].strip() for start, end in zip([0, *cuts], [*cuts, len(clause)], strict=True)]
     if cuts and all(len(query_stems(part)) >= LEAST_WORDS for part in parts):
@@ -283,7 +271,7 @@ def _joined(clause: str) -> Iterator[str]:
 def _openings() -> Phrases:
     """With what a clause begins that asks."""
     return _by_first_word(
-        phrase
+        tuple(spoken_stems(phrase))
         for language in LANGUAGES
         for path in (("asks",), ("asks_for", "number"), ("asks_for", "name"))
         for phrase in language_data(language, *path)
@@ -395,4 +383,4 @@ def _cues() -> tuple[frozenset[str], Phrases]:
     for language in LANGUAGES:
         pronouns |= {word for phrase in language_data(language, "follow_up", "pronouns") for word in words(phrase)}
         connectives += language_data(language, "follow_up", "connectives")
-    return frozenset(pronouns), _by_first_word(connectives)
+    return frozenset(pronouns), _by_first_word(tuple(words(text)) for text in connectives)
