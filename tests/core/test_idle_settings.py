@@ -280,7 +280,7 @@ ALWAYS = {
     "fast_path": "enabled",
     "history": "keep_messages",
     "category_router": "enabled intents",
-    "server": "metadata_keys page_rate",
+    "server": "metadata_keys page_rate page_uploads",
     "tracing": "enabled",
 }
 # Keys that their own section refuses where they would have none.

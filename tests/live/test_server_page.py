@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import httpx
+import page_servers
 import pytest
 import yaml
 from example_copy import copy_example
+from langgraph_sdk import get_client
+from page_servers import address, folder, written  # noqa: F401 - fixtures
 from served import filled
 from two_users import SETTINGS, users_file
 
+from groundgraph.core.errors import ConfigurationError
+from groundgraph.serve.conversations import User
 from groundgraph.serve.openai_api import openai_routes
 from groundgraph.serve.page_api import page_routes
+from groundgraph.serve.server_ingest import server_ingest
 from groundgraph.serve.users import Users
 
 pytestmark = pytest.mark.live
@@ -41,37 +50,48 @@ def module_of(name: str) -> ModuleType:
     return module
 
 
-def taking(module: ModuleType, place: str) -> Iterator[tuple[str, Callable[..., None]]]:
-    """Those tests of a module that run over whatever server is at `place`, and have no server of their own."""
+def taking(module: ModuleType) -> Iterator[tuple[str, Callable[..., None]]]:
+    """Those tests of a module that run over whatever server their place is, and have no server of their own."""
     for name, test in vars(module).items():
-        if name.startswith("test_") and place in inspect.signature(test).parameters:
+        if name.startswith("test_") and PLACES & set(inspect.signature(test).parameters):
             yield f"{name}_on_a_langgraph_server", test
 
 
-PAGE, ISOLATION = module_of("test_page"), module_of("test_isolation")
-globals().update([*taking(PAGE, "address"), *taking(ISOLATION, "house")])
+PLACES = {"address", "written", "guarded", "house"}
+PAGE, USE, ISOLATION = module_of("test_page"), module_of("test_page_use"), module_of("test_isolation")
+globals().update([*taking(PAGE), *taking(USE), *taking(ISOLATION)])
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("page")
-    filled(folder, PAGE.DOCUMENTS)
-    with serve(folder, yaml.safe_dump(PLAIN), folder / "log") as url:
-        yield f"{url}/page"
+def start(serve: Any) -> page_servers.Start:
+    """A LangGraph Server."""
+
+    @contextmanager
+    def served(place: Path, settings: Mapping[str, Any]) -> Iterator[str]:
+        support = str(Path(page_servers.__file__).parent)
+        with serve(place, yaml.safe_dump(settings), place / "log", PYTHONPATH=support, OPENAI_API_KEY="test") as url:
+            yield f"{url}/page"
+
+    return served
+
+
+@pytest.fixture(scope="module")
+def guarded(house: Any) -> tuple[str, str]:
+    return house.url, "alice-token"
 
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Iterator[Any]:
     """A server with the rules of `examples/serve` and two users, where Alice took a turn."""
-    folder = copy_example("serve", tmp_path_factory.mktemp("house") / "serve")
-    project = folder / "langgraph.json"
+    place = copy_example("serve", tmp_path_factory.mktemp("house") / "serve")
+    project = place / "langgraph.json"
     described = json.loads(project.read_text("utf-8"))
-    described["source"]["root"] = os.path.relpath(ROOT, folder)
+    described["source"]["root"] = os.path.relpath(ROOT, place)
     project.write_text(json.dumps(described))
-    settings = filled(folder, ISOLATION.DOCUMENTS, **SETTINGS)
+    settings = filled(place, ISOLATION.DOCUMENTS, **SETTINGS)
     config = yaml.safe_dump({**PLAIN, **SETTINGS})
-    users = str(users_file(folder))
-    with serve(folder, config, folder / "log", project=project, SERVE_USERS=users) as url:
+    users = str(users_file(place))
+    with serve(place, config, place / "log", project=project, SERVE_USERS=users) as url:
         here = f"{url}/page"
         alice = ISOLATION.Client(here, "alice")
         thread = alice.post("/api/threads", json={"title": ISOLATION.QUESTION}).json()["id"]
@@ -83,8 +103,7 @@ def house(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Iterator[Any]
 
 
 def test_the_tests_of_the_page_were_found():
-    assert len(dict(taking(PAGE, "address"))) >= 8
-    assert len(dict(taking(ISOLATION, "house"))) >= 6
+    assert [len(dict(taking(module))) for module in (PAGE, USE, ISOLATION)] == [13, 8, 7]
 
 
 @pytest.mark.covers("U2", "U8")
@@ -106,3 +125,17 @@ def test_what_the_page_keeps_is_the_servers_and_its_rules_hold(house: Any):
         assert page.request("DELETE", f"/api/threads/{own}").status_code == 204
         headers = {"Authorization": "Bearer alice-token"}
         assert httpx.get(f"{server}/threads/{own}", headers=headers).status_code == 404
+
+
+@pytest.mark.covers("U2", "U8")
+def test_a_server_without_a_graph_for_documents_says_so(house: Any):
+    def connect(user: User) -> Any:
+        return get_client(url=house.url.removesuffix("/page"), headers={"Authorization": f"Bearer {user.identity}"})
+
+    async def drop() -> None:
+        async for _ in server_ingest(connect)(User("alice-token"), "valves.md"):
+            pass
+
+    # The driver of the browser holds the event loop of this thread.
+    with ThreadPoolExecutor(1) as other, pytest.raises(ConfigurationError, match="has no graph 'ingest'"):
+        other.submit(asyncio.run, drop()).result()

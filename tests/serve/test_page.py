@@ -2,50 +2,17 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from chromium import Browser, until
 from opened_page import ask, page_of
-from reportlab.pdfgen import canvas
-from served import PUMPS, filled, serving
-
-from groundgraph.serve.app import Served
-from groundgraph.serve.users import Users
-from groundgraph.testing import Reply, ScriptedChatModel
-
-HOSTILE = (
-    "<img src=x onerror=alert(1)><script>alert(2)</script>"
-    "[go](https://evil.example) ![x](https://evil.example/x.png) javascript:alert(3)"
+from page_servers import (
+    HOSTILE,
+    QUESTION,
+    Written,
+    forget_all,
 )
-QUESTION = "How often is pump 17 serviced?"
-
-
-def handbook() -> bytes:
-    written = io.BytesIO()
-    pdf = canvas.Canvas(written)
-    for text in ("Handbook of the compressors of the plant", "The compressor C4 runs at 1450 revolutions per minute."):
-        pdf.drawString(72, 700, text)
-        pdf.showPage()
-    pdf.save()
-    return written.getvalue()
-
-
-DOCUMENTS: dict[str, str | bytes] = {
-    "pumps.md": PUMPS + f"\n## Valves\n\nThe valve of hall 9 is opened by hand. {HOSTILE}\n",
-    "parts.csv": "part,stock\n" + "\n".join(f"seal S{number},{number * 3}" for number in range(30)),
-    "handbook.pdf": handbook(),
-    "notes.txt": "The boiler B2 was inspected in May 2024 by Ms. Ito.\n",
-}
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serving(filled(tmp_path_factory.mktemp("page"), DOCUMENTS)) as url:
-        yield url
 
 
 def passage(article: Any) -> Any:
@@ -101,11 +68,11 @@ def test_hostile_documents_and_titles_are_inert(chromium: Browser, address: str)
         page = opened.page
         document = passage(ask(page, f"Who opens the valve of hall 9? {HOSTILE}"))
         document.wait_for()
-        assert "onerror=alert(1)" in document.inner_text()
-        page.wait_for_timeout(200)
+        assert "onerror=window.ran=1" in document.inner_text()
         for place in (".document", ".turns", "#threads"):
             assert page.locator(f"{place} script, {place} img, {place} iframe").count() == 0
         assert page.locator("a[href*=evil]").count() == 0
+        assert page.evaluate("window.ran") is None
         assert opened.console == []
 
 
@@ -158,11 +125,9 @@ def test_a_mark_with_a_comment_stays_with_the_turn(chromium: Browser, address: s
 
 
 @pytest.mark.covers("U8")
-def test_conversations_are_listed_searched_and_forgotten(chromium: Browser, tmp_path: Path):
-    with (
-        serving(filled(tmp_path, {"pumps.md": PUMPS})) as address,
-        page_of(chromium, address) as opened,
-    ):
+def test_conversations_are_listed_searched_and_forgotten(chromium: Browser, address: str):
+    forget_all(address)
+    with page_of(chromium, address) as opened:
         page = opened.page
         for question in (QUESTION, "Where does pump 18 stand?"):
             page.get_by_text("New conversation").click()
@@ -171,29 +136,28 @@ def test_conversations_are_listed_searched_and_forgotten(chromium: Browser, tmp_
         titles = page.locator("#threads li bdi")
         until(page, lambda: titles.count() == 2)
         assert titles.all_inner_texts() == ["Where does pump 18 stand?", QUESTION]
-        page.fill("#threads input", "often")
+        page.fill("#threads input[type=search]", "often")
         assert titles.all_inner_texts() == [QUESTION]
         titles.first.click()
         until(page, lambda: page.locator(".asked").all_inner_texts() == [QUESTION])
         page.get_by_label(f"Forget: {QUESTION}").click()
         page.get_by_role("button", name="Forget", exact=True).click()
-        page.fill("#threads input", "")
+        page.fill("#threads input[type=search]", "")
         until(page, lambda: titles.all_inner_texts() == ["Where does pump 18 stand?"])
 
 
 @pytest.mark.covers("U8")
-def test_stages_and_the_answer_are_seen_as_they_happen_and_an_answer_can_be_stopped(chromium: Browser, tmp_path: Path):
-    model = ScriptedChatModel(
-        default=Reply("Pump 17 is serviced every 90 days [1]. It costs 400 euros [1].", delay=1.5)
-    )
-    settings = filled(tmp_path, {"pumps.md": PUMPS}, synthesis={"style": "conversational"}, intent={"mode": "static"})
-    with serving(settings, chat_model=model) as address, page_of(chromium, address) as opened:
+def test_stages_and_the_answer_are_seen_as_they_happen_and_an_answer_can_be_stopped(
+    chromium: Browser, written: Written
+):
+    with page_of(chromium, written.address) as opened:
         page = opened.page
-        page.fill(".composer textarea", QUESTION)
-        page.keyboard.press("Enter")
-        page.locator(".steps li", has_text="knowledge_base: 1 passage").wait_for()
-        page.get_by_label("Stop").click()
-        page.get_by_text("You stopped this answer.").wait_for()
+        with written.model.held():
+            page.fill(".composer textarea", QUESTION)
+            page.keyboard.press("Enter")
+            page.locator(".steps li", has_text="knowledge_base: 1 passage").wait_for()
+            page.get_by_label("Stop").click()
+            page.get_by_text("You stopped this answer.").wait_for()
         page.get_by_text("Try again").click()
         page.locator(".turn footer").wait_for()
         # A sentence of which the evidence holds nothing is told from one that it holds.
@@ -214,7 +178,7 @@ def test_it_is_read_at_400_pixels_and_in_russian(chromium: Browser, address: str
         document.wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") == 400
         assert page.locator(".passage").bounding_box()["width"] == 400
-        page.get_by_label("Закрыть").click()
+        page.locator(".passage").get_by_label("Закрыть").click()
         page.get_by_role("button", name="Беседы").click()
         page.get_by_text("Новая беседа").wait_for()
         paper, ink = (
@@ -246,14 +210,14 @@ def test_everything_is_reached_by_the_keyboard(chromium: Browser, address: str):
 
 
 @pytest.mark.covers("U8")
-def test_where_users_sign_in_a_token_opens_the_page(chromium: Browser, tmp_path: Path):
-    served = Served(Users.of("secret", None), each_minute=1000)
-    with serving(filled(tmp_path, {"pumps.md": PUMPS}), served) as address, page_of(chromium, address) as opened:
+def test_where_users_sign_in_a_token_opens_the_page(chromium: Browser, guarded: tuple[str, str]):
+    address, token = guarded
+    with page_of(chromium, address) as opened:
         page = opened.page
         page.fill("input", "wrong")
         page.keyboard.press("Enter")
         page.get_by_text("Nobody has this token.").wait_for()
-        page.fill("input", "secret")
+        page.fill("input", token)
         page.keyboard.press("Enter")
         page.locator(".composer").wait_for()
         assert page.evaluate("document.cookie") == ""
@@ -272,13 +236,14 @@ def test_the_address_of_a_citation_opens_its_passage(chromium: Browser, address:
 
 
 @pytest.mark.covers("U8")
-def test_a_question_that_is_refused_is_not_lost(chromium: Browser, tmp_path: Path):
-    with (
-        serving(filled(tmp_path, {"pumps.md": PUMPS}), Served(each_minute=2)) as address,
-        page_of(chromium, address) as opened,
-    ):
+def test_a_question_that_is_refused_is_not_lost(chromium: Browser, address: str):
+    with page_of(chromium, address) as opened:
         page = opened.page
         ask(page, QUESTION)
+        # As the gate refuses it (test_gate.py), whose measure takes a minute to fill.
+        refusal = {"status": 429, "json": {"error": "Too many requests. Wait a little."}}
+        page.route("**/api/threads/**", lambda route: route.fulfill(**refusal))
+        page.route("**/api/threads", lambda route: route.fulfill(**refusal))
         for place in ("here", "elsewhere"):
             page.fill(".composer textarea", f"And pump 18, {place}?")
             page.keyboard.press("Enter")

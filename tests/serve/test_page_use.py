@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 from chromium import Browser, until
 from opened_page import ask, page_of
+from page_servers import (
+    HOSTILE,
+    PRODUCTS,
+    QUESTION,
+    Written,
+)
 from served import PUMPS, filled, serving
 from yaml import safe_load
 
-from groundgraph import InMemorySource, SourceSchema
 from groundgraph.serve import page_api
-from groundgraph.serve.app import Served
 from groundgraph.serve.gate import POLICY
-from groundgraph.testing import FaultySource, Reply, ScriptedChatModel
 
-QUESTION = "How often is pump 17 serviced?"
-WRITTEN: dict[str, Any] = {"synthesis": {"style": "conversational"}, "intent": {"mode": "static"}}
-SCRIPT = "<script>window.ran=1</script>"
-HOSTILE = (
-    f"{SCRIPT}<img src=x onerror=window.ran=1><svg onload=window.ran=1><a href='javascript:window.ran=1'>a</a>"
-    "[b](javascript:window.ran=1) ![c](https://evil.example/c.png) <iframe srcdoc='<script>parent.ran=1</script>'>"
-    " \u202egnp.exe\u202c " + "w" * 3000
-)
 DROP = """([files]) => {
     const data = new DataTransfer();
     for (const [name, text] of files) data.items.add(new File([text], name));
@@ -36,57 +29,45 @@ DROP = """([files]) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("use")
-
-
-@pytest.fixture(scope="module")
-def address(folder: Path) -> Iterator[str]:
-    served = Served(each_minute=1_000_000, uploads=folder / "docs")
-    with serving(filled(folder, {"pumps.md": PUMPS}), served) as url:
-        yield url
-
-
 @pytest.mark.covers("U8")
 def test_documents_that_are_dropped_are_taken_in_or_refused_with_a_reason(
     chromium: Browser, address: str, folder: Path
 ):
     with page_of(chromium, address) as opened:
         page = opened.page
-        valves = ["valves.md", "# Valves\n\nThe valve of hall 9 is opened by hand.\n"]
-        page.evaluate(DROP, [[valves, ["run.exe", "MZ"], ["broken.pdf", "%PDF"], ["<img src=x>.md", "# X"]]])
+        before = {path.name for path in (folder / "docs").iterdir()}
+        cranes = ["cranes.md", "# Cranes\n\nThe crane of hall 7 is moved by hand.\n"]
+        page.evaluate(DROP, [[cranes, ["run.exe", "MZ"], ["broken.pdf", "%PDF"], ["<img src=x>.md", "# X"]]])
         until(page, lambda: page.locator("#uploads .state", has_text="Waits").count() == 0)
         until(page, lambda: page.locator("#uploads progress").count() == 0)
         told = dict(
             zip(*(page.locator(f"#uploads {part}").all_inner_texts() for part in ("bdi", ".state")), strict=True)
         )
-        assert told["valves.md"] == "Taken in: 1 passage."
+        assert told["cranes.md"] == "Taken in: 1 passage."
         assert "not read" in told["run.exe"]
         assert "PDF" in told["broken.pdf"]
         assert "cannot have this name" in told["<img src=x>.md"]
         assert page.locator("#uploads img").count() == 0
         assert page.locator(".dropping").is_hidden()
-        assert sorted(path.name for path in (folder / "docs").iterdir()) == ["pumps.md", "valves.md"]
+        assert {path.name for path in (folder / "docs").iterdir()} == {*before, "cranes.md"}
         page.locator("#uploads").get_by_label("Close").click()
-        assert "by hand" in ask(page, "How is the valve of hall 9 opened?").locator(".prose").inner_text()
+        assert "by hand" in ask(page, "How is the crane of hall 7 moved?").locator(".prose").inner_text()
 
 
 @pytest.mark.covers("U8")
-def test_where_nothing_is_taken_a_drop_does_nothing(chromium: Browser, tmp_path: Path):
-    with serving(filled(tmp_path, {"pumps.md": PUMPS})) as address, page_of(chromium, address) as opened:
+def test_where_nothing_is_taken_a_drop_does_nothing(chromium: Browser, written: Written):
+    with page_of(chromium, written.address) as opened:
         opened.page.evaluate(DROP, [[["valves.md", "# Valves"]]])
         assert opened.page.get_by_text("Add documents").count() == 0
-        assert not (tmp_path / "docs" / "valves.md").exists()
+        assert [url for url in opened.requests if "/api/documents" in url] == []
+        assert httpx.put(f"{written.address}/api/documents/valves.md", content=b"# Valves").status_code == 404
 
 
 @pytest.mark.covers("U8", "U3")
-def test_an_answer_that_waits_is_decided_on_the_page(chromium: Browser, tmp_path: Path):
-    settings = filled(tmp_path, {"pumps.md": PUMPS}, **WRITTEN, human_review={"support_below": 0.9})
-    model = ScriptedChatModel(default=f"The moon orbits a cheese {SCRIPT} [1].")
-    with serving(settings, chat_model=model) as address, page_of(chromium, address) as opened:
+def test_an_answer_that_waits_is_decided_on_the_page(chromium: Browser, written: Written):
+    with page_of(chromium, written.address) as opened:
         page = opened.page
-        ask(page, QUESTION, ".decision")
+        ask(page, "When is the filter of pump 17 changed?", ".decision")
         # It waits also for whoever comes later.
         page.reload()
         page.locator(".decision").wait_for()
@@ -111,19 +92,12 @@ def test_an_answer_that_waits_is_decided_on_the_page(chromium: Browser, tmp_path
 
 
 @pytest.mark.covers("U8")
-def test_what_a_turn_asks_back_is_answered_by_a_button(chromium: Browser, tmp_path: Path):
-    products = {"Pump Orion": "two", "Pump <img src=x onerror=window.ran=1> Vega": "three"}
-    records = [
-        {"id": name, "content": f"The warranty of the pump lasts {years} years.", "product": name}
-        for name, years in products.items()
-    ]
-    shop = InMemorySource(records, name="shop", schema=SourceSchema("shop", {"product": {}}))
-    settings = filled(tmp_path, {}, synthesis={"style": "structured", "ask_back": {"field": "product"}})
-    with serving(settings, sources=[shop]) as address, page_of(chromium, address) as opened:
+def test_what_a_turn_asks_back_is_answered_by_a_button(chromium: Browser, written: Written):
+    with page_of(chromium, written.address) as opened:
         page = opened.page
         article = ask(page, "How long does the warranty of the pump last?")
         assert article.get_attribute("data-outcome") == "clarify"
-        assert set(article.get_by_label("What did you mean?").locator("button").all_inner_texts()) == set(products)
+        assert set(article.get_by_label("What did you mean?").locator("button").all_inner_texts()) == set(PRODUCTS)
         edge = article.locator(".body").evaluate("body => getComputedStyle(body).borderInlineStartWidth")
         assert edge == "4px"
         page.get_by_role("button", name="Pump Orion", exact=True).click()
@@ -158,20 +132,19 @@ def test_a_turn_is_copied_and_a_conversation_taken_along(chromium: Browser, addr
 
 
 @pytest.mark.covers("U8")
-def test_it_is_told_which_source_is_late_or_down_and_what_was_left_out(chromium: Browser, tmp_path: Path):
-    sources = [
-        InMemorySource([PUMPS, "Pump 17 is red.", "Lamps of pump 17 are green."], name="docs"),
-        FaultySource(InMemorySource(["Pump 17"], name="slow"), delay=9),
-        FaultySource(InMemorySource(["Pump 17"], name="down"), error=ConnectionError("no route")),
-    ]
-    settings = filled(tmp_path, {}, **WRITTEN, deadlines={"source": 1.0})
-    model = ScriptedChatModel(default=Reply("Pump 17 is serviced every 90 days [1].", delay=3))
-    with serving(settings, sources=sources, chat_model=model) as address, page_of(chromium, address) as opened:
+def test_it_is_told_which_source_is_late_or_down_and_what_was_left_out(chromium: Browser, written: Written):
+    with page_of(chromium, written.address) as opened:
         page = opened.page
-        page.fill(".composer textarea", QUESTION)
-        page.keyboard.press("Enter")
-        for told in ("Looking up", "docs: 3 passages", "down did not answer", "slow took too long, so it was left out"):
-            page.locator(".steps li", has_text=told).wait_for()
+        with written.model.held():
+            page.fill(".composer textarea", QUESTION)
+            page.keyboard.press("Enter")
+            for told in (
+                "Looking up",
+                "knowledge_base: 1 passage",
+                "down did not answer",
+                "slow took too long, so it was left out",
+            ):
+                page.locator(".steps li", has_text=told).wait_for()
         page.locator(".turn footer").wait_for()
         assert page.locator(".notes.alert").count() == 1
         stages = [{"stage": "merge_results", "results": 3}, {"stage": "judge_evidence", "results": 1}]
@@ -182,40 +155,36 @@ def test_it_is_told_which_source_is_late_or_down_and_what_was_left_out(chromium:
 
 
 @pytest.mark.covers("U8")
-def test_what_is_found_in_hostile_titles_answers_and_names_is_inert(chromium: Browser, tmp_path: Path):
-    name = "<img src=x onerror=window.ran=1>.md"
-    settings = filled(tmp_path, {name: f"# {HOSTILE}\n\nPump 17 is serviced every 90 days. {HOSTILE}\n"}, **WRITTEN)
-    model = ScriptedChatModel(default=f"Pump 17 is serviced every 90 days [1]. {HOSTILE} [1].")
-    with serving(settings, chat_model=model) as address:
-        answer = httpx.get(address)
-        assert answer.headers["content-security-policy"] == POLICY
-        assert "unsafe" not in POLICY
-        narrow = {"width": 400, "height": 800}
-        with page_of(chromium, address, viewport=narrow) as opened:
-            page = opened.page
-            article = ask(page, f"How often is pump 17 serviced? {HOSTILE}")
-            assert page.evaluate("document.documentElement.scrollWidth") == narrow["width"]
-            article.locator(".cite a").first.focus()
-            article.locator(".cite a").first.click()
-            page.locator(".document mark").first.wait_for()
-            assert page.evaluate("document.documentElement.scrollWidth") == narrow["width"]
-            page.evaluate(
-                """() => {
-                    for (const one of document.querySelectorAll("body *"))
-                        for (const name of ["mouseover", "focus", "load", "error", "toggle", "animationend"])
-                            one.dispatchEvent(new Event(name));
-                }"""
-            )
-            page.wait_for_timeout(200)
-            assert page.evaluate("window.ran") is None
-            inside = ".turns, .passage, #threads, #hint"
-            for tag in ("script", "img", "iframe", "object", "svg[onload]", "[onerror]"):
-                assert page.locator(inside).locator(tag).count() == 0, tag
-            assert page.locator("a[href^=javascript], a[href*=evil]").count() == 0
-            assert page.evaluate("[...document.scripts].length") == 1
-            assert opened.console == []
-            # What turns letters round is shown as what it is.
-            assert "\u202e" not in page.locator(".document").inner_text()
+def test_what_is_found_in_hostile_titles_answers_and_names_is_inert(chromium: Browser, written: Written):
+    answer = httpx.get(f"{written.address}/")
+    assert answer.headers["content-security-policy"] == POLICY
+    assert "unsafe" not in POLICY
+    narrow = {"width": 400, "height": 800}
+    with page_of(chromium, written.address, viewport=narrow) as opened:
+        page = opened.page
+        article = ask(page, f"How often is fan 5 oiled? {HOSTILE}")
+        assert page.evaluate("document.documentElement.scrollWidth") == narrow["width"]
+        article.locator(".cite a").first.focus()
+        article.locator(".cite a").first.click()
+        page.locator(".document mark").first.wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") == narrow["width"]
+        page.evaluate(
+            """() => {
+                for (const one of document.querySelectorAll("body *"))
+                    for (const name of ["mouseover", "focus", "load", "error", "toggle", "animationend"])
+                        one.dispatchEvent(new Event(name));
+            }"""
+        )
+        page.wait_for_timeout(200)
+        assert page.evaluate("window.ran") is None
+        inside = ".turns, .passage, #threads, #hint"
+        for tag in ("script", "img", "iframe", "object", "svg[onload]", "[onerror]"):
+            assert page.locator(inside).locator(tag).count() == 0, tag
+        assert page.locator("a[href^=javascript], a[href*=evil]").count() == 0
+        assert page.evaluate("[...document.scripts].length") == 1
+        assert opened.console == []
+        # What turns letters round is shown as what it is.
+        assert "\u202e" not in page.locator(".document").inner_text()
 
 
 @pytest.mark.covers("U8")

@@ -6,7 +6,7 @@ import http.client
 import json
 import sqlite3
 import stat
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from two_users import SETTINGS
 
 from groundgraph.core.errors import ConfigurationError, InputInvalid, StorageLocked
 from groundgraph.serve.app import Served
+from groundgraph.serve.conversations import User
 from groundgraph.serve.uploads import MOST_BYTES, Uploads, checked_name
 
 VALVES = b"# Valves\n\nThe valve of hall 9 is opened by hand.\n"
@@ -158,18 +159,6 @@ async def test_a_body_that_breaks_off_leaves_nothing(tmp_path: Path):
     assert [path.name for path in (tmp_path / "docs").iterdir()] == ["pumps.md"]
 
 
-class EndsEarly:
-    """An ingest that fails, or ends without a word."""
-
-    def __init__(self, error: Exception | None) -> None:
-        self.error = error
-
-    async def astream(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
-        yield "custom", {"stage": "find_documents"}
-        if self.error:
-            raise self.error
-
-
 async def body(text: bytes) -> AsyncIterator[bytes]:
     yield text
 
@@ -183,12 +172,16 @@ async def body(text: bytes) -> AsyncIterator[bytes]:
     ],
 )
 async def test_what_fails_takes_a_new_file_back_and_never_one_that_lay_there_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception | None, told: str
+    tmp_path: Path, error: Exception | None, told: str
 ):
-    uploads = Uploads(filled(tmp_path, {"pumps.md": PUMPS}), tmp_path / "docs")
-    monkeypatch.setattr(Uploads, "_graph", EndsEarly(error))
+    async def ends_early(user: User, path: str) -> AsyncGenerator[tuple[str, Any]]:
+        yield "custom", {"stage": "find_documents"}
+        if error:
+            raise error
+
+    uploads = Uploads(filled(tmp_path, {"pumps.md": PUMPS}), tmp_path / "docs", ends_early)
     for name, text in {"pumps.md": PUMPS.encode(), "valves.md": VALVES}.items():
         dropped = await uploads.keep(name, body(text))
-        events = [event async for event in uploads.take_in(dropped)]
+        events = [event async for event in uploads.take_in(User(), dropped)]
         assert told in events[-1]["failed"]
     assert {path.name: path.read_bytes() for path in (tmp_path / "docs").iterdir()} == {"pumps.md": PUMPS.encode()}

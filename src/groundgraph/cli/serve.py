@@ -82,6 +82,8 @@ def serve(
     if path is not None and "://" not in path and not Path(path).exists():
         raise ConfigurationError([Problem("PATH", f"there is no file or folder '{path}'")])
     settings = find_settings(config)
+    if uploads is None and settings.server.page_uploads:
+        uploads = settings.at(settings.server.page_uploads)
     hosts = () if known.sign_in else _LOOPBACK
     # Before the documents are taken in, which may take long.
     with _bound(host, port) as bound:

@@ -248,7 +248,7 @@ class _Api:
         """A document is kept and taken in, each stage a line of JSON."""
         assert self._uploads is not None
         dropped = await self._uploads.keep(request.path_params["name"], request.stream())
-        return self._streamed(request, self._uploads.take_in(dropped))
+        return self._streamed(request, self._uploads.take_in(request["user"], dropped))
 
     def _streamed(self, request: Request, events: AsyncGenerator[Event]) -> Response:
         lines = self._lines(events, _language(request))

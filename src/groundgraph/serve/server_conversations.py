@@ -122,11 +122,11 @@ def _event(name: str, data: Any, heard: Heard) -> Event | None:
         waiting = data.get("__interrupt__")
         heard.waits = waiting[0]["value"] if waiting else None
     elif name == "error":
-        raise _failed(data)
+        raise run_failed(data)
     return None
 
 
-def _failed(data: Any) -> GroundGraphError:
+def run_failed(data: Any) -> GroundGraphError:
     """The error of a run: one of ours is told as what it was, any other is the server's to log."""
     kind = getattr(errors, str(data.get("error")), None)
     if isinstance(kind, type) and issubclass(kind, InputInvalid | ScopeMissing):

@@ -25,6 +25,8 @@ from groundgraph.serve.gate import Gate, Rate
 from groundgraph.serve.openai_api import openai_routes
 from groundgraph.serve.page_api import page_routes
 from groundgraph.serve.server_conversations import ServerConversations
+from groundgraph.serve.server_ingest import server_ingest
+from groundgraph.serve.uploads import Uploads
 from groundgraph.settings.settings_hash import settings_hash
 
 PATH = "/page"
@@ -74,7 +76,9 @@ def _client(user: User) -> LangGraphClient:
 def _page() -> Gate:
     conversations = ServerConversations(_client, settings_hash(settings))
     users = ServerUsers()
-    routes = [*page_routes(conversations, settings, users), *openai_routes(conversations)]
+    folder = settings.server.page_uploads
+    uploads = Uploads(settings, settings.at(folder), server_ingest(_client)) if folder else None
+    routes = [*page_routes(conversations, settings, users, uploads), *openai_routes(conversations)]
     return Gate(page_app(routes), users, rate=Rate(settings.server.page_rate))
 
 

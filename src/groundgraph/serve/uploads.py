@@ -8,24 +8,25 @@ import os
 import re
 import secrets
 import unicodedata
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from groundgraph.core.document import MEDIA_TYPES, media_type_of
 from groundgraph.core.errors import ConfigurationError, InputInvalid, Problem
 from groundgraph.graph.ingest import ingest_graph
-from groundgraph.graph.ingest_runner import IngestRunner
 from groundgraph.graph.knowledge_base_files import knowledge_base_file
 from groundgraph.ingest.ingest_report import IngestReport
 from groundgraph.resilience.blocking import run_blocking
+from groundgraph.serve.conversations import User
 from groundgraph.serve.refusals import message_of
 from groundgraph.settings.settings import Settings
 
-_MODES = ["custom", "values"]
+Ingest = Callable[[User, str], AsyncGenerator[tuple[str, Any]]]
+"""Takes the file at a path in for a user; tells what the ingest graph streams in the modes `custom` and `values`."""
 MOST_BYTES = 50_000_000
 _MOST_NAME = 200
 # Letters, digits, marks and a few signs, and a suffix; a name that begins with a dot is hidden, or leads out.
@@ -48,19 +49,20 @@ class Uploads:
     Args:
         settings: of the graph that answers from them.
         folder: keeps their files, none of which is ever overwritten.
+        ingest: takes them in; by default a graph of this process.
 
     Raises:
         ConfigurationError: it is no folder, the base to fill is none or several, or a scope hides parts of it, so that
             a document which is dropped would belong to nobody.
     """
 
-    def __init__(self, settings: Settings, folder: Path) -> None:
+    def __init__(self, settings: Settings, folder: Path, ingest: Ingest | None = None) -> None:
         if not folder.is_dir():
-            raise ConfigurationError([Problem("--uploads", f"'{folder}' is no folder")])
+            raise ConfigurationError([Problem("uploads", f"'{folder}' is no folder")])
         if scoped := settings.retrieval.scope_filters.get(knowledge_base_file(settings).name):
             told = f"whose documents they are is told by {', '.join(scoped)}, which a dropped file does not have"
-            raise ConfigurationError([Problem("--uploads", told)])
-        self._settings = settings
+            raise ConfigurationError([Problem("uploads", told)])
+        self._ingest = ingest or own_ingest(settings)
         self._folder = folder.resolve()
         self._one = asyncio.Lock()
 
@@ -68,10 +70,6 @@ class Uploads:
     def told(self) -> Mapping[str, Any]:
         """What the page says of it: the suffixes that are taken, and how large a file may be, in bytes."""
         return {"types": sorted(MEDIA_TYPES), "bytes": MOST_BYTES}
-
-    @cached_property
-    def _graph(self) -> IngestRunner:
-        return ingest_graph(self._settings)
 
     async def keep(self, name: str, body: AsyncIterator[bytes]) -> Dropped:
         """The file of a document that was sent.
@@ -82,28 +80,23 @@ class Uploads:
         place = self._folder / checked_name(name)
         part = self._folder / f".{secrets.token_hex(8)}.part"
         try:
-            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            with await run_blocking(_opened, part) as file:
                 async for piece in body:
                     await run_blocking(file.write, piece)
             async with self._one:
-                if new := not os.path.lexists(place):
-                    part.rename(place)
-                elif not await run_blocking(_same, part, place):
-                    raise InputInvalid("There is another document of this name. Give this one a name of its own.")
+                return Dropped(place, new=await run_blocking(_is_new, part, place))
         finally:
-            part.unlink(missing_ok=True)
-        return Dropped(place, new)
+            await run_blocking(part.unlink, missing_ok=True)
 
-    async def take_in(self, dropped: Dropped) -> AsyncGenerator[Mapping[str, Any]]:
+    async def take_in(self, user: User, dropped: Dropped) -> AsyncGenerator[Mapping[str, Any]]:
         """Takes the file in, and tells each stage, and last `taken`, the number of passages, or `failed`, the reason.
 
         A new file that cannot be taken in is not kept.
         """
         report: IngestReport | None = None
         problem = ""
-        given = {"paths": [str(dropped.place)]}
         try:
-            async with self._one, aclosing(self._graph.astream(given, stream_mode=_MODES)) as items:  # type: ignore[type-var]
+            async with self._one, aclosing(self._ingest(user, str(dropped.place))) as items:
                 async for mode, item in items:
                     if mode == "values":
                         report = IngestReport.of(item.get("report", {}))
@@ -116,7 +109,7 @@ class Uploads:
         if report is None or problem:
             if dropped.new:
                 with suppress(OSError):
-                    dropped.place.unlink()
+                    await run_blocking(dropped.place.unlink)
             yield {"failed": problem or "It could not be taken in. The server's log says why."}
         else:
             yield {"taken": report.chunks, "warnings": [warning["reason"] for warning in report.warnings]}
@@ -138,5 +131,34 @@ def checked_name(name: str) -> str:
     return name
 
 
-def _same(one: Path, other: Path) -> bool:
-    return other.is_file() and not other.is_symlink() and filecmp.cmp(one, other, shallow=False)
+def own_ingest(settings: Settings) -> Ingest:
+    """Takes documents in with a graph of this process, whoever gives them."""
+
+    @cache
+    def graph() -> Any:
+        return ingest_graph(settings)
+
+    async def ingest(user: User, path: str) -> AsyncGenerator[tuple[str, Any]]:  # noqa: ARG001 - of the contract
+        async with aclosing(graph().astream({"paths": [path]}, stream_mode=["custom", "values"])) as items:
+            async for item in items:
+                yield item
+
+    return ingest
+
+
+def _opened(part: Path) -> BinaryIO:
+    return open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+
+def _is_new(part: Path, place: Path) -> bool:
+    """Whether the document came to its place; it did not where it stands there already.
+
+    Raises:
+        InputInvalid: another one does.
+    """
+    if not os.path.lexists(place):
+        part.rename(place)
+        return True
+    if place.is_file() and not place.is_symlink() and filecmp.cmp(part, place, shallow=False):
+        return False
+    raise InputInvalid("There is another document of this name. Give this one a name of its own.")

@@ -84,6 +84,9 @@ class ServerSettings(Section):
         [], description="names beside LangGraph's own by which threads and their history may be looked for"
     )
     page_rate: PositiveInt = Field(60, description="how many questions and changes a minute from each user of `/page`")
+    page_uploads: Path | None = Field(
+        None, description="the folder, below that of the documents, into which readers may drop documents on `/page`"
+    )
 
 
 # `deadlines` and `limits`: the bounds of one turn.
