@@ -62,6 +62,34 @@ def test_wrong_use_names_the_usage(call):
     assert "QUERY" in ran.err
 
 
+@pytest.mark.covers("B11")
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["ask"], "`groundgraph ask --help` tells what it takes."),
+        (["inspect", ""], "QUERY: nothing is searched for; write words in quotes"),
+        (["ask", "x", "--style", "fancy"], "'--style': 'fancy' is not one of 'conversational'"),
+        (["aks"], "Did you mean 'ask'?"),
+        (["open", "99"], "No such command 'open'. In `groundgraph chat` there is /open."),
+        (["--config", "a.yaml", "ask", "x"], "Write it behind the command: groundgraph COMMAND --config"),
+        (["ingest", "nothere"], "there is no such file or folder"),
+        (["report", "nothing"], "There is no conversation 'nothing'"),
+        (["threads", "show", "nope"], "There is no conversation 'nope'"),
+        (["documents", "show", "nope"], "There is no document 'nope'"),
+        (["check-model"], "set `llm: {provider: ..., model: ...}`"),
+        (["evaluate", "nope"], "there is no folder 'nope'"),
+        (["ask", "x", "--config", "nope.yaml"], "nope.yaml:1:1: cannot be read: No such file or directory"),
+        (["config", "check"], "there is no groundgraph.yaml here or above; name the file"),
+        (["graph", "nope"], "'nope' is not one of 'turn', 'retrieval', 'ingest'"),
+    ],
+)
+def test_what_a_newcomer_types_wrongly_is_told_with_what_to_do(call, arguments, told):
+    ran = call(*arguments)
+    assert ran.code == (1 if arguments[0] in ("ingest", "threads", "documents") else 2)
+    assert told in ran.err + ran.out
+    assert "Traceback" not in ran.err
+
+
 @pytest.mark.parametrize(
     "arguments", [["inspect", "--json"], ["ask", "x", "--json", "--style", "no"], ["ingest", "--json"]]
 )

@@ -45,6 +45,8 @@ def inspect(
     """
     if chains not in (None, "identity"):
         raise typer.BadParameter("the only chains that can be asked for are 'identity'", param_hint="--chains")
+    if not query.strip():
+        raise typer.BadParameter("nothing is searched for; write words in quotes", param_hint="QUERY")
     settings = find_settings(config)
     from groundgraph.cli.matches import find_matches
 

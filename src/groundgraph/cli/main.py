@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import sys
 from collections.abc import Sequence
@@ -128,12 +129,26 @@ def _options(arguments: list[str]) -> list[str]:
 
 
 def _wrong_use(error: Any, *, as_json: bool) -> int:
-    message = error.format_message()
+    context = getattr(error, "ctx", None)
+    message = error.format_message().replace("Value error, ", "") + _advice(error)
     if as_json:
         report_error(error, as_json=True, message=message)
     elif type(error).__name__ == "NoArgsIsHelpError":
         note(message)
+    elif context:
+        note(f"{context.get_usage()}\n\nError: {message}\n`{context.command_path} --help` tells what it takes.")
     else:
-        usage = error.ctx.get_usage() if getattr(error, "ctx", None) else ""
-        note(f"{usage}\n\nError: {message}".strip())
+        note(f"Error: {message}")
     return WRONG_USE
+
+
+def _advice(error: Any) -> str:
+    """Where to write what stands in the wrong place: an option before the command, a command of `chat` behind ours."""
+    from groundgraph.cli.chat.slash_commands import COMMANDS
+
+    option = getattr(error, "option_name", "")
+    if option in ("--config", "--json") and error.ctx and not error.ctx.parent:
+        return f" Write it behind the command: groundgraph COMMAND {option}"
+    named = re.search(r"No such command '(\w+)'", error.format_message())
+    inside = named and f"/{named[1]}" in COMMANDS
+    return f" In `groundgraph chat` there is /{named[1]}." if named and inside else ""

@@ -166,7 +166,7 @@ def _unusable(path: Path) -> str:
         return "" if S_ISREG(path.stat().st_mode) else "not a regular file"
     except (FileNotFoundError, NotADirectoryError, ValueError):
         # A null character in a name is a ValueError.
-        return "a link to what is not there" if os.path.islink(path) else "there is no such file"
+        return "a link to what is not there" if os.path.islink(path) else "there is no such file or folder"
     except OSError as error:
         return f"it cannot be looked at: {error.strerror}"
 
