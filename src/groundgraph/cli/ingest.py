@@ -15,6 +15,7 @@ import typer
 from groundgraph.cli.options import AsJson, BaseName, ConfigFile, find_settings, keep_out_of_git
 from groundgraph.cli.output import DONE, DONE_WITH_FAILURES, counted, note, say, write_json
 from groundgraph.cli.progress import shown_ingest, shown_progress
+from groundgraph.cli.shared_ingest import Shard, Shared, Workers
 
 if TYPE_CHECKING:
     from groundgraph.core.knowledge_store import Verified
@@ -129,6 +130,8 @@ def ingest(
     follow_links: FollowLinks = False,
     encoding: Encoding = None,
     watch: Watch = False,
+    workers: Workers = None,
+    shard: Shard = None,
     source: BaseName = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
@@ -141,6 +144,11 @@ def ingest(
     _refuse_together(paths, dry_run=dry_run, rebuild=rebuild, verify=verify)
     if watch and (dry_run or rebuild or verify or as_json):
         raise typer.BadParameter("goes with neither --dry-run, --rebuild, --verify nor --json", param_hint="--watch")
+    shared = Shared.of(workers, shard)
+    if shared and (dry_run or rebuild or verify or watch or encoding):
+        raise typer.BadParameter(
+            "goes with neither --dry-run, --rebuild, --verify, --watch nor --encoding", param_hint="--workers, --shard"
+        )
     if verify:
         raise typer.Exit(verify_base(config, source, as_json=as_json))
     settings = _with_encoding(find_settings(config), encoding)
@@ -152,7 +160,7 @@ def ingest(
     named = _paths(paths or ())
     given = {"paths": named, "dry_run": dry_run, "rebuild": rebuild, "follow_links": follow_links}
     followed = _followed(named or [str(settings.base_dir / str(default))]) if watch else []
-    report, file = _run(settings, source, given, quiet=as_json)
+    report, file = _run(settings, source, given, quiet=as_json, shared=shared)
     _show(report, file, as_json=as_json, dry_run=dry_run)
     if watch:
         _watch(settings, source, given, followed)
@@ -213,14 +221,16 @@ def _paths(given: Iterable[str]) -> list[str]:
     return [path if "://" in path else str(Path.cwd() / path) for path in given]
 
 
-def _run(settings: Settings, source: str | None, given: dict[str, Any], *, quiet: bool) -> tuple[IngestReport, str]:
+def _run(
+    settings: Settings, source: str | None, given: dict[str, Any], *, quiet: bool, shared: Shared | None = None
+) -> tuple[IngestReport, str]:
     from groundgraph.graph.ingest import ingest_graph
     from groundgraph.graph.ingest_documents import run_ingest
     from groundgraph.graph.knowledge_base_files import knowledge_base_file
     from groundgraph.ingest.build_chains import chains_without_model
 
     base = knowledge_base_file(settings, source)
-    graph = ingest_graph(settings, source=source)
+    graph = ingest_graph(settings, source=source, workers=shared.processes if shared else None)
     for notice in chains_without_model(settings):
         note(f"Notice: {notice}")
     if not given["dry_run"] and base.place is None:
@@ -228,7 +238,11 @@ def _run(settings: Settings, source: str | None, given: dict[str, Any], *, quiet
     if not quiet:
         _note_missing(settings, given)
     with shown_ingest("Ingesting", quiet=quiet) as on_event:
-        return asyncio.run(run_ingest(graph, given, on_event=on_event)), base.told
+        if shared and (base.place or not shared.processes):
+            work = shared.ingest(settings, source, given, on_event)
+        else:
+            work = run_ingest(graph, given, on_event=on_event)
+        return asyncio.run(work), base.told
 
 
 def _show(report: IngestReport, file: str, *, as_json: bool, dry_run: bool) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, Self, Unpack
 from uuid import uuid4
@@ -23,6 +25,7 @@ from groundgraph.graph.parts import GraphParts, Models, Parts, takes
 from groundgraph.graph.state import Lifetime
 from groundgraph.graph.traced_runs import traced_runs
 from groundgraph.ingest.ingest_report import ReportValues, combined
+from groundgraph.ingest.readers import Readers
 from groundgraph.nodes.ingest.cut_chunks import cut_chunks
 from groundgraph.nodes.ingest.embed_texts import embed_texts
 from groundgraph.nodes.ingest.find_documents import find_documents
@@ -146,6 +149,7 @@ def ingest_graph(
     source: str | None = None,
     knowledge_store: KnowledgeStore | None = None,
     within: Path | None = None,
+    workers: int | None = None,
     **parts: Unpack[GraphParts],
 ) -> IngestRunner:
     """The compiled graph that fills a knowledge base. It opens nothing by itself.
@@ -155,6 +159,7 @@ def ingest_graph(
         source: the name of the knowledge base to fill, when there are several.
         knowledge_store: writes in place of the embedded file; whoever passes it in closes it.
         within: paths outside of this folder are refused, for graphs that others can call.
+        workers: the processes that read documents; as many as there are cores when None.
         parts: see `GraphParts`; the chains that call a model use the query model before the chat model. The base keeps
             a ledger, so an ingest that was cut short goes on without a checkpointer as well; its store is that of a
             larger graph. An ingest searches nothing, so sources, a reranker and an extractor are refused.
@@ -167,6 +172,8 @@ def ingest_graph(
         chat_model=parts.get("chat_model"), query_model=parts.get("query_model"), embeddings=parts.get("embeddings")
     )
     resources = IngestResources.build(settings, source=source, knowledge_store=knowledge_store, **models)
+    if workers is not None:
+        resources = replace(resources, readers=partial(Readers, size=workers))
     checkpointer, store = parts.get("checkpointer"), parts.get("store")
     return compiled_ingest(resources, checkpointer=checkpointer, store=store, within=within)
 
@@ -188,9 +195,10 @@ def compiled_ingest(
 ) -> IngestRunner:
     """The graph over `resources`; the other arguments are those of `ingest_graph`."""
     compiled = _builder(resources, within).compile(checkpointer=checkpointer, store=store, name="ingest")
+    readers = partial(resources.readers, resources.base.reader)
     # Streams show the state without the documents that are under way.
     compiled.stream_channels = SHOWN
-    return traced_runs(IngestRunner.adopt(compiled, resources.store, resources.base.reader), resources.settings.tracing)
+    return traced_runs(IngestRunner.adopt(compiled, resources.store, readers), resources.settings.tracing)
 
 
 def _builder(resources: IngestResources, within: Path | None) -> StateGraph[Any, Any, Any, Any]:
@@ -199,7 +207,9 @@ def _builder(resources: IngestResources, within: Path | None) -> StateGraph[Any,
     model = embedder.name if embedder else ""
     builder = state_graph(settings.tracing)(IngestState, input_schema=IngestInput, output_schema=IngestOutput)
     steps = {
-        "find_documents": find_documents(settings, store, resources.chain_names, embedder, within=within),
+        "find_documents": find_documents(
+            settings, store, resources.chain_names, embedder, within=within, share=resources.share
+        ),
         "load_documents": load_documents(
             base, store, chains_of, resources.rules, embedding_model=model, size=resources.size
         ),

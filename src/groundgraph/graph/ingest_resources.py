@@ -28,10 +28,12 @@ from groundgraph.graph.parts import Models
 from groundgraph.graph.resources import configured_models
 from groundgraph.ingest.build_chains import check_chains, ingest_chains
 from groundgraph.ingest.metadata import MetadataRules
+from groundgraph.ingest.readers import Readers
+from groundgraph.nodes.ingest.find_documents import Share
 from groundgraph.nodes.ingest.load_documents import BatchSize
 from groundgraph.prompts import Prompts
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.settings.knowledge_base import KindChains, KnowledgeBaseSettings
+from groundgraph.settings.knowledge_base import KindChains, KnowledgeBaseSettings, ReaderSettings
 from groundgraph.settings.load_settings import GivenSettings, settings_of
 from groundgraph.settings.settings import Settings
 from groundgraph.sources.knowledge_base.store import EmbeddedStore
@@ -145,6 +147,8 @@ class IngestResources:
         rules: the metadata of documents.
         embedder: the embedding model; None without one.
         size: of a batch.
+        share: what a run reads of a larger ingest; None when it looks for itself.
+        readers: makes the processes that read the documents of a run, which closes them.
     """
 
     settings: Settings
@@ -154,6 +158,8 @@ class IngestResources:
     rules: MetadataRules = field(default_factory=MetadataRules)
     embedder: Embedder | None = None
     size: BatchSize = field(default_factory=BatchSize)
+    share: Share | None = None
+    readers: Callable[[ReaderSettings], Readers] = Readers
 
     @property
     def base(self) -> KnowledgeBaseSettings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Annotated, Any
 
 from langchain_core.runnables import RunnableConfig
@@ -19,7 +19,6 @@ from groundgraph.ingest.ingest_report import ReportValues, combined
 from groundgraph.ingest.readers import READERS, Readers
 from groundgraph.nodes.ingest.find_documents import PASSED_IN
 from groundgraph.resilience.blocking import iterate_in_background, run_blocking, run_in_background
-from groundgraph.settings.knowledge_base import ReaderSettings
 
 # A batch takes seven steps, and there may be any number of batches: the plan ends an ingest, not the count of its
 # steps. The limit of a parent graph, or of a server, does not hold here for the same reason.
@@ -43,24 +42,24 @@ class IngestRunner(CompiledStateGraph[Any, Any, Any, Any]):
     """
 
     base: SharedStore
-    reader: ReaderSettings
+    make_readers: Callable[[], Readers]
 
     @classmethod
     def adopt(
-        cls, compiled: CompiledStateGraph[Any, Any, Any, Any], base: SharedStore, reader: ReaderSettings
+        cls, compiled: CompiledStateGraph[Any, Any, Any, Any], base: SharedStore, make_readers: Callable[[], Readers]
     ) -> IngestRunner:
-        """`compiled` as a runner over `base`, which reads documents within the limits of `reader`."""
+        """`compiled` as a runner over `base`, which reads documents in processes that `make_readers` gives."""
         compiled.__class__ = cls
         runner: IngestRunner = compiled  # type: ignore[assignment]
         runner.base = base
-        runner.reader = reader
+        runner.make_readers = make_readers
         return runner
 
     def copy(self, update: dict[str, Any] | None = None) -> Any:
         """As LangGraph's, with the base."""
         copied = super().copy(update)
         copied.base = self.base
-        copied.reader = self.reader
+        copied.make_readers = self.make_readers
         return copied
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
@@ -73,7 +72,7 @@ class IngestRunner(CompiledStateGraph[Any, Any, Any, Any]):
             StorageLocked: another process held the base for too long; what was written stays.
         """
         given, unbounded = _without_documents(input, {**ensure_config(config), "recursion_limit": RECURSION_LIMIT})
-        readers = Readers(self.reader)
+        readers = self.make_readers()
         unbounded["configurable"] = {**unbounded.get("configurable", {}), READERS: readers}
         async with self.base.in_use():
             items = super().astream(given, unbounded, **kwargs)

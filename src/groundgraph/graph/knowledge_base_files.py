@@ -199,8 +199,8 @@ def _of_entry(settings: Settings, number: int) -> KnowledgeBaseFile:
 # The store of a configuration whose knowledge base is in Weaviate.
 
 
-def weaviate_store(settings: Settings, base: KnowledgeBaseFile) -> WeaviateStore:
-    """The store of `base`, one of the knowledge bases of `settings`.
+def weaviate_store(settings: Settings, base: KnowledgeBaseFile, shard: int | None = None) -> WeaviateStore:
+    """The store of `base`, one of the knowledge bases of `settings`, or of one `shard` of it.
 
     Raises:
         ConfigurationError: the base is embedded.
@@ -209,4 +209,4 @@ def weaviate_store(settings: Settings, base: KnowledgeBaseFile) -> WeaviateStore
         message = f"the knowledge base {base.told} is embedded; this is for one in Weaviate (backend: weaviate)"
         raise ConfigurationError([Problem("knowledge_base.backend", message)])
     fields = {**base_fields(settings.knowledge_base or KnowledgeBaseSettings()), **base.fields}
-    return WeaviateStore(base.place, fields=fields)
+    return WeaviateStore(base.place, fields=fields, shard=shard)

@@ -24,14 +24,14 @@ from groundgraph.core.errors import (
 )
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument, Verified
 from groundgraph.sources.weaviate_base import WeaviateBaseSource, WeaviateStore, ledger
-from groundgraph.sources.weaviate_base import store as lock_module
+from groundgraph.sources.weaviate_base import lock as lock_module
 from groundgraph.sources.weaviate_base import verify as verify_module
 from groundgraph.sources.weaviate_base import writer as writer_module
 from groundgraph.sources.weaviate_base.collections import tenant_name
+from groundgraph.sources.weaviate_base.lock import writing
 from groundgraph.sources.weaviate_base.objects import chunk_id, document_id
 from groundgraph.sources.weaviate_base.searcher import WeaviateSearcher
 from groundgraph.sources.weaviate_base.server import BaseServer
-from groundgraph.sources.weaviate_base.store import writing
 from groundgraph.testing import NgramEmbeddings
 
 pytestmark = pytest.mark.live
@@ -421,7 +421,7 @@ def test_the_id_of_a_document_is_the_uuid_of_its_name():
 
 
 @pytest.mark.covers("K1")
-@pytest.mark.parametrize("schema", [1, 2, 3])
+@pytest.mark.parametrize("schema", [1, 2, 3, 4])
 def test_a_state_of_an_older_version_is_read_and_one_of_a_newer_one_refused(place, schema):
     from groundgraph.core.errors import SchemaVersionUnsupported
     from groundgraph.sources.weaviate_base.server import BaseState
@@ -430,9 +430,9 @@ def test_a_state_of_an_older_version_is_read_and_one_of_a_newer_one_refused(plac
     given["schema"] = schema
     if schema == 1:
         del given["pending_tenants"]
-    if schema > 2:
+    if schema > 3:
         with pytest.raises(SchemaVersionUnsupported, match="Upgrade"):
             BaseState.of(json.dumps(given), place)
         return
     read = BaseState.of(json.dumps(given), place)
-    assert (read.pending, read.pending_tenants, read.changes, read.schema) == (("d",), (), 7, 2)
+    assert (read.pending, read.pending_tenants, read.changes, read.schema) == (("d",), (), 7, 3)

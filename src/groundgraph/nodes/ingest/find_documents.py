@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,6 +32,19 @@ OUTSIDE = "it is outside of the folder that may be read here"
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
+class Share:
+    """What one of several ingests of the same folders reads.
+
+    Attributes:
+        found: the files among them that are its own.
+        addresses: its web pages.
+    """
+
+    found: FoundFiles
+    addresses: Sequence[str] = ()
+
+
 class FindDocumentsInput(TypedDict, total=False):
     """What the step reads."""
 
@@ -56,6 +69,7 @@ def find_documents(
     embedder: Embedder | None,
     *,
     within: Path | None = None,
+    share: Share | None = None,
 ) -> Any:
     """The node.
 
@@ -65,6 +79,7 @@ def find_documents(
         chains: by kind of data the names of its chains, which the base remembers.
         embedder: the embedding model, which the base remembers too.
         within: paths outside of this folder are refused; None for no bounds.
+        share: what was found already for this run, in place of its paths.
     """
     identity = BaseIdentity(embedder.name if embedder else "", 0, dict(chains))
 
@@ -72,7 +87,7 @@ def find_documents(
         state: FindDocumentsInput, config: RunnableConfig, runtime: Runtime[Any]
     ) -> FindDocumentsUpdate:
         documents = config.get("configurable", {}).get(PASSED_IN)
-        plan = await run_blocking(make_plan, state, documents, settings, within)
+        plan = plan_of(share, settings) if share else await run_blocking(make_plan, state, documents, settings, within)
         total = _total(documents, plan)
         lost: Sequence[str] = ()
         if state.get("rebuild"):
@@ -117,8 +132,20 @@ def make_plan(state: FindDocumentsInput, given: Any, settings: Settings, within:
     addresses, files = _parted(paths, lambda path: "://" in path)
     follow_links = bool(state.get("follow_links")) or base.follow_links
     found = _found(files, settings.base_dir, within, base.metadata.sidecar, follow_links=follow_links)
-    sidecars = Sidecars(base.metadata.sidecar, settings.base_dir)
-    return Plan(found, sidecars, deque(found.files), deque(dict.fromkeys(addresses)), documents)
+    return _plan(Share(found, list(dict.fromkeys(addresses))), settings, documents)
+
+
+def plan_of(share: Share, settings: Settings) -> Plan:
+    """What a run is asked for that has its share of a larger ingest."""
+    plan = _plan(share, settings)
+    plan.is_part = True
+    return plan
+
+
+def _plan(share: Share, settings: Settings, documents: Iterator[Any] | AsyncIterator[Any] | None = None) -> Plan:
+    sidecar = (settings.knowledge_base or KnowledgeBaseSettings()).metadata.sidecar
+    sidecars = Sidecars(sidecar, settings.base_dir)
+    return Plan(share.found, sidecars, deque(share.found.files), deque(share.addresses), documents)
 
 
 def _check_given(state: FindDocumentsInput, *, passed_in: bool) -> None:

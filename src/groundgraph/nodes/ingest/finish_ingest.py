@@ -57,7 +57,7 @@ def finish_ingest(
 
 def _doubts(plan: Plan | None, declared: Collection[str], base_dir: Path) -> list[Reason]:
     """What looks like a slip in the sidecars; of a resumed run nobody knows which of them were read."""
-    told = plan.sidecars.doubts(declared, plan.found.folders) if plan else []
+    told = plan.sidecars.doubts(declared, [] if plan.is_part else plan.found.folders) if plan else []
     return reasons((document_name(file, base_dir), reason) for file, reason in told)
 
 

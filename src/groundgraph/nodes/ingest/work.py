@@ -61,6 +61,7 @@ class Plan:
         files: the files that are still to be read.
         addresses: the web pages that are still to be fetched.
         documents: the documents that were passed in and are still to be taken; None when there are no more.
+        is_part: other ingests read the other files of the folders.
         pages: fetches the addresses; one for the whole ingest, so that it keeps to the rules of each host.
         started: when the plan was made, in seconds of `time.monotonic`.
     """
@@ -70,6 +71,7 @@ class Plan:
     files: deque[FoundFile] = field(default_factory=deque)
     addresses: deque[str] = field(default_factory=deque)
     documents: Iterator[Any] | AsyncIterator[Any] | None = None
+    is_part: bool = False
     pages: PageLoader | None = None
     started: float = field(default_factory=time.monotonic)
 

@@ -118,7 +118,7 @@ def tenant_name(value: str) -> str:
     return "t" + hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:40]
 
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 VECTOR = "match"
 # How much the length of a text counts in BM25.
 B = 0.75

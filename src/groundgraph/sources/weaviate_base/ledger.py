@@ -14,6 +14,7 @@ from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS, DOCUMENT_CO
 from groundgraph.sources.knowledge_base.stored_chunk import chunk_of
 from groundgraph.sources.weaviate_base.objects import chunk_id, document_id
 from groundgraph.sources.weaviate_base.server import BaseServer, BaseState, objects_by_id
+from groundgraph.sources.weaviate_base.shards import ids_before, is_in
 
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient
@@ -65,8 +66,16 @@ async def rows_by_id(
 
 
 async def all_rows(server: BaseServer, client: WeaviateAsyncClient, state: BaseState) -> list[LedgerRow]:
-    """All rows by name."""
-    found = [row_of(one, state) async for one in server.documents(client).iterator(return_properties=list(_ROW))]
+    """All rows by name, or those of the shard of `server`."""
+    shard = server.shard
+    pages = server.documents(client).iterator(
+        return_properties=list(_ROW), after=None if shard is None else ids_before(shard)
+    )
+    found: list[LedgerRow] = []
+    async for one in pages:
+        if shard is not None and not is_in(shard, str(one.uuid)):
+            break
+        found.append(row_of(one, state))
     return sorted(found, key=lambda row: row.stored.name)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import uuid
+import secrets
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +15,7 @@ from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.sources.weaviate.client import WeaviateConnection, collection_of
 from groundgraph.sources.weaviate.search import together
 from groundgraph.sources.weaviate_base.collections import SCHEMA_VERSION, BasePlace, tenant_name
+from groundgraph.sources.weaviate_base.shards import ids_of_all, own_id
 
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient
@@ -21,7 +23,10 @@ if TYPE_CHECKING:
 
 # What is known of a base as a whole, kept as one object beside it.
 
-_ID = str(uuid.uuid5(uuid.NAMESPACE_OID, "groundgraph state"))
+# The attributes of a state that every shard has of its own, as its journal.
+_JOURNAL = ("pending", "pending_tenants", "recent", "names", "changes")
+# What a killed server may have lost was written within the last moments of all shards, in seconds.
+_RECENT_WITHIN = 60.0
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,7 @@ class BaseState:
         fields: the fields that filters may name, with their numbers.
         names: the metadata that results carry beside what they always do.
         tenant_from: the field that names the tenant; empty without tenants.
+        sharded: processes may write to its shards, each with a journal of its own; once so, it stays so.
         schema: the version of all this.
     """
 
@@ -55,6 +61,7 @@ class BaseState:
     fields: Mapping[str, int] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     tenant_from: str = ""
+    sharded: bool = False
     schema: int = SCHEMA_VERSION
 
     @classmethod
@@ -70,7 +77,7 @@ class BaseState:
                 f"The knowledge base {place.told} has schema version {given['schema']}; this groundgraph knows "
                 f"versions up to {SCHEMA_VERSION}. Upgrade groundgraph, or ingest with another prefix."
             )
-        lists = {name: tuple(given.get(name, ())) for name in ("pending", "pending_tenants", "recent", "names")}
+        lists = {name: tuple(given.get(name, ())) for name in _JOURNAL[:-1]}
         identity = BaseIdentity(**given["identity"])
         return cls(**{**given, **lists, "identity": identity, "schema": SCHEMA_VERSION})
 
@@ -79,17 +86,43 @@ class BaseState:
         return json.dumps(asdict(self), ensure_ascii=False, sort_keys=True)
 
 
-async def read_state(collection: Any, place: BasePlace) -> BaseState | None:
-    """The state of the base; None when it was never opened for writing."""
-    found = await collection.query.fetch_object_by_id(_ID)
-    return BaseState.of(str(found.properties["value"]), place) if found else None
+def _with_journals(base: BaseState, journals: Sequence[Mapping[str, Any]]) -> BaseState:
+    """The state of the whole base, to which every shard has contributed."""
+    last = max((journal["at"] for journal in journals), default=0.0)
+    fresh = [journal for journal in journals if journal["at"] >= last - _RECENT_WITHIN]
+    lists: dict[str, Any] = {}
+    for name in _JOURNAL[:-1]:
+        told = (journal[name] for journal in (fresh if name == "recent" else journals))
+        lists[name] = tuple(sorted({*getattr(base, name)}.union(*told)))
+    return replace(base, changes=base.changes + sum(journal["changes"] for journal in journals), **lists)
 
 
-async def write_state(collection: Any, state: BaseState) -> None:
-    """Write the state in place of the one that is there."""
+async def read_state(collection: Any, place: BasePlace, shard: int | None = None) -> BaseState | None:
+    """The state of the base, or of a `shard`, whose journal is its own; None when it was never opened for writing."""
+    found = await collection.query.fetch_object_by_id(own_id("state", None))
+    base = BaseState.of(str(found.properties["value"]), place) if found else None
+    if base is None or not base.sharded:
+        return base
+    if shard is None:
+        journals = await objects_by_id(collection, ids_of_all("state"), ["value"])
+        return _with_journals(base, [json.loads(str(one.properties["value"])) for one in journals])
+    own = await collection.query.fetch_object_by_id(own_id("state", shard))
+    # Of a journal that was joined with the base and begins anew, no number of changes may come a second time.
+    empty: dict[str, Any] = {**dict.fromkeys(_JOURNAL[:-1], ()), "changes": secrets.randbits(40)}
+    journal = json.loads(str(own.properties["value"])) if own else empty
+    lists: dict[str, Any] = {name: tuple(journal[name]) for name in _JOURNAL[:-1]}
+    return replace(base, changes=journal["changes"], **lists)
+
+
+async def write_state(collection: Any, state: BaseState, shard: int | None = None) -> None:
+    """Write the state in place of the one that is there; of a `shard` its journal."""
     from weaviate.classes.data import DataObject
 
-    given = await collection.data.insert_many([DataObject(uuid=_ID, properties={"value": state.as_text()})])
+    text = state.as_text()
+    if shard is not None:
+        journal = {name: getattr(state, name) for name in _JOURNAL}
+        text = json.dumps({**journal, "at": time.time()}, ensure_ascii=False)
+    given = await collection.data.insert_many([DataObject(uuid=own_id("state", shard), properties={"value": text})])
     if given.has_errors:
         raise RuntimeError(str(given.errors))
 
@@ -122,10 +155,12 @@ class BaseServer:
 
     Args:
         place: where the base is.
+        shard: the one that is written to; None for the whole base.
     """
 
-    def __init__(self, place: BasePlace) -> None:
+    def __init__(self, place: BasePlace, shard: int | None = None) -> None:
         self.place = place
+        self.shard = shard
         self.connection = WeaviateConnection(place.address, timeout=place.timeout)
 
     async def call(
@@ -164,7 +199,7 @@ class BaseServer:
     async def find_state(self) -> BaseState | None:
         """The state of the base; None when nothing was ever ingested. For errors see `state`."""
         try:
-            return await self.call(lambda client: read_state(self.state_of(client), self.place))
+            return await self.call(lambda client: read_state(self.state_of(client), self.place, self.shard))
         except SchemaChanged:
             return None
 

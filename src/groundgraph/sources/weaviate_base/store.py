@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import time
-import uuid
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from groundgraph.core.document import Document
-from groundgraph.core.errors import ConfigurationError, GroundGraphError, Problem, SourceUnavailable, StorageLocked
+from groundgraph.core.errors import ConfigurationError, Problem, SourceUnavailable
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument, StoredDocument, Verified
 from groundgraph.sources.knowledge_base.ledger import check_model
 from groundgraph.sources.weaviate.address import load_client_library
@@ -26,127 +22,20 @@ from groundgraph.sources.weaviate_base.collections import (
     make_state_collection,
 )
 from groundgraph.sources.weaviate_base.insert import copy_without_vectors, fill_fields
+from groundgraph.sources.weaviate_base.lock import LEASE, writing
 from groundgraph.sources.weaviate_base.objects import document_id
 from groundgraph.sources.weaviate_base.server import REQUEST_LIMIT, BaseServer, BaseState
 from groundgraph.sources.weaviate_base.verify import mend_recent, verify
-from groundgraph.sources.weaviate_base.writer import remove_documents, save, without_pending, write_documents
+from groundgraph.sources.weaviate_base.writer import (
+    join_journals,
+    remove_documents,
+    save,
+    without_pending,
+    write_documents,
+)
 
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient
-
-
-# One writer at a time.
-#
-# Weaviate has no transactions, but it refuses to make an object that is there: whoever makes the lock's object has the
-# lock. It is renewed while it is held; a lock that was not renewed for `LEASE` seconds, by the clock of whoever waits
-# for it, belongs to a process that was killed, and is taken over.
-
-LEASE = 10.0
-_ID = str(uuid.uuid5(uuid.NAMESPACE_OID, "groundgraph lock"))
-_EVERY = 0.2
-
-
-@asynccontextmanager
-async def writing(server: BaseServer, lock_timeout: float) -> AsyncIterator[None]:
-    """Keeps other writers out inside.
-
-    Raises:
-        StorageLocked: another writer held the lock for more than `lock_timeout` seconds, or took it over because this
-            one could not renew it; what was under way is given up.
-    """
-    owner = uuid.uuid4().hex
-    await _take(server, owner, lock_timeout)
-    held = asyncio.timeout(None)
-    try:
-        async with held:
-            renewing = asyncio.ensure_future(_renew(server, owner, held))
-            try:
-                yield
-            finally:
-                renewing.cancel()
-                with contextlib.suppress(asyncio.CancelledError, GroundGraphError):
-                    await renewing
-    except TimeoutError as error:
-        if not held.expired():
-            raise
-        raise StorageLocked(
-            f"Another process took over the writing to the knowledge base {server.place.told}, since this one was not "
-            f"heard of for {LEASE:g} s. What it was at is cleaned up; write it again."
-        ) from error
-    finally:
-        with contextlib.suppress(GroundGraphError):
-            # A server that is gone keeps the lock, which then runs out.
-            await asyncio.shield(server.call(lambda client: _given_back(server, client, owner)))
-
-
-async def _take(server: BaseServer, owner: str, lock_timeout: float) -> None:
-    ends_at = time.monotonic() + lock_timeout
-    seen, seen_at = "", time.monotonic()
-    while not await server.call(lambda client: _made(server, client, owner)):
-        beat = await server.call(lambda client: _beat(server, client))
-        now = time.monotonic()
-        if beat != seen:
-            seen, seen_at = beat, now
-        elif beat and now - seen_at > LEASE:
-            await server.call(partial(_break, server, seen))
-            continue
-        if now > ends_at:
-            raise StorageLocked(
-                f"Another process has been writing to the knowledge base {server.place.told} for more than "
-                f"{lock_timeout:g} s; what was written before is kept. Try again when it has ended."
-            )
-        await asyncio.sleep(_EVERY)
-
-
-async def _made(server: BaseServer, client: WeaviateAsyncClient, owner: str) -> bool:
-    from weaviate.exceptions import UnexpectedStatusCodeError
-
-    try:
-        await server.state_of(client).data.insert({"value": owner, "beat": uuid.uuid4().hex}, uuid=_ID)
-    except UnexpectedStatusCodeError as error:
-        if error.status_code == 422 and "already exists" in str(error):
-            return False
-        raise
-    return True
-
-
-async def _beat(server: BaseServer, client: WeaviateAsyncClient) -> str:
-    found = await server.state_of(client).query.fetch_object_by_id(_ID)
-    return f"{found.properties['value']} {found.properties['beat']}" if found else ""
-
-
-async def _owner(server: BaseServer, client: WeaviateAsyncClient) -> str:
-    found = await server.state_of(client).query.fetch_object_by_id(_ID)
-    return str(found.properties["value"]) if found else ""
-
-
-async def _given_back(server: BaseServer, client: WeaviateAsyncClient, owner: str) -> None:
-    if await _owner(server, client) == owner:
-        await server.state_of(client).data.delete_by_id(_ID)
-
-
-async def _break(server: BaseServer, seen: str, client: WeaviateAsyncClient) -> None:
-    """Remove the lock of a writer that was killed, unless another that waited for it has taken it over already."""
-    if await _beat(server, client) == seen:
-        await server.state_of(client).data.delete_by_id(_ID)
-
-
-async def _renew(server: BaseServer, owner: str, held: asyncio.Timeout) -> None:
-    """Renew the lock now and then; end what is done under it when somebody else has it."""
-
-    async def renewed(client: WeaviateAsyncClient) -> bool:
-        if await _owner(server, client) != owner:
-            return False
-        await server.state_of(client).data.replace(_ID, {"value": owner, "beat": uuid.uuid4().hex})
-        return True
-
-    while True:
-        await asyncio.sleep(LEASE / 4)
-        # What this misses because of an outage, the write itself finds out.
-        with contextlib.suppress(GroundGraphError):
-            if not await server.call(renewed):
-                held.reschedule(asyncio.get_running_loop().time())
-                return
 
 
 # Making a base ready for writing: its collections, its identity, its fields, and what a killed writer left.
@@ -179,6 +68,8 @@ async def ready_for_writing(
     if state != held:
         # An ingest that finds nothing new writes nothing.
         await save(server, state)
+        if state.sharded:
+            await join_journals(server)
     return state, repaired
 
 
@@ -259,13 +150,21 @@ class WeaviateStore:
         place: where the base is.
         fields: the fields that filters may name beside `document`.
         lock_timeout: seconds to wait for another process that writes.
+        shard: the one to write to, of a base that `open_for_shards` made ready; None for the whole base.
     """
 
-    def __init__(self, place: BasePlace, *, fields: Iterable[str] = (), lock_timeout: float = LOCK_TIMEOUT) -> None:
+    def __init__(
+        self,
+        place: BasePlace,
+        *,
+        fields: Iterable[str] = (),
+        lock_timeout: float = LOCK_TIMEOUT,
+        shard: int | None = None,
+    ) -> None:
         self.place = place
         self._fields = ("document", *fields)
         self._lock_timeout = lock_timeout
-        self._server = BaseServer(place)
+        self._server = BaseServer(place, shard)
         self._state: BaseState | None = None
         # What opening the base had to repair, until somebody is told.
         self._repaired = Verified()
@@ -281,6 +180,19 @@ class WeaviateStore:
         await self._opened(identity, rebuild=rebuild)
         repaired, self._repaired = self._repaired, Verified()
         return repaired.taken_out
+
+    async def open_for_shards(self, identity: BaseIdentity) -> Sequence[str]:
+        """As `open`, and lets other processes write to the shards of the base, each to one of its own.
+
+        Args:
+            identity: with the dimension of the vectors, which is fixed before any of them is written.
+        """
+        lost = await self.open(identity)
+        async with self._writing() as state:
+            ready = replace(state, sharded=True, filled=state.filled or bool(identity.dimension))
+            if ready != state:
+                await save(self._server, ready)
+        return lost
 
     async def stored(self, names: Iterable[str]) -> dict[str, StoredDocument]:
         """See `KnowledgeStore.stored`."""
@@ -391,7 +303,14 @@ class WeaviateStore:
         await load_client_library()
         await self._server.call(lambda client: make_state_collection(client, self.place), limit=REQUEST_LIMIT)
         async with self._turn, writing(self._server, self._lock_timeout):
-            self._state, self._repaired = await ready_for_writing(self._server, identity, self._fields, rebuild=rebuild)
+            if self._server.shard is None:
+                self._state, self._repaired = await ready_for_writing(
+                    self._server, identity, self._fields, rebuild=rebuild
+                )
+            else:
+                state = await self._server.state()
+                _settled(self._server, state, identity)
+                self._state = await without_pending(self._server, state)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -37,6 +37,7 @@ from groundgraph.sources.weaviate_base.server import (
     slices,
     write_state,
 )
+from groundgraph.sources.weaviate_base.shards import ids_of_all
 
 if TYPE_CHECKING:
     from weaviate import WeaviateAsyncClient
@@ -102,6 +103,8 @@ async def without_pending(server: BaseServer, state: BaseState) -> BaseState:
     # It may have come as far as to switch some of its documents, which readers do not know yet.
     settled = replace(state, pending=(), pending_tenants=(), changes=state.changes + 1)
     await save(server, settled)
+    if server.shard is None and state.sharded:
+        await join_journals(server)
     return settled
 
 
@@ -130,7 +133,12 @@ def chunks_of(server: BaseServer, state: BaseState, tenant: str) -> CollectionOf
 
 async def save(server: BaseServer, state: BaseState) -> None:
     """Write the state of the base."""
-    await server.call(lambda client: write_state(server.state_of(client), state))
+    await server.call(lambda client: write_state(server.state_of(client), state, server.shard))
+
+
+async def join_journals(server: BaseServer) -> None:
+    """Remove the journals of the shards, whose contents the state holds that was written; the lock is held."""
+    await remove_by_id(server, server.state_of, ids_of_all("state"))
 
 
 def _with_dimension(server: BaseServer, state: BaseState, objects: Sequence[DocumentObjects]) -> BaseState:
