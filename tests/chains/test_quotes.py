@@ -153,6 +153,17 @@ def test_the_piece_under_a_heading_of_what_is_asked_comes_before_others_that_hol
     assert select_quotes("What is Haystack?", pieces)[0].text == "Haystack is a framework."
 
 
+def test_the_number_of_a_section_is_none_of_what_it_is_about():
+    pieces = [
+        SourceResult(text, name, "docs", "memory", score=score, metadata={"headings": [heading]})
+        for name, text, score, heading in (
+            ("a", "New kinds of a grant are registered.", 5.4, "8.3. New kinds of a grant"),
+            ("b", "A grant is a credential.", 5.0, "1.3. Grant"),
+        )
+    ]
+    assert select_quotes("What is a grant?", pieces)[0].text == "A grant is a credential."
+
+
 @pytest.mark.covers("L1")
 @pytest.mark.parametrize("line", ["- item\n", "```\n", "text:\n\n", "| a |\n", "   o  x\n\n      y\n"])
 def test_a_long_text_takes_time_in_proportion_to_its_length(line):

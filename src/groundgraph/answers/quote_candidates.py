@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,6 +30,7 @@ RANK_DISCOUNT = 0.3
 # What counts of a sentence that says something only together with its block: a line of code has words by chance.
 IN_BLOCK = 0.5
 _ENDS = (".", "!", "?", "…")
+_NUMBERING = re.compile(r"\A\s*(?:[A-Z\d]{1,3}\.)+(?:\d+\.?)?\s")
 
 
 @dataclass(frozen=True)
@@ -116,4 +118,5 @@ def _names(result: SourceResult) -> tuple[str, str]:
 @lru_cache(maxsize=4096)
 def _under(title: str, section: str, heading: str) -> tuple[frozenset[str], frozenset[str]]:
     """The stems of all that a piece of evidence stands under, and those of its own heading."""
-    return stems_of(title) | stems_of(section), stems_of(heading or title)
+    # The number of a section says nothing of what it is about.
+    return stems_of(title) | stems_of(section), stems_of(_NUMBERING.sub("", heading or title))
