@@ -27,7 +27,7 @@ def test_an_exact_model_passes_every_mark_and_its_page_is_written(checking, tmp_
     ran = checking("exact", "--json", "-o", "check.html", "--at-least", "1", "--at-least", "injection=1")
     assert ran.code == 0, ran.err
     found = ran.json
-    assert (found["model"], found["right"], found["n"], found["wrong"]) == ("test-model", 77, 77, [])
+    assert (found["model"], found["right"], found["n"], found["wrong"]) == ("test-model", 85, 85, [])
     assert {form: row["right"] for form, row in found["structured_output"].items()} == {
         "own": 4,
         "json_schema": 4,
@@ -36,7 +36,7 @@ def test_an_exact_model_passes_every_mark_and_its_page_is_written(checking, tmp_
         "text": 4,
     }
     page = (tmp_path / "check.html").read_text("utf-8")
-    assert "77 of 77 right" in page
+    assert "85 of 85 right" in page
     assert "test-model" in found["advice"]
     assert "http" not in page.replace("http-equiv", "")
 

@@ -16,7 +16,7 @@ from groundgraph import InMemorySource, turn_graph
 from groundgraph.cli import doctor_checks
 from groundgraph.cli.doctor_checks import Finding
 from groundgraph.settings.load_settings import load_settings
-from groundgraph.testing import openai_stub
+from groundgraph.testing import Reply, openai_stub
 
 
 def states(ran) -> dict[str, str]:
@@ -198,6 +198,14 @@ def test_a_model_is_called_when_asked_and_a_refused_key_is_told(call, tmp_path):
         asked = call("ask", "How often is pump 17 serviced?", OPENAI_API_KEY="k")
         assert asked.code == 1
         assert "Pump 17 is serviced daily." in asked.out
+        assert "`groundgraph doctor --try` calls the model once" in asked.err
+    with openai_stub(Reply("no such model", status=404)) as stub:
+        model = f'llm: {{provider: openai, model: m, base_url: "{stub.base_url}"}}\n'
+        (tmp_path / "groundgraph.yaml").write_text(text + model)
+        unknown = call("doctor", "--try", OPENAI_API_KEY="k")
+    assert "There is no model of this name" in unknown.out
+    unreachable = call("doctor", "--try", OPENAI_API_KEY="k")
+    assert "Is the network there, or the server started, and is `base_url` right?" in unreachable.out
 
 
 @contextmanager

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.covers("U11")
 DESERVED = {
     "exact": set(),
     "slow": set(),
-    "sloppy": {"form", "passage", "conflicts", "numbers", "long", "judging"},
+    "sloppy": {"form", "passage", "conflicts", "numbers", "long", "judging", "entailment"},
     "forgetful": {"answers", "says", "form", "passage", "language", "long"},
     "obedient": {"says", "form", "passage", "injection"},
     "inventive": {"declines"},
@@ -53,7 +53,7 @@ def test_what_a_character_is_bad_at_it_never_does_right() -> None:
     # Its three cases with the answer at the beginning, of six.
     assert checked("forgetful").share("long") == Share(3, 6)
     assert checked("degenerate").right.right == checked("refusing").right.right == 0
-    assert checked("exact").right == checked("slow").right == Share(77, 77)
+    assert checked("exact").right == checked("slow").right == Share(85, 85)
 
 
 def test_a_slow_model_is_told_by_its_seconds() -> None:
@@ -89,6 +89,8 @@ def test_advice_follows_the_figures() -> None:
     exact, sloppy = (advised_settings(checked(name), None) for name in ("exact", "sloppy"))
     assert "citation_format: section" in exact
     assert "candidates_count: 20" in exact
+    assert ("entailment: annotate" in exact, "entailment" in sloppy) == (True, False)
+    assert re.search(r"8 of 8, for about \d{2,3} tokens a sentence", exact)
     assert "leave reranking to something else" in sloppy
     assert "mode: static" in advised_settings(checked("refusing"), None)
 
@@ -156,6 +158,7 @@ def test_every_skill_has_cases_whose_messages_and_passages_are_their_own() -> No
         assert set(case.read) - {FILLING} <= set(corpus)
         assert set(case.cited) | set(case.good) <= set(case.read)
         assert spoken(case.written() or case.ask, case.language) == case.language
+        assert (len(case.said), len(case.planted)) == ((1, 1) if case.skill == "entailment" else (0, 0))
         for pattern in (*case.says, *case.lacks, *case.matches, *case.mentions):
             re.compile(pattern)
     assert {case.language for case in cases} == {"en", "de", "fr", "ru"}

@@ -76,6 +76,29 @@ def test_names_that_lead_nowhere_are_told_where_they_are_given(monkeypatch: pyte
         turn_graph(settings, sources=[docs()], chat_model="mistralai:mistral-small-latest")
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("openai:gpt-5-mini", "OPENAI_API_KEY"),
+        ("anthropic:claude-sonnet-4-5", "set the variable ANTHROPIC_API_KEY"),
+        ("google_genai:gemini-2.5-flash", "GOOGLE_API_KEY"),
+        ("mistralai:mistral-small-latest", "set the variable MISTRAL_API_KEY"),
+        ("nobody:knows", "there is no model provider 'nobody'; write provider and model, as in openai:gpt-5-mini"),
+        ("openai", "'openai' names no provider; write provider and model, as in openai:gpt-5-mini"),
+        ("ollama:", "names no model; write it behind the provider"),
+    ],
+)
+def test_a_name_that_cannot_work_is_told_with_what_to_do(name: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for key in ("OPENAI", "ANTHROPIC", "GOOGLE", "GEMINI", "MISTRAL"):
+        monkeypatch.delenv(f"{key}_API_KEY", raising=False)
+    with pytest.raises(ConfigurationError) as caught:
+        turn_graph(sources=[docs()], chat_model=name)
+    assert str(caught.value).startswith("chat_model: ")
+    assert told in str(caught.value)
+    # No variable of ours sets what Python passes in.
+    assert "GROUNDGRAPH_" not in str(caught.value)
+
+
 async def test_langchains_caches_keep_replies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("langchain_core.globals._llm_cache", None)
     set_llm_cache(InMemoryCache())

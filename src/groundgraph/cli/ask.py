@@ -95,7 +95,10 @@ def ask(
     _show(turn, chosen, as_json=as_json, found=found)
     if thread is None:
         note(f"Thread: {chosen} (go on with --thread {chosen})")
-    raise typer.Exit(_code(turn.output))
+    code = _code(turn.output)
+    if code == DONE_WITH_FAILURES:
+        note("`groundgraph doctor --try` calls the model once and shows what it said.")
+    raise typer.Exit(code)
 
 
 def _code(output: Mapping[str, Any]) -> int:

@@ -23,7 +23,7 @@ from groundgraph.cli.output import note
 from groundgraph.cli.progress import SECONDS_BETWEEN_LINES
 from groundgraph.core.document import MEDIA_TYPES
 from groundgraph.core.errors import ConfigurationError, GroundGraphError
-from groundgraph.core.failure import described, status_code
+from groundgraph.core.failure import described, failure_of
 from groundgraph.core.intent import RetrievalIntent
 from groundgraph.core.secret_mask import mask
 from groundgraph.graph.configured_embedder import configured_embedder, embedding_key, embedding_problem
@@ -367,10 +367,20 @@ async def _tried(settings: Settings, key: str, model: ModelSettings) -> Finding:
     except TimeoutError:
         return Finding(key, "fail", f"{_name(model)}: it did not answer within {_TRY_SECONDS:g} seconds")
     except Exception as error:  # clients of models raise errors of their own
-        refused = status_code(error) in (401, 403)
-        todo = "The key is wrong, or has no right to this model." if refused else ""
-        return Finding(key, "fail", f"{_name(model)}: {described(error)}", todo)
+        return Finding(key, "fail", f"{_name(model)}: {described(error)}", _todo(error))
     return Finding(key, "ok", f"{_name(model)}: answers in {(time.perf_counter() - started) * 1000:.0f} ms")
+
+
+def _todo(error: Exception) -> str:
+    """What to do about a model that does not answer, as far as its error tells."""
+    failure = failure_of(error, "model")
+    if failure.get("status") == 404:
+        return "There is no model of this name, or `base_url` leads elsewhere."
+    return {
+        "refused": "The key is wrong, or has no right to this model.",
+        "unreachable": "Is the network there, or the server started, and is `base_url` right?",
+        "limited": "The quota of this key is used up for now.",
+    }.get(failure["kind"], "")
 
 
 async def _call(settings: Settings, key: str, model: ModelSettings) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -18,6 +19,7 @@ from groundgraph.core.secret_mask import mask
 from groundgraph.models.replies import provider_of
 from groundgraph.settings.load_settings import variable_of
 from groundgraph.settings.services import ModelSettings
+from groundgraph.settings.settings import Settings
 from groundgraph.text.words import read_data
 
 if TYPE_CHECKING:
@@ -36,6 +38,10 @@ EXTRAS = {
     "ollama": "ollama",
     "fastembed": "local",
 }
+
+# Where these packages get no key, they say so at the first call only, and as if nobody could be reached; the field that
+# holds it is called as the variable is.
+_LATE_KEYS = {"anthropic": "anthropic_api_key", "mistralai": "mistral_api_key"}
 
 # A chat model that does not think at length before it writes three short lines.
 
@@ -109,6 +115,8 @@ def model_problem(settings: ModelSettings | None, key: str) -> ModelProblem | No
 def _built(settings: ModelSettings) -> BaseChatModel:
     from langchain.chat_models import init_chat_model
 
+    if settings.model.endswith(":"):
+        raise ValueError("names no model; write it behind the provider, as in openai:gpt-5-mini")
     options: dict[str, Any] = {"max_retries": 0, **(settings.model_extra or {})}
     if options.get("cache") == "memory":
         options["cache"] = InMemoryCache(maxsize=_CACHED)
@@ -116,7 +124,19 @@ def _built(settings: ModelSettings) -> BaseChatModel:
         # Where a provider's own package is missing, LangChain looks into this one, which warns of its end.
         warnings.filterwarnings("ignore", message=".*langchain-community.*", category=DeprecationWarning)
         model: BaseChatModel = init_chat_model(settings.model, model_provider=settings.provider, **options)
+    if problem := _lacking(model, options):
+        raise ValueError(problem)
     return model
+
+
+def _lacking(model: BaseChatModel, options: Mapping[str, Any]) -> str:
+    """The key that `model` lacks and would tell too late; empty for none."""
+    field = _LATE_KEYS.get(provider_of(model), "")
+    key = getattr(model, field, None) if field else None
+    # A gateway may know its callers otherwise.
+    if not field or (key and key.get_secret_value()) or {"base_url", "default_headers"} & set(options):
+        return ""
+    return f"The API key is missing: set the variable {field.upper()}."
 
 
 def explained(error: Exception, settings: ModelSettings, key: str) -> ModelProblem:
@@ -126,11 +146,19 @@ def explained(error: Exception, settings: ModelSettings, key: str) -> ModelProbl
     text = str(error)
     if isinstance(error, ValidationError):
         # Its text quotes the values.
-        text = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
-    text = mask(text)
+        text = "; ".join(
+            ": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"]))) for one in error.errors()
+        )
+    text = mask(text).removeprefix("Value error, ")
     if re.search(r"api[ _]?key|credential", text, re.IGNORECASE):
-        own = variable_of((*key.split("."), "api_key"))
-        return ModelProblem(f"{_first_line(text)} The variable {own} does as well.", of_this_machine=True)
+        path = (*key.split("."), "api_key")
+        # What Python passes in is no section, and no variable sets it.
+        own = f" The variable {variable_of(path)} does as well." if path[0] in Settings.model_fields else ""
+        return ModelProblem(f"{_first_line(text)}{own}", of_this_machine=True)
+    if "infer model provider" in text:
+        named = settings.model.partition(":")
+        told = f"there is no model provider '{named[0]}'" if named[1] else f"'{settings.model}' names no provider"
+        return ModelProblem(f"{told}; write provider and model, as in openai:gpt-5-mini.", of_this_machine=False)
     if "upported" in text and settings.provider:
         known = re.findall(r"[a-z_]+", text.rpartition(":")[2])
         return ModelProblem(

@@ -56,6 +56,7 @@ class _Reader:
             "parts": lambda: "\n".join(case.queries),
             "rewriting": lambda: case.question,
             "judging": lambda: self._grades(case, seen),
+            "entailment": lambda: self._opinions(case, seen),
         }
         return by_skill.get(case.skill, lambda: self._answer(case, prompt, seen))()
 
@@ -68,6 +69,10 @@ class _Reader:
     def _grades(self, case: Known, seen: str) -> str:
         shown = _passages(seen)
         return "\n".join(f"{number}: {4 if self._name(text) in case.good else 0}" for number, text in shown)
+
+    def _opinions(self, case: Known, seen: str) -> str:
+        shown = _passages(seen)
+        return "\n".join(f"{number}: {4 if text.startswith(tuple(case.said)) else 0}" for number, text in shown)
 
     def _name(self, shown: str) -> str:
         return next((name for name, text in self.corpus.items() if text[:_KNOWN_CHARS] in shown[:400]), "")
@@ -82,7 +87,7 @@ def declining(prompt: Prompt) -> str:
 def _sloppy(reader: _Reader, prompt: Prompt) -> Reply:
     """Cites the wrong passage or none, and loses count of what it grades."""
     case, text = reader.case(prompt), reader.right(prompt, prompt.text)
-    if case is not None and case.skill == "judging":
+    if case is not None and case.skill in ("judging", "entailment"):
         lines = text.splitlines()
         return Reply("\n".join(lines[: len(lines) // 2]))
     other = "[1]" if "[2]" in text else "[2]"

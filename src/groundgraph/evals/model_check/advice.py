@@ -67,7 +67,14 @@ def _repair(check: ModelCheck) -> list[str]:
     mended = check.share(REPAIRED)
     policy = "repair" if mended.n and mended.right * 2 >= mended.n else "annotate"
     told = f"# Wrong citations mended when told of them: {_of(mended)}." if mended.n else "# No citation was to mend."
-    return [told, f"citation_check: {{labels: {policy}, uncited: {policy}, support: {policy}}}"]
+    second, cost = check.share("entailment"), check.per_sentence()["tokens"]
+    opinion = ", entailment: annotate" if second.value >= _TRUSTED else ""
+    trusted = f"# Denials and swaps told from what evidence says: {_of(second)}, for about {cost} tokens a sentence"
+    return [
+        told,
+        f"{trusted}{', so it can give a second opinion.' if opinion else ': ask another model for a second opinion.'}",
+        f"citation_check: {{labels: {policy}, uncited: {policy}, support: {policy}{opinion}}}",
+    ]
 
 
 def _judge(check: ModelCheck) -> list[str]:

@@ -29,6 +29,7 @@ Skill = Literal[
     "rewriting",
     "parts",
     "judging",
+    "entailment",
 ]
 SKILLS: tuple[Skill, ...] = get_args(Skill)
 # Of these an answer comes; the others are about what a model does before and beside it.
@@ -77,6 +78,8 @@ class Case(BaseModel):
     before: list[tuple[str, str]] = []
     question: str = ""
     good: list[str] = []
+    said: list[str] = []
+    planted: list[str] = []
 
     @property
     def cited(self) -> list[str]:

@@ -20,6 +20,7 @@ _DIGITS = 4
 _REPLY_CHARS = 300
 # Tokens for which prices are told.
 PER = 1_000_000
+_TOKENS = ("input_tokens", "output_tokens")
 
 
 class Share(NamedTuple):
@@ -98,10 +99,7 @@ class ModelCheck:
         turns = [one for one in self.counting if one.case.skill in ANSWER_SKILLS - {"long"}]
         seconds = sorted(one.seconds for one in turns)
         first = [one.first for one in turns if one.first is not None]
-        sent, received = (
-            fmean(sum(call.get(key, 0) for call in one.calls) for one in turns)
-            for key in ("input_tokens", "output_tokens")
-        )
+        sent, received = (fmean(sum(call.get(key, 0) for call in one.calls) for one in turns) for key in _TOKENS)
         price = (sent * self.price.sent + received * self.price.received) / PER if self.price else None
         return {
             "seconds": round(median(seconds), 3),
@@ -114,6 +112,16 @@ class ModelCheck:
             "price": None if price is None else round(price, 6),
         }
 
+    def per_sentence(self) -> dict[str, Any]:
+        """What a second opinion takes for a sentence and its evidence: seconds and tokens."""
+        judged = [one for one in self.counting if one.case.skill == "entailment"]
+        sentences = max(1, sum(len(one.case.said) + len(one.case.planted) for one in judged))
+        tokens = sum(call.get(key, 0) for one in judged for call in one.calls for key in _TOKENS)
+        return {
+            "seconds": round(sum(one.seconds for one in judged) / sentences, 3),
+            "tokens": round(tokens / sentences),
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """The figures as `groundgraph check-model --json` prints them, without the advice."""
         forms = {form: {"title": title, **self.share(form).to_dict()} for form, title in FORMS.items()}
@@ -123,6 +131,7 @@ class ModelCheck:
             "marks": {mark: {"title": title, **self.share(mark).to_dict()} for mark, title in TITLES.items()},
             "structured_output": forms,
             "turn": self.per_turn(),
+            "second_opinion": self.per_sentence(),
             # A fault that stands for several marks, such as having declined, is told of the first of them.
             "wrong": [_wrong(one) for one in self.counting if not one.right],
             "failed": [{"case": one.case.id, "reason": one.failure} for one in self.counting if one.failure],

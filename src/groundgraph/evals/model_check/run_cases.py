@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
+from groundgraph.answers.citations import named_text
 from groundgraph.answers.read_extraction import objects_in
 from groundgraph.core.errors import ConfigurationError, ModelError, Problem
 from groundgraph.core.evidence import SourceResult
@@ -17,6 +18,7 @@ from groundgraph.evals.model_check.cases import ANSWER_SKILLS, SOURCE, Case, evi
 from groundgraph.evals.model_check.verdicts import (
     Marks,
     answer_marks,
+    entailment_marks,
     judging_marks,
     object_faults,
     parts_marks,
@@ -24,12 +26,14 @@ from groundgraph.evals.model_check.verdicts import (
     rewriting_marks,
 )
 from groundgraph.evals.run_queries import EvaluationFailed, Progress
+from groundgraph.graph.configured_judge import configured_judge
 from groundgraph.graph.retrieval import retrieval_graph
 from groundgraph.graph.turn import turn_graph
-from groundgraph.models.call_model import call_with_retries
+from groundgraph.models.call_model import call_with_retries, collect_chain_calls
 from groundgraph.models.chat_model import configured_model
 from groundgraph.models.replies import OWN, TEXT, with_schema
 from groundgraph.prompts import Prompts
+from groundgraph.resilience.blocking import call_chain
 from groundgraph.settings.context import Context
 from groundgraph.settings.load_settings import load_settings
 from groundgraph.settings.settings import Settings
@@ -187,6 +191,8 @@ class _Check:
             return await self._answered(case, "section")
         if case.skill == "structured":
             return await self._filled_in(case)
+        if case.skill == "entailment":
+            return await self._judged(case)
         return await self._staged(case)
 
     async def reach(self, case: Case) -> None:
@@ -254,6 +260,25 @@ class _Check:
         marks["structured"] = () if works else marks[TEXT]
         failure = "" if replies else marks[TEXT][0]
         return Asked(case, marks, "; ".join(replies), time.perf_counter() - started, failure=failure)
+
+    async def _judged(self, case: Case) -> Asked:
+        """Sentences beside their evidence, as a second opinion is asked for."""
+        started = time.perf_counter()
+        second = configured_judge(self._settings, self._prompts, self._model, self._model)
+        evidence = "\n\n".join(map(named_text, evidence_of(case.read)))
+        # In no order by which the right one could be guessed.
+        texts, scores, told = sorted([*case.said, *case.planted]), dict[str, float | None](), ""
+        with collect_chain_calls() as calls:
+            try:
+                pairs = [(evidence, text) for text in texts]
+                given = await call_chain(second.judge, case.ask, pairs) if second else []
+                scores = dict(zip(texts, given, strict=True))
+            except ModelError as error:
+                told = str(error)
+        failure = next((call["error"] for call in calls if call.get("error")), "")
+        reply = told or "; ".join(f"{text} {score}" for text, score in scores.items())
+        marks = _failed(entailment_marks(case, scores), failure)
+        return Asked(case, marks, reply, time.perf_counter() - started, calls=calls, failure=failure)
 
     async def _object(self, case: Case, form: str) -> AIMessage:
         messages: list[Any] = [SystemMessage(self._prompts.render("fill_in_object").strip()), HumanMessage(case.ask)]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from groundgraph.answers.check_entailment import EVEN_ODDS
 from groundgraph.evals.model_check.cases import Case, common_words
 from groundgraph.text.words import sentences, words
 
@@ -27,8 +28,11 @@ TITLES = {
     "rewriting": "rewrites a question that leans on another",
     "parts": "divides a question into its parts",
     "judging": "grades passages rightly",
+    "entailment": "tells what evidence says from its denial or swap",
 }
 _FORM_FLAGS = frozenset({"unresolved_label", "uncited", "no_citation"})
+# What came in place of an answer, by the outcome.
+_NO_ANSWER = {"insufficient": "it declined", "clarify": "it asked back"}
 _WORD = re.compile(r"[^\W\d_]+")
 _LABEL = re.compile(r"\s?\[\d+(?:, ?\d+)*\]")
 # A grade above or below these tells a passage that answers from one that does not.
@@ -46,9 +50,10 @@ def answer_marks(case: Case, output: Mapping[str, Any]) -> Marks:
         output: of the turn.
     """
     refused = any(flag["kind"] == "refusal" for flag in output["support"]["flags"])
-    declined = output["outcome"] == "insufficient"
+    told = "it refused" if refused else _NO_ANSWER.get(output["outcome"], "")
     if not case.answer:
-        return {"declines": () if declined else ("it answered what no passage says",)}
+        declined = told == _NO_ANSWER["insufficient"]
+        return {"declines": () if declined else (told or "it answered what no passage says",)}
     found: Marks = {
         "answers": (),
         "says": tuple(_words_faults(case, output["answer"])),
@@ -63,7 +68,7 @@ def answer_marks(case: Case, output: Mapping[str, Any]) -> Marks:
         shown = found["says"] + (found["passage"] if case.skill in ("conflicts", "long") else ())
         found[case.skill] = shown + _numbers_faults(case, output)
     # What stands in for an answer quotes what comes closest, and is no merit of the model.
-    return dict.fromkeys(found, ("it refused" if refused else "it declined",)) if refused or declined else found
+    return dict.fromkeys(found, (told,)) if told else found
 
 
 def _words_faults(case: Case, answer: str) -> Iterator[str]:
@@ -159,6 +164,18 @@ def judging_marks(case: Case, scores: Sequence[float]) -> Marks:
         if name not in case.good and score > UNLIKELY:
             faults.append(f"'{name}', which does not answer, has {score:.2f}")
     return {"judging": tuple(faults)}
+
+
+def entailment_marks(case: Case, scores: Mapping[str, float | None]) -> Marks:
+    """Whether a sentence that the evidence says has a score of even odds or more, and one that was planted less."""
+    faults = []
+    for text in (*case.said, *case.planted):
+        score = scores.get(text)
+        if score is None:
+            faults.append(f"it did not judge '{text}'")
+        elif (score >= EVEN_ODDS) is (text in case.planted):
+            faults.append(f"'{text}' counts as {'said' if score >= EVEN_ODDS else 'not said'}")
+    return {"entailment": tuple(faults)}
 
 
 def object_faults(case: Case, found: Mapping[str, Any] | None) -> tuple[str, ...]:
