@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from outcome_sources import SET, handbook, make_sources, packages
+from outcome_sources import SET, make_sources, packages, written
 
 from groundgraph import load_settings
 from groundgraph.evals.conversations import load_conversations
@@ -17,28 +17,30 @@ from groundgraph.evals.run_conversations import conversation_settings, run_conve
 CONVERSATIONS = load_conversations(SET / "conversations.jsonl")
 KINDS = ["plain", "chatter", "unrelated_after", "follow_up", "parts", "small_talk", "computing", "absent"]
 LANGUAGES = ["german", "russian"]
-# What was reached with all four parts, rounded down: raise it when the figures rise, never lower it.
-FLOORS = {"outcome": 0.92, "right": 0.90}
+# What was reached with all parts, rounded down: raise it when the figures rise, never lower it.
+FLOORS = {"outcome": 0.93, "right": 0.91}
 
 
 def test_the_words_of_each_answer_stand_in_the_file_that_it_names() -> None:
-    files = {document.name: " ".join(document.text.split()).casefold() for document in (*packages(), *handbook())}
-    everything = "\n".join([*files.values(), (SET / "company.sql").read_text("utf-8").casefold()])
+    documents = (*packages(), *written("handbook"), *written("plant"))
+    files = {document.name: " ".join(document.text.split()).casefold() for document in documents}
+    everything = "\n".join([*files.values(), *(script.read_text("utf-8").casefold() for script in SET.glob("*.sql"))])
     for conversation in CONVERSATIONS:
         parts = "parts" in conversation.tags
-        for turn in conversation.turns:
+        for turn in (turn for turn in conversation.turns if turn.outcome == "answered"):
             text = files.get(turn.holder or "", everything) if not parts else everything
             # A row is shown with the names of its columns, a count behind a colon.
             absent = [words for words in turn.says if ": " not in words and words.casefold() not in text]
             assert not absent, (conversation.id, turn.ask)
 
 
-def test_the_set_has_each_kind_in_both_worlds_and_three_languages() -> None:
+def test_the_set_has_each_kind_in_every_world_and_three_languages() -> None:
     tags = [tag for one in CONVERSATIONS for tag in one.tags]
     assert {kind: tags.count(kind) >= 10 for kind in KINDS + LANGUAGES} == dict.fromkeys(KINDS + LANGUAGES, True)
     assert min(tags.count("half: before"), tags.count("half: after")) >= 100
-    assert {tuple(one.context.sources or ()) for one in CONVERSATIONS} == {("packages",), ("handbook", "company")}
-    asked = [json.dumps([turn.ask for turn in one.turns]) for one in CONVERSATIONS]
+    worlds = {("packages",), ("handbook", "company"), ("plant", "shop")}
+    assert {tuple(one.context.sources or ()) for one in CONVERSATIONS} == worlds
+    asked = [json.dumps([one.context.sources, *(turn.ask for turn in one.turns)]) for one in CONVERSATIONS]
     assert len(set(asked)) == len(asked)
 
 
@@ -48,3 +50,4 @@ async def test_the_set_ends_at_least_as_well_as_before(tmp_path: Path) -> None:
     found = outcome_evaluation("outcomes", CONVERSATIONS, await run_conversations(settings, CONVERSATIONS))
     print("\n".join([*wrong_lines(found), *evaluation_lines(found)]))
     assert {name: found.measures[name] >= floor for name, floor in FLOORS.items()} == dict.fromkeys(FLOORS, True)
+    assert not [one["message"] for one in found.wrong or () if one["message"].startswith("always-")]

@@ -9,12 +9,13 @@ import pytest
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import HumanMessage
 
-from groundgraph import InMemorySource, load_settings, retrieval_graph, turn_graph
+from groundgraph import InMemorySource, KnowledgeBase, load_settings, register_chain, retrieval_graph, turn_graph
 from groundgraph.core.chain import IngestChains
 from groundgraph.core.document import Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.graph.ingest_documents import ingest_documents
 from groundgraph.ingest.builtin_chains import ContentAsMatchingText, ContentAsQualifyingText
+from groundgraph.ingest.chain_registries import REGISTRIES
 from groundgraph.ingest.chunkers import WholeTextChunker
 from groundgraph.testing import ScriptedChatModel
 
@@ -216,3 +217,25 @@ async def test_a_passage_that_was_found_by_a_text_written_for_it_answers_in_othe
     output = await asked("How do I get my money back?", path, None)
     assert output["outcome"] == "answered"
     assert not any("may not" in note for note in output["notes"])
+
+
+@pytest.mark.covers("A3")
+async def test_a_piece_found_by_a_text_that_was_written_for_it_or_by_a_transformed_query_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for registry in REGISTRIES.values():
+        monkeypatch.setattr(registry, "_entries", dict(registry._entries))
+    register_chain("matching_text", "asked", lambda chunk, about: "How do I get my money back?", signature="1")
+    register_chain("transformer", "formal", lambda query: query.replace("cash", "money back"))
+    chains = {"documents": {"matching_text": "asked"}, "query": {"transformer": "formal"}}
+    own = load_settings({"knowledge_base": {"file": str(tmp_path / "kb.sqlite")}, "chains": chains})
+    with KnowledgeBase.open(own) as base:
+        base.add_documents([Document("refunds.md", "Refunds are granted within 30 days of purchase.")])
+    graph = turn_graph(own)
+    for question in ("How do I get my money back?", "How do I get my cash?"):
+        output = await graph.ainvoke({"question": question})
+        assert output["support"]["answerable"] > 0.3
+        assert [row["text"] for row in output["provenance"]["results"]]
+        assert output["outcome"] != "insufficient" or "comes closest" in output["answer"], output["answer"]
+    other = await graph.ainvoke({"question": "Who painted the office?"})
+    assert other["outcome"] == "insufficient"

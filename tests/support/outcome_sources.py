@@ -18,12 +18,13 @@ _KINDS = {".md": "text/markdown", ".rst": "text/x-rst"}
 
 
 def make_sources(folder: Path) -> Path:
-    """The configuration, in `folder`, of two knowledge bases and a database."""
-    for name, documents in (("packages", packages()), ("handbook", handbook())):
+    """The configuration, in `folder`, of three knowledge bases and two databases."""
+    for name, documents in (("packages", packages()), ("handbook", written("handbook")), ("plant", written("plant"))):
         with KnowledgeBase.open(load_settings({"knowledge_base": {"file": str(folder / f"{name}.sqlite")}})) as base:
             base.add_documents(documents)
-    with closing(sqlite3.connect(folder / "company.sqlite")) as database:
-        database.executescript((SET / "company.sql").read_text("utf-8"))
+    for script in SET.glob("*.sql"):
+        with closing(sqlite3.connect(folder / f"{script.stem}.sqlite")) as database:
+            database.executescript(script.read_text("utf-8"))
     return Path(shutil.copy(SET / "groundgraph.yaml", folder))
 
 
@@ -37,8 +38,9 @@ def packages() -> Iterator[Document]:
         yield _document(name, text)
 
 
-def handbook() -> Iterator[Document]:
-    for path in sorted((SET / "handbook").iterdir()):
+def written(folder: str) -> Iterator[Document]:
+    """The documents in `folder` of the set, which were written for it."""
+    for path in sorted((SET / folder).iterdir()):
         yield _document(path.name, _text(path))
 
 
