@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document as LangChainDocument
+from langchain_core.vectorstores import InMemoryVectorStore
 
 from groundgraph import (
     CascadeRetriever,
@@ -31,7 +32,7 @@ from groundgraph import (
     turn_page,
     turn_tool,
 )
-from groundgraph.testing import ScriptedChatModel
+from groundgraph.testing import NgramEmbeddings, ScriptedChatModel
 
 pytestmark = pytest.mark.covers("B6", "B7")
 QUESTION = "When is the pump serviced?"
@@ -57,11 +58,18 @@ def base(**schemas: Any) -> KnowledgeBase:
     return KnowledgeBase.open({"knowledge_base": {"schemas": declared}})
 
 
+def store() -> InMemoryVectorStore:
+    return InMemoryVectorStore(NgramEmbeddings())
+
+
 @pytest.mark.parametrize(
     ("use", "error", "told"),
     [
         (lambda: turn_graph(sources=source()), ConfigurationError, "put it in one: sources=[...]"),
         (lambda: turn_graph(sources=["docs"]), ConfigurationError, "LangChainSource wraps retrievers"),
+        (lambda: turn_graph(sources=[base()]), ConfigurationError, "leave sources= out"),
+        (lambda: turn_graph(sources=[store()]), ConfigurationError, "LangChainSource(..., name=...)"),
+        (lambda: turn_graph(sources=[store().as_retriever()]), ConfigurationError, "LangChainSource(..., name=...)"),
         (lambda: turn_graph(3), ConfigurationError, "a file, a mapping or None"),
         (lambda: turn_graph("gone.yaml"), ConfigurationError, "gone.yaml"),
         (lambda: turn_graph({"synthesiss": {}}), ConfigurationError, "Did you mean 'synthesis'?"),

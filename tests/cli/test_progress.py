@@ -26,9 +26,15 @@ def test_an_ingest_shows_documents_chunks_rate_failures_and_the_time_left(capsys
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
     with shown_ingest("Ingesting") as listen:
         listen({"stage": "find_documents", "total": 500, "failed": 1})
-        listen({"stage": "write_documents", "finished": ["a", "b", "c", "d"], "failed": 1, "chunks": 9})
+        listen({"stage": "write_documents", "finished": list("abcdefghij"), "failed": 1, "chunks": 19})
     told = capsys.readouterr().err
-    assert told == "Ingesting: 4 of 500 documents, 9 chunks, 1 documents/s, 2 failed, 8 min 16 s left\n"
+    assert told == "Ingesting: 10 of 500 documents, 19 chunks, 2 documents/s, 2 failed, 3 min 16 s left\n"
+
+
+def test_after_a_few_documents_no_time_is_told():
+    assert progress.Course(done=9, total=500, started=0.0).left(4.0) == ""
+    assert progress.Course(done=1, total=2, started=0.0).left(4.0) == "4 s left"
+    assert progress.Course(done=0, total=1, started=0.0).left(4.0) == ""
 
 
 def test_quiet_shows_nothing(capsys):

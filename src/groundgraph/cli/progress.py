@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Progress = Callable[..., None]
 OnEvent = Callable[["IngestEvent"], None]
 SECONDS_BETWEEN_LINES = 2.0
+# After fewer nobody can know how long the rest takes: the start of the processes that read weighs too much.
+_FEW = 10
 
 
 @dataclass
@@ -57,7 +59,7 @@ class Course:
 
     def left(self, now: float) -> str:
         """How long the rest takes at this rate; empty while nobody can know."""
-        if not self.done or self.total is None or self.done >= self.total:
+        if self.total is None or self.done >= self.total or self.done < min(_FEW, self.total / 2):
             return ""
         seconds = round((now - self.started) / self.done * (self.total - self.done))
         minutes, rest = divmod(seconds, 60)

@@ -65,11 +65,17 @@ def _source_problems(sources: Any) -> list[Problem]:
         if isinstance(source, type):
             problems.append(Problem(key, f"is {_kind(source)}"))
         elif not (isinstance(getattr(source, "name", None), str) and hasattr(source, "query")):
-            told = f"is {_kind(source)}, which is no source; LangChainSource wraps retrievers and stores"
-            problems.append(Problem(key, told))
+            problems.append(Problem(key, f"is {_kind(source)}, which is no source; {_instead(source)}"))
         elif not source.name.strip():
             problems.append(Problem(key, "a source has a name, by which citations and filters refer to it"))
     return problems
+
+
+def _instead(value: Any) -> str:
+    if hasattr(value, "add_records") and hasattr(value, "documents"):
+        return "leave sources= out: a graph with the same settings searches the knowledge base"
+    found = hasattr(value, "as_retriever") or hasattr(value, "ainvoke")
+    return f"LangChainSource wraps retrievers and stores{': LangChainSource(..., name=...)' if found else ''}"
 
 
 def _kind(value: Any) -> str:
