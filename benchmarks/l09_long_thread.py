@@ -18,7 +18,7 @@ from benchmarks.report import Row
 from benchmarks.setting import thread
 from benchmarks.stored_bytes import checkpoint_bytes, file_bytes
 
-CPU_RATIO = 1.5
+CPU_RATIO = 1.3
 KB_PER_TURN = 85.0
 # The thread is looked at in ten windows, of 20 turns each in a full run.
 WINDOWS = 10

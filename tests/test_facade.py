@@ -80,6 +80,21 @@ groundgraph.load_settings
     assert printed(code) == f"{wanted} {wanted}"
 
 
+@pytest.mark.covers("L10")
+@pytest.mark.parametrize("frozen", [True, False])
+def test_what_was_loaded_is_old_and_what_was_frozen_stays_frozen(frozen: bool) -> None:
+    code = f"""
+import gc
+import groundgraph
+if {frozen}:
+    gc.freeze()
+groundgraph.Context
+print(gc.get_freeze_count() > 0, len(gc.get_objects(generation=0)) < 2000)
+"""
+    # Where somebody froze something, all stays as it is.
+    assert printed(code) == f"{frozen} {not frozen}"
+
+
 @pytest.mark.covers("U1")
 def test_what_is_listed_is_what_there_is() -> None:
     public = [name for name in dir(groundgraph) if not name.startswith("_")]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import MessagesState
@@ -18,6 +19,34 @@ from typing_extensions import TypedDict
 from groundgraph import Context, load_settings, retrieval_tool, turn_graph
 from groundgraph.core.errors import ConfigurationError, InputInvalid, UnknownName
 from groundgraph.testing import Reply
+
+# Who listens
+
+
+class Heard(BaseCallbackHandler):
+    """The names of what began, and how much ended."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.ended = 0
+
+    def on_chain_start(self, serialized: object, inputs: object, *, name: str, **told: object) -> None:
+        self.begun.append(name)
+
+    def on_chain_end(self, outputs: object, **told: object) -> None:
+        self.ended += 1
+
+
+async def test_a_handler_hears_of_every_step_and_of_what_chooses_the_next() -> None:
+    heard = Heard()
+    output = await build().ainvoke(asking(), {"callbacks": [heard]})
+    assert output["answer"] == (await build().ainvoke(asking()))["answer"]
+    assert [*dict.fromkeys(heard.begun)] == [
+        *("turn", "begin_turn", "needs_retrieval", "resolve_intent", "fan_out", "retrieve_source", "process_results"),
+        *("choose_answer", "answer_conversational", "check_citations", "record_turn"),
+    ]
+    assert heard.ended == len(heard.begun)
+
 
 # Loops
 

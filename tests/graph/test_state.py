@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, get_type_hints
 
 import pytest
 import turns
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.config import get_config
+from langgraph.graph import StateGraph
 from langgraph.store.memory import InMemoryStore
 from parents import in_a_row
 from turns import QUESTION, QUOTING, ask, asking, thread
 from typing_extensions import TypedDict
 
 from groundgraph import InMemorySource, turn_graph
-from groundgraph.graph.state import TurnOutput, TurnState, lifetimes
+from groundgraph.graph.state import TurnOutput, TurnState, lifetimes, run_lightly
 
 # What a later turn may see of an earlier one; whoever adds a channel must decide, and say so here.
 THREAD_SCOPED = {"messages", "metadata"}
@@ -152,3 +155,21 @@ def test_each_step_is_seen_and_what_was_found_with_place_and_beginning():
     assert entry["previews"] == ["pumps.md#3 Pumps > Service: Pump 17 is serviced every 90 days."]
     assert len(entry["previews"]) == len(entry["refs"])
     assert len(list(graph.stream(question, stream_mode="values"))) > len(steps) - 1
+
+
+async def test_what_a_step_sets_for_itself_is_not_set_for_who_runs_the_graph() -> None:
+    left: ContextVar[str] = ContextVar("left", default="nothing")
+
+    async def step(state: TurnState) -> dict[str, Any]:
+        left.set("something")
+        return {"question": get_config()["metadata"]["langgraph_node"]}
+
+    builder = StateGraph(TurnState)
+    builder.add_sequence([("one", step), ("two", step)])
+    builder.set_entry_point("one")
+    compiled = builder.compile()
+    run_lightly(compiled)
+    assert [update async for update in compiled.astream({}, stream_mode="updates")] == [
+        {"one": {"question": "one"}}, {"two": {"question": "two"}}
+    ]  # fmt: skip
+    assert left.get() == "nothing"

@@ -47,5 +47,9 @@ def _loaded(name: str) -> ModuleType:
         try:
             return import_module(name)
         finally:
+            if collects and not gc.get_freeze_count():
+                # They are as old as can be; else they would be looked through three times before they are.
+                gc.freeze()
+                gc.unfreeze()
             if collects:
                 gc.enable()

@@ -33,7 +33,7 @@ from groundgraph.core.thread_id import check_metadata_keys, checked_thread_id
 from groundgraph.graph.kept_shapes import begins_turn, check_update, lead_on, refuse_gone_step, with_kept_shapes
 from groundgraph.graph.lost_outputs import lacks_outputs, with_outputs
 from groundgraph.graph.resources import Resources
-from groundgraph.graph.state import read_narrowly
+from groundgraph.graph.state import run_lightly
 from groundgraph.models.call_model import ChainAllowance, chain_allowance
 from groundgraph.nodes.begin_turn import take_in
 from groundgraph.resilience.blocking import iterate_in_background, run_in_background, running_loop
@@ -80,7 +80,7 @@ class TurnRunner(CompiledStateGraph[Any, Any, Any, Any]):
         runner.config = {"recursion_limit": RECURSION_LIMIT}
         runner.channels = with_kept_shapes(compiled.channels, compiled.builder.channels)
         lead_on(runner)
-        read_narrowly(runner)
+        run_lightly(runner)
         return runner
 
     def copy(self, update: dict[str, Any] | None = None) -> Any:

@@ -18,7 +18,6 @@ from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.settings.settings import Settings
 from groundgraph.text.follow_up import own_words, question_weight, subjectless_stems
-from groundgraph.text.quantities import holds_code, quantities, squeezed
 from groundgraph.text.words import WORD, bm25, idf, numbered, query_stems, stems, words
 
 # Whether a question can be answered, from the evidence alone and without a model.
@@ -54,6 +53,7 @@ INFLECTED = 0.06
 
 # What is named with underscores, such as a function.
 _JOINED = re.compile(r"\b[^\W_]\w*_\w+")
+_LETTER_AND_DIGIT = re.compile(r"[^\W\d_][-_/－﹣−]?\d")
 
 
 class Agreement(NamedTuple):
@@ -115,26 +115,31 @@ def agreement(question: str, evidence: Sequence[SourceResult], language: str = "
 def _lacks_code(question: str, evidence: Sequence[SourceResult]) -> bool:
     """Whether no piece holds one of the codes of `question`: what is said of R7 is no answer about R9, nor of pump 17
     about pump 99."""
-    # A code has a digit; to look for one among dates and numbers takes as long as all pieces together.
-    has_digit = any(map(str.isnumeric, question))
-    codes = [code for code in quantities(question).codes if code[0].isalpha()] if has_digit else []
-    codes += _JOINED.findall(question)
-    texts = [" ".join(_texts(result)) for result in evidence] if codes or has_digit else []
+    numbers, may_hold = numbered(question), _JOINED.search(question) or _LETTER_AND_DIGIT.search(question)
+    texts = [" ".join(_texts(result)) for result in evidence] if numbers or may_hold else []
+    return _lacks_number(numbers, texts) or (may_hold is not None and not _hold_codes(question, texts))
+
+
+def _hold_codes(question: str, texts: Sequence[str]) -> bool:
+    """Whether each code of `question` stands in one of `texts`."""
+    # Loaded with the first question that may have one: to look for it among dates and numbers takes long.
+    from groundgraph.text.quantities import holds_code, quantities, squeezed
+
+    codes = [code for code in quantities(question).codes if code[0].isalpha()] + _JOINED.findall(question)
     written = [squeezed(text) for text in texts] if codes else []
-    return (has_digit and _lacks_number(question, texts)) or not all(
-        any(holds_code(text, code) for text in written) for code in codes
-    )
+    return all(any(holds_code(text, code) for text in written) for code in codes)
 
 
-def _lacks_number(question: str, texts: Sequence[str]) -> bool:
-    """Whether of what `question` calls by a word and a number, `texts` know others and hold this number nowhere."""
-    asked = numbered(question)
-    if not asked:
-        return False
-    known = set(chain.from_iterable(map(numbered, texts)))
-    held = set(chain.from_iterable(map(words, texts)))
-    named = {word for word, _ in known}
-    return any(number not in held and word in named for word, number in asked)
+def _lacks_number(asked: Sequence[tuple[str, str]], texts: Sequence[str]) -> bool:
+    """Whether of what is `asked` for by a word and a number, `texts` know others and hold this number nowhere."""
+    lacking = {word for word, number in asked if not any(_holds_word(text, number) for text in texts)}
+    return bool(lacking) and any(word in lacking for text in texts for word, _ in numbered(text))
+
+
+def _holds_word(text: str, word: str) -> bool:
+    """Whether a folded `word` without letters is one of `text`."""
+    # Other digits may be folded to these.
+    return (word in text or not text.isascii()) and word in words(text)
 
 
 def _subject(question: str, pieces: Sequence[_Piece]) -> list[str]:
@@ -169,7 +174,7 @@ def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
     held = [_read(*_texts(result)).counts.keys() for result in evidence]
     missing: dict[str, str] = {}
     for match in WORD.finditer(question):
-        own = stems(match.group())
+        own = _stems(match.group())
         if own and all(counts.isdisjoint(own) for counts in held):
             missing.setdefault(own[0], match.group())
     return list(missing.values())
@@ -191,9 +196,15 @@ class _Piece(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _read(content: str, title: str, section: str) -> _Piece:
-    named = [stems(name) for name in (title, section) if name not in content]
+    named = [_stems(name) for name in (title, section) if name not in content]
     counts = Counter(chain.from_iterable([*named, *(sentence.said for sentence in sentences_of(content))]))
     return _Piece(counts, counts.total(), " ".join(["", *counts]))
+
+
+# Of words and titles few are new.
+@lru_cache(maxsize=4096)
+def _stems(text: str) -> tuple[str, ...]:
+    return tuple(stems(text))
 
 
 def _logistic(value: float) -> float:
