@@ -110,7 +110,7 @@ def loaded_by(statement: str) -> set[str]:
     return set(run.stdout.split())
 
 
-HEAVY = {"weaviate", "cohere", "langchain_community", "sqlalchemy", "numpy"}
+HEAVY = {"weaviate", "cohere", "langchain_community", "sqlalchemy", "numpy", "tantivy"}
 
 
 def test_importing_the_facade_loads_none_of_the_heavy_libraries() -> None:

@@ -11,7 +11,9 @@ from groundgraph.core.document import Chunk, Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument
 from groundgraph.ingest.chunkers import HeadingChunker
+from groundgraph.search.rank import Question
 from groundgraph.sources.knowledge_base import EmbeddedStore
+from groundgraph.sources.knowledge_base.schema import word_index
 
 Texts = Callable[[Chunk], Sequence[str]]
 
@@ -66,8 +68,16 @@ def check_counts(path: Path) -> None:
         len(rows),
         sum(map(len, stems)),
     )
-    indexed = "SELECT count(*) FROM text_stems WHERE text_stems MATCH ?"
-    for stem, count in df.items():
-        assert connection.execute(indexed, (f'"{stem}"',)).fetchone() == (count,)
+    index = word_index(path).at(connection) if df else None
+    for stem in df:
+        found = index.rows(connection, Question([stem], {stem: 1}, len(rows), 1.0), limit=len(rows))
+        assert (
+            sorted(found)
+            == connection.execute(
+                "SELECT chunk_id, stems, heading_stems FROM texts "
+                "WHERE ' ' || stems || ' ' || heading_stems || ' ' LIKE ? ORDER BY chunk_id, stems, heading_stems",
+                (f"% {stem} %",),
+            ).fetchall()
+        )
     assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()

@@ -186,7 +186,7 @@ class Finding:
 
 async def examine(settings: Settings, *, tries: bool = False) -> list[Finding]:
     """Every finding, in the order in which one would mend them; with `tries` each model is called once."""
-    found = [python_version(), *package_versions(), sqlite_features()]
+    found = [python_version(), *package_versions(), sqlite_version()]
     found += [Finding("configuration", "warn", notice) for notice in chains_without_model(settings)]
     found += await run_blocking(document_packages, settings)
     found += writable_folders(settings)
@@ -261,16 +261,9 @@ def _package_problems(settings: Settings, base: KnowledgeBaseSettings) -> tuple[
     return wrong, [NEEDED[kind][0] for kind, (installed, _) in problems.items() if not installed]
 
 
-def sqlite_features() -> Finding:
-    """Whether SQLite has the full-text index that a knowledge base needs."""
-    connection = sqlite3.connect(":memory:")
-    try:
-        connection.execute("CREATE VIRTUAL TABLE probe USING fts5 (body, content='', detail=full, tokenize='ascii')")
-    except sqlite3.Error as error:
-        return Finding("SQLite", "fail", f"{sqlite3.sqlite_version}: {error}", "Use a Python whose SQLite has FTS5.")
-    finally:
-        connection.close()
-    return Finding("SQLite", "ok", f"{sqlite3.sqlite_version} with FTS5")
+def sqlite_version() -> Finding:
+    """Which SQLite there is."""
+    return Finding("SQLite", "ok", sqlite3.sqlite_version)
 
 
 def writable_folders(settings: Settings) -> Iterator[Finding]:

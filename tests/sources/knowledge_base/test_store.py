@@ -112,12 +112,6 @@ async def test_rebuilding_lets_another_model_in_and_everything_stays_found_by_it
     [
         ("DELETE FROM chunks WHERE document_id = 2 AND position = 1", ["d1"], []),
         ("DELETE FROM texts WHERE document_id = 2", ["d1"], []),
-        (
-            "INSERT INTO text_stems (text_stems, rowid, body, headings) "
-            "SELECT 'delete', id, stems, heading_stems FROM texts WHERE document_id = 2",
-            ["d1"],
-            [],
-        ),
         ("UPDATE chunks SET text = 'poisoned' WHERE document_id = 2 AND position = 0", [], ["d1"]),
         ("UPDATE documents SET text = replace(text, 'two', 'too') WHERE id = 2", [], ["d1"]),
         # What is both is named once.

@@ -14,7 +14,10 @@ import pytest
 from asking import ask, ask_ids, opened
 from plant_database import change, fill, watched_threads
 
+from groundgraph.search.rank import Question
+from groundgraph.search.word_index import WordIndex
 from groundgraph.sources.sql import SqlSource, keep_index, shape
+from groundgraph.sources.sql.index_file import WORDS
 
 
 def index_files(folder):
@@ -63,9 +66,9 @@ async def test_the_index_counts_what_it_holds_after_any_changes(plant):
         counts = Counter(stem for row in rows for stem in set(row))
         assert dict(index.execute("SELECT term, df FROM terms")) == counts
         assert index.execute("SELECT rows, stems FROM tables").fetchone() == (len(rows), sum(map(len, rows)))
-        found = index.execute("SELECT count(*) FROM row_stems WHERE row_stems MATCH 'new'").fetchone()
-        assert found == (9,)
-        index.execute("INSERT INTO row_stems (row_stems) VALUES ('integrity-check')")
+        words = WordIndex(Path(f"{file}-words"), WORDS).at(index)
+        found = words.rows(index, Question(["new"], {"new": 9}, len(rows), 1.0), limit=100)
+        assert sorted(key for _, key, *_ in found) == list(range(1, 10))
 
 
 @pytest.mark.covers("R3")
@@ -100,6 +103,33 @@ async def test_many_first_queries_at_once_build_one_index(plant, stemmed, index)
     found = await asyncio.gather(*(ask_ids(source, "pump 17") for _ in range(10)))
     assert all(answer == found[0] for answer in found)
     assert len([text for text in stemmed if text == "Pump 17"]) == 1
+
+
+@pytest.mark.covers("R3")
+@pytest.mark.parametrize("lost", ["*", "meta.json", "*.term"])
+async def test_a_full_text_index_that_lost_files_is_built_again_from_the_stems(plant, stemmed, lost):
+    before = await asked_once(plant)
+    (file,) = index_files(plant.parent)
+    assert Path(f"{file}-words").stat().st_mode & 0o777 == 0o700
+    for path in Path(f"{file}-words").glob(lost):
+        path.unlink()
+    stemmed.clear()
+    assert await asked_once(plant) == before
+    assert stemmed == []
+    change(plant, "UPDATE pumps SET name = 'Okapi' WHERE id = 3", "DELETE FROM pumps WHERE id = 17")
+    assert (await asked_once(plant, "okapi"))[0] == "pumps/3"
+    assert "pumps/17" not in await asked_once(plant)
+
+
+@pytest.mark.covers("R3")
+@pytest.mark.parametrize("index", [None, ":memory:"])
+async def test_a_row_that_changes_again_and_again_is_found_by_what_it_says_now(plant, index):
+    source = opened(SqlSource(plant, table="pumps", name="plant", index=index))
+    for word in ("okapi", "zebra", "yak", "okapi"):
+        change(plant, f"UPDATE pumps SET name = '{word}' WHERE id = 3")
+        await source.refresh()
+        for asked in ("okapi", "zebra", "yak"):
+            assert await ask_ids(source, asked) == (["pumps/3"] if asked == word else [])
 
 
 @pytest.mark.covers("R3")

@@ -228,23 +228,6 @@ def plan_of(path, statement, values):
 
 
 @pytest.mark.covers("L5")
-async def test_the_text_index_is_searched_once_whatever_the_filter(plant, tmp_path):
-    from groundgraph.sources.sql.search_rows import Allowed, read_question
-    from groundgraph.sources.sql.search_rows import statement as selecting
-
-    index = tmp_path / "index.sqlite"
-    async with plant_source(plant, table="pumps", index=index) as source:
-        await source.refresh()
-    connection = sqlite3.connect(index)
-    question = read_question(connection, QUESTION)
-    connection.close()
-    statement, values = selecting(question, list(question.df)[:1], [1], Allowed("[1, 2, 3]", 3), 10)
-    lines = [line for line in plan_of(index, statement, values) if "row_stems VIRTUAL TABLE" in line]
-    assert len(lines) == 2  # the seeds and the question
-    assert not any("=" in line.split("INDEX")[1] for line in lines)
-
-
-@pytest.mark.covers("L5")
 async def test_a_text_index_of_the_database_is_searched_once_too(plant, statements):
     change(plant, "CREATE VIRTUAL TABLE \"a:b%\" USING fts5 (name, content='pumps', content_rowid='id')")
     change(plant, 'INSERT INTO "a:b%" ("a:b%") VALUES (\'rebuild\')')

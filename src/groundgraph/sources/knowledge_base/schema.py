@@ -8,20 +8,21 @@ import sqlite3
 import threading
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 from groundgraph.core.errors import NeverIngested, SchemaVersionUnsupported, SourceUnavailable, StorageLocked
 from groundgraph.core.write_ahead_log import use_write_ahead_log
+from groundgraph.search.rank import CHUNKS
+from groundgraph.search.word_index import WordIndex, WordsUnusable, WordTable
 
 # The tables of a knowledge base's file.
 #
-# One file holds the documents with their texts, the chunks, the matching texts of each chunk, a full-text index
-# over the stems of these texts, for every stem the number of texts that hold it, and the vectors. The index is
-# contentless, so it stores no text twice, and it keeps `detail=full`: with less its ranking is wrong without an error.
-# Its tokenizer only divides at spaces, since stems are made by `groundgraph.text.words`, which also folds what FTS5
-# does not. Row numbers are never used again, so that what was read earlier is never taken for something else.
+# One file holds the documents with their texts, the chunks, the matching texts of each chunk with their stems, for
+# every stem the number of texts that hold it, and the vectors. The full-text index over the stems lies in a folder
+# beside it (`WordIndex`). Row numbers are never used again, so that what was read earlier is never taken for something
+# else.
 
 # `text` stands last in the tables: SQLite then reads the other columns without reading the text. A matching text that
 # ends with the text of its chunk is kept as what stands before it. The vectors of a document are those of its matching
@@ -75,11 +76,18 @@ CREATE TABLE vectors (document_id INTEGER PRIMARY KEY REFERENCES documents (id),
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
 INDEX_TABLES = """
-CREATE VIRTUAL TABLE text_stems USING fts5 (body, headings, content='', detail=full, tokenize='ascii');
 CREATE TABLE terms (term TEXT PRIMARY KEY, df INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE state (chunks INTEGER NOT NULL, texts INTEGER NOT NULL, stems INTEGER NOT NULL, changes INTEGER NOT NULL);
 INSERT INTO state VALUES (0, 0, 0, 0);
 """
+WORDS = WordTable(
+    "texts", "document_id, chunk_id, stems, heading_stems", "chunk_id, stems, heading_stems", CHUNKS.above_weight
+)
+
+
+def word_index(path: Path) -> WordIndex:
+    """The full-text index of the base at `path`."""
+    return WordIndex(Path(f"{path}-words"), WORDS)
 
 
 def _kept(table: str) -> dict[str, str]:
@@ -118,7 +126,7 @@ _AFTER = (
     "SELECT id, document_id, id, 1, stems, heading_stems, '' FROM chunks_1 ORDER BY id",
     "DROP TABLE chunks_1",
     "DROP TABLE documents_1",
-    "ALTER TABLE chunk_stems RENAME TO text_stems",
+    "DROP TABLE chunk_stems",
     "ALTER TABLE state RENAME TO state_1",
     "CREATE TABLE state "
     "(chunks INTEGER NOT NULL, texts INTEGER NOT NULL, stems INTEGER NOT NULL, changes INTEGER NOT NULL)",
@@ -140,7 +148,7 @@ def to_version_2(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 LOCK_TIMEOUT = 5.0
 
 
@@ -221,10 +229,13 @@ def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
             return
         if version == 0:
             create(connection, CONTENT_TABLES + INDEX_TABLES)
-        else:
+        elif version == 1:
             to_version_2(connection)
+        # Until version 2 the full-text index was one of FTS5 in the file; that beside it is built by whoever needs it.
+        connection.execute("DROP TABLE IF EXISTS text_stems")
+        create(connection, WORDS.tables)
         # A reader tells by it that the file is another one than it knew.
-        connection.execute("INSERT INTO meta VALUES ('base', ?)", (uuid.uuid4().hex,))
+        connection.execute("INSERT OR IGNORE INTO meta VALUES ('base', ?)", (uuid.uuid4().hex,))
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
@@ -252,6 +263,38 @@ def locked_means_typed(path: Path, lock_timeout: float) -> Iterator[None]:
         raise StorageLocked(
             f"The knowledge base '{path}' stayed locked by another process for more than {lock_timeout:g} s; "
             "what was written before is kept. Try again when the other process has ended."
+        ) from error
+
+
+# Another process may be building the index, which a reader waits for: seconds.
+_MEND_TIMEOUT = 60.0
+
+
+def mend_words(path: Path, words: WordIndex, *, anew: bool) -> None:
+    """Have the full-text index `words` of the base at `path` suit it; see `WordIndex.mend`.
+
+    Raises:
+        WordsUnusable: the index cannot be written.
+        sqlite3.Error: the base cannot be opened for writing.
+        StorageLocked: another process held the base for a minute.
+    """
+    with (
+        closing(open_for_writing(path, _MEND_TIMEOUT)) as connection,
+        locked_means_typed(path, _MEND_TIMEOUT),
+        transaction(connection),
+    ):
+        words.mend(connection, anew=anew)
+
+
+@contextmanager
+def unusable_means_typed(path: Path) -> Iterator[None]:
+    """Turns what is wrong with the full-text index of the base into `SourceUnavailable`."""
+    try:
+        yield
+    except WordsUnusable as error:
+        raise SourceUnavailable(
+            f"The full-text index '{path}-words' of the knowledge base '{path}' cannot be written: {error}. Make room "
+            "on the disk, or the folder writable, and try again; what was written before is kept."
         ) from error
 
 

@@ -6,28 +6,20 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from groundgraph.core.chain import Match
 from groundgraph.core.document import DOCUMENTS, Document
+from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk
 from groundgraph.core.latest import Latest
 from groundgraph.resilience.blocking import run_blocking
-from groundgraph.search.rank import (
-    CHUNKS,
-    Passage,
-    Pool,
-    Question,
-    RankedPassage,
-    Scorer,
-    best_rows,
-    by_seeds,
-    rank,
-    seeds_of,
-)
+from groundgraph.search.rank import Passage, Pool, Question, RankedPassage, Scorer, rank
+from groundgraph.search.word_index import Words, WordsOutdated, WordsUnusable
 from groundgraph.sources.knowledge_base.ledger import check_model, has_vectors, identity_of
-from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS, ReadConnections
+from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS, ReadConnections, mend_words, word_index
 from groundgraph.sources.knowledge_base.stored_chunk import (
     OWN_METADATA,
     Revision,
@@ -76,6 +68,7 @@ def find(
     top_k: int,
     score_threshold: float,
     allowed: AllowedChunks | None,
+    index: Words,
 ) -> list[RankedPassage]:
     """The best chunks with relevance `score_threshold` or more, at most `top_k`, the best first.
 
@@ -83,8 +76,8 @@ def find(
     as many times more as a chunk has of them; a chunk further down is not found, however well it covers the question.
     """
     question = question_of(connection, text)
-    words = _Words(connection, question, Scorer(question), allowed, top_k)
-    pool = Pool(words.candidates(score_threshold)) if vector is None else _with_nearest(words, vector)
+    words = _Words(connection, question, Scorer(question), allowed, top_k, index)
+    pool = Pool(words.candidates()) if vector is None else _with_nearest(words, vector)
     return list(rank([pool], threshold=score_threshold, top_k=top_k))
 
 
@@ -99,15 +92,6 @@ def question_of(connection: sqlite3.Connection, text: str) -> Question:
     return Question(asked, dict(rows), texts, stems / texts if texts else 0.0)
 
 
-def statement(
-    question: Question, seeds: Sequence[str], allowed: AllowedChunks | None, limit: int
-) -> tuple[str, dict[str, Any]]:
-    """Selects the matching texts that hold one of `seeds`, the best by the index first; and its values."""
-    conditions = {allowed.condition: allowed.values} if allowed else {}
-    ranked, values = best_rows("text_stems", question, seeds, conditions, above_weight=CHUNKS.above_weight, limit=limit)
-    return f"SELECT chunk_id, stems, heading_stems FROM ({ranked}) CROSS JOIN texts USING (id)", values
-
-
 @dataclass(frozen=True)
 class _Words:
     """What the words of one question find."""
@@ -117,19 +101,16 @@ class _Words:
     scorer: Scorer
     allowed: AllowedChunks | None
     top_k: int
+    index: Words
 
-    def candidates(self, threshold: float = 0.0) -> Sequence[Passage]:
-        """The best chunks by the index; `threshold` is the relevance that is asked for."""
-        if self.top_k < 1 or not self.question.df or (self.allowed and not self.allowed.texts):
+    def candidates(self) -> Sequence[Passage]:
+        """The best chunks by the index."""
+        if self.top_k < 1:
             return []
-        seeds = seeds_of(self.question, self.allowed.texts if self.allowed else None)
         limit = max(MIN_CANDIDATES, 8 * self.top_k) * min(MAX_TEXTS, self._texts_of_a_chunk())
-
-        def look(some: Sequence[str]) -> Sequence[Passage]:
-            rows = self.connection.execute(*statement(self.question, some, self.allowed, limit))
-            return list(self.scorer.best_texts(rows).values())
-
-        return by_seeds(self.scorer, self.question, seeds, look, top_k=self.top_k, threshold=threshold)
+        kept = self.allowed.kept if self.allowed else None
+        rows = self.index.rows(self.connection, self.question, limit=limit, kept=kept)
+        return list(self.scorer.best_texts(rows).values())
 
     def of(self, chunks: Iterable[int]) -> dict[int, Passage]:
         """By row these chunks, whether a stem of the question is in them or not."""
@@ -200,7 +181,8 @@ def counts(connection: sqlite3.Connection) -> dict[str, int]:
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-_ATTEMPTS = 3
+# So often a reader tries; from the second number on it no longer hopes that its vectors are of a later state.
+_ATTEMPTS, _PATIENT = 20, 3
 _KEPT_FILTERS = 32
 
 
@@ -222,6 +204,7 @@ class Searcher:
         self._source_name = source_name
         self._connections = ReadConnections(path, lock_timeout)
         self._vectors = VectorCache()
+        self._words = word_index(path)
         self._allowed: Latest[tuple[str, Revision], AllowedChunks] = Latest(_KEPT_FILTERS)
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -290,13 +273,34 @@ class Searcher:
         self._vectors = VectorCache()
 
     def _tried(self, work: _InOneState[T]) -> T:
-        """What `work` returns; done again when a newer state of the vectors is in memory than it sees."""
-        for _ in range(_ATTEMPTS):
+        """What `work` returns; done again when vectors in memory or full-text index are of another state than it sees.
+
+        Raises:
+            SourceUnavailable: the index was of another state each time.
+        """
+        for attempt in range(_ATTEMPTS):
             try:
-                return self._connections.run(work)
+                return self._connections.run(partial(work, from_scratch=attempt >= _PATIENT))
             except OutdatedSnapshot:
                 continue
-        return self._connections.run(lambda connection: work(connection, from_scratch=True))
+            except WordsOutdated:
+                # A writer may have been quicker twice; else the index is behind, of another base or not there.
+                if attempt:
+                    self._mend(anew=False)
+            except WordsUnusable:
+                self._mend(anew=True)
+        raise SourceUnavailable(
+            f"The full-text index '{self._path}-words' does not suit its knowledge base, however often it is built. "
+            "Delete that folder, and end what else writes into it."
+        )
+
+    def _mend(self, *, anew: bool) -> None:
+        """Have the full-text index built, in memory where its folder cannot be written."""
+        try:
+            mend_words(self._path, self._words, anew=anew)
+        except (WordsUnusable, sqlite3.Error, OSError) as error:
+            reason = error
+            self.read(lambda connection: self._words.keep_in_memory(connection, reason))
 
     def _searched(
         self, connection: sqlite3.Connection, searches: Sequence[Search], *, from_scratch: bool = False
@@ -314,6 +318,7 @@ class Searcher:
             top_k=search.top_k,
             score_threshold=search.score_threshold,
             allowed=self._allowed_chunks(connection, revision, search.filters) if search.filters else None,
+            index=self._words.at(connection),
         )
         return matches_of(connection, found, self._source_name)
 

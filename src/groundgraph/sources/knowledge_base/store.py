@@ -24,8 +24,6 @@ _LOST = """
 SELECT name FROM documents WHERE chunks <> (SELECT count(*) FROM chunks WHERE document_id = documents.id)
 UNION SELECT name FROM chunks JOIN documents ON documents.id = document_id
     WHERE chunks.id NOT IN (SELECT chunk_id FROM texts)
-UNION SELECT name FROM texts JOIN documents ON documents.id = document_id
-    WHERE texts.id NOT IN (SELECT id FROM text_stems_docsize)
 ORDER BY name
 """
 

@@ -11,10 +11,12 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.filters import matches
+from groundgraph.search.word_index import Kept
 from groundgraph.sources.knowledge_base.stored_chunk import Revision
 
 # The chunks that a filter keeps.
@@ -45,15 +47,14 @@ class AllowedChunks:
     listed: bool = True
 
     @property
-    def condition(self) -> str:
-        """A condition in SQL on `rowid`, the row of a matching text; its values are `values`."""
-        # The unary plus keeps SQLite from searching the text index once for each row number.
-        return f"+rowid {'IN' if self.listed else 'NOT IN'} ({_LISTED_TEXTS})"
-
-    @property
     def values(self) -> dict[str, str]:
-        """The values of `condition`."""
+        """What is listed, as the values of a statement."""
         return {"documents": self.documents, "chunks": self.chunks}
+
+    @cached_property
+    def kept(self) -> Kept:
+        """The same for the full-text index."""
+        return Kept(self.document_rows(), self.chunk_rows(), self.texts, listed=self.listed)
 
     def document_rows(self) -> list[int]:
         """`documents` as numbers."""

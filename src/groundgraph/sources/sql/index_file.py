@@ -1,10 +1,10 @@
 """The index that groundgraph keeps beside a user's database: its tables, and how it is opened.
 
 It lies in a SQLite file of its own and holds, for every row, the stems of its content field and of its other search
-fields, a hash of their values, and a contentless full-text index over the stems, of the same make as the knowledge
-base's. Each table of the source has a slot; the number of an index row is the slot times 2^40 plus the row number in
+fields and a hash of their values; the full-text index over the stems lies in a folder beside it, as that of a knowledge
+base does. Each table of the source has a slot; the number of an index row is the slot times 2^40 plus the row number in
 the user's table (or a running number where that table has none), so that the rows that a filter keeps translate into
-index rows without a look-up.
+index rows without a look-up. The `id` of a row is another one whenever its words change.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from uuid import uuid4
 
 from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.write_ahead_log import use_write_ahead_log
+from groundgraph.search.word_index import WordIndex, WordsUnusable, WordTable
+from groundgraph.sources.sql.introspect import ROWID_BITS
+from groundgraph.sources.sql.search_rows import ROWS
 
 # Where the index of a source lies when the configuration names no file for it.
 
@@ -58,7 +61,7 @@ def _is_former(path: Path) -> bool:
     return layout == _FORMER_LAYOUT and made_by == 0 and own == _FORMER_TABLES
 
 
-LAYOUT = 2
+LAYOUT = 3
 # "grnd"; a file of version 0.1 has none.
 APPLICATION_ID = 0x67726E64
 # A second process waits for one that builds the same index.
@@ -68,13 +71,16 @@ _KEPT = 8
 _TABLES = """
 CREATE TABLE tables (slot INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, signature TEXT NOT NULL, header TEXT NOT NULL,
     rows INTEGER NOT NULL, stems INTEGER NOT NULL);
-CREATE TABLE rows (id INTEGER PRIMARY KEY, key, hash BLOB NOT NULL, content TEXT NOT NULL, other TEXT NOT NULL);
-CREATE VIRTUAL TABLE row_stems USING fts5 (content, other, content='', detail=full, tokenize='ascii');
+CREATE TABLE rows (id INTEGER PRIMARY KEY AUTOINCREMENT, number INTEGER NOT NULL UNIQUE, key, hash BLOB NOT NULL,
+    content TEXT NOT NULL, other TEXT NOT NULL);
 CREATE TABLE terms (term TEXT NOT NULL, slot INTEGER NOT NULL, df INTEGER NOT NULL, PRIMARY KEY (term, slot))
     WITHOUT ROWID;
 CREATE TABLE state (signature TEXT NOT NULL, version TEXT NOT NULL, changes INTEGER NOT NULL);
 INSERT INTO state VALUES ('', '', 0);
 """
+WORDS = WordTable(
+    "rows", f"number >> {ROWID_BITS}, number, content, other", "number, key, content, other", ROWS.above_weight
+)
 
 
 class IndexFile:
@@ -82,10 +88,15 @@ class IndexFile:
 
     Args:
         location: the file, or a `file:...?mode=memory&cache=shared` name.
+        words: the full-text index in memory of such a name.
+
+    Attributes:
+        words: the full-text index.
     """
 
-    def __init__(self, location: str | Path) -> None:
+    def __init__(self, location: str | Path, words: WordIndex | None = None) -> None:
         self._location = location
+        self.words = words or WordIndex(Path(f"{location}-words"), WORDS)
         self._idle: list[sqlite3.Connection] = []
         self._keeper: sqlite3.Connection | None = None
         self._guard = threading.Lock()
@@ -121,10 +132,22 @@ class IndexFile:
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 yield connection
+                self.words.commit(connection)
                 connection.execute("COMMIT")
             finally:
                 # Closing rolls back what was not committed.
                 connection.close()
+
+    def mend(self, *, anew: bool = False) -> None:
+        """Have the full-text index built when it does not suit the rows, or `anew`.
+
+        Raises:
+            SourceUnavailable: as for `writing`.
+        """
+        with self._typed_errors(), closing(self._open()) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            self.words.mend(connection, anew=anew)
+            connection.execute("COMMIT")
 
     def copy_of(self, index: sqlite3.Connection) -> None:
         """Hold what `index` holds, in place of what is here."""
@@ -177,7 +200,7 @@ class IndexFile:
     def _typed_errors(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, WordsUnusable) as error:
             raise SourceUnavailable(
                 f"The text index '{self._location}' cannot be used: {error}. Name a file that can be written with "
                 "`index:`; a damaged one can be deleted, it is built again from the rows."
@@ -206,9 +229,9 @@ def _create(connection: sqlite3.Connection, *, in_memory: bool) -> None:
     connection.execute("BEGIN IMMEDIATE")
     # Another process may have created it between the look and the lock; one of another version is built anew.
     if connection.execute("PRAGMA user_version").fetchone()[0] != LAYOUT:
-        for name in ("tables", "rows", "row_stems", "terms", "state"):
+        for name in ("tables", "rows", "row_stems", "terms", "state", "words", "words_gone"):
             connection.execute(f"DROP TABLE IF EXISTS {name}")
-        for statement in _TABLES.split(";\n"):
+        for statement in (_TABLES + WORDS.tables).split(";\n"):
             if statement.strip():
                 connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -228,7 +251,8 @@ class MemoryIndex:
     """
 
     def __init__(self) -> None:
-        self._current = IndexFile(_unused_name())
+        self.words = WordIndex(None, WORDS)
+        self._current = IndexFile(_unused_name(), self.words)
         self._one_writer = threading.Lock()
         self._guard = threading.Lock()
         self._closed = False
@@ -253,7 +277,7 @@ class MemoryIndex:
             SourceUnavailable: the source is closed.
         """
         with self._one_writer:
-            copy = IndexFile(_unused_name())
+            copy = IndexFile(_unused_name(), self.words)
             try:
                 with self.reading() as current:
                     copy.copy_of(current)
@@ -267,6 +291,11 @@ class MemoryIndex:
                 if self._closed:
                     copy.close()
             before.close()
+
+    def mend(self, *, anew: bool = False) -> None:
+        """See `IndexFile.mend`."""
+        with self._one_writer:
+            self._current.mend(anew=anew)
 
     def close(self) -> None:
         """Close all connections; one that is in use is closed when its work ends."""

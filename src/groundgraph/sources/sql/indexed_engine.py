@@ -16,13 +16,14 @@ from groundgraph.core.errors import ConfigurationError, SourceUnavailable
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.latest import Latest
 from groundgraph.search.rank import Passage, Pool, Question, RankedPassage, Scorer, rank
+from groundgraph.search.word_index import Kept, Words, WordsOutdated, WordsUnusable
 from groundgraph.sources.sql.any_database import AnyDatabase, Version
 from groundgraph.sources.sql.database import SqliteDatabase
 from groundgraph.sources.sql.engine import Asked, Filters, SqlEngine, Tables
 from groundgraph.sources.sql.introspect import ROWID_BITS
 from groundgraph.sources.sql.keep_index import IndexKeeper
 from groundgraph.sources.sql.records import MemoryTable
-from groundgraph.sources.sql.search_rows import CANDIDATES, ROWS, Allowed, read_question, routed_slots, search_rows
+from groundgraph.sources.sql.search_rows import CANDIDATES, ROWS, read_question, routed_slots, search_rows
 from groundgraph.sources.sql.shape import TableShape, Wanted, row_stems
 from groundgraph.sources.sql.sql_dialect import may_match, where
 from groundgraph.text.words import query_stems, stop_words, words
@@ -118,7 +119,7 @@ class IndexedEngine(SqlEngine):
         self._fts = fts
         self._records = records
         self._advice = advice
-        self._allowed: Latest[tuple[str, Version, int], Allowed] = Latest(_KEPT_FILTERS)
+        self._allowed: Latest[tuple[str, Version, int], Kept] = Latest(_KEPT_FILTERS)
 
     def refresh(self) -> None:
         """Bring the index up to date."""
@@ -133,7 +134,7 @@ class IndexedEngine(SqlEngine):
     def _routed_names(self, tables: Tables, question: str, limit: int) -> list[str]:
         if self._fts is not None:
             return [shape.name for shape in tables.shapes][:limit]
-        with self._ready_index(tables) as (index, _):
+        with self._ready_index(tables) as (index, _, _):
             names = dict(index.execute("SELECT slot, name FROM tables"))
             return [names[slot] for slot in routed_slots(index, read_question(index, question))[:limit]]
 
@@ -142,11 +143,15 @@ class IndexedEngine(SqlEngine):
             shape = tables.shapes[0]
             hits = search_user_fts(self._database, shape, self._fts, asked)
             return [shape], self._results({0: shape}, hits, asked.filters, fresh=True)
-        return self._search_index(tables, asked)
+        try:
+            return self._search_index(tables, asked)
+        except WordsUnusable:
+            self._keeper.index.mend(anew=True)
+            return self._search_index(tables, asked)
 
     def _search_index(self, tables: Tables, asked: Asked) -> tuple[list[TableShape], list[SourceResult]]:
         by_name = {shape.name: shape for shape in tables.shapes}
-        with self._ready_index(tables) as (index, fresh):
+        with self._ready_index(tables) as (index, words, fresh):
             slots = {slot: by_name[name] for slot, name in index.execute("SELECT slot, name FROM tables")}
             question = read_question(index, asked.text)
             searched = list(slots)
@@ -157,7 +162,7 @@ class IndexedEngine(SqlEngine):
             allowed = self._allowed_rows(index, {slot: slots[slot] for slot in searched}, asked.filters, tables.version)
             narrowed = searched if len(searched) < len(slots) and allowed is None else ()
             hits = search_rows(
-                index, question, slots=narrowed, allowed=allowed, top_k=asked.top_k, score_threshold=asked.least
+                index, words, question, slots=narrowed, allowed=allowed, top_k=asked.top_k, score_threshold=asked.least
             )
         return [slots[slot] for slot in searched], self._results(slots, hits, asked.filters, fresh=fresh)
 
@@ -169,8 +174,8 @@ class IndexedEngine(SqlEngine):
         return list(islice(fitting, self._max_tables))
 
     @contextmanager
-    def _ready_index(self, tables: Tables) -> Iterator[tuple[sqlite3.Connection, bool]]:
-        """The index in one transaction, and whether it is up to date.
+    def _ready_index(self, tables: Tables) -> Iterator[tuple[sqlite3.Connection, Words, bool]]:
+        """The index in one transaction with its full-text index, and whether it is up to date.
 
         Raises:
             SourceUnavailable: another source keeps building its own index in the same file.
@@ -178,13 +183,23 @@ class IndexedEngine(SqlEngine):
         for _ in range(_TRIES):
             fresh = self._keeper.ensure(tables.version, tables.shapes)
             with self._keeper.index.reading() as index:
-                if self._keeper.is_for(index, tables.shapes):
-                    yield index, fresh
+                words = self._words(index)
+                if words and self._keeper.is_for(index, tables.shapes):
+                    yield index, words, fresh
                     return
+            if words is None:
+                self._keeper.index.mend()
         raise SourceUnavailable(
             f"The source '{self._name}': another source keeps its index in the same file. "
             "Give each a name of its own, or an `index` of its own."
         )
+
+    def _words(self, index: sqlite3.Connection) -> Words | None:
+        """The full-text index; None when it is behind or not there."""
+        try:
+            return self._keeper.index.words.at(index)
+        except WordsOutdated:
+            return None
 
     def _results(
         self, slots: Mapping[int, TableShape], ranked: Sequence[RankedPassage], filters: Filters, *, fresh: bool
@@ -202,7 +217,7 @@ class IndexedEngine(SqlEngine):
 
     def _allowed_rows(
         self, index: sqlite3.Connection, slots: Mapping[int, TableShape], filters: Filters, version: Version
-    ) -> Allowed | None:
+    ) -> Kept | None:
         """The index rows that the filters keep, remembered until database or index change; None without filters."""
         if not filters:
             return None
@@ -210,13 +225,15 @@ class IndexedEngine(SqlEngine):
         (changes,) = index.execute("SELECT changes FROM state").fetchone()
         key = (json.dumps([dict(filters), sorted(slots)], sort_keys=True), version, changes)
 
-        def made() -> Allowed:
+        def made() -> Kept:
             numbers = [
-                _index_numbers(index, slot, shape, self._database.keys(shape, filters, slot << ROWID_BITS))
+                number
                 for slot, shape in slots.items()
+                for number in _index_numbers(
+                    index, slot, shape, self._database.keys(shape, filters, slot << ROWID_BITS)
+                )
             ]
-            joined = ",".join(part for part in numbers if part)
-            return Allowed(f"[{joined}]", joined.count(",") + 1 if joined else 0)
+            return Kept((), numbers, len(numbers))
 
         return self._allowed.get_or_make(key, made)
 
@@ -228,12 +245,13 @@ class IndexedEngine(SqlEngine):
             self._records.close()
 
 
-def _index_numbers(index: sqlite3.Connection, slot: int, shape: TableShape, keys: str) -> str:
-    """The numbers of the index rows with `keys`, a JSON array, without its brackets."""
+def _index_numbers(index: sqlite3.Connection, slot: int, shape: TableShape, keys: str) -> list[int]:
+    """The numbers of the index rows with `keys`, a JSON array."""
     if shape.rowid:
-        return keys[1:-1]
+        numbers: list[int] = json.loads(keys)
+        return numbers
     found = index.execute(
-        "SELECT json_group_array(id) FROM rows WHERE id >= ? AND id < ? AND key IN (SELECT value FROM json_each(?))",
+        "SELECT number FROM rows WHERE number >= ? AND number < ? AND key IN (SELECT value FROM json_each(?))",
         (slot << ROWID_BITS, (slot + 1) << ROWID_BITS, keys),
-    ).fetchone()[0]
-    return str(found)[1:-1]
+    )
+    return [number for (number,) in found]

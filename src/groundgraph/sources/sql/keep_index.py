@@ -98,30 +98,23 @@ class _TableUpdate:
 
     def _known(self) -> dict[Any, tuple[int, bytes]]:
         found = self._index.execute(
-            "SELECT key, id, hash FROM rows WHERE id >= ? AND id < ?", (self._base, self._base + (1 << ROWID_BITS))
+            "SELECT key, number, hash FROM rows WHERE number >= ? AND number < ?",
+            (self._base, self._base + (1 << ROWID_BITS)),
         )
         return {key: (number, digest) for key, number, digest in found}
 
     def _add(self, rows: Sequence[tuple[int, Any, bytes, str, str]]) -> None:
-        self._index.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?)", rows)
-        self._index.executemany(
-            "INSERT INTO row_stems (rowid, content, other) VALUES (?, ?, ?)",
-            ((number, content, other) for number, _, _, content, other in rows),
-        )
+        self._index.executemany("INSERT INTO rows (number, key, hash, content, other) VALUES (?, ?, ?, ?, ?)", rows)
         self._count([f"{content} {other}".split() for *_, content, other in rows], 1)
 
     def _remove(self, numbers: Sequence[int]) -> None:
         for some in _pieces(numbers):
             listed = json.dumps(some)
             held = self._index.execute(
-                "SELECT id, content, other FROM rows WHERE id IN (SELECT value FROM json_each(?))", (listed,)
+                "SELECT content, other FROM rows WHERE number IN (SELECT value FROM json_each(?))", (listed,)
             ).fetchall()
-            # A contentless index forgets a row only when it is told what the row held.
-            self._index.executemany(
-                "INSERT INTO row_stems (row_stems, rowid, content, other) VALUES ('delete', ?, ?, ?)", held
-            )
-            self._index.execute("DELETE FROM rows WHERE id IN (SELECT value FROM json_each(?))", (listed,))
-            self._count([f"{content} {other}".split() for _, content, other in held], -1)
+            self._index.execute("DELETE FROM rows WHERE number IN (SELECT value FROM json_each(?))", (listed,))
+            self._count([f"{content} {other}".split() for content, other in held], -1)
 
     def _count(self, rows: Sequence[list[str]], sign: int) -> None:
         self._rows += sign * len(rows)
@@ -147,12 +140,7 @@ def _add_table(index: sqlite3.Connection, shape: TableShape, made_for: str) -> N
 
 def _forget_table(index: sqlite3.Connection, slot: int) -> None:
     first, after = slot << ROWID_BITS, (slot + 1) << ROWID_BITS
-    index.execute(
-        "INSERT INTO row_stems (row_stems, rowid, content, other) "
-        "SELECT 'delete', id, content, other FROM rows WHERE id >= ? AND id < ?",
-        (first, after),
-    )
-    index.execute("DELETE FROM rows WHERE id >= ? AND id < ?", (first, after))
+    index.execute("DELETE FROM rows WHERE number >= ? AND number < ?", (first, after))
     index.execute("DELETE FROM terms WHERE slot = ?", (slot,))
     index.execute("DELETE FROM tables WHERE slot = ?", (slot,))
 

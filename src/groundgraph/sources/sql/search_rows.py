@@ -11,20 +11,10 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from groundgraph.search.rank import (
-    Passage,
-    Pool,
-    Question,
-    RankedPassage,
-    Rule,
-    Scorer,
-    best_rows,
-    by_seeds,
-    rank,
-    seeds_of,
-)
+from groundgraph.search.rank import Pool, Question, RankedPassage, Rule, Scorer, rank
+from groundgraph.search.word_index import Kept, Words
 from groundgraph.sources.sql.introspect import ROWID_BITS
 from groundgraph.text.words import bm25, idf, query_stems
 
@@ -86,14 +76,6 @@ CANDIDATES = 64
 ROWS = Rule(above_weight=1, by_rarity=False, above_share=0.5, floor=0.05)
 
 
-@dataclass(frozen=True)
-class Allowed:
-    """The index rows that a filter keeps: a JSON array of their numbers, and how many they are."""
-
-    numbers: str
-    count: int
-
-
 def read_question(index: sqlite3.Connection, text: str) -> Question:
     """The stems of `text` and in how many rows of the whole source each is, the rarest first."""
     asked = query_stems(text)
@@ -108,10 +90,11 @@ def read_question(index: sqlite3.Connection, text: str) -> Question:
 
 def search_rows(
     index: sqlite3.Connection,
+    words: Words,
     question: Question,
     *,
     slots: Sequence[int] = (),
-    allowed: Allowed | None = None,
+    allowed: Kept | None = None,
     top_k: int = 5,
     score_threshold: float = 0.0,
 ) -> list[RankedPassage]:
@@ -119,38 +102,22 @@ def search_rows(
 
     Args:
         index: the index.
+        words: its full-text index in the same state.
         question: from `read_question`.
         slots: the tables to search; all of them when empty.
         allowed: the rows that a filter keeps.
         top_k: the most rows to return.
         score_threshold: the least relevance of a row.
+
+    Raises:
+        WordsUnusable: the full-text index is damaged.
     """
-    if top_k < 1 or not question.df or (allowed and not allowed.count):
+    if top_k < 1:
         return []
     scorer = Scorer(question, ROWS)
-
-    def look(seeds: Sequence[str]) -> list[Passage]:
-        rows = index.execute(*statement(question, seeds, slots, allowed, max(CANDIDATES, top_k)))
-        return [
-            scorer.passage((number >> ROWID_BITS, str(key)), content.split(), other.split(), payload=key)
-            for number, key, content, other in rows
-        ]
-
-    seeds = seeds_of(question, allowed.count if allowed else None)
-    passages = by_seeds(scorer, question, seeds, look, top_k=top_k, threshold=score_threshold)
+    kept = Kept(slots, (), question.texts) if slots else allowed
+    passages = [
+        scorer.passage((number >> ROWID_BITS, str(key)), content.split(), other.split(), payload=key)
+        for number, key, content, other in words.rows(index, question, limit=max(CANDIDATES, top_k), kept=kept)
+    ]
     return list(rank([Pool(passages)], threshold=score_threshold, top_k=top_k))
-
-
-def statement(
-    question: Question, seeds: Sequence[str], slots: Sequence[int], allowed: Allowed | None, limit: int
-) -> tuple[str, dict[str, Any]]:
-    """Selects the rows that hold one of `seeds`, the best by the index first; and its values."""
-    conditions: dict[str, dict[str, Any]] = {}
-    if slots:
-        conditions[f"(+rowid >> {ROWID_BITS}) IN (SELECT value FROM json_each(:slots))"] = {
-            "slots": json.dumps(list(slots))
-        }
-    if allowed:
-        conditions["+rowid IN (SELECT value FROM json_each(:allowed))"] = {"allowed": allowed.numbers}
-    ranked, values = best_rows("row_stems", question, seeds, conditions, above_weight=ROWS.above_weight, limit=limit)
-    return f"SELECT id, key, content, other FROM ({ranked}) CROSS JOIN rows USING (id)", values

@@ -1,0 +1,68 @@
+"""Two processes at a time that replace documents of a base, and are killed while they do; prints how many kills.
+
+Started by the tests of the full-text index: `python killed_writers.py BASE KILLS SEED`. The writers are forked, so that
+the package is imported once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from groundgraph.core.document import Chunk, Document
+from groundgraph.core.errors import StorageLocked
+from groundgraph.core.knowledge_store import PreparedChunk, PreparedDocument
+from groundgraph.sources.knowledge_base import KnowledgeBaseWriter
+from groundgraph.sources.knowledge_base.writer import DocumentRows, document_rows
+
+DOCUMENTS = 12
+
+
+def version(name: int, number: int) -> DocumentRows:
+    """Document `name`, which is found by a word of its own and by one that all share."""
+    document = Document(f"d{name}", f"name{name} common version{number}")
+    chunk = Chunk(document, 0, 0, len(document.text), (), document.text)
+    return document_rows(PreparedDocument(document, [PreparedChunk(chunk, (document.text,))], f"hash {number}"))
+
+
+def write_on(path: Path, chance: random.Random) -> None:
+    """Replace some of the documents again and again."""
+    writer = KnowledgeBaseWriter(path)
+    for _ in itertools.count():
+        number = time.time_ns()
+        try:
+            writer.write([version(name, number) for name in chance.sample(range(DOCUMENTS), 3)])
+        except StorageLocked:
+            continue
+
+
+def main(path: Path, kills: int, seed: int) -> None:
+    """Kill so often."""
+    chance = random.Random(seed)
+    killed = 0
+    for kill in range(0, kills, 2):
+        children = []
+        for one in range(2):
+            child = os.fork()
+            if not child:
+                try:
+                    write_on(path, random.Random(seed * 1000 + kill + one))
+                finally:
+                    traceback.print_exc()
+                    os._exit(1)
+            children.append(child)
+        time.sleep(chance.uniform(0.2, 1.0))
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+            killed += os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    print(killed)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
