@@ -23,4 +23,5 @@ BY_NAME_ONLY = {
     "L7": "l07_weaviate",
     "L17": "l17_quotes",
     "L18": "l18_outcomes",
+    "L19": "l19_ingest_workers",
 }
