@@ -83,6 +83,15 @@ async def test_a_conversation_in_each_style_that_writes(provider: str, style: st
 
 
 @every_wire
+def test_the_log_of_each_wire_has_every_way_of_asking_and_nobody_twice_in_a_row(provider: str) -> None:
+    logs = yaml.safe_load((LOGS / f"{provider}.yaml").read_text("utf-8"))
+    assert set(logs) == {"conversational", "hybrid", "extraction", "judge"}
+    for roles in (request["roles"] for requests in logs.values() for request in requests):
+        assert roles[:1] == ["system"]
+        assert roles[1:] == [("user", "assistant")[place % 2] for place in range(len(roles) - 1)]
+
+
+@every_wire
 async def test_the_structured_style_sends_nothing(provider: str) -> None:
     with wired(provider, default=ANSWER) as (stub, llm):
         result = await ask(over(llm, "structured"), on="t")
