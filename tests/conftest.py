@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import time
@@ -15,6 +16,7 @@ os.environ["LANGSMITH_TRACING"] = "false"
 import pytest
 from chromium import chromium  # noqa: F401 - one browser for all folders
 from hypothesis import HealthCheck, settings
+from kept_readers import kept_readers, readers_of_the_session  # noqa: F401 - one set of processes for all folders
 from weaviate_fixtures import own_server, weaviate_binary, weaviate_server  # noqa: F401 - one server for all folders
 
 from groundgraph.core import secret_mask
@@ -71,6 +73,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _guards(item: pytest.Item) -> bool:
     """Whether it is a property test of something that guards, and needs no server."""
     return bool(item.get_closest_marker("guard")) and not item.get_closest_marker("live")
+
+
+def pytest_collection_finish() -> None:
+    """All modules and tests are there by now and stay: whoever looks for garbage need not walk through them again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -150,6 +150,8 @@ def test_the_patterns_and_functions_are_found_without_being_listed(tmp_path, mon
         "def harmless(text: str) -> str:\n    return text.strip()\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
+    # None of these needs to be looked at for long: what is slow here is much too slow.
+    monkeypatch.setattr("growth._PATIENCE", 0.1)
     monkeypatch.delitem(sys.modules, "madeup", raising=False)
     modules = modules_of(__import__("madeup"))
     patterns = {name: held for module in modules for name, held in patterns_of(module).items()}

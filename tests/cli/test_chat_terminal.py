@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pexpect
 import pytest
@@ -38,12 +37,12 @@ _CONTROL = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~
 class Terminal:
     """A chat in a terminal of 24 lines and 100 columns."""
 
-    def __init__(self, folder: Path, *options: str, **environment: str) -> None:
-        self.folder = folder
-        self.environment = {
+    def __init__(self, folder: Path, call: Callable[..., Any], *options: str, **environment: str) -> None:
+        self.call, self.state = call, folder / "state"
+        environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("GROUNDGRAPH_")},
             "TERM": "xterm-256color",
-            "XDG_STATE_HOME": str(folder / "state"),
+            "XDG_STATE_HOME": str(self.state),
             # The pseudo-terminal does not tell where its cursor is, which would be waited for.
             "PROMPT_TOOLKIT_NO_CPR": "1",
             "PYTHONIOENCODING": "utf-8",
@@ -52,7 +51,7 @@ class Terminal:
         }
         command = ["-m", "groundgraph", "chat", *options]
         self.child = pexpect.spawn(
-            sys.executable, command, cwd=str(folder), env=self.environment, encoding="utf-8", codec_errors="replace",
+            sys.executable, command, cwd=str(folder), env=environment, encoding="utf-8", codec_errors="replace",
             dimensions=(24, 100), timeout=SECONDS,
         )  # fmt: skip
         self.child.delaybeforesend = None
@@ -82,24 +81,20 @@ class Terminal:
 
     def asked(self) -> list[str]:
         """The questions that the conversation kept."""
-        done = subprocess.run(
-            [sys.executable, "-m", "groundgraph", "threads", "show", "chat", "--json"],
-            cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=SECONDS, check=False,
-        )  # fmt: skip
-        return [turn["question"] for turn in json.loads(done.stdout)["turns"]]
+        return [turn["question"] for turn in self.call("threads", "show", "chat", "--json").json["turns"]]
 
 
 Open = Callable[..., Terminal]
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Open]:
+def opened(tmp_path: Path, call: Callable[..., Any]) -> Iterator[Open]:
     """Opens a chat over two records, and takes what is left of it away."""
     (tmp_path / "groundgraph.yaml").write_text(CONFIG)
     terminals: list[Terminal] = []
 
     def opened(*options: str, **environment: str) -> Terminal:
-        terminals.append(Terminal(tmp_path, *options, **environment))
+        terminals.append(Terminal(tmp_path, call, *options, **environment))
         return terminals[-1]
 
     yield opened
@@ -123,7 +118,7 @@ def test_what_was_typed_is_called_back_also_after_a_restart_and_read_by_nobody_e
     chat.prompt()
     chat.ask(QUESTION)
     chat.leave()
-    [kept] = Path(chat.environment["XDG_STATE_HOME"]).rglob("chat_history")
+    [kept] = chat.state.rglob("chat_history")
     assert QUESTION in kept.read_text()
     assert kept.stat().st_mode & 0o077 == 0
 
@@ -144,7 +139,7 @@ def test_history_can_be_switched_off(opened: Open) -> None:
     chat.ask(UP)
     chat.leave()
     assert chat.asked() == [QUESTION, QUESTION]
-    assert not list(Path(chat.environment["XDG_STATE_HOME"]).rglob("*"))
+    assert not list(chat.state.rglob("*"))
 
 
 def test_where_history_cannot_be_kept_it_is_told(tmp_path: Path, monkeypatch, capsys) -> None:
@@ -171,12 +166,14 @@ def test_ctrl_c_at_the_prompt_throws_away_what_is_typed_and_twice_ends(opened: O
     assert chat.asked() == []
 
 
-def test_ctrl_c_ends_the_answer_that_is_being_written_and_not_the_program(tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_answer_that_is_being_written_and_not_the_program(
+    tmp_path: Path, call: Callable[..., Any]
+) -> None:
     endless = Reply("Pump 17 is serviced every 90 days [1]. " * 500, token_delay=0.1)
     with openai_stub(rules=[Rule("And its filter", "Once a year [2]."), Rule("How often", endless)]) as stub:
         model = f'llm: {{provider: openai, model: test-model, base_url: "{stub.base_url}"}}\nintent: {{mode: static}}\n'
         (tmp_path / "groundgraph.yaml").write_text(model + CONFIG)
-        chat = Terminal(tmp_path, OPENAI_API_KEY="test")
+        chat = Terminal(tmp_path, call, OPENAI_API_KEY="test")
         try:
             assert "test-model writes the answers" in chat.prompt()
             chat.type(QUESTION + ENTER)
@@ -230,7 +227,7 @@ def test_a_pasted_paragraph_stays_one_message_and_alt_enter_begins_a_line(opened
     assert chat.asked() == [paragraph.replace("\r\n", "\n"), "Pump 17:\nhow often is it serviced?"]
 
 
-def test_commands_are_obeyed_and_never_asked(opened: Open) -> None:
+def test_commands_are_obeyed_and_never_asked(opened: Open, tmp_path: Path) -> None:
     chat = opened()
     chat.prompt()
     assert "There is no answer yet." in chat.ask("/open 1")
@@ -246,7 +243,7 @@ def test_commands_are_obeyed_and_never_asked(opened: Open) -> None:
     )
     assert QUESTION in chat.ask("/report")
     assert "page.html" in chat.ask("/report page.html")
-    assert "<html" in (chat.folder / "page.html").read_text()
+    assert "<html" in (tmp_path / "page.html").read_text()
     # What cannot be done is told, and the conversation goes on.
     assert "Error: " in chat.ask("/report /dev/null/page.html")
     told = chat.ask("/repot")
@@ -262,7 +259,7 @@ def test_commands_are_obeyed_and_never_asked(opened: Open) -> None:
 
 
 @pytest.mark.covers("S10")
-def test_a_number_chooses_what_was_asked_back(tmp_path: Path) -> None:
+def test_a_number_chooses_what_was_asked_back(tmp_path: Path, call: Callable[..., Any]) -> None:
     (tmp_path / "groundgraph.yaml").write_text(
         "synthesis: {style: structured, ask_back: {field: product}}\n"
         "sources:\n"
@@ -273,7 +270,7 @@ def test_a_number_chooses_what_was_asked_back(tmp_path: Path) -> None:
         "      - {content: The warranty of the pump lasts two years., product: Orion}\n"
         "      - {content: The warranty of the pump lasts three years., product: Vega}\n"
     )
-    chat = Terminal(tmp_path)
+    chat = Terminal(tmp_path, call)
     try:
         chat.prompt()
         assert "Outcome: clarify" in chat.ask("How long does the warranty of the pump last?")

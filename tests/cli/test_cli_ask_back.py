@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -50,23 +46,18 @@ def test_ask_asks_back_and_its_thread_goes_on_with_the_choice(call, tmp_path: Pa
     assert "1. Orion [1]\n2. Vega [2]" in plain.out
 
 
-def chat(folder: Path, *lines: str) -> list[Any]:
+def chat(call: Any, *lines: str) -> list[Any]:
     """The turns of a conversation of these messages."""
-    command = [sys.executable, "-m", "groundgraph", "chat", "--json"]
-    environment = {**os.environ, "OPENAI_API_KEY": "test"}
-    said = "\n".join((*lines, ""))
-    ran = subprocess.run(
-        command, cwd=folder, input=said, env=environment, capture_output=True, text=True, timeout=200, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    turns: list[Any] = json.loads(ran.stdout)["turns"]
+    ran = call("chat", "--json", said="\n".join((*lines, "")), OPENAI_API_KEY="test")
+    assert ran.code == 0, ran.err
+    turns: list[Any] = ran.json["turns"]
     return turns
 
 
 @pytest.mark.covers("S10", "U5")
-def test_in_a_chat_a_number_chooses(tmp_path: Path) -> None:
+def test_in_a_chat_a_number_chooses(call, tmp_path: Path) -> None:
     (tmp_path / "groundgraph.yaml").write_text(PUMPS)
-    asked, answered = chat(tmp_path, QUESTION, "1")
+    asked, answered = chat(call, QUESTION, "1")
     assert (asked["outcome"], len(asked["choices"])) == ("clarify", 2)
     assert "1. Orion [1]" in asked["answer"]
     assert (answered["outcome"], answered["choices"]) == ("answered", [])
@@ -74,19 +65,19 @@ def test_in_a_chat_a_number_chooses(tmp_path: Path) -> None:
 
 
 @pytest.mark.covers("S11", "U5")
-def test_in_a_chat_a_second_look_finds_what_the_first_did_not(tmp_path: Path) -> None:
+def test_in_a_chat_a_second_look_finds_what_the_first_did_not(call, tmp_path: Path) -> None:
     rules = [Rule("Put the question in other words", OTHERWISE), Rule("", "Within 30 days [1].")]
     with openai_stub(rules=rules) as stub:
         (tmp_path / "groundgraph.yaml").write_text(REFUNDS.format(url=stub.base_url))
-        (turn,) = chat(tmp_path, MONEY)
+        (turn,) = chat(call, MONEY)
     assert (turn["outcome"], turn["answer"]) == ("answered", "Within 30 days [1].")
     assert turn["provenance"]["intent"]["stages"]["second_look"]["question"] == OTHERWISE
 
 
 @pytest.mark.covers("S11", "U5")
-def test_in_a_chat_a_second_look_that_fails_is_a_note(tmp_path: Path) -> None:
+def test_in_a_chat_a_second_look_that_fails_is_a_note(call, tmp_path: Path) -> None:
     with openai_stub(rules=[Rule("", Reply(status=500))]) as stub:
         (tmp_path / "groundgraph.yaml").write_text(REFUNDS.format(url=stub.base_url))
-        (turn,) = chat(tmp_path, MONEY)
+        (turn,) = chat(call, MONEY)
     assert turn["outcome"] == "insufficient"
     assert any("second look" in note for note in turn["notes"])

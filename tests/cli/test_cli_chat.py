@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -24,11 +23,6 @@ sources:
 """
 
 
-def chat(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "groundgraph", "chat", *options]
-    return subprocess.run(command, cwd=folder, input=text, capture_output=True, text=True, timeout=200, check=False)
-
-
 @pytest.fixture
 def docs_only(tmp_path: Path) -> Path:
     """A folder whose configuration has a source and no model."""
@@ -38,22 +32,21 @@ def docs_only(tmp_path: Path) -> Path:
 
 
 @pytest.mark.covers("U5")
-def test_a_conversation_goes_on_after_a_restart(docs_only: Path) -> None:
+def test_a_conversation_goes_on_after_a_restart(call, docs_only: Path) -> None:
     (docs_only / "groundgraph.yaml").write_text(
         (docs_only / "groundgraph.yaml").read_text().replace("intent: {mode: static}\n", "")
     )
-    first = chat(docs_only, "How often is pump 17 serviced?\n\n/quit\nnever read\n")
-    assert first.returncode == 0, first.stderr
-    assert "90 days" in first.stdout
-    second = chat(docs_only, "And why is it?\n", "--json")
-    turns = json.loads(second.stdout)["turns"]
+    first = call("chat", said="How often is pump 17 serviced?\n\n/quit\nnever read\n")
+    assert first.code == 0, first.err
+    assert "90 days" in first.out
+    turns = call("chat", "--json", said="And why is it?\n").json["turns"]
     assert len(turns) == 1
     assert turns[0]["provenance"]["intent"]["text_queries"][0].startswith("How often is pump 17 serviced?")
     assert len(turns[0]["messages"]) == 4
 
 
 @pytest.mark.covers("U5")
-def test_a_chat_killed_in_the_middle_of_an_answer_loses_and_doubles_nothing(tmp_path: Path) -> None:
+def test_a_chat_killed_in_the_middle_of_an_answer_loses_and_doubles_nothing(call, tmp_path: Path) -> None:
     slow = Reply("Pump 17 is serviced every 90 days [1]. " * 40, delay=0.2, token_delay=0.05)
     rules = [Rule("And its filter", "Once a year [1]."), Rule("How often", [slow, "Every 90 days [1]."])]
     with openai_stub(rules=rules) as stub:
@@ -74,13 +67,9 @@ def test_a_chat_killed_in_the_middle_of_an_answer_loses_and_doubles_nothing(tmp_
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdin.close()
-        again = subprocess.run(
-            [sys.executable, "-m", "groundgraph", "chat", "--json"],
-            cwd=tmp_path, env=environment, input="And its filter?\n", capture_output=True, text=True, timeout=200,
-            check=False,
-        )  # fmt: skip
-    assert again.returncode == 0, again.stderr
-    assert "Going on with it" in again.stderr
-    turns = json.loads(again.stdout)["turns"]
+        again = call("chat", "--json", said="And its filter?\n", OPENAI_API_KEY="test")
+    assert again.code == 0, again.err
+    assert "Going on with it" in again.err
+    turns = again.json["turns"]
     assert [turn["answer"] for turn in turns] == ["Every 90 days [1].", "Once a year [1]."]
     assert [message["role"] for message in turns[-1]["messages"]] == ["user", "assistant"] * 2

@@ -30,12 +30,12 @@ def test_the_command_line_says_that_an_answer_waits_and_where(call, tmp_path) ->
 
 
 @pytest.mark.covers("U3")
-def test_a_chat_goes_on_behind_an_answer_that_waits(run, tmp_path) -> None:
+def test_a_chat_goes_on_behind_an_answer_that_waits(call, tmp_path) -> None:
     with openai_stub(default="The moon orbits a cheese [1].") as stub:
         (tmp_path / "groundgraph.yaml").write_text(CONFIG.format(url=stub.base_url))
         waiting = ("ask", "Which grant types does OAuth have?", "--thread", "t1")
-        assert run(*waiting, OPENAI_API_KEY="test").code == 3
-        ran = run("chat", "--thread", "t1", "--json", OPENAI_API_KEY="test")
+        assert call(*waiting, OPENAI_API_KEY="test").code == 3
+        ran = call("chat", "--thread", "t1", "--json", OPENAI_API_KEY="test")
     assert (ran.code, ran.json) == (0, {"thread_id": "t1", "turns": []})
     assert "waits for a person" in ran.err
     assert "cheese" not in ran.out + ran.err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
@@ -21,8 +20,7 @@ def answer(call, monkeypatch):
     monkeypatch.setattr(doctor_checks, "server_packages", lambda: Finding("server", "ok", "not looked at"))
 
     def answer(*lines: str):
-        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
-        return call("doctor", "--setup")
+        return call("doctor", "--setup", said="".join(f"{line}\n" for line in lines))
 
     return answer
 

@@ -416,7 +416,7 @@ async def test_lone_surrogates_and_nul_are_replaced_and_recorded() -> None:
 @pytest.mark.covers("fault 8")
 @pytest.mark.parametrize("mode", ["static", "template", "extract"])
 async def test_yaml_and_template_syntax_stay_literal(mode: str) -> None:
-    message = '{{ 7*7 }} "OAuth"\nfilters: {docs: {category: operations}} {% raw %} !!python/object grant types'
+    message = '{{ 7777*7777 }} "OAuth"\nfilters: {docs: {category: operations}} {% raw %} !!python/object grant types'
     template = 'text_queries:\n  - "{{ message }}"\n' if mode == "template" else None
     replies = ["queries failed on purpose:", "ok [1]"] if mode == "extract" else "ok [1]"
     unjudged = {"score_threshold": 0.0, "answerable_threshold": None}
@@ -426,7 +426,7 @@ async def test_yaml_and_template_syntax_stay_literal(mode: str) -> None:
     assert message in result["provenance"]["intent"]["text_queries"]
     assert result["provenance"]["intent"]["filters"] == {}
     assert message in asked_by(graph)[-1].text
-    assert "49" not in asked_by(graph)[-1].text
+    assert "60481729" not in asked_by(graph)[-1].text
 
 
 @pytest.mark.covers("fault 16")

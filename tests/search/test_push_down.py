@@ -141,7 +141,7 @@ def conditions(values):
 @pytest.mark.guard
 @pytest.mark.parametrize("field", KINDS)
 @pytest.mark.parametrize("dialect", [InMemory(), Folding(), Moments()], ids=lambda one: type(one).__name__)
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_what_is_pushed_down_loses_no_row_and_keeps_no_other_where_it_is_exact(dialect, field, data):
     try:

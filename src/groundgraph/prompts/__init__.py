@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 from collections.abc import Collection, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,13 @@ def _shipped() -> dict[str, str]:
     return shipped
 
 
+@cache
+def _environment_of_shipped() -> Environment:
+    """One for all graphs of the process: each file is compiled once. What groundgraph ships needs no sandbox, which
+    would look at every access to every row of evidence."""
+    return _with_filters(Environment(loader=DictLoader(_shipped()), **RENDERING))
+
+
 class Prompts:
     """The prompt files, those in `path` before those that groundgraph ships.
 
@@ -74,11 +81,9 @@ class Prompts:
 
     @cached_property
     def _environment(self) -> Environment:
-        shipped = DictLoader(_shipped())
-        if self.path is not None:
-            return _with_filters(Sandbox(loader=ChoiceLoader([FileSystemLoader(self.path), shipped])))
-        # What groundgraph ships needs no sandbox, which would look at every access to every row of evidence.
-        return _with_filters(Environment(loader=shipped, **RENDERING))
+        if self.path is None:
+            return _environment_of_shipped()
+        return _with_filters(Sandbox(loader=ChoiceLoader([FileSystemLoader(self.path), DictLoader(_shipped())])))
 
     def _template(self, file: str) -> Template:
         try:

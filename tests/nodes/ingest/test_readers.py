@@ -24,6 +24,11 @@ NO_FILE = "no such file"
 MEMORY = "needed more than 100 MB of memory to read"
 
 
+@pytest.fixture(autouse=True)
+def kept_readers():
+    """They are ended here as they are shipped."""
+
+
 @pytest.fixture(scope="module")
 def readers():
     pool = Readers(ReaderSettings(memory="100MB", seconds=20), 1)

@@ -127,8 +127,7 @@ class SqlSource(NamedSource):
     ) -> None:
         folder, named = Path(base_dir or ""), [table] if table else list(tables or ())
         self._check(name, table, tables, fts, max_tables)
-        if vector_field:
-            postgres = self._with_vectors(name, postgres or PostgresOptions(), vector_field, embeddings)
+        postgres = self._with_vectors(name, postgres, vector_field, embeddings)
         self._check_server(name, url, fts, postgres)
         self._name, self._source_type = name, source_type
         self._topics: SqlTopicStore | None = None
@@ -364,9 +363,14 @@ class SqlSource(NamedSource):
             raise ConfigurationError(problems)
 
     @staticmethod
-    def _with_vectors(name: str, postgres: PostgresOptions, vector_field: str, embeddings: Any) -> PostgresOptions:
+    def _with_vectors(
+        name: str, given: PostgresOptions | None, vector_field: str, embeddings: Any
+    ) -> PostgresOptions | None:
+        if not vector_field:
+            return given
         from groundgraph.core.embedder import Embedder
 
+        postgres = given or PostgresOptions()
         embedder = embeddings if embeddings is None or isinstance(embeddings, Embedder) else Embedder(embeddings, "")
         if embedder is None and postgres.embedder is None:
             told = "needs embeddings=, the model that made the vectors of the column, for those of questions"
