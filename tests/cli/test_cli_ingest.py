@@ -337,7 +337,7 @@ def test_files_that_lack_a_package_are_told_once_and_before_the_work(call, docs,
     for name in ("a.docx", "b.docx", "c.pptx", "d.csv"):
         (docs / name).write_bytes(b"x")
     ran = call("ingest", "docs")
-    told = "3 files will fail (a Word document 2 times, a PowerPoint presentation 1 times), until: pip install"
+    told = "3 files cannot be read here (a Word document: 2, a PowerPoint presentation: 1). Needed: pip install"
     assert ran.err.count(told) == 1
     assert "will fail" not in call("ingest", "docs/tokens.md").err
 

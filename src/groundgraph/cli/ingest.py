@@ -289,9 +289,9 @@ def _note_missing(settings: Settings, given: dict[str, Any]) -> None:
         found = Counter(MEDIA_TYPES[file.path.suffix.lower()] for file in files)
         counts = {lacking[kind]: number for kind, number in found.items() if kind in lacking}
         if counts:
-            told = ", ".join(f"{name} {number} times" for name, number in counts.items())
+            told = ", ".join(f"{name}: {number}" for name, number in counts.items())
             files_of = counted(sum(counts.values()), "file")
-            note(f'{files_of} will fail ({told}), until: pip install "groundgraph[documents]"')
+            note(f'{files_of} cannot be read here ({told}). Needed: pip install "groundgraph[documents]"')
 
 
 def _summary(report: IngestReport, file: str, *, dry_run: bool) -> str:
