@@ -11,9 +11,10 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: .venv/ready
 	$(BIN)/groundgraph demo
 
-# A page over the documentation, on loopback.
+# A page over the documents of the demo, on loopback.
 page: .venv/ready
-	$(BIN)/groundgraph serve docs
+	$(BIN)/groundgraph demo --to build/demo
+	$(BIN)/groundgraph serve build/demo
 
 # The processes take whole files, in the order of tests/conftest.py: the long ones first.
 PYTEST := $(BIN)/pytest -q --dist loadfile --no-loadscope-reorder --durations=15 --durations-min=5

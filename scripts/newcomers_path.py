@@ -92,21 +92,22 @@ def served(clone: Path, work: Path) -> None:
 
 
 def page_from_pip(clone: Path, folder: Path) -> None:
-    """In an environment of its own: from `pip install` to the first answer on the page over the documentation."""
+    """In an environment of its own: from `pip install` to the first answer on the page over the demo's documents."""
     folder.mkdir()
     started, binaries = time.monotonic(), folder / "environment" / "bin"
     for command in (
         [sys.executable, "-m", "venv", str(binaries.parent)],
         [str(binaries / "pip"), "install", "-q", f"{clone}[page]"],
+        [str(binaries / "groundgraph"), "demo", "--to", "demo"],
     ):
         subprocess.run(command, cwd=folder, env=variables(None), check=True)
-    command = [str(binaries / "groundgraph"), "serve", str(clone / "docs"), "--no-open", "--port", "0", "--json"]
+    command = [str(binaries / "groundgraph"), "serve", "demo", "--no-open", "--port", "0", "--json"]
     process = subprocess.Popen(command, cwd=folder, env=variables(None), stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
         installed = time.monotonic() - started
         url = json.loads(b"".join(iter(process.stdout.readline, b"}\n")) + b"}")["url"]
-        question = "Which port does groundgraph serve listen on?"
+        question = "Is it safe to show user input on a web page?"
         thread = ask(f"{url}api/threads", {"title": question})["id"]
         turn = ask_turn(f"{url}api/threads/{thread}/turns", question)
         expect("the page, pip install", True, "", installed)

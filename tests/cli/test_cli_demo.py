@@ -65,3 +65,18 @@ def test_the_documents_of_the_demo():
     assert "The service or file behind a source is not there." in own["groundgraph.core.errors"]
     assert "README.md" in own
     assert not any(name.startswith(("groundgraph.testing", "groundgraph.cli")) for name in own)
+
+
+def test_the_documents_are_written_for_a_page_and_nothing_else_is_done(call, tmp_path):
+    for _ in range(2):
+        ran = call("demo", "--to", "made/demo", "--json")
+        names = {path.name for path in (tmp_path / "made" / "demo").iterdir()}
+        assert (ran.code, ran.json) == (0, {"documents": len(names)})
+    assert {"Jinja2.md", "README.md", "groundgraph.core.errors.md"} <= names
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+    # What `make page` opens a page over.
+    (tmp_path / "few").mkdir()
+    (tmp_path / "made" / "demo" / "MarkupSafe.md").rename(tmp_path / "few" / "MarkupSafe.md")
+    assert call("ingest", "few").code == 0
+    asked = call("ask", "Is it safe to show user input on a web page?", "--json").json
+    assert asked["citations"][0]["location"]["shown"].startswith("few/MarkupSafe.md:")

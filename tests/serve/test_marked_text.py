@@ -70,6 +70,12 @@ def test_the_words_of_a_citation_are_marked_in_markdown(text: str, cited: str, m
     assert [found for found in re.findall("<mark>(.*?)</mark>", html) if found.strip()] == marked
 
 
+def test_a_mark_has_no_gap_where_a_line_of_the_file_ends():
+    text = "Pumps are\nserviced *yearly*."
+    html = str(markdown_html(text, [Span(0, len(text))]))
+    assert "<mark>Pumps are</mark><mark>\n</mark><mark>serviced </mark>" in html
+
+
 def test_a_mark_that_markdown_would_swallow_is_seen_in_the_text_as_it_stands():
     text = "[guide](http://x/page_one) is read first"
     at = text.index("page_one")

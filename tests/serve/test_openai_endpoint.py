@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -108,14 +109,37 @@ def test_an_answer_streams_with_annotations_and_usage(tmp_path: Path):
 
 @pytest.mark.covers("U9")
 def test_langchains_client_holds_a_conversation(address: str):
+    bodies: list[Any] = []
+
+    def kept(answer: httpx.Response) -> None:
+        bodies.append(json.loads(answer.read()) if "json" in answer.headers["content-type"] else {})
+
+    with httpx.Client(event_hooks={"response": [kept]}) as wire:
+        model = ChatOpenAI(model=MODEL, base_url=f"{address}/v1", api_key="any", max_retries=0, http_client=wire)
+        said: list[Any] = [("human", "How often is pump 17 serviced?")]
+        first = model.invoke(said)
+        assert "90 days" in first.text
+        # LangChain's message has the label; the annotations stand in what it was sent.
+        (cited,) = bodies[-1]["choices"][0]["message"]["annotations"]
+        where = cited["url_citation"]
+        assert (cited["type"], first.text[where["start_index"] : where["end_index"]]) == ("url_citation", "[1]")
+        assert where["url"].startswith(f"{address}/#")
+        second = "".join(piece.text for piece in model.stream([*said, first, ("human", "And pump 18?")]))
+        assert "Pump 18 is retired" in second
+        third = model.invoke("Who wrote the opera Parsifal?")
+        assert "[1]" not in third.text
+        assert bodies[-1]["groundgraph"]["outcome"] == "insufficient"
+        assert bodies[-1]["choices"][0]["message"]["annotations"] == []
+
+
+@pytest.mark.covers("U9")
+def test_langchains_client_tells_what_is_refused(address: str):
     model = ChatOpenAI(model=MODEL, base_url=f"{address}/v1", api_key="any", max_retries=0)
-    said: list[Any] = [("human", "How often is pump 17 serviced?")]
-    first = model.invoke(said)
-    assert "90 days" in first.text
-    second = "".join(piece.text for piece in model.stream([*said, first, ("human", "And pump 18?")]))
-    assert "Pump 18 is retired" in second
-    third = model.invoke("Who wrote the opera Parsifal?")
-    assert "[1]" not in third.text
+    with pytest.raises(openai.BadRequestError):
+        model.invoke("x", n=2)
+    with pytest.raises(openai.APIStatusError) as told:
+        model.invoke("x" * 2_000_000)
+    assert told.value.status_code == 413
 
 
 REFUSED: list[tuple[Any, int, str | None]] = [

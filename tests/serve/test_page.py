@@ -41,15 +41,22 @@ def test_a_citation_shows_its_quote_and_opens_the_document_at_the_passage(chromi
 
 
 @pytest.mark.covers("U8")
-def test_tables_texts_and_pages_of_a_pdf_open_at_the_passage(chromium: Browser, address: str):
+def test_tables_texts_web_pages_and_pages_of_a_pdf_open_at_the_passage(chromium: Browser, address: str):
     with page_of(chromium, address) as opened:
         page = opened.page
         table = passage(ask(page, "What is the stock of seal S11?"))
         table.wait_for()
         assert table.locator("tr.lit").inner_text().split() == ["seal", "S11", "33"]
-        text = passage(ask(page, "When was the boiler B2 inspected?"))
+        boiler = ask(page, "When was the boiler B2 inspected?")
+        text = passage(boiler)
         text.locator("mark").first.wait_for()
         assert "inspected in May 2024" in " ".join(text.locator("mark").all_inner_texts())
+        boiler.locator(".cite a").first.focus()
+        assert "Itohara, who found no fault" in page.locator("#hint p").inner_text()
+        lamps = passage(ask(page, "Which colour have the lamps of hall 4?"))
+        lamps.locator("mark", has_text="The lamps of hall 4 are green").wait_for()
+        assert lamps.locator("a, img, script, style, [onclick]").count() == 0
+        assert (lamps.locator("h2").inner_text(), page.evaluate("window.ran")) == ("Lamps", None)
         sheet = passage(ask(page, "At how many revolutions per minute runs compressor C4?"))
         sheet.locator("img").wait_for()
         until(page, lambda: page.locator(".sheet img").evaluate("image => image.naturalWidth") > 500)

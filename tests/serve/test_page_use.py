@@ -148,10 +148,13 @@ def test_it_is_told_which_source_is_late_or_down_and_what_was_left_out(chromium:
         page.locator(".turn footer").wait_for()
         assert page.locator(".notes.alert").count() == 1
         stages = [{"stage": "merge_results", "results": 3}, {"stage": "judge_evidence", "results": 1}]
-        body = "".join(json.dumps({"stage": stage}) + "\n" for stage in stages)
+        events = [*({"stage": stage} for stage in stages), {"text": "Pump 18 "}, {"text": "is retired"}]
+        body = "".join(json.dumps(event) + "\n" for event in events)
         page.route("**/turns", lambda route: route.fulfill(body=body, content_type="application/x-ndjson"))
         ask(page, "And pump 18?", ".steps li")
         assert page.locator(".steps li").last.inner_text() == "1 of 3 passages fit; the others are left out"
+        # The answer is seen as it is written, before it has ended.
+        until(page, lambda: page.locator(".writing").inner_text() == "Pump 18 is retired")
 
 
 @pytest.mark.covers("U8")

@@ -22,6 +22,7 @@ from groundgraph.core.errors import ConfigurationError, InputInvalid, StorageLoc
 from groundgraph.serve.app import Served
 from groundgraph.serve.conversations import User
 from groundgraph.serve.uploads import MOST_BYTES, Uploads, checked_name
+from groundgraph.serve.users import Users
 
 VALVES = b"# Valves\n\nThe valve of hall 9 is opened by hand.\n"
 
@@ -138,6 +139,18 @@ def test_where_it_is_not_switched_on_nothing_can_be_given(tmp_path: Path):
         assert httpx.put(f"{url}/api/documents/x.md", content=VALVES).status_code == 404
         assert httpx.get(f"{url}/api/page").json()["uploads"] is None
     assert not (tmp_path / "docs" / "x.md").exists()
+
+
+def test_nobody_gives_a_document_without_a_token(tmp_path: Path):
+    served = Served(Users.of("secret", None), uploads=tmp_path / "docs")
+    with serving(filled(tmp_path, {"pumps.md": PUMPS}), served) as url:
+        for headers, status in (
+            ({}, 401),
+            ({"Authorization": "Bearer other"}, 401),
+            ({"Authorization": "Bearer secret"}, 200),
+        ):
+            sent = httpx.put(f"{url}/api/documents/valves.md", content=VALVES, headers=headers)
+            assert (sent.status_code, (tmp_path / "docs" / "valves.md").exists()) == (status, status == 200)
 
 
 def test_a_folder_into_which_nothing_can_be_dropped_is_told(tmp_path: Path):

@@ -48,7 +48,9 @@ DOCUMENTS: dict[str, str | bytes] = {
     "pumps.md": PUMPS + f"\n## Valves\n\nThe valve of hall 9 is opened by hand. {HOSTILE}\n",
     "parts.csv": "part,stock\n" + "\n".join(f"seal S{number},{number * 3}" for number in range(30)),
     "handbook.pdf": handbook(),
-    "notes.txt": "The boiler B2 was inspected in May 2024 by Ms. Ito.\n",
+    "lamps.html": f"<h1 onclick=window.ran=1>Lamps</h1>{SCRIPT}<p>The lamps of hall 4 are "
+    "<a href='javascript:window.ran=1'>green</a>.<img src=x onerror=window.ran=1></p><style>* { top: 0 }</style>",
+    "notes.txt": "The boiler B2 was inspected in May 2024 by Ms. Itohara,\nwho found no fault.\n",
 }
 FANS = {
     "pumps.md": PUMPS,

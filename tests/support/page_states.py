@@ -313,7 +313,11 @@ def _together(pictures: dict[str, Image.Image]) -> Image.Image:
 
 
 def _saved(picture: Image.Image, file: Path) -> None:
-    picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(file, optimize=True)
+    """As the 256 colours that cover most of it, so that no wide ground takes the tint of a letter's edge."""
+    colours = sorted(picture.getcolors(picture.width * picture.height) or (), reverse=True)[:256]
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([value for _, colour in colours for value in colour])
+    picture.quantize(palette=palette, dither=Image.Dither.NONE).save(file, optimize=True)
 
 
 def write_pictures(names: list[str]) -> None:

@@ -105,7 +105,7 @@ class _Renderer(RendererHTML):
             if token.type == "code_inline":
                 yield f"<code>{self._text(token.content)}</code>"
             elif token.type in ("softbreak", "hardbreak"):
-                yield "\n" if token.type == "softbreak" else "<br>"
+                yield self._piece("\n") if token.type == "softbreak" else "<br>"
             elif token.nesting:
                 yield self.renderToken(children, index, options, env)
             else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from groundgraph.cli.options import AsJson
-from groundgraph.cli.output import DONE, counted, expected_failures, say, write_json
+from groundgraph.cli.output import DONE, counted, expected_failures, note, say, write_json
 from groundgraph.cli.progress import shown_progress
 
 if TYPE_CHECKING:
@@ -52,6 +52,10 @@ def demo(
             "key and no network, and reads no configuration file.",
         ),
     ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Only write the documents of the demo here, for `ingest` or `serve`."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what groundgraph does, on documents that are on every machine that has it.
@@ -63,6 +67,12 @@ def demo(
     from groundgraph.cli.demo.turns import demo_settings
     from groundgraph.cli.options import find_settings
 
+    if to is not None:
+        written = _write(to)
+        note(f"Wrote {counted(written, 'document')} to {to}.")
+        if as_json:
+            write_json({"documents": written})
+        raise typer.Exit(DONE)
     chosen = find_settings(config) if config else None
     settings = demo_settings(chosen)
     with expected_failures():
@@ -72,6 +82,20 @@ def demo(
     else:
         say(NEXT)
     raise typer.Exit(DONE)
+
+
+def _write(folder: Path) -> int:
+    """Writes the documents of the demo, a file each; how many they are."""
+    from groundgraph.cli.demo.documents import own_documents, package_documents
+    from groundgraph.core.document import MEDIA_TYPES
+
+    suffixes = {media_type: suffix for suffix, media_type in reversed(MEDIA_TYPES.items())}
+    documents = [*package_documents(), *own_documents()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for document in documents:
+        name = document.name.removesuffix(suffixes[document.media_type])
+        (folder / f"{name}{suffixes[document.media_type]}").write_text(document.text, "utf-8", "replace")
+    return len(documents)
 
 
 def _json(turn: DemoTurn) -> dict[str, Any]:

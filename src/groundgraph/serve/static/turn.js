@@ -174,11 +174,14 @@ function toFinding(prose, number) {
   /** @type {HTMLElement | null} */ (list.querySelector(`li:nth-child(${number})`))?.focus();
 }
 
+/** Behind a long line its end is the file's, not the text's. @param {string} text */
+const flowing = (text) => text.replace(/(?<=[^\n]{50})\n(?=\S)/g, " ");
+
 /** Shows the quote while the pointer or the focus is on a chip. @param {HTMLElement} chip @param {Citation} cited */
 function hinted(chip, cited) {
   const show = () => {
     const hint = document.getElementById("hint") ?? document.body.appendChild(el("div", { id: "hint", role: "tooltip" }));
-    hint.replaceChildren(el("p", { dir: "auto" }, cited.quote), el("small", {}, cited.title, " · ", cited.shown));
+    hint.replaceChildren(el("p", { dir: "auto" }, flowing(cited.quote)), el("small", {}, cited.title, " · ", cited.shown));
     hint.hidden = false;
     const at = chip.getBoundingClientRect();
     const left = Math.min(Math.max(8, at.left - 24), innerWidth - hint.offsetWidth - 8);
