@@ -139,7 +139,7 @@ class Kept:
 # Fewer numbers than these are looked up faster than any list is gone through; a filter that keeps one text in `_BROAD`
 # has most of the best ones among a few thousand.
 _FEW_LISTED = 500
-_BROAD = 20
+_BROAD = 80
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import pytest
 from asking import ask, ask_ids, opened
 from plant_database import change, fill, watched_threads
 
+from groundgraph.search import word_index
 from groundgraph.search.rank import Question
 from groundgraph.search.word_index import WordIndex
 from groundgraph.sources.sql import SqlSource, keep_index, shape
@@ -130,6 +131,17 @@ async def test_a_row_that_changes_again_and_again_is_found_by_what_it_says_now(p
         await source.refresh()
         for asked in ("okapi", "zebra", "yak"):
             assert await ask_ids(source, asked) == (["pumps/3"] if asked == word else [])
+
+
+@pytest.mark.covers("R3", "L5")
+async def test_a_filter_keeps_the_same_rows_looked_up_or_picked_from_the_best(plant, monkeypatch):
+    found = []
+    for few in (-1, 10**9):
+        monkeypatch.setattr(word_index, "_FEW_LISTED", few)
+        source = opened(SqlSource(plant, table="pumps", name="plant"))
+        found.append(await ask_ids(source, "pump", top_k=40, hall="hall B"))
+    assert found[0] == found[1]
+    assert len(found[0]) == 20
 
 
 @pytest.mark.covers("R3")
