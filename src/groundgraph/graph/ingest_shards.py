@@ -1,6 +1,6 @@
 """Ingesting into a base in Weaviate in many processes, on this machine or on many: one run of the graph for each shard.
 
-What schedules the runs is an engine; see `shard_engines`. All of them call `run_shard`.
+What schedules the runs is an engine; see `shard_engines`. All of them call `run_shards`.
 """
 
 from __future__ import annotations

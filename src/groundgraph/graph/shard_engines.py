@@ -10,9 +10,8 @@ from typing import Any
 
 from pydantic import ByteSize
 
-from groundgraph.core.errors import ConfigurationError, GroundGraphError, IngestError, Problem
-from groundgraph.graph.shard_job import Outcome, ShardJob, run_shard
-from groundgraph.ingest.ingest_report import IngestReport
+from groundgraph.core.errors import ConfigurationError, IngestError, Problem
+from groundgraph.graph.shard_job import Outcome, ShardJob, run_shards
 from groundgraph.ingest.readers import Readers
 from groundgraph.resilience.blocking import run_blocking, run_in_background
 from groundgraph.settings.knowledge_base import ReaderSettings
@@ -21,33 +20,46 @@ from groundgraph.settings.knowledge_base import ReaderSettings
 _UNBOUNDED = ReaderSettings.model_construct(memory=ByteSize(2**50), seconds=86_400.0)
 
 
+# Shards that one process does at once.
+_AT_ONCE = 4
+
+
+def _bundles(jobs: Sequence[ShardJob], workers: int) -> list[Sequence[ShardJob]]:
+    """`jobs` as the processes get them: few at a time, and fewer where there would not be enough for all."""
+    size = max(1, min(_AT_ONCE, len(jobs) // workers))
+    return [jobs[start : start + size] for start in range(0, len(jobs), size)]
+
+
 async def by_processes(jobs: Sequence[ShardJob], workers: int) -> AsyncIterator[Outcome]:
-    """Run `jobs` in processes of this machine, `workers` at a time; one that dies, or fails, is tried once more."""
+    """Run `jobs` in processes of this machine, `workers` at a time. What fails, or dies, is tried once more, alone."""
     processes = Readers(_UNBOUNDED, workers)
     slots = asyncio.Semaphore(workers)
 
-    async def outcome(job: ShardJob) -> Outcome:
+    async def outcomes(some: Sequence[ShardJob]) -> list[Outcome]:
         async with slots:
-            return job, await run_blocking(_tried, processes, job)
+            return await run_blocking(_tried, processes, some)
 
-    tasks = [asyncio.ensure_future(outcome(job)) for job in jobs]
+    tasks = [asyncio.ensure_future(outcomes(some)) for some in _bundles(jobs, workers)]
     try:
         for done in asyncio.as_completed(tasks):
-            yield await done
+            for outcome in await done:
+                yield outcome
     finally:
         processes.close()
         for task in tasks:
             task.cancel()
 
 
-def _tried(processes: Readers, job: ShardJob) -> IngestReport | str:
+def _tried(processes: Readers, jobs: Sequence[ShardJob]) -> list[Outcome]:
+    first = _called(processes, jobs)
+    return [_called(processes, [job])[0] if isinstance(outcome, str) else (job, outcome) for job, outcome in first]
+
+
+def _called(processes: Readers, jobs: Sequence[ShardJob]) -> list[Outcome]:
     try:
-        return processes.call(run_shard, job)
-    except IngestError:
-        try:
-            return processes.call(run_shard, job)
-        except IngestError as error:
-            return str(error)
+        return list(zip(jobs, processes.call(run_shards, jobs), strict=True))
+    except IngestError as error:
+        return [(job, str(error)) for job in jobs]
 
 
 async def by_ray(jobs: Sequence[ShardJob]) -> AsyncIterator[Outcome]:
@@ -59,11 +71,13 @@ async def by_ray(jobs: Sequence[ShardJob]) -> AsyncIterator[Outcome]:
     # Linux ends what Ray starts together with the thread that starts it, so that has to be one that stays.
     ray = await run_blocking(run_in_background, _ray())
     try:
-        task = ray.remote(run_shard).options(num_cpus=1, max_retries=1, retry_exceptions=True)
-        left = {task.remote(job): job for job in jobs}
+        task = ray.remote(run_shards).options(num_cpus=1, max_retries=1)
+        cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        left = {task.remote(some): some for some in _bundles(jobs, cores)}
         while left:
             [done], _ = await run_blocking(partial(ray.wait, list(left), num_returns=1))
-            yield left.pop(done), await run_blocking(_got, ray, done)
+            for outcome in await run_blocking(_got, ray, done, left.pop(done)):
+                yield outcome
     finally:
         await run_blocking(ray.shutdown)
 
@@ -87,18 +101,16 @@ async def _ray() -> Any:
     return ray
 
 
-def _got(ray: Any, done: Any) -> IngestReport | str:
+def _got(ray: Any, done: Any, jobs: Sequence[ShardJob]) -> list[Outcome]:
     try:
-        report: IngestReport = ray.get(done)
-        return report
+        return list(zip(jobs, ray.get(done), strict=True))
     except Exception as error:  # whatever ended the task, its process or its machine
-        return " ".join(str(error).split())[-300:]
+        told = " ".join(str(error).split())[-300:]
+        return [(job, told) for job in jobs]
 
 
 async def in_turn(jobs: Sequence[ShardJob]) -> AsyncIterator[Outcome]:
-    """Run `jobs` here, one after the other."""
-    for job in jobs:
-        try:
-            yield job, await run_blocking(run_shard, job)
-        except GroundGraphError as error:
-            yield job, str(error)
+    """Run `jobs` here, some at a time."""
+    for some in _bundles(jobs, 1):
+        for outcome in zip(some, await run_blocking(run_shards, some), strict=True):
+            yield outcome

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -15,6 +16,7 @@ from groundgraph.graph.knowledge_base_files import knowledge_base_file, weaviate
 from groundgraph.ingest.ingest_report import IngestReport
 from groundgraph.ingest.readers import Readers
 from groundgraph.nodes.ingest.find_documents import Share
+from groundgraph.nodes.ingest.work import reason_of
 from groundgraph.resilience.blocking import run_in_background
 from groundgraph.settings.knowledge_base import ReaderSettings
 from groundgraph.settings.load_settings import load_settings
@@ -67,13 +69,26 @@ def _resources(config: str | None, source: str | None, _changed: float) -> Inges
     return IngestResources.build(load_settings(config) if config else load_settings(), source=source)
 
 
-def run_shard(job: ShardJob) -> IngestReport:
-    """Take the documents of one shard into a base that `ingest_shards` made ready; those that are gone leave.
+def run_shards(jobs: Sequence[ShardJob]) -> list[IngestReport | str]:
+    """Take the documents of some shards into a base that `ingest_shards` made ready; those that are gone leave.
 
-    Raises:
-        GroundGraphError: see `IngestRunner.astream`.
+    The shards are done at once: while one waits for the server's index, others read and write.
+
+    Returns:
+        for each of `jobs` its report, or why it failed.
     """
-    return run_in_background(_run(job))
+    return run_in_background(_run_all(jobs))
+
+
+async def _run_all(jobs: Sequence[ShardJob]) -> list[IngestReport | str]:
+    return list(await asyncio.gather(*map(_ended, jobs)))
+
+
+async def _ended(job: ShardJob) -> IngestReport | str:
+    try:
+        return await _run(job)
+    except Exception as error:  # the other shards go on
+        return reason_of(error)
 
 
 async def _run(job: ShardJob) -> IngestReport:
