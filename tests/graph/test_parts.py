@@ -32,7 +32,7 @@ GRAPH_PARTS = PARTS | {"checkpointer", "store"}
 TAKEN: list[tuple[Callable[..., Any], set[str], set[str]]] = [
     (turn_graph, {"settings"}, GRAPH_PARTS),
     (retrieval_graph, {"settings"}, GRAPH_PARTS),
-    (ingest_graph, {"settings"}, {"source", "knowledge_store", "within"} | GRAPH_PARTS),
+    (ingest_graph, {"settings"}, {"source", "knowledge_store", "within", "workers"} | GRAPH_PARTS),
     (open_graph, {"settings"}, PARTS),
     (KnowledgeBase.open, {"settings"}, {"source"} | MODELS),
     (CascadeRetriever.open, {"settings"}, {"source", "reranker", "scope"} | MODELS),
