@@ -18,12 +18,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 from benchmarks.corpus import question
 from benchmarks.peers.comparison import ROOT, Comparison, Figure, Subject, compared
 from benchmarks.peers.environments import python_of
+from benchmarks.peers.report import as_markdown
 from benchmarks.prepared_source import PreparedSource
 from benchmarks.setting import SOURCES, TOPICS, turn_settings
 from benchmarks.turn_shape import shape_of
@@ -105,7 +103,7 @@ def main(arguments: list[str] | None = None) -> int:
         comparison = _only(known[work], given.only)
         print(f"comparing {work} ...", file=sys.stderr, flush=True)
         figures += compared(comparison, given.environments, rounds=given.rounds, largest=given.largest)
-        show(comparison, figures)
+    print(as_markdown(figures, {work: one.what for work, one in known.items()}))
     if given.json:
         given.json.write_text(json.dumps([asdict(figure) for figure in figures], indent=1), encoding="utf-8")
     if given.plots:
@@ -120,19 +118,6 @@ def _only(comparison: Comparison, labels: Sequence[str]) -> Comparison:
 async def _steps() -> list[str]:
     graph = turn_graph(turn_settings(), sources=[PreparedSource(name, TOPICS) for name in SOURCES])
     return [f"{name}:{tasks}" for name, tasks in (await shape_of(graph, question(0, TOPICS))).steps]
-
-
-def show(comparison: Comparison, figures: Sequence[Figure]) -> None:
-    """The table of one comparison: CPU of a turn at each size, in milliseconds."""
-    own = [figure for figure in figures if figure.work == comparison.work]
-    sizes = sorted({figure.size for figure in own})
-    table = Table(title=f"{comparison.work}: {comparison.what}; CPU, ms (wall)")
-    for heading in ("", *(f"{size:,}" for size in sizes)):
-        table.add_column(heading, justify="right" if heading else "left")
-    cells = {(figure.label, figure.size): f"{figure.cpu_ms:.3g} ({figure.wall_ms:.3g})" for figure in own}
-    for subject in comparison.subjects:
-        table.add_row(subject.label, *(cells.get((subject.label, size), "") for size in sizes))
-    Console(width=None if Console().is_terminal else 170).print(table)
 
 
 def _draw(figures: Sequence[Figure], titles: dict[str, str], folder: Path, environments: Path) -> None:

@@ -141,7 +141,7 @@ def test_a_missing_key_names_the_variables_to_set(monkeypatch):
     ("llm", "of_this_machine", "part"),
     [
         ({"provider": "opnai", "model": "m"}, False, "Did you mean 'openai'?"),
-        ({"model": "nothing-known"}, False, "model_provider"),
+        ({"model": "nothing-known"}, False, "names no provider; write provider and model"),
         ({"provider": "openai", "model": "m", "api_key": SECRET, "temperature": "hot"}, False, "temperature: "),
         ({"provider": "openai", "model": "m", "api_key": SECRET, "timeout": {"a": SECRET}}, False, ""),
         ({"provider": "groq", "model": "m"}, True, "pip install langchain-groq"),

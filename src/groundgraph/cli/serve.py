@@ -76,9 +76,7 @@ def serve(
     from groundgraph.serve.app import Served
 
     known = _users(users, auth)
-    if host not in _LOOPBACK and not known.sign_in:
-        told = f"'{host}' can be reached by others, and nobody has to sign in: set {TOKEN}, or name --users or --auth"
-        raise ConfigurationError([Problem("--host", told)])
+    _refuse_strangers(host, known)
     if path is not None and "://" not in path and not Path(path).exists():
         raise ConfigurationError([Problem("PATH", f"there is no file or folder '{path}'")])
     settings = find_settings(config)
@@ -92,6 +90,16 @@ def serve(
         asyncio.run(_serve(settings, Served(known, hosts, rate, uploads), bound, opens=open_page, as_json=as_json))
     # Only a signal ends it.
     raise KeyboardInterrupt
+
+
+def _refuse_strangers(host: str, known: KnowsUsers) -> None:
+    """
+    Raises:
+        ConfigurationError: others reach `host`, and nobody has to sign in.
+    """
+    if host not in _LOOPBACK and not known.sign_in:
+        told = f"'{host}' can be reached by others, and nobody has to sign in: set {TOKEN}, or name --users or --auth"
+        raise ConfigurationError([Problem("--host", told)])
 
 
 def _users(file: Path | None, auth: str | None) -> KnowsUsers:
