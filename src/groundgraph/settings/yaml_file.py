@@ -92,7 +92,7 @@ class _Loader(SafeLoader):
 # What a plain scalar is, and the characters that it may begin with; everything else is text.
 _DAY = r"\d{4}-\d\d-\d\d"
 _TIME = r"(?:[Tt]|[ \t]+)\d{1,2}:\d\d:\d\d(?:\.\d*)?(?:[ \t]*(?:Z|[-+]\d{1,2}(?::?\d\d)?))?"
-_FLOAT = r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?"
+_FLOAT = r"[-+]?(?:\.[0-9]++|[0-9][0-9_]*+(?:\.[0-9_]*+)?)(?:[eE][-+]?[0-9]++)?"
 _SCALARS = {
     "bool": ("true|True|TRUE|false|False|FALSE", "tTfF"),
     "int": ("[-+]?(?:[0-9][0-9_]*|0o[0-7_]+|0x[0-9a-fA-F_]+|0b[01_]+)", "-+0123456789"),
@@ -105,7 +105,7 @@ _SCALARS = {
 
 def _prepare() -> None:
     for name, (pattern, first) in _SCALARS.items():
-        _Loader.add_implicit_resolver(f"{_STANDARD_TAG}{name}", re.compile(f"(?:{pattern})\\Z"), list(first))
+        _Loader.add_implicit_resolver(f"{_STANDARD_TAG}{name}", re.compile(f"\\A(?:{pattern})\\Z"), list(first))
     for tag in ("binary", "omap", "pairs", "set", "merge"):
         _Loader.add_constructor(f"{_STANDARD_TAG}{tag}", _Loader.refuse_tag)
     _Loader.add_constructor(None, _Loader.refuse_tag)

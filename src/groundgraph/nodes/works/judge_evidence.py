@@ -53,6 +53,7 @@ INFLECTED = 0.06
 
 # What is named with underscores, such as a function.
 _JOINED = re.compile(r"\b[^\W_]\w*_\w+")
+FEW_NUMBERS = 4
 _LETTER_AND_DIGIT = re.compile(r"[^\W\d_][-_/－﹣−]?\d")
 
 
@@ -132,14 +133,17 @@ def _hold_codes(question: str, texts: Sequence[str]) -> bool:
 
 def _lacks_number(asked: Sequence[tuple[str, str]], texts: Sequence[str]) -> bool:
     """Whether of what is `asked` for by a word and a number, `texts` know others and hold this number nowhere."""
-    lacking = {word for word, number in asked if not any(_holds_word(text, number) for text in texts)}
+    held = _held({number for _, number in asked}, texts)
+    lacking = {word for word, number in asked if number not in held}
     return bool(lacking) and any(word in lacking for text in texts for word, _ in numbered(text))
 
 
-def _holds_word(text: str, word: str) -> bool:
-    """Whether a folded `word` without letters is one of `text`."""
-    # Other digits may be folded to these.
-    return (word in text or not text.isascii()) and word in words(text)
+def _held(numbers: set[str], texts: Sequence[str]) -> set[str]:
+    """Those of `numbers`, folded words without letters, that are words of `texts`."""
+    # Hardly a question has several, and most texts hold none of them; other digits may be folded to these.
+    if len(numbers) <= FEW_NUMBERS:
+        texts = [text for text in texts if not text.isascii() or any(number in text for number in numbers)]
+    return numbers.intersection(chain.from_iterable(map(words, texts)))
 
 
 def _subject(question: str, pieces: Sequence[_Piece]) -> list[str]:
