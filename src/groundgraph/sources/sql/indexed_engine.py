@@ -125,7 +125,7 @@ class IndexedEngine(SqlEngine):
         """Bring the index up to date."""
         tables = self._checked()
         if self._fts is None:
-            self._keeper.ensure(tables.version, tables.shapes, wait=None)
+            self._keeper.ensure(tables.version, tables.shapes, to_the_end=True)
 
     def advice(self) -> list[str]:
         """What the owner of the database should change."""

@@ -175,11 +175,11 @@ class IndexKeeper:
         self._fresh: tuple[str, Version] | None = None
         self._stop = threading.Event()
 
-    def ensure(self, version: Version, shapes: Sequence[TableShape], *, wait: float | None = REFRESH_WAIT) -> bool:
+    def ensure(self, version: Version, shapes: Sequence[TableShape], *, to_the_end: bool = False) -> bool:
         """Whether the index holds the rows of `version`, after an update if need be.
 
-        An index that was never built, or was built for other tables, is waited for however long that takes; otherwise
-        at most `wait` seconds, and the update goes on meanwhile.
+        An index that was never built, or was built for other tables, is waited for however long that takes, as all are
+        `to_the_end`; otherwise at most `REFRESH_WAIT` seconds, and the update goes on meanwhile.
 
         Raises:
             SourceUnavailable: the index cannot be built, or the database cannot be read.
@@ -190,7 +190,7 @@ class IndexKeeper:
         usable = self._holds(made_for)
         if not usable:
             self._fresh = None  # another source of the same name has taken the file
-        until = time.monotonic() + wait if usable and wait is not None else None
+        until = time.monotonic() + REFRESH_WAIT if usable and not to_the_end else None
         while self._fresh != (made_for, version):
             # An update for an earlier version may still run; this one's comes after it.
             update = self._started(made_for, version, shapes)
