@@ -124,15 +124,19 @@ async def test_a_worker_that_is_killed_is_replaced_and_one_that_dies_again_loses
     assert await held(always) == await held(once)
 
 
+# It waits at the first shards, so that it has not done when it is ended.
 DRIVER = """
-import asyncio, sys
+import asyncio, sys, time
 from functools import partial
 from groundgraph.graph.ingest_shards import ingest_shards
 from groundgraph.graph.shard_engines import by_processes
 from groundgraph.testing import NgramEmbeddings
 
 engine = partial(by_processes, workers=2)
-told = lambda event: print(event["stage"], flush=True)
+def told(event):
+    print(event["stage"], flush=True)
+    time.sleep(10 if event["stage"].startswith("shard") else 0)
+
 asyncio.run(ingest_shards(sys.argv[1], [], engine, embeddings=NgramEmbeddings(16), on_event=told))
 """
 
@@ -142,14 +146,16 @@ asyncio.run(ingest_shards(sys.argv[1], [], engine, embeddings=NgramEmbeddings(16
 async def test_a_driver_that_is_ended_ends_its_workers_and_the_next_goes_on(folder, weaviate_server, how):
     alone, shared = config(folder, weaviate_server), config(folder, weaviate_server)
     await by_one(alone)
-    process = subprocess.Popen([sys.executable, "-c", DRIVER, shared], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout.readline() == b"find_documents\n"
-    assert process.stdout.readline().startswith(b"shard ")
-    workers = children(process.pid)
-    assert len(workers) == 2
-    process.send_signal(how)
-    assert process.wait(60) != 0
-    process.communicate()
+    with subprocess.Popen(
+        [sys.executable, "-c", DRIVER, shared], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout.readline() == b"find_documents\n"
+        assert process.stdout.readline().startswith(b"shard ")
+        workers = children(process.pid)
+        assert len(workers) == 2
+        process.send_signal(how)
+        process.communicate(timeout=60)
+    assert process.returncode != 0
     ends_at = time.monotonic() + 60
     while any(map(alive, workers)):
         assert time.monotonic() < ends_at, "a worker outlived its driver"
