@@ -246,6 +246,10 @@ def test_no_renderer_is_led_elsewhere_by_tricks(text, size):
 @example("~~~\nt&#6;http://ok.example/in")
 @example("\n[b\\]c]: \n\n[b\\]c]: <img src=")
 @example("\n[b\\]c]: \n\n[b\\]c]: [ok](https://docs.example/page)<img src=")
+@example("![b]\n\n[b]: [b]: ![x](https://evil.example/p)")
+@example("\n~~~\nlocalhost\\&#47;/evil.example")
+@example("![b]\n\n[b]: 1 x")
+@example("![b]\n\n[b]: user.id x")
 @given(TEXTS)
 def test_no_beginning_of_any_text_leads_elsewhere(text):
     gate, passed = LinkGate(TARGETS), ""
@@ -289,7 +293,7 @@ def test_an_image_from_a_host_that_the_evidence_only_mentions_goes_in_any_form(t
     [
         "As [1](and so on) says, [2] (see: x) and [3](RFC 6749: section 4).",
         "Read [the\nguide](https://ok.example/in) first.",
-        "[1]: TCP/IP guide, [2]: and/or else.",
+        "[1]: TCP guide, [2]: or else.",
         "~~~\ncode\n~~~\nThen `a` and [it](https://ok.example/in).",
     ],
 )

@@ -129,12 +129,11 @@ def test_what_the_page_keeps_is_the_servers_and_its_rules_hold(house: Any):
 
 @pytest.mark.covers("U2", "U8")
 def test_a_server_without_a_graph_for_documents_says_so(house: Any):
-    def connect(user: User) -> Any:
-        return get_client(url=house.url.removesuffix("/page"), headers={"Authorization": f"Bearer {user.identity}"})
-
     async def drop() -> None:
-        async for _ in server_ingest(connect)(User("alice-token"), "valves.md"):
-            pass
+        headers = {"Authorization": "Bearer alice-token"}
+        async with get_client(url=house.url.removesuffix("/page"), headers=headers) as client:
+            async for _ in server_ingest(lambda _: client)(User("alice-token"), "valves.md"):
+                pass
 
     # The driver of the browser holds the event loop of this thread.
     with ThreadPoolExecutor(1) as other, pytest.raises(ConfigurationError, match="has no graph 'ingest'"):

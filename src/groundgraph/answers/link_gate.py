@@ -34,7 +34,7 @@ _GAP = r"[^\S\r\n]{0,99}+(?:\r\n?|\n)?+[^\S\r\n]{0,99}+"
 _DEFINITION = re.compile(
     rf"\]:{_GAP}(?:<({_DEST})>|([^ \t\r\n]{{1,{_MAX_ADDRESS}}}+))(?=[^\S\r\n]{{0,99}}+(?:[\r\n\"'(]|\Z)|\S)"
 )
-_PARTED = re.compile(rf"\]:{_GAP}[^ \t\r\n<]{{0,{_MAX_ADDRESS}}}+<")
+_PROSE = re.compile(rf"\]:{_GAP}(?:[\w\-]++(?=[.,;:!?]{{0,9}}(?:\s|\Z))|[\r\n]|\Z)")
 _DEFINITION_SO_FAR = re.compile(rf"\]:{_GAP}[^ \t\r\n]{{0,{_MAX_ADDRESS}}}+[^\S\r\n]{{0,99}}+\Z")
 # Tags that load nothing and lead nowhere, without attributes.
 _TAG = re.compile(
@@ -89,6 +89,8 @@ class LinkGate(Gate):
     _in_html: bool = field(default=False, init=False)
     _unpaired: bool = field(default=False, init=False)
     _unsure: bool = field(default=False, init=False)
+    # Set for good when an image may show what a reference leads to.
+    _shows: bool = field(default=False, init=False)
     # Set within a run that is too long for an address of the evidence.
     _long: bool = field(default=False, init=False)
 
@@ -260,7 +262,10 @@ class LinkGate(Gate):
             if not final and _IMAGE_SO_FAR.match(text, at):
                 return None
             text_only = _NO_IMAGE.match(text, at)
-            return ("!" if text_only and not self._leads(text_only.group()) else "\\!"), at + 1
+            if text_only is None or self._leads(text_only.group()):
+                return "\\!", at + 1
+            self._shows |= bool(re.search(r"\w", text_only.group()))
+            return "!", at + 1
         if not self._leads(found["text"]) and (allowed := self._allowed(found["to"], image=True)):
             return text[at : found.start("to")] + allowed, found.end()
         if self.targets.allowed_part(found["to"]):
@@ -303,8 +308,8 @@ class LinkGate(Gate):
             return None
         found = _DEFINITION.match(text, at)
         if not found:
-            # What is parted by a tag leads to its first part until the next one has come.
-            return ("]\\:" if _PARTED.match(text, at) else "]:"), at + 2
+            # Until more than that has come, it leads to the first that stands there.
+            return ("]:" if _PROSE.match(text, at) and not self._shows else "]\\:"), at + 2
         target = found[1] or found[2]
         if re.fullmatch(_DEST, target) and self.targets.allowed_part(target, image=True) == target:
             return found.group(), found.end()

@@ -66,7 +66,8 @@ def is_address(run: str, before: str = "", after: str = "", *, code: bool = Fals
         code: whether it stands in code, where a host alone is none.
     """
     pattern = _IN_CODE if code else _IN_TEXT
-    for text in dict.fromkeys((run, html.unescape(run).replace("\\", ""))):
+    unescaped = html.unescape(run)
+    for text in dict.fromkeys((run, unescaped, unescaped.replace("\\", ""))):
         if text.startswith("//") and text.strip("/\\") and before.strip():
             return True
         if pattern.search(text) or (after in _WITHIN and not code and _GOES_ON.search(text)):

@@ -357,14 +357,19 @@ class WordIndex:
         with _told():
             # Opened anew, since another process may have written meanwhile.
             writer = self._writable().writer(heap, 1)
-            writer.delete_documents_by_query(Query.range_query(_schema(), "id", FieldType.Integer, top + 1))
-            if gone:
-                writer.delete_documents_by_query(Query.term_set_query(_schema(), "id", gone))
-            writer.delete_documents_by_term("stamp", 1)
-            self._add(writer, connection, top)
-            _add_document(writer, {"stamp": 1, "before": states[0], "after": states[1]})
-            writer.commit()
-            writer.wait_merging_threads()
+            try:
+                # What a writer that was killed left behind could stand in the way of this one.
+                writer.garbage_collect_files()
+                writer.delete_documents_by_query(Query.range_query(_schema(), "id", FieldType.Integer, top + 1))
+                if gone:
+                    writer.delete_documents_by_query(Query.term_set_query(_schema(), "id", gone))
+                writer.delete_documents_by_term("stamp", 1)
+                self._add(writer, connection, top)
+                _add_document(writer, {"stamp": 1, "before": states[0], "after": states[1]})
+                writer.commit()
+            finally:
+                # Its threads go on behind an error too, and would work on the files of the next writer.
+                writer.wait_merging_threads()
 
     def _writable(self) -> Index:
         import tantivy

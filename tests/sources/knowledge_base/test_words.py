@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 import subprocess
@@ -184,6 +185,29 @@ async def test_a_writer_that_dies_between_index_and_base_is_never_seen(base):
     await fill(base, [Document("new", "rowan")])
     assert await ask_ids(source, "medlar sloe rowan") == ["new#0"]
     assert await is_right(base, source)
+    check_counts(base)
+
+
+@pytest.mark.covers("fault 48")
+@pytest.mark.parametrize("known", [True, False])
+async def test_what_a_killed_writer_was_writing_stands_in_no_other_s_way(base, known):
+    folder = folder_of(base)
+    meta = json.loads((folder / "meta.json").read_text())
+    segments = {segment["segment_id"].replace("-", "") for segment in meta["segments"]}
+    stamps = range(meta["opstamp"] + 1, meta["opstamp"] + 30)
+    left = {f"{segment}.{stamp}.del" for segment in segments for stamp in stamps}
+    for name in left:
+        (folder / name).touch()
+    if known:
+        listed = folder / ".managed.json"
+        listed.write_text(json.dumps([*json.loads(listed.read_text()), *left]))
+    source = opened(KnowledgeBaseSource(base))
+    await fill(base, [Document("pear", "pear anew"), Document("new", "rowan")])
+    await fill(base, [Document("pear", "pear tree")])
+    assert await is_right(base, source)
+    assert await ask_ids(source, "rowan anew") == ["new#0"]
+    # What tantivy knows of is taken away; anything else has the index built again.
+    assert known == any((folder / f"{segment}.term").exists() for segment in segments)
     check_counts(base)
 
 

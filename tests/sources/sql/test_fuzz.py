@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from plant_database import fill
 
@@ -29,6 +29,8 @@ def quoted(name: str) -> str:
 @pytest.mark.covers("R3")
 @pytest.mark.guard
 @QUICK
+@example(table="0", column="%(", value="v", question="needle")
+@example(table="%(a)s", column=":a", value="%(b)s", question=":b")
 @given(table=NAME, column=NAME, value=TEXT, question=TEXT)
 def test_any_name_is_an_identifier_and_any_text_a_value(table, column, value, question):
     async def ask(path: Path) -> None:

@@ -127,9 +127,11 @@ class SqliteDatabase(ComputingDatabase):
         with self._guard:
             if self._closed:
                 raise SourceUnavailable(f"The source '{self._source}' is closed.")
+            # Parameters have names: SQLAlchemy takes a column called `%(` for the beginning of one without.
             self._engine = self._engine or create_engine(
-                "sqlite://", creator=self._connect, poolclass=QueuePool, pool_size=_KEPT, max_overflow=-1
-            )
+                "sqlite://", creator=self._connect, poolclass=QueuePool, pool_size=_KEPT, max_overflow=-1,
+                paramstyle="named",
+            )  # fmt: skip
             engine = self._engine
         with self._typed_errors(), engine.connect() as connection:
             yield connection
