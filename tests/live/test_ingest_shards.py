@@ -124,9 +124,9 @@ async def test_a_worker_that_is_killed_is_replaced_and_one_that_dies_again_loses
     assert await held(always) == await held(once)
 
 
-# It waits at the first shard, so that it has not done when it is ended.
+# It waits at the first shard until nobody writes to it any more, so that it has not done when it is ended.
 DRIVER = """
-import asyncio, sys, time
+import asyncio, sys
 from functools import partial
 from groundgraph.graph.ingest_shards import ingest_shards
 from groundgraph.graph.shard_engines import by_processes
@@ -136,7 +136,7 @@ engine = partial(by_processes, workers=2)
 def told(event):
     print(event["stage"], flush=True)
     if event["stage"].startswith("shard") and not waited:
-        waited.append(time.sleep(5))
+        waited.append(sys.stdin.read())
 
 waited = []
 asyncio.run(ingest_shards(sys.argv[1], [], engine, embeddings=NgramEmbeddings(16), on_event=told))
@@ -149,7 +149,10 @@ async def test_a_driver_that_is_ended_ends_its_workers_and_the_next_goes_on(fold
     alone, shared = config(folder, weaviate_server), config(folder, weaviate_server)
     await by_one(alone)
     with subprocess.Popen(
-        [sys.executable, "-c", DRIVER, shared], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", DRIVER, shared],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as process:
         assert process.stdout.readline() == b"find_documents\n"
         assert process.stdout.readline().startswith(b"shard ")
