@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.answers.citations import CheckedAnswer
+from groundgraph.answers.check_entailment import check_entailment
+from groundgraph.answers.citations import CheckedAnswer, claims_of
 from groundgraph.answers.gated_model import AnswerGate
 from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import EMPTY_DRAFT
 from groundgraph.nodes.check_citations import CHECK_OF, MAX_FLAGS, check_answer, verdict_of
+from groundgraph.prompts import Prompts
+from groundgraph.report.words import Words
 from groundgraph.settings.answers import CitationCheckSettings
 from groundgraph.text.quantities import quantities
 
@@ -108,6 +113,10 @@ DISAGREES = [
 ]
 
 
+# Of the details as records hold them.
+OWN_WORDS = {"evidence", "does", "neither", "refers", "leads", "cites", "holds", "say", "by", "model"}
+
+
 def flags(text: str, settings: CitationCheckSettings | None = None, finish: str = "stop", **options):
     gate = AnswerGate(EVIDENCE, len(EVIDENCE))
     written = gate.feed(text) + gate.flush()
@@ -144,6 +153,19 @@ def test_what_does_not_agree_is_flagged_as_such(text, kind):
     found, _ = flags(text)
     assert kind in [flag["kind"] for flag in found]
     assert all(flag["detail"] and set(flag) == {"kind", "sentence", "detail"} for flag in found)
+
+
+@pytest.mark.parametrize("text", [text for text, _ in DISAGREES])
+def test_a_finding_is_told_in_russian_with_what_it_is_about(text):
+    claims = claims_of(text)
+    judged = check_entailment(claims, [0.1] * len(claims), "НЛИ")
+    russian = Words.of(Prompts(), "ru")
+    for flag in [*flags(text)[0], *judged]:
+        told = russian.detail(flag)
+        assert not set(re.findall(r"[a-z]+", told)) & OWN_WORDS, told
+        assert russian.named("finding", flag["kind"]) != flag["kind"]
+    for kind in ("truncated", "incomplete", "refusal", "no_citation"):
+        assert not re.search("[a-z]", russian.detail({"kind": kind, "sentence": "", "detail": "the model failed"}))
 
 
 @pytest.mark.parametrize(("text", "kind"), DISAGREES)

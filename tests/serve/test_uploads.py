@@ -87,6 +87,17 @@ def test_what_cannot_be_read_is_refused_with_its_reason_and_not_kept(house: Hous
     assert sorted(path.suffix for path in (house.folder / "docs").iterdir() if path.name.startswith(".")) == []
 
 
+@pytest.mark.covers("U8")
+def test_a_reason_is_told_in_the_readers_language(house: House):
+    russian = {"Accept-Language": "ru-RU,ru;q=0.9"}
+    named, broken = (
+        httpx.put(f"{house.url}/api/documents/{name}", content=b"%PDF-1.7 nothing", headers=russian).text
+        for name in (".hidden.pdf", "broken.pdf")
+    )
+    assert json.loads(named)["error"].startswith("С таким именем")
+    assert json.loads(broken.splitlines()[-1])["failed"].startswith("Это не PDF")
+
+
 @given(st.text(max_size=20), st.sampled_from([".md", ".html", ".pdf", ".py", ".yaml", ""]))
 @example("../pumps", ".md")
 @example("..\\pumps", ".md")

@@ -313,10 +313,14 @@ def _together(pictures: dict[str, Image.Image]) -> Image.Image:
 
 
 def _saved(picture: Image.Image, file: Path) -> None:
-    """As the 256 colours that cover most of it, so that no wide ground takes the tint of a letter's edge."""
-    colours = sorted(picture.getcolors(picture.width * picture.height) or (), reverse=True)[:256]
+    """In 256 colours: 128 that cover most of it, so that no wide ground takes the tint of a letter's edge, and as many
+    that come near to all the others, so that what is small keeps its own."""
+    colours = [colour for _, colour in sorted(picture.getcolors(picture.width * picture.height) or (), reverse=True)]
+    others = Image.new("RGB", (1, len(colours[128:]) or 1))
+    others.putdata(colours[128:])
+    near = others.quantize(128, Image.Quantize.MEDIANCUT).getpalette() or []
     palette = Image.new("P", (1, 1))
-    palette.putpalette([value for _, colour in colours for value in colour])
+    palette.putpalette([value for colour in colours[:128] for value in colour] + near[: 3 * 128])
     picture.quantize(palette=palette, dither=Image.Dither.NONE).save(file, optimize=True)
 
 

@@ -29,6 +29,11 @@ class ServeProcess:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def held_back(self) -> float:
+        """How many seconds its threads were ready to work so far, and the machine had no core for them."""
+        told = Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
+        return sum(int(file.read_text().split()[1]) for file in told) / 1e9
+
     def memory(self) -> int:
         """Its resident memory in bytes."""
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])

@@ -136,7 +136,7 @@ class TurnView:
             {
                 "kind": self.room.short(self.words.named("finding", flag["kind"])),
                 "sentence": self.room.short(without_gaps(flag["sentence"])),
-                "detail": self.room.short(flag["detail"]),
+                "detail": self.room.short(self.words.detail(flag)),
                 "placed": number in page.placed,
             }
             for number, flag in enumerate(self._flags, 1)

@@ -11,6 +11,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from groundgraph.core.characters import HIDDEN
+from groundgraph.core.turn_values import Flag
 from groundgraph.prompts import Prompts
 from groundgraph.text.words import LANGUAGES, WORD, query_stems, stems
 
@@ -113,6 +114,10 @@ class Words:
         Outcomes, statuses, steps and findings are open sets: a record may hold one that this version does not know.
         """
         return self(group, name=name) or Words(self.prompts, _DEFAULT)(group, name=name) or name
+
+    def detail(self, flag: Flag) -> str:
+        """What a finding of the citation check says beside its kind; empty where the kind says all."""
+        return self("finding_detail", name=flag["kind"], detail=flag["detail"])
 
     def reasons(self, steps: Sequence[str], label: int | None) -> str:
         """Why a result did not reach the answer.

@@ -14,12 +14,12 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
-from yaml import safe_load
 
 from groundgraph.core.errors import GroundGraphError, InputInvalid
 from groundgraph.report.turn_page import THEME, static_text, turn_page
 from groundgraph.serve.conversations import Asked, Conversations, Event, NotFound
 from groundgraph.serve.mounted import own_path
+from groundgraph.serve.page_words import language_of, told_in, words
 from groundgraph.serve.passages import Passages
 from groundgraph.serve.refusals import message_of, refused, status_of
 from groundgraph.serve.thread_export import thread_json, thread_markdown
@@ -29,7 +29,6 @@ from groundgraph.serve.users import COOKIE, KnowsUsers, with_token
 from groundgraph.settings.settings import Settings
 
 _TYPES = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
-_LANGUAGE = "en"
 # What the page has in common with the report of a turn.
 _THEME = "theme.css"
 # A page of a turn brings a policy of its own, stricter than a header could be that every page has.
@@ -155,22 +154,6 @@ async def _static(request: Request) -> Response:
     return Response(_file(name), media_type=kind, headers=headers)
 
 
-@cache
-def words(language: str) -> dict[str, Any]:
-    """The page's words in a language that has a file, English in place of what it lacks."""
-    folder = files("groundgraph.serve") / "words"
-    known = {entry.name.removesuffix(".yaml"): entry for entry in folder.iterdir() if entry.name.endswith(".yaml")}
-    chosen = language if language in known else _LANGUAGE
-    read = [safe_load(known[name].read_text("utf-8")) for name in (_LANGUAGE, chosen)]
-    return {**read[0], **read[1], "language": chosen, "languages": sorted(known)}
-
-
-def _language(request: Request) -> str:
-    """The language that is asked for, or the first that the browser prefers."""
-    preferred = request.headers.get("accept-language", "").partition(",")[0].partition(";")[0].partition("-")[0]
-    return str(words(request.query_params.get("language") or preferred.lower())["language"])
-
-
 class _Api:
     """The handlers; `request["user"]` is whoever asks, whom the gate knows."""
 
@@ -204,7 +187,7 @@ class _Api:
         user = request["user"]
         told = {"known": user is not None, "signIn": self._users.sign_in, "user": user.identity if user else ""}
         takes = dict(self._uploads.told) if self._uploads else None
-        return JSONResponse({"words": words(_language(request)), "uploads": takes, **told})
+        return JSONResponse({"words": words(language_of(request.scope)), "uploads": takes, **told})
 
     async def threads(self, request: Request) -> Response:
         """The conversations of the user."""
@@ -219,7 +202,7 @@ class _Api:
     async def turns(self, request: Request) -> Response:
         """The tree of a conversation."""
         found = await self._conversations.turns(request["user"], request.path_params["thread"])
-        language = _language(request)
+        language = language_of(request.scope)
         return JSONResponse({"turns": [kept_json(turn, self._settings, language) for turn in found]})
 
     async def delete(self, request: Request) -> Response:
@@ -251,29 +234,30 @@ class _Api:
         return self._streamed(request, self._uploads.take_in(request["user"], dropped))
 
     def _streamed(self, request: Request, events: AsyncGenerator[Event]) -> Response:
-        lines = self._lines(events, _language(request))
+        lines = self._lines(events, language_of(request.scope))
         return StreamingResponse(lines, media_type="application/x-ndjson")
 
     async def _lines(self, events: AsyncGenerator[Event], language: str) -> AsyncIterator[str]:
         try:
             async with aclosing(events):
                 async for event in events:
-                    told = self._told(event, language)
-                    yield json.dumps(told, default=str) + "\n"
+                    yield json.dumps(self._told(event, language), default=str) + "\n"
         except Exception as error:  # the answer has begun: the stream is the only place left for an error
-            yield json.dumps({"error": message_of(error)}) + "\n"
+            yield json.dumps({"error": told_in(language, message_of(error))}) + "\n"
 
     def _told(self, event: Event, language: str) -> Mapping[str, Any]:
         if "record" in event:
             return {"ended": event["ended"], **turn_json(event["record"], self._settings, language)}
         if "waits" in event:
             return {**event, "asked": asked_json(event["asked"], self._settings, language)}
+        if "failed" in event:
+            return {"failed": told_in(language, event["failed"])}
         return event
 
     async def turn(self, request: Request) -> Response:
         """A turn that has ended."""
         record = await self._record(request)
-        return JSONResponse(turn_json(record, self._settings, _language(request)))
+        return JSONResponse(turn_json(record, self._settings, language_of(request.scope)))
 
     async def export(self, request: Request) -> Response:
         """A conversation to take along."""
@@ -300,7 +284,7 @@ class _Api:
     async def report(self, request: Request) -> Response:
         """How the answer came about, as `groundgraph report` writes it."""
         record = await self._record(request)
-        page = turn_page(record, settings=self._settings, language=_language(request))
+        page = turn_page(record, settings=self._settings, language=language_of(request.scope))
         return HTMLResponse(page, headers=_REPORT)
 
     async def passage(self, request: Request) -> Response:

@@ -20,6 +20,7 @@ from groundgraph.core.errors import (
 from groundgraph.core.secret_mask import mask
 from groundgraph.serve.conversations import NotFound
 from groundgraph.serve.mounted import own_path
+from groundgraph.serve.page_words import language_of, told_in
 
 _LOG = logging.getLogger(__name__)
 # In the order in which they are looked at.
@@ -57,7 +58,7 @@ def message_of(error: Exception) -> str:
 
 def refused(scope: Mapping[str, Any], status: int, message: str, **more: Any) -> JSONResponse:
     """A refusal in the form of the protocol that a request of `scope` speaks; `more` are `param` and `code` of
-    OpenAI's."""
+    OpenAI's. On the page it stands in its reader's language, where the words have it."""
     headers = {"retry-after": "5"} if status == 429 else {}
     if status == 401:
         headers["www-authenticate"] = "Bearer"
@@ -66,7 +67,7 @@ def refused(scope: Mapping[str, Any], status: int, message: str, **more: Any) ->
         return JSONResponse({"jsonrpc": "2.0", "id": None, "error": told}, status, headers)
     if own_path(scope).startswith(OPENAI):
         return JSONResponse({"error": openai_error(status, message, **more)}, status, headers)
-    return JSONResponse({"error": message}, status, headers)
+    return JSONResponse({"error": told_in(language_of(scope), message)}, status, headers)
 
 
 def openai_error(status: int, message: str, param: str | None = None, code: str | None = None) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def findings_of(flags: Iterable[Flag], words: Words) -> list[dict[str, str]]:
         {
             "kind": words.named("finding", flag["kind"]),
             "sentence": without_gaps(flag["sentence"]),
-            "detail": flag["detail"],
+            "detail": words.detail(flag),
         }
         for flag in flags
     ]
