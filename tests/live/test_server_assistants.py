@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import openai
 import pytest
 from langgraph_sdk import get_client
 
@@ -106,3 +107,23 @@ async def test_an_assistant_with_a_choice_that_there_is_not_is_refused(url: str)
             "/runs/wait", json={"assistant_id": "turn", "input": QUESTION, "context": {"top_k": 0}}
         )
     assert "top_k" in answer.json()["__error__"]["message"]
+
+
+@pytest.mark.covers("U9")
+async def test_a_chat_client_asks_each_assistant_as_a_model(url: str, script: ModuleType) -> None:
+    async with get_client(url=url) as client:
+        await script.create_assistants(client)
+    async with openai.AsyncOpenAI(base_url=f"{url}/page/v1", api_key="any", max_retries=0) as client:
+        assert {model.id for model in (await client.models.list()).data} == {"groundgraph", *script.ASSISTANTS}
+        assert (await client.models.retrieve("strict")).id == "strict"
+        said: Any = [{"role": "system", "content": "Be short."}, {"role": "user", "content": QUESTION["question"]}]
+        told = {}
+        for name in ("groundgraph", "sources_only"):
+            answer = await client.chat.completions.create(model=name, messages=said)
+            told[name] = answer.choices[0].message.content or ""
+            assert answer.model == name
+        # One writes, the other shows what was found.
+        assert told["groundgraph"] == "OAuth has four grant types [1]."
+        assert "The implicit grant is one of them." in told["sources_only"]
+        with pytest.raises(openai.NotFoundError, match="There is: groundgraph, "):
+            await client.chat.completions.create(model="other", messages=said)

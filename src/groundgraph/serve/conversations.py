@@ -80,6 +80,7 @@ class Asked:
         history: (role, text) of what was said before, for a conversation that was held elsewhere.
         context: choices of this run, as the fields of `Context`.
         reviewed: whether somebody can decide, with `Conversations.decide`, about an answer that waits for a person.
+        assistant: an id of `Conversations.assistants`; empty for the graph as it is configured.
     """
 
     question: str
@@ -87,6 +88,7 @@ class Asked:
     history: Sequence[tuple[str, str]] = ()
     context: Mapping[str, Any] = field(default_factory=dict)
     reviewed: bool = False
+    assistant: str = ""
 
 
 Event = Mapping[str, Any]
@@ -102,6 +104,9 @@ class Conversations(Protocol):
         NotFound: there is no such thing.
         GroundGraphError: as for a turn.
     """
+
+    async def assistants(self, user: User) -> Mapping[str, str]:
+        """What may be asked beside the graph as it is configured: ids by name."""
 
     async def threads(self, user: User) -> list[Thread]:
         """Those of a user, the latest first."""

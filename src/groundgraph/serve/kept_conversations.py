@@ -29,6 +29,7 @@ class Run:
         messages: what is said; none where the turn goes on with a decision.
         decision: of a person whom the turn waits for.
         context: choices of this run.
+        assistant: see `Asked`.
     """
 
     user: User
@@ -37,6 +38,7 @@ class Run:
     messages: tuple[Mapping[str, str], ...] = ()
     decision: Mapping[str, Any] | None = None
     context: Mapping[str, Any] = field(default_factory=dict)
+    assistant: str = ""
 
 
 @dataclass
@@ -98,6 +100,10 @@ class KeptConversations(ABC):
     async def keep_record(self, user: User, thread: str, turn: str, record: Mapping[str, Any]) -> None:
         """Keep the record of a turn, so that `recorded` finds it."""
 
+    async def assistants(self, user: User) -> Mapping[str, str]:  # noqa: ARG002 - of the contract
+        """See `Conversations`."""
+        return {}
+
     async def threads(self, user: User) -> list[Thread]:
         """See `Conversations`."""
         return await self.kept(user).threads(user)
@@ -131,7 +137,8 @@ class KeptConversations(ABC):
         said = [*asked.history, ("user", asked.question)]
         messages = tuple({"role": role, "content": text} for role, text in said)
         heard = Heard()
-        async with aclosing(self.run(Run(user, thread, point, messages, None, asked.context), heard)) as events:
+        run = Run(user, thread, point, messages, None, asked.context, asked.assistant)
+        async with aclosing(self.run(run, heard)) as events:
             async for event in events:
                 yield event
         if heard.waits is not None and not asked.reviewed:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
@@ -26,6 +26,7 @@ from groundgraph.serve.mounted import own_address
 from groundgraph.serve.refusals import message_of, openai_error, refused, status_of
 
 MODEL = "groundgraph"
+Handler = Callable[[Request], Awaitable[Response]]
 _NUMBER = re.compile(r"\d+")
 _MOST_MESSAGES = 1000
 # As long as `Context.instruction`.
@@ -75,55 +76,71 @@ def openai_routes(conversations: Conversations) -> list[Route]:
     """The routes below `/v1`."""
     api = _Api(conversations)
     return [
-        Route("/v1/models", _models, methods=["GET"]),
-        Route("/v1/models/{model}", _model, methods=["GET"]),
-        Route("/v1/chat/completions", api.complete, methods=["POST"]),
+        Route("/v1/models", _told(api.models), methods=["GET"]),
+        Route("/v1/models/{model:path}", _told(api.model), methods=["GET"]),
+        Route("/v1/chat/completions", _told(api.complete), methods=["POST"]),
     ]
 
 
-_LISTED = {"id": MODEL, "object": "model", "created": 0, "owned_by": MODEL}
+def _told(handler: Handler) -> Handler:
+    """The handler, with refusals and errors of ours in the protocol's form."""
 
-
-async def _models(request: Request) -> Response:  # noqa: ARG001 - of the contract
-    return JSONResponse({"object": "list", "data": [_LISTED]})
-
-
-async def _model(request: Request) -> Response:
-    if request.path_params["model"] != MODEL:
-        return _no_model(request, request.path_params["model"])
-    return JSONResponse(_LISTED)
-
-
-def _no_model(request: Request, name: str) -> Response:
-    told = f"The model '{name[:100]}' does not exist. There is: {MODEL}."
-    return refused(request.scope, 404, told, param="model", code="model_not_found")
-
-
-class _Api:
-    """The handler of `/v1/chat/completions`."""
-
-    def __init__(self, conversations: Conversations) -> None:
-        self._conversations = conversations
-
-    async def complete(self, request: Request) -> Response:
-        """A completion, whole or as a stream."""
+    async def answered(request: Request) -> Response:
         try:
-            asked = await _read(request)
-            if asked.model != MODEL:
-                return _no_model(request, asked.model)
-            thread, question = await self._placed(request["user"], asked.messages)
-            events = self._conversations.ask(request["user"], thread, question)
-            place = _Place(own_address(request), thread)
-            if asked.stream:
-                usage = bool(asked.stream_options and asked.stream_options.include_usage)
-                return StreamingResponse(_stream(events, place, usage=usage), media_type="text/event-stream")
-            async with aclosing(events):
-                ended = [event async for event in events if "ended" in event][-1]
-            return JSONResponse(_completion(ended, place))
+            return await handler(request)
         except _Refused as error:
             return refused(request.scope, error.status, error.message, param=error.param, code=error.code)
         except GroundGraphError as error:
             return refused(request.scope, status_of(error), message_of(error))
+
+    return answered
+
+
+def _listed(model: str) -> dict[str, Any]:
+    return {"id": model, "object": "model", "created": 0, "owned_by": MODEL}
+
+
+class _Api:
+    """The handlers; a model is the graph as it is configured, or one of its assistants."""
+
+    def __init__(self, conversations: Conversations) -> None:
+        self._conversations = conversations
+
+    async def models(self, request: Request) -> Response:
+        """All that may be asked."""
+        names = dict.fromkeys([MODEL, *await self._conversations.assistants(request["user"])])
+        return JSONResponse({"object": "list", "data": [_listed(name) for name in names]})
+
+    async def model(self, request: Request) -> Response:
+        """One of them."""
+        name = request.path_params["model"]
+        await self._assistant(request["user"], name)
+        return JSONResponse(_listed(name))
+
+    async def complete(self, request: Request) -> Response:
+        """A completion, whole or as a stream."""
+        asked = await _read(request)
+        assistant = await self._assistant(request["user"], asked.model)
+        thread, question = await self._placed(request["user"], asked.messages)
+        events = self._conversations.ask(request["user"], thread, replace(question, assistant=assistant))
+        place = _Place(own_address(request), thread, asked.model)
+        if asked.stream:
+            usage = bool(asked.stream_options and asked.stream_options.include_usage)
+            return StreamingResponse(_stream(events, place, usage=usage), media_type="text/event-stream")
+        async with aclosing(events):
+            ended = [event async for event in events if "ended" in event][-1]
+        return JSONResponse(_completion(ended, place))
+
+    async def _assistant(self, user: User, model: str) -> str:
+        if model == MODEL:
+            return ""
+        known = await self._conversations.assistants(user)
+        if model not in known:
+            there = ", ".join(dict.fromkeys([MODEL, *known]))
+            raise _Refused(
+                404, f"The model '{model[:100]}' does not exist. There is: {there}.", "model", "model_not_found"
+            )
+        return known[model]
 
     async def _placed(self, user: User, messages: Sequence[_Message]) -> tuple[str, Asked]:
         """The thread that a conversation goes on in, and its last question."""
@@ -167,10 +184,11 @@ def _said(messages: Sequence[_Message]) -> str:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a citation is shown: the page of the server at `base`, and the thread there."""
+    """Where a citation is shown: the page of the server at `base`, and the thread there; which model was asked."""
 
     base: str
     thread: str
+    model: str
 
     def link(self, turn: str, label: int) -> str:
         return f"{self.base}#t/{self.thread}/{turn}/{label}"
@@ -218,7 +236,7 @@ def _completion(ended: Event, place: _Place) -> dict[str, Any]:
         "id": f"chatcmpl-{turn}",
         "object": "chat.completion",
         "created": int(time.time()),
-        "model": MODEL,
+        "model": place.model,
         "choices": [{"index": 0, "message": message, "finish_reason": _finish(record), "logprobs": None}],
         "usage": _usage(record),
         "groundgraph": _ending(record, place, turn),
@@ -244,7 +262,7 @@ class _Chunks:
     def __init__(self, place: _Place) -> None:
         self._place = place
         self._text = ""
-        self._frame = {"object": "chat.completion.chunk", "created": int(time.time()), "model": MODEL}
+        self._frame = {"object": "chat.completion.chunk", "created": int(time.time()), "model": place.model}
 
     def of(self, event: Event, *, usage: bool) -> Iterator[dict[str, Any]]:
         """Those that tell `event`."""

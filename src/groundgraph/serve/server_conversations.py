@@ -23,6 +23,7 @@ from groundgraph.serve.server_store import ServerStore
 _GRAPH = "turn"
 _MODES: list[StreamMode] = ["custom", "messages-tuple", "values", "checkpoints"]
 _EVERYBODY = "-"
+_MOST_ASSISTANTS = 100
 
 
 class ServerConversations(KeptConversations):
@@ -45,6 +46,12 @@ class ServerConversations(KeptConversations):
         return KeptThreads(ServerStore(self._connect(user), ("users", own)), self._settings)
 
     @override
+    async def assistants(self, user: User) -> Mapping[str, str]:
+        with told_as_ours():
+            found = await self._connect(user).assistants.search(graph_id=_GRAPH, limit=_MOST_ASSISTANTS)
+        return {one["name"]: one["assistant_id"] for one in found if one["name"] != _GRAPH}
+
+    @override
     async def start(self, user: User, title: str) -> Thread:
         with told_as_ours():
             thread = await self._connect(user).threads.create()
@@ -58,7 +65,7 @@ class ServerConversations(KeptConversations):
         with told_as_ours():
             parts = client.runs.stream(
                 run.thread,
-                _GRAPH,
+                run.assistant or _GRAPH,
                 input=given,
                 command=command,
                 context=dict(run.context) or None,
