@@ -18,7 +18,7 @@ from page_servers import (
 from served import PUMPS, filled, serving
 from yaml import safe_load
 
-from groundgraph.serve import page_words
+from groundgraph.serve import page_api, page_words
 from groundgraph.serve.gate import POLICY
 
 DROP = """([files]) => {
@@ -195,7 +195,8 @@ def test_another_language_is_one_more_file(chromium: Browser, tmp_path: Path, mo
     known = page_words.words("en")
     words = {**known, "language": "pt", "languages": ["en", "pt", "ru"], "new": "Nova conversa"}
     own = page_words.words
-    monkeypatch.setattr(page_words, "words", lambda language: words if language == "pt" else own(language))
+    for module in (page_words, page_api):
+        monkeypatch.setattr(module, "words", lambda language: words if language == "pt" else own(language))
     with (
         serving(filled(tmp_path, {"pumps.md": PUMPS})) as address,
         page_of(chromium, address, locale="pt-BR") as opened,

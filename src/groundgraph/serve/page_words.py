@@ -27,7 +27,7 @@ def words(language: str) -> dict[str, Any]:
 
 def language_of(scope: Mapping[str, Any]) -> str:
     """The language that a request asks for, or the first that its browser prefers."""
-    request = HTTPConnection(scope)
+    request = HTTPConnection(dict(scope))
     preferred = request.headers.get("accept-language", "").partition(",")[0].partition(";")[0].partition("-")[0]
     return str(words(request.query_params.get("language") or preferred.lower())["language"])
 
