@@ -58,6 +58,10 @@ def base(**schemas: Any) -> KnowledgeBase:
     return KnowledgeBase.open({"knowledge_base": {"schemas": declared}})
 
 
+def langchain(named: str) -> dict[str, Any]:
+    return {"sources": [{"type": "langchain", "name": "docs", "class": named}]}
+
+
 def store() -> InMemoryVectorStore:
     return InMemoryVectorStore(NgramEmbeddings())
 
@@ -73,6 +77,7 @@ def store() -> InMemoryVectorStore:
         (lambda: turn_graph(3), ConfigurationError, "a file, a mapping or None"),
         (lambda: turn_graph("gone.yaml"), ConfigurationError, "gone.yaml"),
         (lambda: turn_graph({"synthesiss": {}}), ConfigurationError, "Did you mean 'synthesis'?"),
+        (lambda: turn_graph(langchain("no.such:Thing")), ConfigurationError, "sources[0].class: 'no.such:Thing'"),
         (lambda: retrieval_tool(source()), ConfigurationError, "a file, a mapping or None"),
         (lambda: KnowledgeBase.open("base.sqlite"), ConfigurationError, "base.sqlite"),
         (lambda: InMemorySource("one text"), ConfigurationError, "records are a list"),
@@ -80,6 +85,7 @@ def store() -> InMemoryVectorStore:
         (lambda: InMemorySource([1]), ConfigurationError, "memory.records[0]: a record is a text"),
         (lambda: InMemorySource([{"body": "x"}]), ConfigurationError, "needs 'content'"),
         (lambda: InMemorySource(["x"], schema={"fields": {}}), ConfigurationError, "a SourceSchema"),
+        (lambda: asked({}), InputInvalid, '{"question": "..."}'),
         (lambda: asked({"query": QUESTION}), InputInvalid, "has no key 'query'"),
         (lambda: asked({"question": 3}), InputInvalid, "'question' is a text"),
         (lambda: asked({"messages": [object()]}), InputInvalid, "no message"),

@@ -107,7 +107,6 @@ def test_a_question_comes_behind_the_messages():
 
 @pytest.mark.covers("T6")
 def test_an_input_without_messages_stays_without_them():
-    assert take_in({}, LIMITS) == {}
     assert take_in({"messages": []}, LIMITS) == {"messages": []}
 
 
@@ -164,7 +163,9 @@ def test_metadata_that_only_groundgraph_writes_is_dropped_from_strangers():
 def test_an_input_that_asks_nothing_under_a_known_name_is_refused_by_name() -> None:
     with pytest.raises(InputInvalid, match=r"no key 'query'.*messages, question, metadata"):
         take_in({"query": "When is pump 17 serviced?"}, LimitSettings())
-    assert take_in({}, LimitSettings()) == {}
+    with pytest.raises(InputInvalid, match="The input is empty"):
+        take_in({}, LimitSettings())
+    assert take_in({}, LimitSettings(), trusted=True) == {}
     assert take_in({"metadata": {"a": 1}}, LimitSettings()) == {"metadata": {"a": 1}}
     assert "messages" in take_in({"question": "When?", "more": 1}, LimitSettings())
     assert take_in({"own": 1}, LimitSettings(), trusted=True) == {"own": 1}

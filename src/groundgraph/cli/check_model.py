@@ -42,7 +42,7 @@ def check_model(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask the configured chat model questions with known answers, and advise settings for it.
+    """Tell how far the configured chat model can be trusted. It is asked what is known, and settings are advised.
 
     The questions are about a small made-up corpus that comes with the package, so nothing of yours is sent. Each goes
     through the graph that answers users; plain rules decide what is right. It takes about a hundred calls of the

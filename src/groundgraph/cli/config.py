@@ -30,7 +30,7 @@ def check(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say everything that is wrong with a configuration, each with its line and column.
+    """Say what is wrong with a configuration. Everything has its line and column.
 
     Everything that it names is put together as for a turn, so unknown source types, bad filters and broken
     templates are found too; nothing is opened and no service is asked.
@@ -68,7 +68,7 @@ def _show(checked: Checked, path: Path) -> None:
 
 @config_app.command(epilog=EPILOG)
 def schema(as_json: AsJson = True) -> None:  # noqa: ARG001 - it is JSON in any case
-    """Print the JSON schema of a configuration, for editors that complete keys and mark mistakes."""
+    """Print the JSON schema of a configuration. Editors complete keys and mark mistakes with it."""
     from groundgraph.cli.config_schema import settings_schema
 
     write_json(settings_schema())

@@ -29,7 +29,7 @@ def forget(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove a conversation: its checkpoints, its messages and the records of how each turn was answered.
+    """Remove a conversation. Its checkpoints, its messages and the records of how each turn was answered go.
 
     The texts of evidence that no other conversation refers to go too; documents stay. Do it while no other process
     answers. Ends with 1 when there is no such conversation.
@@ -96,7 +96,7 @@ def prune(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make the files of the conversations small: old steps, old conversations, and evidence that nothing refers to.
+    """Make the files of the conversations small. Old steps, old conversations, and evidence that nothing refers to go.
 
     What stays can be read, and goes on. Do it while no other process answers. Needs one of the two options. Ends with 1
     when a conversation cannot be read; it is listed, and the others are pruned.
@@ -155,7 +155,7 @@ def report(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how a turn was answered: question, path, queries, evidence, answer and citations.
+    """Show how a turn was answered. There are question, path, queries, evidence, answer and citations.
 
     Without -o as text, with --json as the full provenance record. The page is one file of at most 300 kB that loads
     nothing, for screen and paper; what it leaves out of long evidence, it says.

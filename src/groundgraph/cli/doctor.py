@@ -34,7 +34,8 @@ def doctor(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check Python, packages, SQLite, folders, knowledge bases, sources, models and the server.
+    """Say whether everything that is needed is there. Looked at are Python, packages, SQLite, folders,
+    knowledge bases, sources, models and the server.
 
     Without --setup nothing is written, and without --try no model is called. Every line says `ok`, `warn` or `fail`,
     and what to do. Ends with 1 when something fails.
@@ -68,7 +69,7 @@ _COLUMNS = ("name", "type", "weight", "fields", "documents", "chunks", "answers"
 
 
 def sources(config: ConfigFile = None, as_json: AsJson = False) -> None:
-    """List the sources of the configuration and whether each of them answers a query within 2 seconds.
+    """List the sources, and whether each of them answers. A query of each may take 2 seconds.
 
     Ends with 1 when some do not answer, with 3 when none does.
     """

@@ -44,7 +44,7 @@ def _documents(
 
 @documents_app.command("list", epilog=EPILOG)
 def list_(source: BaseName = None, config: ConfigFile = None, as_json: AsJson = False) -> None:
-    """List every document with its kind, its chunks and when it was written."""
+    """List every document. Each has its kind, its chunks and when it was written."""
     base, file, _ = _base(config, source)
     rows = asyncio.run(base.adocuments())
     if as_json:
@@ -58,7 +58,7 @@ def list_(source: BaseName = None, config: ConfigFile = None, as_json: AsJson = 
 
 @documents_app.command(epilog=EPILOG)
 def show(id: Id, source: BaseName = None, config: ConfigFile = None, as_json: AsJson = False) -> None:
-    """Show one document: its text as it was loaded, its pages or records, and its chunks with their offsets.
+    """Show one document. There are its text as it was loaded, its pages or records, and its chunks with their offsets.
 
     `start` and `end` count Unicode characters of the text. A citation of a page counts from where the page begins,
     which is `origin`.
@@ -79,7 +79,7 @@ def show(id: Id, source: BaseName = None, config: ConfigFile = None, as_json: As
 
 @documents_app.command(epilog=EPILOG)
 def remove(id: Id, source: BaseName = None, config: ConfigFile = None, as_json: AsJson = False) -> None:
-    """Remove one document with its chunks; a file that is still in its folder comes back with the next ingest."""
+    """Remove one document with its chunks. A file that is still in its folder comes back with the next ingest."""
     base, file, folder = _base(config, source)
     removed = asyncio.run(_removed(base, id, folder))
     if as_json:

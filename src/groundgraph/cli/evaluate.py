@@ -126,7 +126,7 @@ def evaluate(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure retrieval on a folder of passages, questions and judgements, the outcomes of conversations, or marks.
+    """Measure retrieval, the outcomes of conversations, or marks. Retrieval takes passages, questions and judgements.
 
     Figures have 95 % intervals. The passages take the place of the configured sources, which conversations ask.
     Queries without a relevant passage do not count. A difference whose interval covers 0 is no difference shown.

@@ -22,7 +22,7 @@ def graph(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print a graph of the configuration as Mermaid text, which many Markdown viewers show as a picture.
+    """Print a graph of the configuration as Mermaid text. Many Markdown viewers show it as a picture.
 
     Nothing is opened and no model is needed.
     """

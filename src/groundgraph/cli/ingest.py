@@ -136,7 +136,7 @@ def ingest(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take documents into the knowledge base; what did not change since the last time is left as it is.
+    """Take documents into the knowledge base. What did not change since the last time is left as it is.
 
     Documents of a given folder that are gone are taken out. A document that cannot be read is listed, and the
     others are taken in. An ingest that was interrupted goes on where it stopped when it is run again.
@@ -320,7 +320,7 @@ def move(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy an embedded knowledge base into the one in Weaviate that the configuration names.
+    """Copy an embedded knowledge base into the one in Weaviate. The configuration names that one.
 
     Documents, chunks, matching texts and vectors are taken over as they are, so nothing is embedded again and the next
     ingest finds nothing changed. The file stays. A move that was interrupted goes on where it stopped.

@@ -38,7 +38,7 @@ def inspect(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show every match of a query, also those that an answer would not use.
+    """Show every match of a query. Those that an answer would not use are among them.
 
     `kept` says whether the filter, the configured score_threshold and top_k keep a match. Default filters hold here
     too.

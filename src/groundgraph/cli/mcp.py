@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def mcp(config: ConfigFile = None, as_json: AsJson = False) -> None:  # noqa: ARG001 - the protocol is JSON anyway
-    """Let an editor or an assistant ask over standard input and output (Model Context Protocol).
+    """Let an editor or an assistant ask. It does over standard input and output (Model Context Protocol).
 
     Its tools are ask, search, open_passage and list_sources, its resources the documents. The same stands at /mcp of
     `groundgraph serve`.

@@ -67,7 +67,7 @@ def serve(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Open a page over your documents, and an endpoint for OpenAI's clients at /v1.
+    """Open a page over your documents. Beside it, OpenAI's clients have an endpoint at /v1.
 
     Conversations are kept where `ask` and `chat` keep theirs. Ends with Ctrl-C or SIGTERM, when the answers that are
     being written are done.

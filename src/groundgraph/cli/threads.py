@@ -40,7 +40,7 @@ def _threads(context: typer.Context, config: ConfigFile = None, as_json: AsJson 
 
 @threads_app.command("list", epilog=EPILOG)
 def list_(config: ConfigFile = None, as_json: AsJson = False) -> None:
-    """List every conversation with when it was last asked in, its turns and its first question, the latest first."""
+    """List every conversation, the latest first. Each has its last time, its turns and its first question."""
     from groundgraph.storage.records import recorded_threads
 
     settings = find_settings(config)
@@ -68,7 +68,7 @@ def show(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what was asked and answered in one conversation; ends with 1 when there is no such conversation.
+    """Show what was asked and answered in one conversation. Ends with 1 when there is no such conversation.
 
     `groundgraph report` shows how a turn was answered.
     """

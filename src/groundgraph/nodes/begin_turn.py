@@ -55,8 +55,8 @@ def take_in(given: Any, limits: LimitSettings, *, trusted: bool = False) -> Any:
     passes unchanged: it resumes a run.
 
     Raises:
-        InputInvalid: the messages or the metadata are nothing that a turn can take, or the input has keys that no turn
-            knows and asks nothing.
+        InputInvalid: the messages or the metadata are nothing that a turn can take, or the input asks nothing: it is
+            empty, or has keys that no turn knows.
     """
     if isinstance(given, Command) and isinstance(given.update, dict):
         return replace(given, update=_taken(given.update, limits, trusted))
@@ -71,6 +71,8 @@ def take_in(given: Any, limits: LimitSettings, *, trusted: bool = False) -> Any:
 
 def _check_keys(given: Mapping[str, Any]) -> None:
     """Refuses an input that asks nothing under a name that is known; LangGraph would drop what it holds."""
+    if not given:
+        raise InputInvalid('The input is empty. Ask something: {"question": "..."} or {"messages": [...]}.')
     unknown = [str(name) for name in given if name not in INPUT]
     if unknown and given.get("question") is None and not given.get("messages"):
         hint = nearest(unknown[0], list(INPUT))

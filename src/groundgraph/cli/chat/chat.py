@@ -32,7 +32,7 @@ def chat(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Talk with your documents; /help lists what can be typed besides questions, /quit or the end of the input ends.
+    """Talk with your documents. /help lists what can be typed besides questions, /quit or the end of the input ends.
 
     Ctrl-C ends an answer that is being written. From a pipe, each line is a question. The conversation is kept. A turn
     that was interrupted, even by `kill -9`, is completed at the next start.

@@ -58,7 +58,7 @@ def demo(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what groundgraph does, on documents that are on every machine that has it.
+    """Show what groundgraph does, on documents already here. They are on every machine that has it.
 
     Takes the descriptions of the installed packages and groundgraph's own documentation into two temporary
     knowledge bases, and what is installed into a table, and asks questions: one that a source answers, one that two

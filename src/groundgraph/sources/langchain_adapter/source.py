@@ -290,12 +290,9 @@ def _loaded(named: str, key: str) -> Callable[..., Any]:
             # It warns of its own end; what else it offers goes on working.
             warnings.filterwarnings("ignore", message=".*langchain-community.*", category=DeprecationWarning)
             found: Any = attrgetter(path)(import_module(module_name))
-    except ImportError as error:
-        package = module_name.partition(".")[0].replace("_", "-")
-        message = f"'{named}' cannot be loaded ({error}): pip install {package}, or what it names"
+    except (ImportError, AttributeError) as error:
+        message = f"'{named}' cannot be loaded ({error}). Is it spelled right, and what it names installed here?"
         raise ConfigurationError([Problem(key, message)]) from error
-    except AttributeError as error:
-        raise ConfigurationError([Problem(key, f"'{named}' cannot be loaded ({error})")]) from error
     if not callable(found) or not _makes_a_source(found):
         raise ConfigurationError([Problem(key, f"'{named}' is no BaseRetriever or VectorStore, nor a way to make one")])
     return found  # type: ignore[no-any-return]
