@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from groundgraph import load_settings, open_graph
 from groundgraph.testing import Reply, Rule, openai_stub
 
 QUESTION = "How long does the warranty of the pump last?"
@@ -81,3 +83,57 @@ def test_in_a_chat_a_second_look_that_fails_is_a_note(call, tmp_path: Path) -> N
         (turn,) = chat(call, MONEY)
     assert turn["outcome"] == "insufficient"
     assert any("second look" in note for note in turn["notes"])
+
+
+WARRANTIES = """
+llm: {{provider: openai, model: test-model, base_url: "{url}"}}
+intent: {{mode: static}}
+limits: {{attempts: 1}}
+synthesis: {{style: structured, ask_back: true}}
+sources:
+  - type: memory
+    name: shop
+    records: [In Norway the warranty of the pump lasts two years., In Spain the warranty of the pump lasts three years.]
+"""
+COUNTRIES = "Norway: 1\nSpain: 2"
+
+
+async def stopped_at(step: str, question: str, config: Path) -> None:
+    """A turn of the thread `t` that has stopped before `step`."""
+    async with open_graph(load_settings(config)) as graph:
+        thread: Any = {"configurable": {"thread_id": "t"}}
+        await graph.ainvoke({"messages": [("user", question)]}, thread, interrupt_before=[step])
+        assert (await graph.aget_state(thread)).next == (step,)
+
+
+@pytest.mark.covers("S10", "S11", "T3", "U5")
+@pytest.mark.parametrize(
+    ("step", "config", "question", "outcome"),
+    [("ask_back", WARRANTIES, QUESTION, "clarify"), ("second_look", REFUNDS, MONEY, "answered")],
+)
+def test_a_chat_goes_on_where_a_turn_stopped(
+    call, tmp_path: Path, monkeypatch, step: str, config: str, question: str, outcome: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test")
+    rules = [
+        Rule("Put the question in other words", OTHERWISE),
+        Rule("leaves something open", COUNTRIES),
+        Rule("", "Within 30 days [1]."),
+    ]
+    with openai_stub(rules=rules) as stub:
+        (tmp_path / "groundgraph.yaml").write_text(config.format(url=stub.base_url))
+        (tmp_path / ".groundgraph").mkdir()
+        asyncio.run(stopped_at(step, question, tmp_path / "groundgraph.yaml"))
+        assert not stub.requests
+        ran = call("chat", "--json", "--thread", "t")
+    assert "Going on with it" in ran.err
+    assert [turn["outcome"] for turn in ran.json["turns"]] == [outcome]
+
+
+@pytest.mark.covers("S10", "U5")
+def test_in_a_chat_a_model_that_fails_to_see_what_is_open_is_a_note(call, tmp_path: Path) -> None:
+    with openai_stub(rules=[Rule("", Reply(status=500))]) as stub:
+        (tmp_path / "groundgraph.yaml").write_text(WARRANTIES.format(url=stub.base_url))
+        (turn,) = chat(call, QUESTION)
+    assert (turn["outcome"], turn["choices"]) == ("answered", [])
+    assert any("leaves something open" in note for note in turn["notes"])

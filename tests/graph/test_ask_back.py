@@ -80,7 +80,9 @@ async def test_a_turn_asks_for_the_field_by_which_the_answer_differs():
 
 
 @pytest.mark.parametrize(
-    "reply", ["2", "2.", "#2", "Pump Vega", "pump vega", "Vega", "the Vega", "Vega, thanks!", "It's for the pump Vega."]
+    "reply",
+    ["2", "2.", "#2", "2, thanks", "Pump Vega", "pump vega", "Vega", "the Vega", "Vega, thanks!"]
+    + ["It's for the pump Vega.", "What about the Vega?", "How long for the Vega?"],
 )
 async def test_the_next_message_chooses_and_the_question_is_searched_with_its_value(reply):
     graph = shop()
@@ -95,7 +97,9 @@ async def test_the_next_message_chooses_and_the_question_is_searched_with_its_va
 
 
 @pytest.mark.parametrize(
-    "reply", ["How are valves cleaned?", "What does Pump Vega weigh?", "3", "0", "Orion or Vega?", "thanks"]
+    "reply",
+    ["How are valves cleaned?", "What does Pump Vega weigh?", "What is Pump Vega?", "3", "0", "thanks"]
+    + ["Orion or Vega?", "1 or 2", "not the Vega", "everything but Orion", "not 2"],
 )
 async def test_any_other_message_is_a_question_of_its_own(reply):
     graph = shop()
@@ -104,6 +108,14 @@ async def test_any_other_message_is_a_question_of_its_own(reply):
     assert output["provenance"]["question"] == reply
     assert "chosen" not in output["provenance"]
     assert output["outcome"] != "clarify"
+
+
+async def test_words_that_choose_nothing_and_ask_nothing_go_on_from_what_was_asked():
+    graph = shop(intent={"mode": "extract"})
+    await ask(graph, QUESTION)
+    output = await ask(graph, "I don't know.")
+    assert output["provenance"]["intent"]["text_queries"][0] == f"{QUESTION} I don't know."
+    assert (TWO in output["answer"], THREE in output["answer"]) == (True, True)
 
 
 async def test_a_choice_is_only_taken_right_behind_the_answer_that_asks():
@@ -170,10 +182,11 @@ async def test_the_value_that_was_chosen_joins_the_filters_that_there_are():
     assert (THREE in output["answer"], "nine" in output["answer"]) == (True, False)
 
 
-async def test_choices_that_read_as_numbers_of_others_are_chosen_by_label_alone():
-    graph = shop([record(1, TWO, product="2"), record(2, THREE, product="3")])
+@pytest.mark.parametrize("labels", [("2", "3"), ("Model 2", "Model 3")])
+async def test_choices_that_read_as_numbers_of_others_are_chosen_by_label_alone(labels):
+    graph = shop([record(1, TWO, product=labels[0]), record(2, THREE, product=labels[1])])
     asked = await ask(graph, QUESTION)
-    assert "- 2 [1]\n- 3 [2]" in asked["answer"]
+    assert f"- {labels[0]} [1]\n- {labels[1]} [2]" in asked["answer"]
     assert TWO in (await ask(graph, "2"))["answer"]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from lacking_package import lacking
 from minilm import MiniLM
+from no_network import refuse_network
 from onnx_files import cross_encoder_folder, minilm_folder
 from turns import ask, build
 
@@ -40,11 +40,7 @@ def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: Any, **__: Any) -> Any:
-        raise AssertionError("nothing may be downloaded")
-
-    monkeypatch.setattr(socket, "getaddrinfo", refused)
-    monkeypatch.setattr(socket.socket, "connect", refused)
+    refuse_network(monkeypatch)
 
 
 def embeddings(folder: Path, **more: Any) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -11,12 +10,11 @@ from typing_extensions import TypedDict
 
 from groundgraph.answers.find_choices import telling_stems
 from groundgraph.core.turn_values import Choice, Chosen, Turn
-from groundgraph.text.follow_up import language_words, spoken_stems
+from groundgraph.text.follow_up import begins_asking, cue_phrases, is_leaning, language_words, says, spoken_stems
 from groundgraph.text.words import detect_language, fold, stems
 
 # In the `response_metadata` of an answer that asks back.
 ASKED_BACK = "asked_back"
-_NUMBER = re.compile(r"\W*(\d{1,2})\W*")
 
 
 class AskedBack(TypedDict):
@@ -58,31 +56,47 @@ def with_choice(turn: Turn, before: Sequence[BaseMessage]) -> Turn:
 
 
 def numbered(labels: Sequence[str]) -> bool:
-    """Whether the choices can be told by number: not when one of `labels` is the number of another."""
+    """Whether the choices can be told by number: not when a number that tells one of `labels` is that of another."""
     return all(
-        not label.isdecimal() or int(label) == at or int(label) > len(labels) for at, label in enumerate(labels, 1)
+        int(word) == at or int(word) > len(labels)
+        for at, telling in enumerate(telling_stems(labels), 1)
+        for word in filter(str.isdecimal, telling)
     )
 
 
 def picked(reply: str, asked: AskedBack) -> Choice | None:
-    """What `reply` chooses: by label, by number, or in words that say nothing else than what was asked or one label."""
+    """What `reply` chooses: by label; else by number or in words that say nothing else than what was asked or one
+    label, unless it rules something out."""
     choices = asked["choices"]
     labels = [choice["label"] for choice in choices]
-    by_label = [choice for choice in choices if fold(choice["label"]).strip() == fold(reply).strip()]
-    number = _NUMBER.fullmatch(reply) if numbered(labels) and not by_label else None
-    if number is not None:
-        at = int(number[1])
-        by_label = choices[at - 1 : at] if at else []
-    return by_label[0] if by_label else _picked_in_words(reply, asked, labels)
+    for choice in choices:
+        if fold(choice["label"]).strip() == fold(reply).strip():
+            return choice
+    if says(spoken_stems(reply), cue_phrases("negation")):
+        return None
+    at = _number(reply, labels)
+    return choices[at - 1] if at else _picked_in_words(reply, asked, labels)
+
+
+def _fillers() -> list[str]:
+    said = language_words("small_talk", "fillers") | language_words("small_talk", "thanks")
+    return spoken_stems(" ".join(said))
+
+
+def _number(reply: str, labels: Sequence[str]) -> int:
+    """The number of one of `labels` that is all that `reply` says; 0 for none."""
+    left = set(stems(reply)).difference(_fillers())
+    return next((at for at in range(1, len(labels) + 1) if left == {str(at)} and numbered(labels)), 0)
 
 
 def _picked_in_words(reply: str, asked: AskedBack, labels: Sequence[str]) -> Choice | None:
-    said = set(spoken_stems(reply))
+    said = spoken_stems(reply)
     fitting = [at for at, telling in enumerate(telling_stems(labels)) if not telling.isdisjoint(said)]
     if len(fitting) != 1:
         return None
     choice = asked["choices"][fitting[0]]
-    fillers = " ".join(language_words("small_talk", "fillers") | language_words("small_talk", "thanks"))
-    known = f"{choice['label']} {choice['field']} {asked['question']} {fillers}"
+    known = {*spoken_stems(f"{choice['label']} {choice['field']} {asked['question']}"), *_fillers()}
+    # "What is Vega?" is no answer to "How long does it last?".
+    asks_anew = begins_asking(reply) and not is_leaning(reply) and said[0] not in known
     # Whatever else is said asks for something else.
-    return choice if set(stems(reply)).issubset(spoken_stems(known)) else None
+    return choice if not asks_anew and known.issuperset(stems(reply)) else None

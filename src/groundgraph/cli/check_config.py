@@ -105,8 +105,11 @@ def stages_without_model(settings: Settings) -> list[str]:
         return []
     asks = settings.synthesis.ask_back
     told = "nothing but its fields" if asks and asks.fields else "it is off: nothing"
-    unasked = f"synthesis.ask_back: {told} is looked at without a model; set `query_llm` or `llm`, or pass one"
-    return [*([unasked] if asks and asks.model is True else []), *_autonomous_without_model(settings)]
+    pass_one = "set `query_llm` or `llm`, or pass one"
+    unasked = f"synthesis.ask_back: {told} is looked at without a model; {pass_one}"
+    narrow = f"retrieval.second_look: without a model it only lifts a choice of categories; {pass_one}"
+    own = {unasked: bool(asks and asks.model is True), narrow: settings.retrieval.second_look}
+    return [*(told for told, holds in own.items() if holds), *_autonomous_without_model(settings)]
 
 
 def _autonomous_without_model(settings: Settings) -> list[str]:

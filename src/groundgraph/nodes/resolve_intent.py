@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from jinja2 import Template
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
@@ -27,6 +27,7 @@ from groundgraph.settings.context import DIALOGUE_STATE, Context, options_in_for
 from groundgraph.settings.settings import Settings
 from groundgraph.text.follow_up import (
     asked_parts,
+    begins_asking,
     contextualised,
     cue_phrases,
     is_follow_up,
@@ -225,13 +226,22 @@ def _in_context(message: str, state: StageInput, settings: Settings) -> list[str
     if enriched != message:
         return [enriched, message] if follow_ups else [enriched]
     asked = question_of(message)
-    if not follow_ups or not is_follow_up(message):
-        return [message]
     earlier = recent_conversation(state.get("messages", []), state["turn"], settings.intent.max_context_turns)
+    if not follow_ups or not (is_follow_up(message) or _replies(message, earlier, settings)):
+        return [message]
     questions = [str(other.text) for other in earlier if isinstance(other, HumanMessage)]
     quoted = earlier[-1].response_metadata.get(QUOTED) if earlier else None
     behind = [f"{quoted} {asked}"] if isinstance(quoted, str) else []
     return [contextualised(asked, questions[-1]), message, *behind] if questions else [message]
+
+
+def _replies(message: str, earlier: Sequence[BaseMessage], settings: Settings) -> bool:
+    """Whether `message` says something to an answer that asked back, and asks nothing itself."""
+    if settings.synthesis.ask_back is None or not earlier:
+        return False
+    from groundgraph.answers.pick_choice import asked_back_in
+
+    return asked_back_in(earlier[-1]) is not None and not message.endswith("?") and not begins_asking(message)
 
 
 def _enriched(state: StageInput, settings: Settings) -> str:

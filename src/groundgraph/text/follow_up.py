@@ -194,7 +194,7 @@ def question_of(message: str) -> str:
 
 def _asking(texts: list[str]) -> list[str]:
     """Those of `texts` that end with a question mark, else those that begin with a word that asks, else all."""
-    return [text for text in texts if text.endswith("?")] or [text for text in texts if _begins_asking(text)] or texts
+    return [text for text in texts if text.endswith("?")] or [text for text in texts if begins_asking(text)] or texts
 
 
 def _asking_clauses(sentence: str) -> list[str]:
@@ -208,7 +208,7 @@ def _asking_clauses(sentence: str) -> list[str]:
     clauses = [
         sentence[start:end].strip(" ,;:") for start, end in zip(starts, [*starts[1:], len(sentence)], strict=True)
     ]
-    asking = [at for at, clause in enumerate(clauses) if _begins_asking(clause)]
+    asking = [at for at, clause in enumerate(clauses) if begins_asking(clause)]
     if ";" in sentence:
         return [clauses[at] for at in asking] or [sentence]
     telling = [at for at in asking if len(stems(clauses[at])) >= LEAST_WORDS][:1]
@@ -219,7 +219,7 @@ def _asking_clauses(sentence: str) -> list[str]:
     return [sentence if leans or len(query_stems(sentence[:at])) < LEAST_AROUND else own]
 
 
-def _begins_asking(clause: str) -> bool:
+def begins_asking(clause: str) -> bool:
     """Whether it begins with a word that asks, perhaps behind one such as "in": "in which year"."""
     spoken = spoken_stems(clause)
     behind = spoken[1:] if next(words(clause), "") in stop_words() else []
