@@ -125,8 +125,9 @@ async def test_a_worker_that_is_killed_is_replaced_and_one_that_dies_again_loses
 
 
 # It waits at the first shard until nobody writes to it any more, so that it has not done when it is ended.
+# Whoever runs tests in the background may have had Ctrl-C ignored.
 DRIVER = """
-import asyncio, sys
+import asyncio, signal, sys
 from functools import partial
 from groundgraph.graph.ingest_shards import ingest_shards
 from groundgraph.graph.shard_engines import by_processes
@@ -139,6 +140,7 @@ def told(event):
         waited.append(sys.stdin.read())
 
 waited = []
+signal.signal(signal.SIGINT, signal.default_int_handler)
 asyncio.run(ingest_shards(sys.argv[1], [], engine, embeddings=NgramEmbeddings(16), on_event=told))
 """
 

@@ -392,12 +392,14 @@ class WordIndex:
 
 
 _TOLD = 100_000
-_M_ARENA_MAX = -8
+_M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3
+# What is as large as this, in bytes, goes back to the system when it is freed; glibc would raise that to 32 MB.
+_LARGE_BLOCK = 131_072
 
 
 @cache
 def _share_freed_memory() -> None:
-    """Let the threads of this process share what they have freed, where the C library is glibc.
+    """Let the threads of this process share what they have freed, and give large blocks back, with glibc.
 
     Each writer of tantivy has threads of its own, and each would keep a pool of its own: an ingest would grow with what
     it takes in, up to 16 pools on two cores.
@@ -405,6 +407,7 @@ def _share_freed_memory() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, 1)
+        mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
 
 
 def _add_document(writer: IndexWriter, numbers: Mapping[str, int], stems: str = "") -> None:
