@@ -21,7 +21,7 @@ from benchmarks.shape import TurnShape
 from benchmarks.turn_shape import shape_of
 from groundgraph import GroundedSource, open_graph, turn_graph
 
-ALLOWED = {"memory": 1.3, "sqlite": 2.0, "unseen": 2.0}
+ALLOWED = {"memory": 1.3, "sqlite": 1.6, "unseen": 1.6}
 STORES = {
     "memory": "in memory",
     "sqlite": "in SQLite with WAL",
