@@ -370,6 +370,8 @@ class WordIndex:
             finally:
                 # Its threads go on behind an error too, and would work on the files of the next writer.
                 writer.wait_merging_threads()
+                del writer
+                _give_back_freed_memory()
 
     def _writable(self) -> Index:
         import tantivy
@@ -392,14 +394,12 @@ class WordIndex:
 
 
 _TOLD = 100_000
-_M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3
-# What is as large as this, in bytes, goes back to the system when it is freed; glibc would raise that to 32 MB.
-_LARGE_BLOCK = 131_072
+_M_ARENA_MAX = -8
 
 
 @cache
 def _share_freed_memory() -> None:
-    """Let the threads of this process share what they have freed, and give large blocks back, with glibc.
+    """Let the threads of this process share what they have freed, with glibc.
 
     Each writer of tantivy has threads of its own, and each would keep a pool of its own: an ingest would grow with what
     it takes in, up to 16 pools on two cores.
@@ -407,7 +407,17 @@ def _share_freed_memory() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, 1)
-        mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
+
+
+def _give_back_freed_memory() -> None:
+    """What a writer gathered goes back to the system, with glibc.
+
+    Its own limit for large blocks is left alone: a fixed one makes everything else that allocates, such as a pattern
+    that reads a long text, several times as slow.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def _add_document(writer: IndexWriter, numbers: Mapping[str, int], stems: str = "") -> None:
