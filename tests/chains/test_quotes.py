@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundgraph.answers.evidence_blocks import MAX_BLOCK, MAX_PARAGRAPH
+from groundgraph.answers.quote_candidates import Asked, candidates_of
 from groundgraph.answers.quotes import MAX_CHARS_IN_LINES, MAX_QUOTES, select_for_parts, select_quotes
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult
@@ -52,6 +53,20 @@ def test_quotes_are_deterministic_and_distinct(contents, question):
     quotes = select_quotes(question, evidence)
     assert quotes == select_quotes(question, evidence)
     assert len({quote.text for quote in quotes}) == len(quotes)
+
+
+PIECES = st.lists(st.tuples(st.lists(st.sampled_from(SENTENCES[:5]), max_size=4).map("".join), st.booleans()))
+
+
+@pytest.mark.guard
+@pytest.mark.covers("L1")
+@given(PIECES, QUESTIONS, st.floats(0.3, 0.99))
+def test_what_is_left_out_unread_could_not_have_come_close(pieces, question, cut):
+    evidence = [result(content, ["When access tokens expire"] if below else None) for content, below in pieces]
+    asked = Asked.of(question, evidence)
+    every, some = candidates_of(asked, evidence), candidates_of(asked, evidence, cut=cut, share=0.1)
+    best = max((one.worth for one in every if one.score >= 0.1), default=0.0)
+    assert {one for one in every if one.worth >= cut * best} <= set(some)
 
 
 @pytest.mark.covers("A12", "L17")

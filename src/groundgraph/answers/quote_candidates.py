@@ -68,17 +68,27 @@ class Candidate(NamedTuple):
     holds_some: bool
 
 
-def candidates_of(asked: Asked, evidence: Sequence[SourceResult]) -> list[Candidate]:
-    """The sentences that can be quoted and have to do with the question, of equal ones the first."""
+def candidates_of(
+    asked: Asked, evidence: Sequence[SourceResult], *, cut: float = 0.0, share: float = 0.0
+) -> list[Candidate]:
+    """The sentences that can be quoted and have to do with the question, of equal ones the first.
+
+    Left out is a piece of evidence of which none can be worth `cut` of the best one so far that has a score of `share`:
+    most of a long list is.
+    """
     found: dict[str, Candidate] = {}
-    if asked.weights:
-        for label, result in enumerate(evidence, 1):
-            for candidate in _candidates_in(label, result, asked, evidence[0]):
-                found.setdefault(candidate.text, candidate)
+    most = 0.0
+    for label, result in enumerate(evidence if asked.weights else (), 1):
+        for candidate in _candidates_in(label, result, asked, evidence[0], cut * most):
+            found.setdefault(candidate.text, candidate)
+            if candidate.score >= share:
+                most = max(most, candidate.worth)
     return list(found.values())
 
 
-def _candidates_in(label: int, result: SourceResult, asked: Asked, first: SourceResult) -> list[Candidate]:
+def _candidates_in(
+    label: int, result: SourceResult, asked: Asked, first: SourceResult, least: float
+) -> list[Candidate]:
     content, shape = result.content, Shape.of(result)
     under, heading = _under(*_names(result), shape.heading)
     named = under & asked.stems
@@ -87,6 +97,8 @@ def _candidates_in(label: int, result: SourceResult, asked: Asked, first: Source
         return []
     discount = _discount(label, result, first)
     about = ABOUT * 2 * len(heading & asked.stems) / (len(heading) + len(asked.stems))
+    if (asked.share(named) * TOPIC + max(weights, default=0.0) / asked.total + LEAD + about) * discount < least:
+        return []
     own_sentences = sentences_of(content, shape.running)
     # A sentence that is all there is, however short, is no fragment.
     whole = len(own_sentences) == 1 and content.rstrip().endswith(_ENDS)

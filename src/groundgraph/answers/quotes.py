@@ -62,7 +62,7 @@ def select_quotes(question: str, evidence: Sequence[SourceResult], limit: int = 
     sentence have only to be the best that are left, and those of other pieces must come close to it.
     """
     asked = Asked.of(question, evidence)
-    candidates = candidates_of(asked, evidence)
+    candidates = candidates_of(asked, evidence, cut=RELATIVE_CUT, share=LEAST_SHARE)
     if not any(candidate.score >= LEAST_SHARE for candidate in candidates):
         return [] if any(candidate.holds_some for candidate in candidates) else _in_other_words(evidence)[:limit]
     best = max(candidates, key=lambda candidate: candidate.worth)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Generic, TypeVar
-
-from cachetools import LRUCache
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -19,7 +18,8 @@ class Latest(Generic[K, V]):
     """
 
     def __init__(self, most: int) -> None:
-        self._values: LRUCache[K, V] = LRUCache(most)
+        self._most = most
+        self._values: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
 
     def __contains__(self, key: K) -> bool:
@@ -28,12 +28,7 @@ class Latest(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         """The value of `key`, None when it is not kept."""
-        with self._lock:
-            # Its own `get` looks for the key twice.
-            try:
-                return self._values[key]
-            except KeyError:
-                return None
+        return self.get_all((key,)).get(key)
 
     def get_all(self, keys: Iterable[K]) -> dict[K, V]:
         """The values of those of `keys` that are kept."""
@@ -41,38 +36,46 @@ class Latest(Generic[K, V]):
         with self._lock:
             held = self._values
             for key in keys:
-                try:
+                if key in held:
+                    held.move_to_end(key)
                     found[key] = held[key]
-                except KeyError:
-                    continue
         return found
 
     def put(self, key: K, value: V) -> None:
         """Keep `value`, in place of another of that key."""
         with self._lock:
-            self._values[key] = value
+            self._keep(key, value)
 
     def add(self, values: Mapping[K, V]) -> None:
         """Keep those of `values` whose key is not there yet."""
         with self._lock:
-            held = self._values
             for key, value in values.items():
-                if key not in held:
-                    held[key] = value
+                if key not in self._values:
+                    self._keep(key, value)
 
     def get_or_make(self, key: K, make: Callable[[], V], *, keep: Callable[[V], bool] = lambda _: True) -> V:
         """The value of `key`, made when it is not kept; one for which `keep` is false is made again each time.
 
         Raises whatever `make` raises.
         """
-        with self._lock:
-            if key in self._values:
-                return self._values[key]
+        held = self.get_all((key,))
+        if key in held:
+            return held[key]
         made = make()
         if not keep(made):
             return made
         with self._lock:
-            return self._values.setdefault(key, made)
+            # What another thread made meanwhile stays.
+            if key in self._values:
+                return self._values[key]
+            self._keep(key, made)
+            return made
+
+    def _keep(self, key: K, value: V) -> None:
+        self._values[key] = value
+        self._values.move_to_end(key)
+        if len(self._values) > self._most:
+            self._values.popitem(last=False)
 
     def values(self) -> list[V]:
         """All values that are kept."""
