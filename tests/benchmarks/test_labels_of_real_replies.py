@@ -11,7 +11,17 @@ import pytest
 from groundgraph.answers.label_gate import LabelGate
 
 # Each as the form of the label n.
-FORMS = ["[{n}]", "[Source {n}]", "[passage {n}]", "[^{n}]", "[{n}, p. 3]", "【{n}†source】", "【{n}†L3】", "[doc{n}]"]
+FORMS = [
+    "[{n}]",
+    "[Source {n}]",
+    "[passage {n}]",
+    "[^{n}]",
+    "[{n}, p. 3]",
+    "【{n}†source】",
+    "【{n}†L3】",
+    "[doc{n}]",
+    "({n})",
+]
 _END = re.compile(r"(?<=[a-z])(?=[.!?](?:\s|$))")
 
 
@@ -22,7 +32,7 @@ def replies(data: Any) -> list[str]:
 
 
 def gated(text: str, size: int, allowed: int = 9) -> tuple[str, LabelGate]:
-    gate = LabelGate(range(1, allowed + 1))
+    gate = LabelGate(range(1, allowed + 1), parentheses=True)
     passed = "".join(gate.feed(text[start : start + size]) for start in range(0, len(text), size))
     return passed + gate.flush(), gate
 

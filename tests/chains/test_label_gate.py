@@ -14,6 +14,7 @@ from groundgraph.answers.label_gate import CODE, LABEL, LabelGate, at_their_plac
 FRAGMENTS = [
     *("[1]", "[2, 3]", "[1-4]", "[9]", "【2】", "［9］", "[1", "[", "]", "[12", ", ", "–", "3]", "[1; 9]", "[0]"),
     *("[Source 1]", "[^2]", "[1, p. 3]", "【9†L3-L5】", "[doc", "9]", "[passage: ", "†", "^", "[Источник 2]"),
+    *("(1)", "word (2).", "(", ")", "(3", "!"),
     *("`", "``", "```", "``` a [9]\n```", "`x[9]`", "\\", "\\[1]", "\\\\", "\\`"),
     *("<think>", "</think>", "<THINK>", "<thinking>", "</thinking>", "<reasoning>", "</reasoning>", "<th", "<", ">"),
     *("word", " ", "\t", "\n", "\n\n", ".", "é", "Ж", "漢字", "👩\u200d💻", "\u0301", "\u202e", "שלום", "[link](u)"),
@@ -34,10 +35,11 @@ def outside_code(text: str) -> set[int]:
 
 @pytest.mark.covers("T7")
 @pytest.mark.guard
-@given(TEXTS, ALLOWED, st.data())
-@example("a [1", {1}, None)
-def test_streamed_text_and_counts_equal_the_unstreamed_ones_whatever_the_pieces(text, allowed, data):
-    whole, pieces = LabelGate(allowed), LabelGate(allowed)
+@given(TEXTS, ALLOWED, st.data(), st.booleans())
+@example("a [1", {1}, None, False)
+@example("a (1).", {1}, None, True)
+def test_streamed_text_and_counts_equal_the_unstreamed_ones_whatever_the_pieces(text, allowed, data, parentheses):
+    whole, pieces = (LabelGate(allowed, parentheses=parentheses) for _ in range(2))
     cuts = sorted(data.draw(st.sets(st.integers(0, len(text))))) if data else range(len(text))
     bounds = [0, *cuts, len(text)]
     parts = [text[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
@@ -138,6 +140,22 @@ def test_only_what_may_become_a_label_is_held_back():
 def test_a_label_as_models_write_it_is_that_label(label):
     assert gated(f"Every 90 days {label}.") == "Every 90 days [1]."
     assert gated(f"Every 90 days {label}.", allowed=[2]) == "Every 90 days."
+
+
+@pytest.mark.covers("A21")
+@pytest.mark.parametrize(
+    ("text", "passed"),
+    [
+        ("Every 90 days (2). Yearly (1)!", "Every 90 days [1]. Yearly [2]!"),
+        ("Every 90 days [2]. See step (1).", "Every 90 days [1]. See step (1)."),
+        ("Every 90 days (7). Yearly f(1). Then (1) or `a (1).`", None),
+        ("(1).5 is (2) of (1).x", None),
+    ],
+)
+def test_a_number_in_parentheses_is_a_label_at_the_end_of_a_sentence_where_no_other_form_was_written(text, passed):
+    gate = LabelGate(range(1, 5), renumber=True, parentheses=True)
+    assert gate.feed(text) + gate.flush() == (passed or text)
+    assert gated(text, [2]) == text
 
 
 @pytest.mark.covers("A21")

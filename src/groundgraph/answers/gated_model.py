@@ -121,7 +121,7 @@ class AnswerGate:
         return LinkGate(LinkTargets.of(self.evidence))
 
     def _label_gate(self, allowed: Collection[int]) -> LabelGate:
-        return LabelGate(allowed, renumber=True, used=self.order)
+        return LabelGate(allowed, renumber=True, used=self.order, parentheses=True)
 
     @property
     def removed(self) -> list[int]:

@@ -1,10 +1,11 @@
 """The only place where a label is taken out of an answer.
 
 A label is a number in brackets that refers to a piece of evidence: `[1]`, `[1, 3]`, `[1-3]`, or with full-width
-brackets. Models also write `[Source 1]`, `[^1]`, `[1, p. 3]` and `【1†L3】`, which leave the gate as `[1]`. No evidence
-has the number 0, so that `[0]` and `[0, 1]` are text. The gate lets labels through that resolve, numbered by first use,
-drops those that do not, and drops the model's thinking. A bracket behind a backslash is no label, which is how evidence
-that holds numbers in brackets of its own is shown (`escape_labels`).
+brackets. Models also write `[Source 1]`, `[^1]`, `[1, p. 3]` and `【1†L3】`, which leave the gate as `[1]`, and so does
+`(1)` at the end of a sentence where a model has written no label in brackets. No evidence has the number 0, so that
+`[0]` and `[0, 1]` are text. The gate lets labels through that resolve, numbered by first use, drops those that do not,
+and drops the model's thinking. A bracket behind a backslash is no label, which is how evidence that holds numbers in
+brackets of its own is shown (`escape_labels`).
 """
 
 from __future__ import annotations
@@ -178,6 +179,10 @@ _OPEN_END = re.compile(r"(?:[\[［【][\s\d,;，、‐‑‒–—−-]*|`)\Z")
 _MAX_WRITTEN = 80
 _UNCLOSED = re.compile(rf"[ \t]*[\[［【][^\[\]［］【】\n]{{0,{_MAX_WRITTEN}}}\Z")
 
+# A number in parentheses at the end of a sentence: prose has one there hardly ever (none in the public sets).
+_ROUND = re.compile(r"\((?!0)(\d{1,2})\)(?=[.!?…](?:\s|\Z))")
+_ROUND_PREFIX = re.compile(r"\((?:\d{0,2}|\d{1,2}\)[.!?…]?)")
+
 
 @cache
 def _written() -> re.Pattern[str]:
@@ -252,14 +257,18 @@ class LabelGate(ProseGate):
         removed: the numbers that were taken out, in the order of the text.
         used: the numbers that were let through, in the order of first use; what is renumbered to n was `used[n - 1]`.
             A gate that is given the list of another goes on with its numbering.
+        parentheses: whether `(1)` may be a label.
     """
 
-    special: ClassVar[re.Pattern[str]] = re.compile(r"[<`\\\[［【]")
+    special: ClassVar[re.Pattern[str]] = re.compile(r"[<(`\\\[［【]")
 
     allowed: Collection[int]
     renumber: bool = False
     removed: list[int] = field(default_factory=list)
     used: list[int] = field(default_factory=list)
+    parentheses: bool = False
+    # Whether the labels so far stood in parentheses.
+    _round: bool = field(default=False, init=False)
     _thinking: str = field(default="", init=False)
     _after_thought: bool = field(default=False, init=False)
     # Whether a line ended in what was taken out.
@@ -303,7 +312,23 @@ class LabelGate(ProseGate):
         self._line_ended |= "\n" in self._take(length)
 
     def _decide(self, special: str, *, final: bool) -> tuple[str, bool]:
-        return self._bracket(final=final) if special[0] in _OPENERS else self._angle(special, final=final)
+        if special[0] in _OPENERS:
+            return self._bracket(final=final)
+        return (self._parenthesis if special[0] == "(" else self._angle)(special, final=final)
+
+    def _parenthesis(self, special: str, *, final: bool) -> tuple[str, bool]:
+        if not (self.parentheses and (self._round or not self.used)):
+            return self._take_with_space(special, 1), False
+        if not final and _ROUND_PREFIX.fullmatch(special):
+            return "", True
+        found = _ROUND.match(special)
+        behind_word = special != self._held and self._tail[-1:].isalnum()
+        if not (found and behind_word and int(found.group(1)) in self.allowed):
+            return self._take_with_space(special, 1), False
+        self._round = True
+        space = self._take_with_space(special, 0)
+        self._held = self._held[found.end() :]
+        return space + self._resolved(found.group(1)), False
 
     def _angle(self, special: str, *, final: bool) -> tuple[str, bool]:
         opening = _THINK_OPEN.match(special)
