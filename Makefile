@@ -40,7 +40,7 @@ test-live-slow: .venv/ready
 # By hand: ten minutes of new examples, then five of a hundred conversations at once.
 test-long: .venv/ready
 	$(PYTEST) -n auto $(shell grep -rl "mark.guard" tests) -m "guard and not live" --explore-seconds=600
-	$(PYTEST) tests/serve/test_serve_load.py -m long
+	$(PYTEST) tests/serve/test_serve_load.py tests/sources/knowledge_base/test_words_endurance.py -m long
 
 # A LangGraph Server on loopback, without a key; LangGraph Studio connects to it.
 studio: .venv/ready
