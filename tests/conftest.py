@@ -12,6 +12,9 @@ from pathlib import Path
 # Both are read when LangGraph is imported.
 os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
 os.environ["LANGSMITH_TRACING"] = "false"
+# Read when gRPC is: with it a forked process starts gRPC's threads anew, and one in two thousand of those that were to
+# become PostgreSQL (which a root user starts by fork) aborted in them before it was.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "false"
 
 import pytest
 from chromium import chromium  # noqa: F401 - one browser for all folders
