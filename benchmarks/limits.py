@@ -20,6 +20,7 @@ LIMITS = {
 }
 # Measured only when they are named: they need a server, the public data, or many minutes.
 BY_NAME_ONLY = {
+    "L6-million": "l06_million",
     "L7": "l07_weaviate",
     "L17": "l17_quotes",
     "L18": "l18_outcomes",

@@ -20,13 +20,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from asking import ask
-from killed_writers import version
+from killed_writers import SIZE, few_are, version
+from near_texts import look_by_vectors
 
+from groundgraph.core.knowledge_store import BaseIdentity
 from groundgraph.sources.knowledge_base import KnowledgeBaseSource, KnowledgeBaseWriter
+from groundgraph.sources.knowledge_base.searcher import Searcher
 
 DOCUMENTS, BEGUN, ENDED = 40, 0, 1
 # A reader opens its base anew after so many looks.
 LOOKS_OF_ONE = 400
+# After so many it looks whether every chunk is as near as its text says; more than so many are mapped from files.
+LOOKS_BY_VECTORS, FEW = 10, 15
 
 
 @contextmanager
@@ -42,7 +47,8 @@ def counters(base: Path) -> Iterator[memoryview]:
 
 def prepare(base: Path) -> None:
     """An empty base, and no steps."""
-    KnowledgeBaseWriter(base).close()
+    with closing(KnowledgeBaseWriter(base)) as writer:
+        writer.settle(BaseIdentity("m", SIZE))
     base.with_suffix(".steps").write_bytes(bytes(16))
 
 
@@ -86,10 +92,10 @@ def write(base: Path, steps: Steps, until: float) -> dict[str, int]:
 
 async def read(base: Path, steps: Steps, until: float, chance: random.Random) -> dict[str, int]:
     """Look again and again; a look is one search for a document, for a version, or for all."""
-    looks = found = 0
+    looks = found = by_vectors = 0
     with counters(base) as counted:
         while time.monotonic() < until:
-            source = KnowledgeBaseSource(base, lock_timeout=120)
+            source, searcher = KnowledgeBaseSource(base, lock_timeout=120), Searcher(base, 120, "docs")
             try:
                 for _ in range(LOOKS_OF_ONE):
                     ended = counted[ENDED]
@@ -104,11 +110,14 @@ async def read(base: Path, steps: Steps, until: float, chance: random.Random) ->
                     may = [steps.after(number) for number in range(ended, counted[BEGUN] + 1)]
                     assert any(seen == expected(held, name, asked) for held in may), (asked, ended, seen, may)
                     looks, found = looks + 1, found + len(seen)
+                    if looks % LOOKS_BY_VECTORS == 0 and seen:
+                        by_vectors += await asyncio.to_thread(look_by_vectors, searcher)
                     if time.monotonic() > until:
                         break
             finally:
                 await source.close()
-    return {"looks": looks, "found": found}
+                searcher.close()
+    return {"looks": looks, "found": found, "by_vectors": by_vectors}
 
 
 def expected(held: Mapping[int, int], name: int | None, asked: str) -> dict[int, str]:
@@ -125,6 +134,7 @@ def memory() -> int:
 if __name__ == "__main__":
     role, base, seconds, seed = sys.argv[1], Path(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
     until = time.monotonic() + seconds
+    few_are(FEW)
     if role == "write":
         told = write(base, Steps(), until)
     else:

@@ -34,13 +34,14 @@ def test_ten_readers_find_what_the_base_held_while_they_looked(
     ended = [(process.communicate(), process.returncode) for process in processes]
     assert [(code, said[-3000:]) for (_, said), code in ended] == [(0, "")] * (READERS + 1)
     writer, *readers = [json.loads(told) for (told, _), _ in ended]
-    looks, found = (sum(one[told] for one in readers) for told in ("looks", "found"))
+    looks, found, mapped = (sum(one[told] for one in readers) for told in ("looks", "found", "by_vectors"))
     held = max(one["memory"] for one in readers)
     with capsys.disabled():
         print(
             f"\n{writer['steps']} steps of the writer in {SECONDS} s; {looks} looks of {READERS} readers found {found} "
-            f"documents, each look as the base was after one step; memory at the end {writer['memory'] / 1e6:.0f} MB, "
-            f"readers at most {held / 1e6:.0f} MB"
+            f"documents, each look as the base was after one step, and {mapped} times every vector, mapped from files; "
+            f"memory at the end {writer['memory'] / 1e6:.0f} MB, readers at most {held / 1e6:.0f} MB"
         )
     assert min(one["looks"] for one in readers) > 0
+    assert mapped > 0
     check_counts(base)

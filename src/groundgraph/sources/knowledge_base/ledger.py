@@ -13,6 +13,7 @@ from typing import Any
 from groundgraph.core.document import Document, Heading, Part
 from groundgraph.core.errors import EmbeddingModelChanged
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument, StoredDocument
+from groundgraph.sources.knowledge_base.saved_vectors import forget_saved
 from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS
 from groundgraph.sources.knowledge_base.stored_chunk import chunk_of
 
@@ -84,6 +85,7 @@ def check_model(path: str | Path, held: BaseIdentity, model: str, dimension: int
 def forget_vectors(connection: sqlite3.Connection) -> None:
     """Drop all vectors and let every document count as changed; it is found by its words until it is written anew."""
     connection.execute("DELETE FROM vectors")
+    forget_saved(connection)
     connection.execute("UPDATE documents SET hash = ''")
     connection.execute("UPDATE state SET changes = changes + 1")
 

@@ -16,6 +16,7 @@ from groundgraph.core.errors import NeverIngested, SchemaVersionUnsupported, Sou
 from groundgraph.core.write_ahead_log import use_write_ahead_log
 from groundgraph.search.rank import CHUNKS
 from groundgraph.search.word_index import WordIndex, WordsUnusable, WordTable
+from groundgraph.sources.knowledge_base.saved_vectors import folder_of, save
 
 # The tables of a knowledge base's file.
 #
@@ -286,11 +287,32 @@ def mend_words(path: Path, words: WordIndex, *, anew: bool) -> None:
         words.mend(connection, anew=anew)
 
 
+def mend_vectors(path: Path, dimension: int) -> None:
+    """Have the files of the vectors of the base at `path` suit it; see `save`.
+
+    Raises:
+        OSError: they cannot be written.
+        sqlite3.Error: the base cannot be opened for writing.
+        StorageLocked: another process held the base for a minute.
+    """
+    with (
+        closing(open_for_writing(path, _MEND_TIMEOUT)) as connection,
+        locked_means_typed(path, _MEND_TIMEOUT),
+        transaction(connection),
+    ):
+        save(connection, path, dimension)
+
+
 @contextmanager
 def unusable_means_typed(path: Path) -> Iterator[None]:
-    """Turns what is wrong with the full-text index of the base into `SourceUnavailable`."""
+    """Turns what is wrong with the indexes beside the base into `SourceUnavailable`."""
     try:
         yield
+    except OSError as error:
+        raise SourceUnavailable(
+            f"The vectors of the knowledge base '{path}' cannot be kept in '{folder_of(path)}': {error}. Make room on "
+            "the disk, or the folder writable, and try again; what was written before is kept."
+        ) from error
     except WordsUnusable as error:
         raise SourceUnavailable(
             f"The full-text index '{path}-words' of the knowledge base '{path}' cannot be written: {error}. Make room "

@@ -18,8 +18,16 @@ from groundgraph.core.latest import Latest
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.search.rank import Passage, Pool, Question, RankedPassage, Scorer, rank
 from groundgraph.search.word_index import Words, WordsOutdated, WordsUnusable
+from groundgraph.sources.knowledge_base.allowed_chunks import AllowedChunks, allowed_chunks
 from groundgraph.sources.knowledge_base.ledger import check_model, has_vectors, identity_of
-from groundgraph.sources.knowledge_base.schema import CHUNK_COLUMNS, ReadConnections, mend_words, word_index
+from groundgraph.sources.knowledge_base.saved_vectors import folder_of
+from groundgraph.sources.knowledge_base.schema import (
+    CHUNK_COLUMNS,
+    ReadConnections,
+    mend_vectors,
+    mend_words,
+    word_index,
+)
 from groundgraph.sources.knowledge_base.stored_chunk import (
     OWN_METADATA,
     Revision,
@@ -30,11 +38,10 @@ from groundgraph.sources.knowledge_base.stored_chunk import (
     texts_between,
 )
 from groundgraph.sources.knowledge_base.vectors import (
-    AllowedChunks,
     OutdatedSnapshot,
     VectorCache,
     Vectors,
-    allowed_chunks,
+    VectorsUnsaved,
 )
 from groundgraph.text.words import query_stems
 
@@ -203,7 +210,7 @@ class Searcher:
         self._path = path
         self._source_name = source_name
         self._connections = ReadConnections(path, lock_timeout)
-        self._vectors = VectorCache()
+        self._vectors = VectorCache(folder_of(path))
         self._words = word_index(path)
         self._allowed: Latest[tuple[str, Revision], AllowedChunks] = Latest(_KEPT_FILTERS)
 
@@ -270,7 +277,7 @@ class Searcher:
     def close(self) -> None:
         """Close the file and give the memory of the vectors back."""
         self._connections.close()
-        self._vectors = VectorCache()
+        self._vectors = VectorCache(folder_of(self._path))
 
     def _tried(self, work: _InOneState[T]) -> T:
         """What `work` returns; done again when vectors in memory or full-text index are of another state than it sees.
@@ -289,6 +296,10 @@ class Searcher:
                     self._mend(anew=False)
             except WordsUnusable:
                 self._mend(anew=True)
+            except VectorsUnsaved:
+                # A writer may have written them anew since this state was seen.
+                if attempt:
+                    self._save_vectors()
         raise SourceUnavailable(
             f"The full-text index '{self._path}-words' does not suit its knowledge base, however often it is built. "
             "Delete that folder, and end what else writes into it."
@@ -301,6 +312,13 @@ class Searcher:
         except (WordsUnusable, sqlite3.Error, OSError) as error:
             reason = error
             self.read(lambda connection: self._words.keep_in_memory(connection, reason))
+
+    def _save_vectors(self) -> None:
+        """Have the vectors written into files, kept in memory where those cannot be written."""
+        try:
+            mend_vectors(self._path, self.read(identity_of).dimension)
+        except (sqlite3.Error, OSError) as error:
+            self._vectors.keep_in_memory(error)
 
     def _searched(
         self, connection: sqlite3.Connection, searches: Sequence[Search], *, from_scratch: bool = False

@@ -13,9 +13,10 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.resilience.blocking import run_blocking
 from groundgraph.search.rank import RankedPassage, query_vector, wants_vector
 from groundgraph.search.topics import Outline, PassageVectors, Place
+from groundgraph.sources.knowledge_base.allowed_chunks import AllowedChunks
 from groundgraph.sources.knowledge_base.searcher import Searcher, matches_of
 from groundgraph.sources.knowledge_base.stored_chunk import Revision
-from groundgraph.sources.knowledge_base.vectors import AllowedChunks, Vectors
+from groundgraph.sources.knowledge_base.vectors import Vectors
 
 if TYPE_CHECKING:
     from groundgraph.sources.knowledge_base.chained_source import ChainedSource

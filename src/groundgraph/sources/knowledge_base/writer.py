@@ -17,7 +17,8 @@ from groundgraph.core.document import Chunk, Document
 from groundgraph.core.evidence import jsonable
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument
 from groundgraph.search.rank import add_frequencies
-from groundgraph.sources.knowledge_base.ledger import check_dimension, forget_vectors, settle_identity
+from groundgraph.sources.knowledge_base import saved_vectors
+from groundgraph.sources.knowledge_base.ledger import check_dimension, forget_vectors, identity_of, settle_identity
 from groundgraph.sources.knowledge_base.schema import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
@@ -248,19 +249,26 @@ class KnowledgeBaseWriter:
     def remove(self, names: Iterable[str]) -> int:
         """Remove the documents called `names` with their chunks, and count those that were there.
 
-        The full-text index is built anew, which keeps nothing of them (3 s of CPU for 100 000 chunks).
+        The full-text index and the files of the vectors are written anew, which keeps nothing of them (3 s of CPU for
+        100 000 chunks).
         """
         with self._transaction():
             removed = sum(self._remove_one(name) for name in names)
             if removed:
                 self._connection.execute("UPDATE state SET changes = changes + 1")
                 self._words.commit(self._connection, anew=True)
+                self._save_vectors(anew=True)
+        if removed:
+            self._sweep()
         return removed
 
     def tidy(self) -> None:
-        """Let the texts that were replaced last leave the full-text index."""
+        """Let the texts that were replaced last leave the full-text index, and write the vectors of a large base into
+        files where it has outgrown them."""
         with self._transaction():
             self._words.settle(self._connection)
+            self._save_vectors()
+        self._sweep()
 
     def close(self) -> None:
         """Close the file, after a call that still runs."""
@@ -268,6 +276,14 @@ class KnowledgeBaseWriter:
             if not self._closed:
                 self._closed = True
                 self._connection.close()
+
+    def _save_vectors(self, *, anew: bool = False) -> None:
+        saved_vectors.save(self._connection, self._path, identity_of(self._connection).dimension, anew=anew)
+
+    def _sweep(self) -> None:
+        # In a transaction of its own: until the one before is stored, its predecessor's files are those that count.
+        with self._transaction():
+            saved_vectors.sweep(self._connection, self._path)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
