@@ -1,4 +1,8 @@
-"""L17: the blocks of an answer without a model on public questions: how often they hold what a person answered."""
+"""L17: the blocks of an answer without a model on public questions: how often they hold what a person answered.
+
+Then the same questions with chatter around them, each in one of six ways (`chatter.json`), and each behind a turn that
+has nothing to do with it: what the first block loses by that.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,14 @@ import json
 import os
 import re
 import tempfile
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from langgraph.checkpoint.memory import InMemorySaver
 
 from benchmarks.effort import QUICK, Effort
 from benchmarks.report import Row
@@ -23,6 +30,9 @@ from groundgraph.sources.knowledge_base.source import KnowledgeBaseSource
 # The set, the share of answers whose first quote holds the gold answer, and that of those where any quote does.
 SETS = {"xquad_en": (0.80, 0.93), "xquad_ru": (0.76, 0.90)}
 MOST_CHARACTERS = 600
+# What the first block may lose.
+MOST_LOST = {"with chatter around the question": 0.03, "after an unrelated turn": 0.01}
+_CHATTER = json.loads(Path(__file__).with_name("chatter.json").read_text("utf-8"))
 _QUICK_QUESTIONS = 40
 _QUOTED = re.compile(r"^> (.*(?:\n>.*)*)", re.MULTILINE)
 _PLACE = re.compile(r"\n?> — .*\Z")
@@ -48,19 +58,66 @@ def run(effort: Effort) -> list[Row]:
     if not all((folder / name).is_dir() for name in SETS):
         return [Row("L17", "first quotes", "not measured: set GROUNDGRAPH_DATA to the public data", allowed="see text")]
     most = _QUICK_QUESTIONS if effort is QUICK else None
-    return [row for name in SETS for row in _rows(name, asyncio.run(_answers(folder / name, most)))]
+    return [row for name in SETS for row in _of_set(folder / name, most)]
 
 
-async def _answers(folder: Path, most: int | None) -> list[Quoted]:
+def _of_set(folder: Path, most: int | None) -> list[Row]:
+    plain, *others = asyncio.run(_answers(folder, most))
+    return [*_rows(folder.name, plain), *_losses(folder.name, plain, dict(zip(MOST_LOST, others, strict=True)))]
+
+
+async def _answers(folder: Path, most: int | None) -> tuple[list[Quoted], list[Quoted], list[Quoted]]:
+    """Those to the questions alone, with chatter, and after an unrelated turn."""
     dataset = load_dataset(DatasetFiles(folder))
     gold = _gold(dataset.queries_file)
+    queries = dataset.queries[:most]
+    ways = _CHATTER[folder.name[-2:]]
     with tempfile.TemporaryDirectory() as made:
         base = await corpus_base(dataset.corpora[0], Path(made))
-        graph = turn_graph(load_settings({}), sources=[KnowledgeBaseSource(base)])
-        return [
-            _quoted(await graph.ainvoke({"messages": query.question}), gold[query.id])
-            for query in dataset.queries[:most]
-        ]
+        graph = turn_graph(load_settings({}), sources=[KnowledgeBaseSource(base)], checkpointer=InMemorySaver())
+
+        async def ask(*messages: str) -> Mapping[str, Any]:
+            config: Any = {"configurable": {"thread_id": uuid.uuid4().hex}}
+            for message in messages:
+                output = await graph.ainvoke({"messages": message}, config)
+            return output
+
+        plain, chatter, after = [], [], []
+        for number, query in enumerate(queries):
+            # Half the set away, since neighbours are about the same.
+            unrelated = queries[(number + len(queries) // 2) % len(queries)]
+            plain.append(_quoted(await ask(query.question), gold[query.id]))
+            chatter.append(_quoted(await ask(_with_chatter(ways[number % len(ways)], query.question)), gold[query.id]))
+            after.append(_quoted(await ask(unrelated.question, query.question), gold[query.id]))
+    return plain, chatter, after
+
+
+def _with_chatter(way: str, question: str) -> str:
+    # What begins with a name or an abbreviation keeps its capital.
+    continued = question if question[1:2].isupper() else question[0].lower() + question[1:]
+    return way.format(question=question, continued=continued)
+
+
+def _losses(name: str, plain: list[Quoted], others: Mapping[str, list[Quoted]]) -> list[Row]:
+    before = _share(plain)
+    lost = {way: before - _share(answers) for way, answers in others.items()}
+    return [
+        Row(
+            "L17",
+            f"{name}: the first block holds the answer {way}",
+            f"{before - less:.3f}",
+            f"{before:.3f} alone",
+            f"{-less:+.3f}",
+            f"at most {MOST_LOST[way]} less",
+            less <= MOST_LOST[way],
+            {"share": before - less, "lost": less},
+        )
+        for way, less in lost.items()
+    ]
+
+
+def _share(answers: list[Quoted], first: int | None = 1) -> float:
+    return sum(answer.holds(first) for answer in answers) / len(answers)
 
 
 def _gold(file: Path) -> dict[str, str]:
@@ -83,8 +140,8 @@ def _folded(text: str) -> str:
 def _rows(name: str, answers: list[Quoted]) -> list[Row]:
     first, every = SETS[name]
     measured = {
-        "the first block holds": sum(answer.holds(1) for answer in answers) / len(answers),
-        "a block holds": sum(answer.holds() for answer in answers) / len(answers),
+        "the first block holds": _share(answers),
+        "a block holds": _share(answers, None),
     }
     rows = [
         Row(
