@@ -45,23 +45,6 @@ def test_a_question_behind_a_comma_is_found_wherever_in_it_stands_what_asks(ques
 
 @pytest.mark.covers("A2")
 @pytest.mark.parametrize(
-    "around", ["Hi there, I hope you are well. {}", "{} Thanks in advance!", "Kurz vor Feierabend. {}"]
-)
-def test_a_short_message_is_judged_by_the_one_sentence_in_it_that_asks(around: str) -> None:
-    question = "Which oil does the hydraulic press in hall two need?"
-    assert asked_parts(around.format(question)) == (question,)
-
-
-@pytest.mark.parametrize(
-    "message",
-    ["We have a Grinder G1. What is the price?", "We have a Grinder G1. How many watts does it need per hour?"],
-)
-def test_what_a_short_or_leaning_question_is_about_stays_with_it(message: str) -> None:
-    assert asked_parts(message) == ()
-
-
-@pytest.mark.covers("A2")
-@pytest.mark.parametrize(
     ("before", "question"),
     [
         ("I come by bike from the far end of the old town, and I still wonder", "where do bicycles stand?"),

@@ -157,8 +157,6 @@ LONG_MESSAGE = 8
 # A part with fewer content words says too little to be searched for by itself, unless it is a whole question.
 LEAST_WORDS = 2
 MAX_PARTS = 4
-# With fewer, what a question is about may stand in the sentence before it: "We have a G1. What is its price?"
-LEAST_ALONE = 3
 # Fewer content words around the only part that asks dilute nothing.
 LEAST_AROUND = 3
 _BETWEEN_CLAUSES = re.compile(r"[,;:](?=\s)|[()\n—–]")
@@ -171,7 +169,7 @@ def asked_parts(message: str) -> tuple[str, ...]:
 
     A clause asks when it ends with a question mark or, in a message without one, begins with a word that asks. Two
     questions that are joined by a word such as "and" are two parts. One question in a short message is asked with all
-    of it, unless it is a sentence of its own that points at nothing.
+    of it.
     """
     spans = [message[start:end] for start, end in sentences(message)]
     parts = [part for text in _asking(spans) for clause in _asking_clauses(text) for part in _joined(clause)]
@@ -180,14 +178,7 @@ def asked_parts(message: str) -> tuple[str, ...]:
         return tuple(telling)
     content = len(query_stems(message))
     around = content - len(query_stems(" ".join(telling)))
-    diluted = content >= LONG_MESSAGE and around >= LEAST_AROUND
-    return tuple(telling) if diluted or (around and _stands_alone(telling, spans)) else ()
-
-
-def _stands_alone(parts: list[str], spans: list[str]) -> bool:
-    """Whether the only one of `parts` is one of the sentences `spans` and a whole question that points at nothing."""
-    [part] = parts or [""]
-    return part in spans and part.endswith("?") and len(stems(part)) >= LEAST_ALONE and not is_leaning(part)
+    return tuple(telling) if content >= LONG_MESSAGE and around >= LEAST_AROUND else ()
 
 
 def _tells(part: str) -> bool:
