@@ -271,6 +271,17 @@ def locked_means_typed(path: Path, lock_timeout: float) -> Iterator[None]:
 _MEND_TIMEOUT = 60.0
 
 
+@contextmanager
+def _mending(path: Path) -> Iterator[sqlite3.Connection]:
+    """A write transaction of its own on the base at `path`."""
+    with (
+        closing(open_for_writing(path, _MEND_TIMEOUT)) as connection,
+        locked_means_typed(path, _MEND_TIMEOUT),
+        transaction(connection),
+    ):
+        yield connection
+
+
 def mend_words(path: Path, words: WordIndex, *, anew: bool) -> None:
     """Have the full-text index `words` of the base at `path` suit it; see `WordIndex.mend`.
 
@@ -279,11 +290,7 @@ def mend_words(path: Path, words: WordIndex, *, anew: bool) -> None:
         sqlite3.Error: the base cannot be opened for writing.
         StorageLocked: another process held the base for a minute.
     """
-    with (
-        closing(open_for_writing(path, _MEND_TIMEOUT)) as connection,
-        locked_means_typed(path, _MEND_TIMEOUT),
-        transaction(connection),
-    ):
+    with _mending(path) as connection:
         words.mend(connection, anew=anew)
 
 
@@ -295,11 +302,7 @@ def mend_vectors(path: Path, dimension: int) -> None:
         sqlite3.Error: the base cannot be opened for writing.
         StorageLocked: another process held the base for a minute.
     """
-    with (
-        closing(open_for_writing(path, _MEND_TIMEOUT)) as connection,
-        locked_means_typed(path, _MEND_TIMEOUT),
-        transaction(connection),
-    ):
+    with _mending(path) as connection:
         save(connection, path, dimension)
 
 
