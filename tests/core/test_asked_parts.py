@@ -68,6 +68,28 @@ def test_a_topic_before_a_colon_and_what_a_question_offers_behind_one_belong_to_
     assert asked_parts(message) == ()
 
 
+@pytest.mark.covers("A2")
+@pytest.mark.parametrize("before", ["Hi there, I hope you are well. ", "Guten Tag! ", "I use a P-7. ", "Я новенький. "])
+def test_sentences_before_a_question_are_left_out_when_it_needs_none_of_them(before: str) -> None:
+    question = "Where are the spare keys of the pump kept?"
+    assert asked_parts(before + question) == (question,)
+
+
+@pytest.mark.covers("A2")
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I have a P-7. How often is its filter of the second stage changed?",
+        "The guest wants a second key. Who pays for it?",
+        "The warranty of the pump. How long?",
+        "Where are the spare keys of the pump kept? (the red one)",
+        "Where are the spare keys of the pump kept? Thanks",
+    ],
+)
+def test_a_short_message_is_asked_whole_when_the_question_leans_or_something_follows_it(message: str) -> None:
+    assert asked_parts(message) == ()
+
+
 def test_two_questions_in_a_long_sentence_are_two_parts() -> None:
     asked = asked_parts("When was the north pumping station built and who pays for the repair of its old valves?")
     assert asked == ("When was the north pumping station built", "and who pays for the repair of its old valves?")

@@ -159,6 +159,8 @@ LEAST_WORDS = 2
 MAX_PARTS = 4
 # Fewer content words around the only part that asks dilute nothing.
 LEAST_AROUND = 3
+# A question with as many content words needs no sentence before it.
+LEAST_WHOLE = 3
 _BETWEEN_CLAUSES = re.compile(r"[,;:](?=\s)|[()\n—–]")
 _WORD_START = re.compile(r"(?<!\w)\w")
 
@@ -174,11 +176,25 @@ def asked_parts(message: str) -> tuple[str, ...]:
     spans = [message[start:end] for start, end in sentences(message)]
     parts = [part for text in _asking(spans) for clause in _asking_clauses(text) for part in _joined(clause)]
     telling = list(filter(_tells, dict.fromkeys(parts)))[:MAX_PARTS]
-    if len(telling) > 1:
+    if len(telling) > 1 or _is_whole(telling, spans):
         return tuple(telling)
     content = len(query_stems(message))
     around = content - len(query_stems(" ".join(telling)))
     return tuple(telling) if content >= LONG_MESSAGE and around >= LEAST_AROUND else ()
+
+
+def _is_whole(asking: list[str], spans: list[str]) -> bool:
+    """Whether the only part that asks is the last of several sentences and needs none of those before it.
+
+    What stands behind a question can be what it is about: "How long does it last? (the blue one)".
+    """
+    return (
+        len(asking) == 1 < len(spans)
+        and asking == spans[-1:]
+        and asking[0].endswith("?")
+        and len(query_stems(asking[0])) >= LEAST_WHOLE
+        and not is_leaning(asking[0])
+    )
 
 
 def _tells(part: str) -> bool:
