@@ -23,7 +23,7 @@ import numpy as np
 from groundgraph.core.document import Chunk, Document
 from groundgraph.core.errors import StorageLocked
 from groundgraph.core.knowledge_store import PreparedChunk, PreparedDocument
-from groundgraph.sources.knowledge_base import KnowledgeBaseWriter, saved_vectors, vector_cache, vectors
+from groundgraph.sources.knowledge_base import KnowledgeBaseWriter, saved_vectors, vectors
 from groundgraph.sources.knowledge_base.writer import DocumentRows, document_rows
 
 DOCUMENTS, SIZE = 12, 8
@@ -31,7 +31,7 @@ DOCUMENTS, SIZE = 12, 8
 
 def few_are(most: int, set_: Callable[[object, str, object], None] = setattr) -> None:
     """Have a base of more than so many vectors be a large one."""
-    for module in (saved_vectors, vector_cache, vectors):
+    for module in (saved_vectors, vectors):
         set_(module, "FEW", most)
 
 

@@ -17,12 +17,11 @@ from groundgraph.core.document import Chunk, Document
 from groundgraph.core.embedder import Embedder
 from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.knowledge_store import BaseIdentity, PreparedChunk, PreparedDocument
-from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource, vector_cache, vectors
+from groundgraph.sources.knowledge_base import EmbeddedStore, KnowledgeBaseSource, vectors
 from groundgraph.sources.knowledge_base.allowed_chunks import AllowedChunks
 from groundgraph.sources.knowledge_base.schema import open_for_reading
 from groundgraph.sources.knowledge_base.stored_chunk import Revision, reading
-from groundgraph.sources.knowledge_base.vector_cache import OutdatedSnapshot, VectorCache
-from groundgraph.sources.knowledge_base.vectors import Vectors
+from groundgraph.sources.knowledge_base.vectors import OutdatedSnapshot, VectorCache, Vectors
 from groundgraph.sources.knowledge_base.writer import KnowledgeBaseWriter, document_rows
 from groundgraph.testing import NgramEmbeddings
 
@@ -82,8 +81,7 @@ def test_memory_holds_what_the_file_holds_whatever_is_written_and_removed(tmp_pa
     writer.settle(BaseIdentity("m", SIZE))
     query = unit(rng, 1)[0]
     with pytest.MonkeyPatch.context() as patch:
-        for module in (vector_cache, vectors):
-            patch.setattr(module, "BLOCK_ROWS", block)
+        patch.setattr(vectors, "BLOCK_ROWS", block)
         for step in steps:
             writer.remove([name for name, shape in step if shape is None])
             writer.write([document_rows(document(name, shape, rng)) for name, shape in step if shape is not None])

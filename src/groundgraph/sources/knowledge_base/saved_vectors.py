@@ -1,4 +1,4 @@
-"""The vectors of a large base in files beside it, which searches read from in place of holding them in memory.
+"""The vectors of a large base in files beside it, which searches map in place of reading them into memory.
 
 SQLite is the truth and names the folder that suits it, so files of another base, of a copy that was put back or of a
 writer that was killed are never taken for its own. A folder is written whole and never changed: what is written into
@@ -8,6 +8,7 @@ the base later is read from SQLite, until it is so much that the files are writt
 from __future__ import annotations
 
 import logging
+import mmap
 import os
 import secrets
 import shutil
@@ -17,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from groundgraph.sources.knowledge_base.saved_rows import SavedRows
-
 _LOG = logging.getLogger(__name__)
 
 # Vectors up to this many are read into memory and all compared: 30 MB with 384 numbers, and 1.5 ms.
@@ -26,7 +25,7 @@ FEW = 20_000
 # The files are written anew when what is not in them, or no longer in the base, is more than such a share of them.
 _MOST_BEHIND = 0.125
 _NAME = "vectors_folder"
-_MAPPED = ("signs", "documents", "chunks", "starts")
+_FIELDS = ("rows", "signs", "documents", "chunks", "starts")
 _FETCHED = 1_024
 
 NEW_CHUNKS = (
@@ -37,11 +36,11 @@ NEW_CHUNKS = (
 
 @dataclass(frozen=True)
 class SavedVectors:
-    """What the files hold; all but the rows is mapped.
+    """What the files hold, mapped.
 
     Attributes:
         name: of their folder.
-        rows: the vectors of the texts.
+        rows: float32 array of shape (texts, dimension).
         signs: those of the rows; see `signs_of`.
         documents: for each chunk the row of its document.
         chunks: the rows of the chunks, ascending.
@@ -49,7 +48,7 @@ class SavedVectors:
     """
 
     name: str
-    rows: SavedRows
+    rows: Any
     signs: Any
     documents: Any
     chunks: Any
@@ -72,12 +71,12 @@ def open_saved(folder: Path, name: str, dimension: int) -> SavedVectors | None:
     import numpy as np
 
     try:
-        rows = SavedRows(folder / name / "rows.npy")
-        mapped = {field: np.load(folder / name / f"{field}.npy", mmap_mode="r") for field in _MAPPED}
+        mapped = {field: np.load(folder / name / f"{field}.npy", mmap_mode="r") for field in _FIELDS}
     except (OSError, ValueError):
         return None
+    _read_singly(mapped["rows"])
     # Without numpy's class for what is mapped, which every small step with it would pass.
-    saved = SavedVectors(name, rows, **{field: np.asarray(array) for field, array in mapped.items()})
+    saved = SavedVectors(name, **{field: np.asarray(array) for field, array in mapped.items()})
     fits = saved.rows.shape[1:] == (dimension,) and saved.signs.shape == (words_of(dimension), len(saved.rows))
     return saved if fits and len(saved.documents) == len(saved.chunks) == len(saved.starts) else None
 
@@ -155,6 +154,12 @@ def _is_behind(connection: sqlite3.Connection, saved: SavedVectors, held: int, d
     new = vectors_after(connection, int(saved.documents[-1]), dimension)
     gone = len(saved.rows) - (held - new)
     return new + gone > _MOST_BEHIND * len(saved.rows)
+
+
+def _read_singly(rows: Any) -> None:
+    """Tell the system that few of the mapped `rows` are read and far from each other, where it can be told."""
+    if hasattr(mmap, "MADV_RANDOM"):
+        rows._mmap.madvise(mmap.MADV_RANDOM)
 
 
 def _write(connection: sqlite3.Connection, folder: Path, name: str, dimension: int) -> None:

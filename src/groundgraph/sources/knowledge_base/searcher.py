@@ -20,7 +20,6 @@ from groundgraph.search.rank import Passage, Pool, Question, RankedPassage, Scor
 from groundgraph.search.word_index import Words, WordsOutdated, WordsUnusable
 from groundgraph.sources.knowledge_base.allowed_chunks import AllowedChunks, allowed_chunks
 from groundgraph.sources.knowledge_base.ledger import check_model, has_vectors, identity_of
-from groundgraph.sources.knowledge_base.saved_rows import VectorsUnsaved
 from groundgraph.sources.knowledge_base.saved_vectors import folder_of
 from groundgraph.sources.knowledge_base.schema import (
     CHUNK_COLUMNS,
@@ -38,8 +37,12 @@ from groundgraph.sources.knowledge_base.stored_chunk import (
     reading,
     texts_between,
 )
-from groundgraph.sources.knowledge_base.vector_cache import OutdatedSnapshot, VectorCache
-from groundgraph.sources.knowledge_base.vectors import Vectors
+from groundgraph.sources.knowledge_base.vectors import (
+    OutdatedSnapshot,
+    VectorCache,
+    Vectors,
+    VectorsUnsaved,
+)
 from groundgraph.text.words import query_stems
 
 # Search in a knowledge base: the candidates by words and by vectors, with both scores, in one order.
@@ -294,7 +297,6 @@ class Searcher:
             except WordsUnusable:
                 self._mend(anew=True)
             except VectorsUnsaved:
-                self._vectors.forget()
                 # A writer may have written them anew since this state was seen.
                 if attempt:
                     self._save_vectors()

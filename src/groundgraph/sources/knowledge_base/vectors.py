@@ -1,7 +1,7 @@
 """The vectors of a base, and how near each chunk is to a query, by numpy.
 
-Those of a large base lie in files beside it (`SavedVectors`); what was written since then, and a small base, is in
-memory. There vectors lie in blocks of equal size that are only ever added to, so loading copies nothing twice
+Those of a large base are mapped from files beside it (`SavedVectors`); what was written since then, and a small base,
+is in memory. There vectors lie in blocks of equal size that are only ever added to, so loading copies nothing twice
 and an older state stays readable while a newer one is made. What was removed keeps its place, marked, until a quarter
 of all is gone.
 
@@ -11,16 +11,34 @@ Few vectors are all compared with the query. Of many, the signs of their numbers
 
 from __future__ import annotations
 
+import logging
+import sqlite3
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
+from groundgraph.core.errors import SourceUnavailable
 from groundgraph.core.latest import Latest
 from groundgraph.sources.knowledge_base.allowed_chunks import AllowedChunks
-from groundgraph.sources.knowledge_base.saved_vectors import FEW, SavedVectors, signs_of
+from groundgraph.sources.knowledge_base.saved_vectors import (
+    FEW,
+    NEW_CHUNKS,
+    SavedVectors,
+    new_rows,
+    open_saved,
+    saved_name,
+    signs_of,
+    vectors_after,
+    words_of,
+)
 from groundgraph.sources.knowledge_base.stored_chunk import Revision
 
+_LOG = logging.getLogger(__name__)
+
 BLOCK_ROWS = 8_192
+_MOST_GONE = 0.25
 # Of many vectors that many are compared exactly; what that finds stands in docs/decisions/ranking.md.
 COMPARED = 2_048
 # The mean cosine of many chunks is that of so many of them, evenly spread: its standard error is below .005.
@@ -30,12 +48,20 @@ _STRIDE = 16
 _KEPT_FILTERS = 8
 
 
+class OutdatedSnapshot(Exception):
+    """The reader's transaction began before what is in memory was read; it has to begin a new one."""
+
+
+class VectorsUnsaved(Exception):
+    """The base is large, and the files that its vectors are mapped from are not there or damaged."""
+
+
 class Vectors:
     """The vectors of one revision.
 
     Attributes:
         revision: which one.
-        saved: those in files; None where all are in memory.
+        saved: what is mapped from files; None where all is in memory.
         blocks: what follows it: float32 arrays of shape (BLOCK_ROWS, dimension), one row per matching text.
         signs: for each block those of its rows, of shape (words, BLOCK_ROWS).
         rows: how many rows are in use.
@@ -80,33 +106,26 @@ class Vectors:
         """The rows of the chunks that are in the base, and for each the unit vector of the mean of its texts."""
         import numpy as np
 
-        rows, _ = self.rows_of(np.arange(len(self.chunks)))
+        rows = np.concatenate([block for _, block, _ in self.parts()] or [np.empty((0, self.dimension), np.float32)])
         if len(self.chunks) != self.rows:
             rows = np.add.reduceat(rows, self.starts)
         rows = rows[self.there]
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         return self.chunks[self.there], rows / np.where(lengths > 0, lengths, 1)
 
-    def parts_of_signs(self) -> Iterator[tuple[int, Any]]:
-        """The signs of the rows in use, part by part, each with the number of its first row."""
+    def parts(self) -> Iterator[tuple[int, Any, Any]]:
+        """What is mapped and each block: the number of its first row, the rows in use, and their signs."""
+        first = 0
         if self.saved:
-            yield 0, self.saved.signs
-        for (first, block), signs in zip(self._in_memory(), self.signs, strict=True):
-            yield first, signs[:, : len(block)]
-
-    def _in_memory(self) -> Iterator[tuple[int, Any]]:
-        """The rows in use of each block, with the number of its first row."""
-        first = len(self.saved.rows) if self.saved else 0
-        for block in self.blocks:
-            yield first, block[: self.rows - first]
+            yield 0, self.saved.rows, self.saved.signs
+            first = len(self.saved.rows)
+        for block, signs in zip(self.blocks, self.signs, strict=True):
+            used = min(BLOCK_ROWS, self.rows - first)
+            yield first, block[:used], signs[:, :used]
             first += BLOCK_ROWS
 
     def rows_of(self, places: Any) -> tuple[Any, Any]:
-        """The vectors of the chunks at `places`, which are ascending, and for each chunk its first row among them.
-
-        Raises:
-            VectorsUnsaved: their file was cut off meanwhile.
-        """
+        """The vectors of the chunks at `places`, which are ascending, and for each chunk its first row among them."""
         import numpy as np
 
         starts = self.starts[places]
@@ -115,13 +134,10 @@ class Vectors:
         firsts = np.cumsum(counts) - counts
         rows = np.repeat(starts - firsts, counts) + np.arange(counts.sum())
         vectors = np.empty((len(rows), self.dimension), dtype=np.float32)
-        in_files = int(np.searchsorted(rows, len(self.saved.rows))) if self.saved else 0
-        if self.saved:
-            self.saved.rows.read(rows[:in_files], vectors[:in_files])
-        for first, block in self._in_memory():
-            inside = slice(*np.searchsorted(rows, [first, first + len(block)]))
+        for first, part, _ in self.parts():
+            inside = slice(*np.searchsorted(rows, [first, first + len(part)]))
             # With its own way to say that no number is out of range, numpy needs no copy in between.
-            np.take(block, rows[inside] - first, axis=0, out=vectors[inside], mode="clip")
+            np.take(part, rows[inside] - first, axis=0, out=vectors[inside], mode="clip")
         return vectors, firsts
 
     def cosines_of(self, places: Any, query: Any) -> Any:
@@ -138,14 +154,13 @@ class Vectors:
         return values if len(values) == len(firsts) else np.maximum.reduceat(values, firsts)
 
     def _cosines(self, query: Any) -> Any:
-        """Those of all rows, none of which are in files."""
         import numpy as np
 
         cosines = np.empty(self.rows, dtype=np.float32)
-        for first, block in self._in_memory():
+        for first, part, _ in self.parts():
             # A product by BLAS is split over threads, which wait for each other when the machine is busy: its median
             # is half of this one's, its 95th percentile ten times as long.
-            np.einsum("ij,j->i", block, query, out=cosines[first : first + len(block)])
+            np.einsum("ij,j->i", part, query, out=cosines[first : first + len(part)])
         return cosines
 
     def _kept(self, allowed: AllowedChunks | None) -> Any:
@@ -288,7 +303,7 @@ class NearnessBySigns:
 
         asked = signs_of(self.query[None])[:, 0]
         found = np.zeros(self.vectors.rows, dtype=np.uint16)
-        for first, signs in self.vectors.parts_of_signs():
+        for first, _, signs in self.vectors.parts():
             counted = found[first : first + signs.shape[1]]
             for word, of_word in zip(asked, signs, strict=True):
                 counted += np.bitwise_count(of_word ^ word)
@@ -317,3 +332,111 @@ def _lowest(values: Any, wanted: int) -> Any:
     if wanted <= len(found) <= 4 * wanted:
         return found
     return np.sort(np.argpartition(values, wanted - 1)[:wanted])
+
+
+class VectorCache:
+    """The newest `Vectors` that were asked for; may be used by several threads.
+
+    Args:
+        folder: where the vectors of a large base are mapped from; None reads them all into memory.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._newest: Vectors | None = None
+        self._loading = threading.Lock()
+
+    def keep_in_memory(self, reason: object) -> None:
+        """Read all vectors into memory from now on, since their files cannot be written."""
+        _LOG.warning("The vectors in '%s' cannot be kept there (%s); they are read into memory.", self._folder, reason)
+        self._folder = None
+
+    def at(
+        self, connection: sqlite3.Connection, revision: Revision, dimension: int, *, from_scratch: bool = False
+    ) -> Vectors:
+        """The vectors of `revision`, which the transaction on `connection` sees; only what is new is read.
+
+        With `from_scratch`, an older revision than the one in memory is read anew: a file that was restored from a
+        copy looks like that.
+
+        Raises:
+            OutdatedSnapshot: a newer revision is in memory already.
+            VectorsUnsaved: they are many, and there are no files to map them from.
+            SourceUnavailable: the vectors in the file do not fit its matching texts.
+        """
+        with self._loading:
+            known = self._newest
+            if known and known.revision == revision:
+                return known
+            saved = saved_name(connection) if self._folder else ""
+            base = known if known and known.is_of(revision.base, dimension, saved) else None
+            if base and base.revision.changes > revision.changes:
+                if not from_scratch:
+                    raise OutdatedSnapshot
+                base = None
+            base = base or self._begun(connection, revision, dimension, saved)
+            loaded = _brought_up_to(base, connection, revision)
+            if not loaded.saved and loaded.there.size and loaded.there.mean() < 1 - _MOST_GONE:
+                loaded = _brought_up_to(Vectors(revision, dimension), connection, revision)
+            self._newest = loaded
+            return loaded
+
+    def _begun(self, connection: sqlite3.Connection, revision: Revision, dimension: int, saved: str) -> Vectors:
+        """The vectors that are mapped, or none."""
+        if self._folder is None:
+            return Vectors(revision, dimension)
+        mapped = open_saved(self._folder, saved, dimension) if saved else None
+        if mapped is None and vectors_after(connection, 0, dimension) > FEW:
+            raise VectorsUnsaved
+        return Vectors(revision, dimension, mapped)
+
+
+def _brought_up_to(old: Vectors, connection: sqlite3.Connection, revision: Revision) -> Vectors:
+    import numpy as np
+
+    new = Vectors(revision, old.dimension, old.saved)
+    last = int(old.documents[-1]) if old.documents.size else 0
+    documents, chunks, counts = _new_chunks(connection, last)
+    new.blocks, new.signs, new.rows = _with_new_rows(old, connection, last)
+    if new.rows - old.rows != counts.sum():
+        raise SourceUnavailable(
+            "The knowledge base is damaged: it does not hold one vector for each matching text. Delete its file and "
+            "run `groundgraph ingest PATH` again."
+        )
+    new.documents = np.concatenate([old.documents, documents])
+    new.chunks = np.concatenate([old.chunks, chunks])
+    new.starts = np.concatenate([old.starts, old.rows + np.cumsum(counts) - counts])
+    present = np.fromiter((row for (row,) in connection.execute("SELECT id FROM documents")), dtype=np.int64)
+    new.there = np.isin(new.documents, present)
+    return new
+
+
+def _new_chunks(connection: sqlite3.Connection, last: int) -> tuple[Any, Any, Any]:
+    """Document, row and number of matching texts of each chunk of the documents after `last` that have vectors."""
+    import numpy as np
+
+    table = np.fromiter(connection.execute(NEW_CHUNKS, (last,)), dtype=np.dtype((np.int64, 3)))
+    return table[:, 0], table[:, 1], table[:, 2]
+
+
+def _with_new_rows(
+    old: Vectors, connection: sqlite3.Connection, last: int
+) -> tuple[tuple[Any, ...], tuple[Any, ...], int]:
+    """The blocks of `old` with the vectors of the documents after `last`, their signs, and how many rows are then in
+    use."""
+    import numpy as np
+
+    mapped = len(old.saved.rows) if old.saved else 0
+    blocks, signs, used = list(old.blocks), list(old.signs), old.rows - mapped
+    for fetched in new_rows(connection, last, old.dimension):
+        rows = fetched
+        while len(rows):
+            at = used % BLOCK_ROWS
+            if used == len(blocks) * BLOCK_ROWS:
+                blocks.append(np.empty((BLOCK_ROWS, old.dimension), dtype=np.float32))
+                signs.append(np.empty((words_of(old.dimension), BLOCK_ROWS), dtype=np.uint64))
+            taken = min(len(rows), BLOCK_ROWS - at)
+            blocks[-1][at : at + taken] = rows[:taken]
+            signs[-1][:, at : at + taken] = signs_of(rows[:taken])
+            rows, used = rows[taken:], used + taken
+    return tuple(blocks), tuple(signs), mapped + used
