@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from groundgraph.answers.evidence_blocks import MAX_BLOCK, MAX_PARAGRAPH
 from groundgraph.answers.quote_candidates import Asked, candidates_of
-from groundgraph.answers.quotes import MAX_CHARS_IN_LINES, MAX_QUOTES, select_for_parts, select_quotes
+from groundgraph.answers.quotes import MAX_CHARS, MAX_CHARS_IN_LINES, MAX_QUOTES, select_for_parts, select_quotes
 from groundgraph.answers.sentence_index import sentences_of
 from groundgraph.core.evidence import SourceResult
 
@@ -44,7 +44,7 @@ def test_quotes_are_verbatim_blocks_of_the_evidence_with_its_label(contents, que
         assert any(one.start < quote.end and quote.start < one.end for one in sentences_of(content))
         assert len(quote.text) <= MAX_BLOCK
         assert 0 < quote.score <= 1 + 1e-9
-    assert sum(len(quote.text) for quote in quotes[1:]) <= MAX_CHARS_IN_LINES
+    assert sum(len(quote.text) for quote in quotes[1:]) <= MAX_CHARS + MAX_CHARS_IN_LINES
 
 
 @given(EVIDENCE, QUESTIONS)
@@ -125,6 +125,17 @@ def test_code_lists_and_tables_are_quoted_whole_with_what_introduces_them(questi
     content = f"# Clients\n\nSomething else stands here.\n\n{block}\n\nOther words follow."
     quote = select_quotes(question, [result(content)])[0]
     assert block in quote.text
+
+
+def test_a_function_of_thirty_lines_is_quoted_whole_and_prose_beside_it():
+    lines = [f"    value_{number} = service.read({number})" for number in range(25)]
+    code = "\n".join(["```python", "def pump_served():", *lines, "    pump.serve(every=90)", "```"])
+    stops = "A pump that is not served every 90 days stops. " * 3
+    quotes = select_quotes(
+        "How is a pump served every 90 days?", [result(f"Every 90 days a pump is served so:\n\n{code}"), result(stops)]
+    )
+    assert {code in quote.text for quote in quotes} == {True, False}
+    assert stops.strip() in [quote.text for quote in quotes]
 
 
 def test_of_code_that_is_too_long_the_lines_round_the_best_one_are_quoted():

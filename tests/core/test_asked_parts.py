@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from groundgraph.text.follow_up import asked_parts, is_follow_up, question_of
+from groundgraph.text.follow_up import asked_parts, is_follow_up, parting_words, question_of
+from groundgraph.text.words import LANGUAGES
 
 PRINTER = "how much does the receipt printer cost?"
 CHATTER = "Hello, I am opening a small coffee shop next month and my accountant says that I need to buy a few things"
@@ -41,6 +42,45 @@ def test_what_stands_before_a_question_and_explains_it_is_asked_with_it(message:
 )
 def test_a_question_behind_a_comma_is_found_wherever_in_it_stands_what_asks(question: str) -> None:
     assert asked_parts(f"We had a long discussion in the office today and nobody agreed, {question}") == (question,)
+
+
+@pytest.mark.covers("A2", "T6")
+@pytest.mark.parametrize(
+    ("before", "question", "behind"),
+    [
+        ("Good morning! ", "pump 17", ""),
+        ("Hi all, ", "which pumps are there?", " Thanks in advance!"),
+        ("", "Where are the spare keys of the pump kept?", " Thanks"),
+        ("Здравствуйте! Подскажите, пожалуйста, ", "какие у нас суточные?", " Заранее спасибо!"),
+        ("Guten Tag. Sagen Sie bitte, ", "wann ist Kernzeit?", " Vielen Dank!"),
+    ],
+)
+def test_what_is_said_out_of_politeness_is_not_asked(before: str, question: str, behind: str) -> None:
+    assert asked_parts(before + question + behind) == (question,)
+
+
+@pytest.mark.parametrize("message", ["Good morning!", "Thank you very much.", "The pump says hello.", "Thanks pump"])
+def test_what_is_nothing_but_polite_or_polite_within_a_clause_stays_whole(message: str) -> None:
+    assert asked_parts(message) == ()
+
+
+@pytest.mark.covers("T6")
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("You are brilliant, thanks a million!", "thanks"),
+        ("ok, that's all for today, see you on Monday", "farewell"),
+        ("Спасибо, выручили", "thanks"),
+        ("Thanks. Send me the price list of pumps.", None),
+        ("The boss wrote: thanks for everything, the pump is repaired", None),
+        ("Thanks, pump 17?", None),
+        ("That is a good pump.", None),
+        ("", None),
+    ],
+)
+def test_thanks_and_farewells_with_a_remark_are_told_from_what_asks(message: str, kind: str | None) -> None:
+    assert parting_words(message, LANGUAGES) == kind
+    assert parting_words(message, ()) is None
 
 
 @pytest.mark.covers("A2")
@@ -83,7 +123,6 @@ def test_sentences_before_a_question_are_left_out_when_it_needs_none_of_them(bef
         "The guest wants a second key. Who pays for it?",
         "The warranty of the pump. How long?",
         "Where are the spare keys of the pump kept? (the red one)",
-        "Where are the spare keys of the pump kept? Thanks",
     ],
 )
 def test_a_short_message_is_asked_whole_when_the_question_leans_or_something_follows_it(message: str) -> None:

@@ -68,6 +68,26 @@ async def test_a_greeting_with_a_question_behind_it_retrieves(message: str) -> N
     assert (await ask(build(), message, "t"))["provenance"]["sources"]
 
 
+@pytest.mark.covers("T6", "S8", "A8")
+async def test_thanks_with_a_remark_are_looked_up_and_answered_as_thanks_where_nothing_is_found() -> None:
+    graph = build(sources=[InMemorySource(["Valve 9 was jammed.", "Pump 17 is serviced every 90 days."], name="plant")])
+    for message in ("That was splendid, thanks a lot!", "Perfect, all sorted for the weekend, goodbye"):
+        output = await ask(graph, message, on=message)
+        assert (output["outcome"], output["citations"]) == ("chat", []), message
+        assert "does not cover" not in output["answer"]
+    told = await ask(graph, "Thanks, valve 9 jammed", on="told")
+    assert told["outcome"] == "answered"
+    assert "jammed" in told["answer"]
+    assert (await ask(graph, "Where is the splendid zebra?", on="asked"))["outcome"] == "insufficient"
+
+
+@pytest.mark.covers("T6", "fault 32")
+async def test_an_outage_is_told_to_who_says_thanks_too() -> None:
+    graph = build(sources=[FaultySource(docs(), error=ConnectionError("down"))])
+    output = await ask(graph, "That was splendid, thanks a lot!", on="down")
+    assert output["outcome"] == "unavailable"
+
+
 @pytest.mark.covers("T6")
 async def test_the_greeting_is_configurable_and_answers_a_run_without_a_message() -> None:
     template = "Welcome to {{ domain_context }}, {{ metadata.get('name', 'friend') }}."

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
 
 from groundgraph import InMemorySource, KnowledgeBase, load_settings, register_chain, retrieval_graph, turn_graph
 from groundgraph.core.chain import IngestChains
@@ -239,3 +240,21 @@ async def test_a_piece_found_by_a_text_that_was_written_for_it_or_by_a_transform
         assert output["outcome"] != "insufficient" or "comes closest" in output["answer"], output["answer"]
     other = await graph.ainvoke({"question": "Who painted the office?"})
     assert other["outcome"] == "insufficient"
+
+
+@pytest.mark.covers("I11", "A1")
+async def test_the_cosine_of_a_follow_up_tells_nothing_against_what_its_words_find(tmp_path):
+    embedder = Embedder(Axes(), "axes")
+    given = load_settings({"knowledge_base": {"file": str(await base(tmp_path, embedder))}})
+    graph = turn_graph(given, embeddings=embedder, checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "t"}}
+    try:
+        await graph.ainvoke({"question": ANSWERED}, config)
+        # What "one" is stands in the question before it, so its own vector is far from every text.
+        leaning = await graph.ainvoke({"question": "And how many days does a refresh one live?"}, config)
+        alone = await graph.ainvoke({"question": "How many days does a refreshed penguin live?"}, config)
+    finally:
+        await graph.resources.close()
+    assert leaning["outcome"] == "answered"
+    assert "thirty days" in leaning["answer"]
+    assert alone["outcome"] == "insufficient"

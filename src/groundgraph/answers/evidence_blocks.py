@@ -18,6 +18,8 @@ Kind = Literal["prose", "heading", "code", "item", "table"]
 MAX_PARAGRAPH = 300
 # What a block may have together with what introduces it; of a longer one the lines round the best one are shown.
 MAX_BLOCK = 600
+# The same for code, of which a half answers nobody.
+MAX_CODE = 1200
 FENCE = re.compile(r" {0,3}(```|~~~)")
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("code", FENCE),
@@ -199,7 +201,7 @@ def block_around(
     place = max(0, bisect_right(blocks, sentence.start, key=lambda block: block.start) - 1)
     own = blocks[place]
     start, end = own.start, own.end
-    if end - start > (MAX_PARAGRAPH if own.kind == "prose" else MAX_BLOCK):
+    if end - start > (MAX_PARAGRAPH if own.kind == "prose" else _room(own)):
         if own.kind != "prose":
             return _lines_around(text, own, _best_line(text, sentence, wanted))
         start, end = _sentences_around(shape, own, sentence, worths)
@@ -209,7 +211,7 @@ def block_around(
     else:
         first = last = place
     if first and start == blocks[first].start and _introduces(text, blocks[first - 1], own):
-        start = _introduction(text, blocks[first - 1], end) or start
+        start = _introduction(text, blocks[first - 1], end, _room(own)) or start
     if last + 1 < len(blocks) and end == own.end and _introduces(text, own, blocks[last + 1]):
         end = _introduced(text, blocks, last + 1, (start, end))
     return (_first_sentence(shape, own) if own.kind == "prose" and start == own.start else start), end
@@ -248,10 +250,15 @@ def _list_of(blocks: Sequence[Block], place: int) -> tuple[int, int]:
     return first, last
 
 
-def _introduction(text: str, block: Block, end: int) -> int | None:
-    """Where `block`, or its last sentence, begins that introduces what ends at `end`; None when there is no room."""
+def _room(block: Block) -> int:
+    """How many characters a block may have together with what introduces it."""
+    return MAX_CODE if block.kind == "code" else MAX_BLOCK
+
+
+def _introduction(text: str, block: Block, end: int, room: int) -> int | None:
+    """Where `block`, or its last sentence, begins that introduces what ends at `end`; None when there is no `room`."""
     for start in (block.start, block.start + sentences(text[block.start : block.end])[-1][0]):
-        if end - start <= MAX_BLOCK:
+        if end - start <= room:
             return start
     return None
 
@@ -259,7 +266,7 @@ def _introduction(text: str, block: Block, end: int) -> int | None:
 def _introduced(text: str, blocks: Sequence[Block], place: int, span: tuple[int, int]) -> int:
     """Where `span` ends together with what it introduces: the list, the block, or the lines for which there is room."""
     start, end = span
-    block, room = blocks[place], start + MAX_BLOCK
+    block, room = blocks[place], start + _room(blocks[place])
     for whole in (blocks[_list_of(blocks, place)[1]].end, block.end):
         if whole <= room:
             return whole
@@ -280,15 +287,15 @@ def _best_line(text: str, sentence: Sentence, wanted: frozenset[str]) -> int:
 
 def _lines_around(text: str, block: Block, at: int) -> tuple[int, int]:
     """The lines of `block` round the one that `at` is in, as many as there is room for."""
-    low, high = _line_start(text, block, at), _line_end(text, block, at)
+    low, high, room = _line_start(text, block, at), _line_end(text, block, at), _room(block)
     while True:
         below, above = _line_end(text, block, high + 1), _line_start(text, block, low - 1)
-        if high < below <= low + MAX_BLOCK:
+        if high < below <= low + room:
             high = below
-        elif high - MAX_BLOCK <= above < low:
+        elif high - room <= above < low:
             low = above
         else:
-            return low, min(high, low + MAX_BLOCK)
+            return low, min(high, low + room)
 
 
 def _line_start(text: str, block: Block, at: int) -> int:

@@ -109,7 +109,9 @@ def _candidates_in(
             text, own = content[sentence.start : sentence.end], sentence.stems
             topic = TOPIC * asked.share(only_named) if (only_named := named - own) else 0.0
             share = weight / asked.total + topic
-            worth = (share + LEAD / place + about) * (discount if sentence.quotable else discount * IN_BLOCK)
+            worth = (share + LEAD / place + about) * (
+                discount if sentence.quotable or text.rstrip().endswith((":", "...", "…")) else discount * IN_BLOCK
+            )
             found.append(Candidate(label, sentence, text, min(1.0, share) * discount, worth, discount, weight > 0))
     return found
 

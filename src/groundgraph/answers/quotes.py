@@ -15,7 +15,7 @@ from groundgraph.core.turn_values import FoundQuote
 from groundgraph.text.original import Original
 
 MAX_QUOTES = 3
-# What all blocks together may have, unless the first one has more; and the same with code, lists or tables.
+# What all blocks of prose together may have, unless the first one has more; and all those with code, lists or tables.
 MAX_CHARS = 680
 MAX_CHARS_IN_LINES = 1200
 # How many sentences are looked at for the blocks that they belong to.
@@ -102,13 +102,13 @@ def closest_quotes(question: str, evidence: Sequence[SourceResult], limit: int =
 
 
 class _Block(NamedTuple):
-    """The block of a sentence, what it is worth, and the sentence alone, if that says something by itself; all blocks
-    have at most `room` characters when this is one of them."""
+    """The block of a sentence, what it is worth, and the sentence alone, if that says something by itself; `in_lines`
+    when code, a list or a table is part of it."""
 
     worth: float
     whole: Quote
     alone: Quote | None
-    room: int
+    in_lines: bool
 
 
 def _block(anchor: Candidate, candidates: Sequence[Candidate], asked: Asked, result: SourceResult) -> _Block:
@@ -120,8 +120,8 @@ def _block(anchor: Candidate, candidates: Sequence[Candidate], asked: Asked, res
     more = asked.share(held - own.stems) if held - own.stems else 0.0
     whole = Quote(anchor.label, text, start, end, anchor.score, held)
     alone = Quote(anchor.label, anchor.text, own.start, own.end, anchor.score, asked.stems & own.stems)
-    room = MAX_CHARS_IN_LINES if has_lines(shape, start, end) else MAX_CHARS
-    return _Block(anchor.worth + ELSEWHERE * more * anchor.discount, whole, alone if own.quotable else None, room)
+    worth = anchor.worth + ELSEWHERE * more * anchor.discount
+    return _Block(worth, whole, alone if own.quotable else None, has_lines(shape, start, end))
 
 
 class _Chosen:
@@ -129,13 +129,15 @@ class _Chosen:
 
     def __init__(self, evidence: Sequence[SourceResult]) -> None:
         self._evidence = evidence
+        self._taken = {True: 0, False: 0}
         self.quotes: list[Quote] = []
 
     def take(self, block: _Block) -> None:
         """Take `block` in, or the sentence alone where the whole repeats something or is too long; perhaps neither."""
-        taken = sum(len(one.text) for one in self.quotes)
-        for quote, most in ((block.whole, block.room), (block.alone, MAX_CHARS)):
-            if quote and (not taken or taken + len(quote.text) <= most) and self._is_new(quote):
+        for quote, in_lines in ((block.whole, block.in_lines), (block.alone, False)):
+            taken, most = self._taken[in_lines], MAX_CHARS_IN_LINES if in_lines else MAX_CHARS
+            if quote and (not self.quotes or taken + len(quote.text) <= most) and self._is_new(quote):
+                self._taken[in_lines] += len(quote.text)
                 self._add(quote)
                 return
 

@@ -222,8 +222,7 @@ class ImmediateReplies:
             return self._greeting(language, metadata)
         if not question.strip():
             return self._prompts.render("empty_message", language=language)
-        fast = self._settings.fast_path
-        kind = small_talk(question, fast.languages) if fast.enabled else None
+        kind = small_talk(question, self._settings.fast_path.recognised)
         if kind == "greeting":
             return self._greeting(language, metadata)
         if kind == "about":

@@ -18,6 +18,7 @@ from groundgraph.prompts import Prompts
 from groundgraph.settings.answers import SynthesisSettings
 from groundgraph.settings.context import Context, Options, options_in_force
 from groundgraph.settings.settings import Settings
+from groundgraph.text.follow_up import parting_words
 from groundgraph.text.templates import has_branch_without
 
 # What a template of the user's says when there are no results.
@@ -42,8 +43,9 @@ def absence_answer(templates: AnswerTemplates, variables: Mapping[str, Any], lan
 def report_absence(settings: Settings, prompts: Prompts, templates: AnswerTemplates) -> Node[AnswerInput, AnswerUpdate]:
     """The node. No model is called: it could only invent something.
 
-    A template of the structured style that has words for no results says them in place of ours; that a source was down
-    is always said in ours, which no template can tell apart.
+    Who says thanks or goodbye, and little else, asks nothing that could be uncovered. A template of the structured
+    style that has words for no results says them in place of ours; that a source was down is always said in ours, which
+    no template can tell apart.
     """
     own_words = says_absence(settings.synthesis)
 
@@ -60,7 +62,10 @@ def report_absence(settings: Settings, prompts: Prompts, templates: AnswerTempla
         style = style_asked_for(state, options)
         notes: list[str] = []
         needing = sorted({entry["source"] for entry in retrievals if lacks_filter(entry)})
-        if outcome == "unavailable":
+        kind = parting_words(state["turn"]["question"], settings.fast_path.recognised)
+        if kind and outcome == "insufficient":
+            outcome, text = "chat", prompts.render(kind, language=language)
+        elif outcome == "unavailable":
             text = prompts.render("unavailable", language=language, failed=failed)
         elif needing:
             searched = any(entry["status"] == "ok" for entry in retrievals)

@@ -57,6 +57,11 @@ class FastPathSettings(Section):
     enabled: bool = Field(True, description="greetings, thanks and the like are answered at once")
     languages: list[LanguageCode] = Field(list(LANGUAGES), description="the languages whose small talk is known")
 
+    @property
+    def recognised(self) -> list[LanguageCode]:
+        """The languages whose small talk is answered as such."""
+        return self.languages if self.enabled else []
+
 
 class HistorySettings(Section):
     """How much of the conversation a thread keeps at hand."""

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import chain
 from typing import Any
 
 from groundgraph.text.words import (
@@ -29,6 +30,7 @@ MAX_WORDS = 10
 # So many words with a capital letter may end a greeting as a name: "Hi Anna", "Good morning, Anna Schmidt".
 NAME_WORDS = 2
 ACKNOWLEDGEMENT = "acknowledgement"
+_BETWEEN_CLAUSES_OR_SENTENCES = re.compile(r"[,;:.!…()\n—–]+")
 # The words with which a remark behind thanks begins, and how many content words it has at most.
 REMARKS = "remarks"
 REMARK_WORDS = 2
@@ -70,7 +72,7 @@ def _kind(spoken: tuple[str, ...], language: str, names: int) -> str | None:
     found: str | None = None
     position = 0
     while position < len(spoken):
-        length = next((n for n in range(MAX_WORDS, 0, -1) if spoken[position : position + n] in phrases), 0)
+        length = _longest(spoken, position, phrases)
         if not length:
             is_name = found in ("greeting", "farewell", "thanks") and len(spoken) - position <= names
             return found if is_name or (found == "thanks" and _is_remark(spoken[position:], names)) else None
@@ -85,6 +87,40 @@ def _is_remark(rest: tuple[str, ...], names: int) -> bool:
     """Whether `rest`, behind thanks, is about the one who is thanked or what was got: "you're a lifesaver"."""
     about = rest[0] in language_words("small_talk", REMARKS)
     return about and names >= 0 and len(stems(" ".join(rest))) <= REMARK_WORDS
+
+
+def parting_words(message: str, languages: Sequence[str]) -> str | None:
+    """`thanks` or `farewell` when a short message asks nothing and one of its clauses is one, with a remark of at most
+    `REMARK_WORDS` content words around all that is small talk: "You are brilliant, thanks a million". Else None.
+
+    It may tell something too, so it is no reason not to look.
+    """
+    spoken = list(words(message))
+    if "?" in message or not spoken or len(spoken) > MAX_WORDS:
+        return None
+    clauses = [tuple(words(clause)) for clause in _BETWEEN_CLAUSES_OR_SENTENCES.split(message)]
+    for language in languages:
+        said = list(chain.from_iterable(_phrases_in(clause, language) for clause in clauses))
+        kind = next((kind for kind, _ in said if kind in ("thanks", "farewell")), None)
+        rest = " ".join(word for kind, word in said if kind is None)
+        if kind and len(stems(rest)) <= REMARK_WORDS:
+            return kind
+    return None
+
+
+def _phrases_in(clause: tuple[str, ...], language: str) -> Iterator[tuple[str | None, str]]:
+    """Kind and words of each phrase of small talk with which `clause` begins, and of each word behind them."""
+    phrases = _phrases(language)
+    position = 0
+    while length := _longest(clause, position, phrases):
+        yield phrases[clause[position : position + length]], " ".join(clause[position : position + length])
+        position += length
+    yield from ((None, word) for word in clause[position:])
+
+
+def _longest(spoken: tuple[str, ...], position: int, phrases: Mapping[tuple[str, ...], str]) -> int:
+    """How many words the longest of `phrases` has that stands in `spoken` at `position`; 0 where none does."""
+    return next((n for n in range(MAX_WORDS, 0, -1) if spoken[position : position + n] in phrases), 0)
 
 
 @cache
@@ -171,8 +207,11 @@ def asked_parts(message: str) -> tuple[str, ...]:
 
     A clause asks when it ends with a question mark or, in a message without one, begins with a word that asks. Two
     questions that are joined by a word such as "and" are two parts. One question in a short message is asked with all
-    of it.
+    of it, but for what is said before and behind it only out of politeness.
     """
+    plain = _without_courtesies(message)
+    if plain != message:
+        return asked_parts(plain) or (plain,)
     spans = [message[start:end] for start, end in sentences(message)]
     parts = [part for text in _asking(spans) for clause in _asking_clauses(text) for part in _joined(clause)]
     telling = list(filter(_tells, dict.fromkeys(parts)))[:MAX_PARTS]
@@ -181,6 +220,39 @@ def asked_parts(message: str) -> tuple[str, ...]:
     content = len(query_stems(message))
     around = content - len(query_stems(" ".join(telling)))
     return tuple(telling) if content >= LONG_MESSAGE and around >= LEAST_AROUND else ()
+
+
+def _without_courtesies(message: str) -> str:
+    """`message` from its first clause to its last sentence that says more than small talk does; all of it when none
+    does."""
+    spans = [span for span in sentences(message) if not _is_courtesy(message[span[0] : span[1]])]
+    if not spans:
+        return message
+    start, end = spans[0][0], spans[-1][1]
+    for found in _BETWEEN_CLAUSES.finditer(message, *spans[0]):
+        if not _is_courtesy(message[start : found.start()]):
+            break
+        start = found.end()
+    return message[start:end].strip()
+
+
+def _is_courtesy(text: str) -> bool:
+    """Whether `text` has words, and none that says more than a greeting, thanks, or a word such as "tell"."""
+    said = stems(text)
+    return _courtesies().issuperset(said) and any(words(text)) and (bool(said) or text.endswith("!"))
+
+
+@cache
+def _courtesies() -> frozenset[str]:
+    """The stems of what is said out of politeness, and of words such as "show"."""
+    paths = [("small_talk", kind) for kind in ("greeting", "farewell", "thanks", "fillers")] + [("follow_up", "empty")]
+    return frozenset(
+        stemmed
+        for language in LANGUAGES
+        for path in paths
+        for phrase in language_data(language, *path)
+        for stemmed in stems(phrase)
+    )
 
 
 def _is_whole(asking: list[str], spans: list[str]) -> bool:
@@ -384,12 +456,13 @@ def contextualised(message: str, previous: str) -> str:
 
 @cache
 def subjectless_stems() -> frozenset[str]:
-    """The stems of phrases such as "how often", and of words such as "it" and "more", which name no subject."""
+    """The stems of phrases such as "how often", of words such as "it" and "more", which name no subject, and of what
+    is said out of politeness."""
     phrases: set[str] = set()
     for language in LANGUAGES:
         phrases.update(*(language_data(language, "asks_for", kind) for kind in ("number", "name")))
-        phrases.update(*(language_data(language, "follow_up", kind) for kind in ("pronouns", "empty")))
-    return frozenset(stemmed for phrase in phrases for stemmed in stems(phrase))
+        phrases.update(language_data(language, "follow_up", "pronouns"))
+    return _courtesies().union(stemmed for phrase in phrases for stemmed in stems(phrase))
 
 
 @cache

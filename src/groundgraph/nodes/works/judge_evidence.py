@@ -17,7 +17,7 @@ from groundgraph.core.evidence import SourceResult, changed
 from groundgraph.core.turn_values import Needs, Ranking, Ref
 from groundgraph.nodes.process_results import Change, RankingInput, View, Work, WorkParts, parts_of
 from groundgraph.settings.settings import Settings
-from groundgraph.text.follow_up import own_words, question_weight, subjectless_stems
+from groundgraph.text.follow_up import own_words, parting_words, question_weight, subjectless_stems
 from groundgraph.text.words import WORD, bm25, idf, numbered, query_stems, stems, words
 
 # Whether a question can be answered, from the evidence alone and without a model.
@@ -174,12 +174,13 @@ def _counted(question: str, pieces: Sequence[_Piece]) -> list[float]:
 
 
 def missing_words(question: str, evidence: Sequence[SourceResult]) -> list[str]:
-    """The content words of `question`, as they stand there, that no piece of `evidence` holds in any form."""
+    """The content words of `question`, as they stand there, that no piece of `evidence` holds in any form. What only
+    says how it is asked, as in "how many", need stand nowhere."""
     held = [_read(*_texts(result)).counts.keys() for result in evidence]
     missing: dict[str, str] = {}
     for match in WORD.finditer(question):
         own = _stems(match.group())
-        if own and all(counts.isdisjoint(own) for counts in held):
+        if not subjectless_stems().issuperset(own) and all(counts.isdisjoint(own) for counts in held):
             missing.setdefault(own[0], match.group())
     return list(missing.values())
 
@@ -264,11 +265,12 @@ class Judge:
         return least is None or chance >= least
 
     def _shows_closest(self, view: View) -> bool:
-        """Whether evidence that is not good enough is shown: no model may answer without it, no source was down, and no
-        template of the user's would take it for an answer."""
+        """Whether evidence that is not good enough is shown: something was asked, no model may answer without it, no
+        source was down, and no template of the user's would take it for an answer."""
         synthesis = self.settings.synthesis
         own = synthesis.template or synthesis.provenance_template
-        return not own and _is_uncovered(view) and self._style(view, found=False) is None
+        parts = parting_words(view.state["turn"]["question"], self.settings.fast_path.recognised)
+        return not own and not parts and _is_uncovered(view) and self._style(view, found=False) is None
 
     def _style(self, view: View, *, found: bool) -> str | None:
         """The style; None when there is nothing to write from.
@@ -321,14 +323,36 @@ def _judgement(view: View, found: Sequence[SourceResult]) -> _Judgement:
     refs = [ref for ref, _ in evidence]
     fitting = {question: _with_fits(evidence, view, question) for question in _judged_questions(view.state)}
     language = view.state["turn"]["language"]
-    chances = {question: answerable(question, results, language) for question, results in fitting.items()}
+    leans = _leans(view.state)
+    chances = {question: _chance(question, results, language, leans) for question, results in fitting.items()}
     asked = max(chances, key=lambda question: chances[question])
     results = fitting[asked]
     # Rows are no answer where their own source says that something would have to be computed over them.
     computing = {result.source_name for _, result in asking}
     others = [result for result in results if result.source_name not in computing] if computing else results
-    stated = answerable(asked, others, language) if computing else chances[asked]
+    stated = _chance(asked, others, language, leans) if computing else chances[asked]
     return _Judgement(refs, results, asked, chances[asked], _decides(view, results), needs, stated)
+
+
+def _chance(question: str, results: Sequence[SourceResult], language: str, leans: bool) -> float:
+    """The chance that `results` answer `question`. The cosine of one that `leans` on the conversation tells nothing
+    against them: what "And who pays for it?" is about stands in the question before it."""
+    chance = answerable(question, results, language)
+    if not leans or all("vector" not in result.scores for result in results):
+        return chance
+    by_words = [changed(result, scores=_without_cosine(result.scores)) for result in results]
+    return max(chance, answerable(question, by_words, language))
+
+
+def _without_cosine(scores: Mapping[str, float]) -> Mapping[str, float]:
+    return {name: score for name, score in scores.items() if name != "vector"}
+
+
+def _leans(state: RankingInput) -> bool:
+    """Whether what was asked before was searched for beside the message."""
+    intent = state["intent"]
+    asked = intent["rewritten"] or state["turn"]["question"]
+    return intent["mode"] == "message" and any(query not in asked for query in intent["text_queries"])
 
 
 def _judged_questions(state: RankingInput) -> list[str]:
@@ -341,8 +365,8 @@ def _judged_questions(state: RankingInput) -> list[str]:
     question = state["turn"]["question"]
     queries = intent["text_queries"]
     asked = intent["rewritten"] or question
-    own = [query for query in queries if query in asked]
-    if intent["mode"] == "message" and len(own) < len(queries):
+    if _leans(state):
+        own = [query for query in queries if query in asked]
         # What was quoted last holds its own words, so nothing is judged by them.
         return list(dict.fromkeys([asked, *own, *reworded(intent)])) if own_words(asked) else [queries[0]]
     return list(dict.fromkeys([question, *queries, *reworded(intent)]))
