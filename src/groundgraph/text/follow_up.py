@@ -210,16 +210,16 @@ def asked_parts(message: str) -> tuple[str, ...]:
     of it, but for what is said before and behind it only out of politeness.
     """
     plain = _without_courtesies(message)
-    if plain != message:
-        return asked_parts(plain) or (plain,)
-    spans = [message[start:end] for start, end in sentences(message)]
+    spans = [plain[start:end] for start, end in sentences(plain)]
     parts = [part for text in _asking(spans) for clause in _asking_clauses(text) for part in _joined(clause)]
     telling = list(filter(_tells, dict.fromkeys(parts)))[:MAX_PARTS]
     if len(telling) > 1 or _is_whole(telling, spans):
         return tuple(telling)
     content = len(query_stems(message))
     around = content - len(query_stems(" ".join(telling)))
-    return tuple(telling) if content >= LONG_MESSAGE and around >= LEAST_AROUND else ()
+    if content >= LONG_MESSAGE and around >= LEAST_AROUND:
+        return tuple(telling)
+    return () if plain == message else (plain,)
 
 
 def _without_courtesies(message: str) -> str:
