@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgraph.answers.evidence_blocks import MAX_BLOCK, MAX_PARAGRAPH
+from groundgraph.answers.evidence_blocks import MAX_BLOCK, MAX_CODE, MAX_PARAGRAPH
 from groundgraph.answers.quote_candidates import Asked, candidates_of
 from groundgraph.answers.quotes import MAX_CHARS, MAX_CHARS_IN_LINES, MAX_QUOTES, select_for_parts, select_quotes
 from groundgraph.answers.sentence_index import sentences_of
@@ -144,7 +144,7 @@ def test_of_code_that_is_too_long_the_lines_round_the_best_one_are_quoted():
     content = "\n".join(["```python", *lines, "```"])
     quote = select_quotes("How is a pump served every 90 days?", [result(content)])[0]
     assert "pump.serve(every=90)" in quote.text
-    assert len(quote.text) <= MAX_BLOCK
+    assert len(quote.text) <= MAX_CODE
     assert set(quote.text.splitlines()) <= set(content.splitlines())
 
 
@@ -220,3 +220,25 @@ def test_each_part_of_a_question_is_quoted_for_and_none_where_nothing_answers_it
     assert [quote.label for quote in select_for_parts(parts, evidence)] == [2, 1]
     assert [quote.label for quote in select_for_parts([parts[0], "Who founded the company?"], evidence)] == [2]
     assert select_for_parts((), evidence) == []
+
+
+def test_a_sentence_of_three_words_is_quoted_with_its_paragraph():
+    present = "Present: Lena Brandt, Tom Okafor, Raj Patel. Absent: Olga Smirnova."
+    content = f"{present}\n\nThe price of the lamp rises in June."
+    assert [quote.text for quote in select_quotes("Who was absent?", [result(content)])] == [present]
+
+
+def test_of_a_table_without_an_end_of_a_sentence_the_line_that_answers_is_quoted():
+    rows = [f"State{number} {number}1 {number}2 {number}3" for number in range(80)]
+    content = "\n".join(["Background checks by state", *rows, "Alabama 18 870 23 022"])
+    quotes = select_quotes("How many checks were there in Alabama?", [result(content)])
+    assert any("Alabama 18 870 23 022" in quote.text for quote in quotes)
+    assert max(len(quote.text) for quote in quotes) <= MAX_BLOCK
+
+
+def test_a_question_that_leans_on_another_is_quoted_for_with_that_ones_words():
+    texts = ["The X3 costs 8450 euros.", "The warranty of the X3 is 36 months."]
+    evidence = [result(text) for text in texts]
+    assert select_quotes("And of the X3?", evidence)[0].text == texts[0]
+    behind = select_quotes("And of the X3?", evidence, behind="What is the warranty of the X2?")
+    assert behind[0].text == texts[1]

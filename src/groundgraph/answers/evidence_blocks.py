@@ -169,6 +169,8 @@ def quotable(shape: Shape) -> tuple[bool, ...]:
 def _shown_with_block(text: str, blocks: Sequence[Block]) -> bool:
     """Whether what lies in the first of `blocks` is shown with all of it, or with the next one."""
     own = blocks[0]
+    if own.kind == "prose" and own.end - own.start <= MAX_PARAGRAPH and len(sentences(text[own.start : own.end])) > 1:
+        return True
     return own.kind in ("code", "item", "table") or (len(blocks) > 1 and _introduces(text, own, blocks[1]))
 
 

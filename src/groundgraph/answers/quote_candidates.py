@@ -27,6 +27,8 @@ LEAD = 0.15
 ABOUT = 0.3
 # What each place in the ranking costs: the fourth piece of evidence counts about half of the first.
 RANK_DISCOUNT = 0.3
+# What a stem counts that stands only in the question on which this one leans.
+BEHIND = 0.5
 # What counts of a sentence that says something only together with its block: a line of code has words by chance.
 IN_BLOCK = 0.5
 _ENDS = (".", "!", "?", "…")
@@ -42,10 +44,17 @@ class Asked:
     total: float
 
     @classmethod
-    def of(cls, question: str, evidence: Sequence[SourceResult]) -> Asked:
-        """What `question` asks of `evidence`."""
-        weights = question_weights(question, (result.content for result in evidence))
-        return cls(weights, frozenset(stem for stem, _ in weights), sum(weight for _, weight in weights))
+    def of(cls, question: str, evidence: Sequence[SourceResult], behind: str = "") -> Asked:
+        """What `question` asks of `evidence`; `behind` is the question that it leans on, whose words count less."""
+        texts = [result.content for result in evidence]
+        weights = question_weights(question, texts)
+        total = sum(weight for _, weight in weights)
+        if behind:
+            own = {stem for stem, _ in weights}
+            weights += tuple(
+                (stem, BEHIND * weight) for stem, weight in question_weights(behind, texts) if stem not in own
+            )
+        return cls(weights, frozenset(stem for stem, _ in weights), total)
 
     def share(self, stems: frozenset[str]) -> float:
         """The share of the question that `stems` are, by weight."""

@@ -55,13 +55,15 @@ class Quote:
         return overlaps or self.text == other.text
 
 
-def select_quotes(question: str, evidence: Sequence[SourceResult], limit: int = MAX_QUOTES) -> list[Quote]:
+def select_quotes(
+    question: str, evidence: Sequence[SourceResult], limit: int = MAX_QUOTES, behind: str = ""
+) -> list[Quote]:
     """At most `limit` blocks, the one that is worth most first; deterministic, without a model.
 
     An answer mostly stands in several sentences of one piece of evidence. So those of the piece that holds the best
     sentence have only to be the best that are left, and those of other pieces must come close to it.
     """
-    asked = Asked.of(question, evidence)
+    asked = Asked.of(question, evidence, behind)
     candidates = candidates_of(asked, evidence, cut=RELATIVE_CUT, share=LEAST_SHARE)
     if not any(candidate.score >= LEAST_SHARE for candidate in candidates):
         return [] if any(candidate.holds_some for candidate in candidates) else _in_other_words(evidence)[:limit]

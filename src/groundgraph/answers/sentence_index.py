@@ -61,8 +61,22 @@ def _sentences_of(text: str, running: tuple[str, ...]) -> tuple[Sentence, ...]:
     return tuple(
         _sentence(text, first + start, first + end, code)
         for first, last in _stretches(text, running)
-        for start, end in sentences(text[first:last])
+        for sentence in sentences(text[first:last])
+        for start, end in _in_lines(text[first:last], *sentence)
     )
+
+
+def _in_lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A sentence, or the lines of one that is too long to be any: a table of a page has no full stop."""
+    if end - start <= MAX_QUOTABLE_CHARS:
+        yield start, end
+        return
+    at = start
+    for line in text[start:end].splitlines(keepends=True):
+        if own := line.strip():
+            begin = at + len(line) - len(line.lstrip())
+            yield begin, begin + len(own)
+        at += len(line)
 
 
 def _sentence(text: str, start: int, end: int, code: list[tuple[int, int]]) -> Sentence:

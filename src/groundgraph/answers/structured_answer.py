@@ -21,7 +21,7 @@ from groundgraph.core.evidence import SourceResult
 from groundgraph.core.turn_values import EMPTY_DRAFT, ClusterValue, Divider, Draft, FoundQuote, Needs
 from groundgraph.prompts import Prompts, fenced
 from groundgraph.settings.answers import SynthesisSettings
-from groundgraph.text.follow_up import asked_parts, standing_question
+from groundgraph.text.follow_up import asked_parts, question_behind, standing_question
 from groundgraph.text.templates import compile_template, render, unknown_variables
 
 # Evidence as answer templates see it.
@@ -56,7 +56,10 @@ def template_variables(
     quotes = [
         _quote_row(quote, evidence[quote.label - 1], rows[quote.label - 1]["reference"])
         for quote in _quotes(
-            [asked, *reworded(intent), *intent.get("text_queries", ())[:1]], evidence, insufficient=insufficient
+            [asked, *reworded(intent), *intent.get("text_queries", ())[:1]],
+            evidence,
+            behind=question_behind(message, intent),
+            insufficient=insufficient,
         )
     ]
     variables = {"results": rows, "results_by_source": by_source, "quotes": quotes}
@@ -76,11 +79,16 @@ def template_variables(
     }
 
 
-def _quotes(forms: Sequence[str], evidence: Sequence[SourceResult], *, insufficient: bool) -> list[Quote]:
+def _quotes(forms: Sequence[str], evidence: Sequence[SourceResult], *, behind: str, insufficient: bool) -> list[Quote]:
     """The quotes for the first of `forms`, the question and what was searched for, of which a sentence holds a word."""
     for asked in dict.fromkeys(forms):
-        answering = [] if insufficient else select_for_parts(asked_parts(asked), evidence)
-        found = answering or (closest_quotes if insufficient else select_quotes)(asked, evidence)
+        found = (
+            closest_quotes(asked, evidence)
+            if insufficient
+            else select_for_parts(asked_parts(asked), evidence)
+            or select_quotes(asked, evidence, behind=behind)
+            or (select_quotes(asked, evidence) if behind else [])
+        )
         if found:
             return found
     return []

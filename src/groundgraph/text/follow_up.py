@@ -447,6 +447,14 @@ def standing_question(question: str, intent: Mapping[str, Any]) -> str:
     return str(queries[0]) if leans else question_of(asked)
 
 
+def question_behind(message: str, intent: Mapping[str, Any]) -> str:
+    """The question on which `message` leans, as it was searched for; empty where it leans on none."""
+    queries = intent.get("text_queries") or [message]
+    joined = str(queries[0])
+    leans = intent.get("mode") == "message" and message and joined != message and joined.endswith(message)
+    return joined.removesuffix(message).strip() if leans else ""
+
+
 def contextualised(message: str, previous: str) -> str:
     """`message` behind the question that it leans on, as one query; `message` alone when it adds nothing to that."""
     if set(query_stems(previous)) <= set(query_stems(message)):
