@@ -25,7 +25,7 @@ def known_once() -> Generator[None, None, None]:
     with pytest.MonkeyPatch.context() as patch, tempfile.NamedTemporaryFile("w", suffix=".pem") as one:
         one.write(first + end)
         one.flush()
-        patch.setattr(certifi, "where", lambda: one.name)
+        patch.setenv("SSL_CERT_FILE", one.name)
         patch.setattr(graph_state, "get_type_hints", _hints(graph_state.get_type_hints))
         patch.setattr(_serde, "collect_allowlist_from_schemas", _allowed(_serde.collect_allowlist_from_schemas))
         instructions = functools.cache(lambda code: tuple(dis.get_instructions(code)))
