@@ -18,14 +18,14 @@ page: .venv/ready
 
 # The processes take whole files, in the order of tests/conftest.py: the long ones first.
 PYTEST := $(BIN)/pytest -q --dist loadfile --no-loadscope-reorder --durations=15 --durations-min=5
-# Tests with servers and killed processes wait half of their time: half as many processes again as there are cores.
+# Tests wait for servers, processes and the disk: half as many processes again as there are cores.
 MANY = -n $(shell $(PYTHON) -c "import os; print(os.cpu_count() * 3 // 2)")
 # Property tests of what guards look for new examples: others for each commit, the same for one commit, so that a run
 # which failed can be repeated.
 EXPLORE = --explore-seed=$(shell printf '%d' 0x$$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0))
 
 test: .venv/ready
-	$(PYTEST) -n auto
+	$(PYTEST) $(MANY)
 
 test-live: .venv/ready
 	$(PYTEST) $(MANY) -m "live and not slow"

@@ -20,10 +20,13 @@ import pytest
 from chromium import chromium  # noqa: F401 - one browser for all folders
 from hypothesis import HealthCheck, settings
 from kept_readers import kept_readers, readers_of_the_session  # noqa: F401 - one set of processes for all folders
+from known_once import known_once  # noqa: F401 - in all folders
 from weaviate_fixtures import own_server, weaviate_binary, weaviate_server  # noqa: F401 - one server for all folders
 
 from groundgraph.core import secret_mask
 
+# Until all tests are collected: what is loaded is no garbage, and looking for some takes an eighth of that time.
+gc.disable()
 ROOT = Path(__file__).resolve().parent.parent
 
 # A gate that refuses a change because of that change alone: the same examples every time, and none fails for being
@@ -82,6 +85,7 @@ def pytest_collection_finish() -> None:
     """All modules and tests are there by now and stay: whoever looks for garbage need not walk through them again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

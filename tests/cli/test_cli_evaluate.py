@@ -214,6 +214,7 @@ def test_clapnq_through_the_graph_reaches_its_figure(call, data):
     assert found["measures"]["nDCG@10"] >= 0.950
 
 
+@pytest.mark.slow
 @pytest.mark.covers("L14")
 def test_xquad_en_sentences_through_the_graph_reach_their_figure(call, data):
     files = ("--corpus", "corpus_sentences.jsonl", "--qrels", "qrels_sentences.tsv")
@@ -222,6 +223,8 @@ def test_xquad_en_sentences_through_the_graph_reach_their_figure(call, data):
     assert found["measures"]["nDCG@10"] >= 0.840
 
 
+# The default tier has the follow-ups of the project's own conversations (tests/evals/test_outcome_set.py).
+@pytest.mark.slow
 @pytest.mark.covers("L14")
 def test_conversations_are_never_below_their_last_turn(call, data):
     folder = str(data / "mtrag_pool")

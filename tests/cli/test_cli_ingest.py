@@ -26,8 +26,8 @@ KEYS = ["documents", "chunks", "written", "unchanged", "deleted", "failed", "sec
 
 
 @pytest.mark.covers("fault 50")
-def test_a_second_ingest_writes_nothing(run, docs):
-    first, second = run("ingest", "docs", "--json"), run("ingest", "docs", "--json")
+def test_a_second_ingest_writes_nothing(run, call, docs):
+    first, second = run("ingest", "docs", "--json"), call("ingest", "docs", "--json")
     assert (first.code, second.code) == (0, 0)
     assert list(first.json) == KEYS
     assert (first.json["documents"], first.json["written"]) == (2, 2)

@@ -20,26 +20,26 @@ import pytest
     ],
     ids=" ".join,
 )
-def test_what_cannot_be_meant_is_refused(run, tmp_path, options, told) -> None:
+def test_what_cannot_be_meant_is_refused(call, tmp_path, options, told) -> None:
     (tmp_path / "a.md").write_text("The pump needs oil.")
-    ran = run("ingest", "a.md", *options)
+    ran = call("ingest", "a.md", *options)
     assert ran.code == 2
     assert told in " ".join(ran.err.replace("│", " ").split())
 
 
 @pytest.mark.covers("K16")
 @pytest.mark.parametrize("options", [["--shard", "0/4"], ["--workers", "ray"]], ids=" ".join)
-def test_a_base_in_a_file_has_one_writer_so_it_has_no_shards(run, tmp_path, options) -> None:
+def test_a_base_in_a_file_has_one_writer_so_it_has_no_shards(call, tmp_path, options) -> None:
     (tmp_path / "a.md").write_text("The pump needs oil.")
-    ran = run("ingest", "a.md", *options)
+    ran = call("ingest", "a.md", *options)
     assert ran.code == 2
     assert "backend: weaviate" in ran.err
 
 
 @pytest.mark.covers("K15")
-def test_the_number_of_processes_that_read_changes_nothing_in_a_base_in_a_file(run, tmp_path) -> None:
+def test_the_number_of_processes_that_read_changes_nothing_in_a_base_in_a_file(run, call, tmp_path) -> None:
     for number in range(3):
         (tmp_path / f"{number}.md").write_text(f"Pump {number} needs oil.")
     ran = run("ingest", "0.md", "1.md", "2.md", "--workers", "2", "--json")
     assert (ran.code, ran.json["written"]) == (0, 3)
-    assert run("ingest", "0.md", "1.md", "2.md", "--json").json["unchanged"] == 3
+    assert call("ingest", "0.md", "1.md", "2.md", "--json").json["unchanged"] == 3

@@ -76,26 +76,24 @@ async def cost_of(graph):
     """The result of a turn, its seconds of the processor, and the longest step on the loop.
 
     What the tests before this one left behind is not counted: looking through it for garbage takes longer than a turn.
+    It stays frozen, with all that the session froze: thawed, every later look for garbage would walk through it.
     """
     gc.collect()
     gc.freeze()
-    try:
-        started = time.process_time()
-        result, on_the_loop = await loop_time_of(ask(graph, QUESTION))
-        return result, time.process_time() - started, on_the_loop
-    finally:
-        gc.unfreeze()
+    started = time.process_time()
+    result, on_the_loop = await loop_time_of(ask(graph, QUESTION))
+    return result, time.process_time() - started, on_the_loop
 
 
-async def warmed_up() -> None:
+@pytest.fixture(scope="module", autouse=True)
+def warmed_up() -> None:
     """Loads what the first answer of a process loads."""
-    await ask(built("Every 90 days [1]."), QUESTION)
+    asyncio.run(ask(built("Every 90 days [1]."), QUESTION))
 
 
 @pytest.mark.covers("F3", "fault 82")
 @pytest.mark.parametrize("kind", REPLIES)
 async def test_a_reply_that_repeats_itself_costs_little_and_is_marked(kind):
-    await warmed_up()
     piece = REPLIES[kind]
     result, seconds, on_the_loop = await cost_of(built("Every 90 days [1]. " + piece * (SIZE // len(piece))))
     assert seconds < 1
@@ -117,7 +115,6 @@ async def test_the_mark_names_the_place_where_the_repetition_begins():
 @pytest.mark.covers("F3", "fault 83")
 @pytest.mark.parametrize("text", EVIDENCE)
 async def test_degenerate_evidence_neither_holds_up_the_loop_nor_the_deadline(text):
-    await warmed_up()
     graph = built("Every 90 days [1].", "Pump 17 is serviced every 90 days. " + EVIDENCE[text], deadlines={"turn": 2})
     result, seconds, on_the_loop = await cost_of(graph)
     assert seconds < 1

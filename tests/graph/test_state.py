@@ -39,6 +39,11 @@ def test_every_channel_of_the_compiled_graph_has_a_declared_lifetime() -> None:
     assert own == set(kinds)
 
 
+def test_channels_of_all_graphs_are_of_the_same_classes() -> None:
+    one, other = ({name: type(channel) for name, channel in build().channels.items()} for _ in range(2))
+    assert one == other
+
+
 def test_outputs_are_the_documented_keys() -> None:
     documented = {"messages", "answer", "outcome", "notes", "citations", "choices", "support", "provenance", "metadata"}
     assert set(TurnOutput.__annotations__) == documented

@@ -25,7 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import is_typeddict
 
 from groundgraph.core.errors import InputInvalid, NothingToResume, StorageDamaged
-from groundgraph.graph.state import Lifetime, TurnState, lifetimes
+from groundgraph.graph.state import TurnState, lifetimes
 
 # A turn that stopped at a step which its graph lacks: it goes on elsewhere, or its caller is told.
 
@@ -283,34 +283,36 @@ def with_kept_shapes(channels: Mapping[str, Any], declared: Mapping[str, Any]) -
 
     Raises while a state is loaded: see `_ChecksKind`.
     """
-    lives = lifetimes()
-    checked = {
-        name: _checking(name, one, lives.get(name))
-        for name, one in channels.items()
-        if name in declared or name == TASKS
-    }
+    checked = {name: _checking(name, one) for name, one in channels.items() if name in declared or name == TASKS}
     return {**channels, **checked}
 
 
-def _checking(name: str, channel: BaseChannel[Any, Any, Any], life: Lifetime | None) -> Any:
-    kind, of_turn = type(channel), life is not None and life.kind == "turn"
-    check: type[Any] = _ChecksTasks if name == TASKS else _ChecksKind
-    if life and life.empty:
-        check = _HoldsMany if issubclass(kind, BinaryOperatorAggregate) else _HoldsWhole
+def _checking(name: str, channel: BaseChannel[Any, Any, Any]) -> Any:
     checked = channel.copy()
     # LangGraph names only those of the state.
     checked.key = name
+    checked.__class__ = _checking_kind(name, type(channel), _kind(channel.ValueType))
+    return checked
+
+
+@cache
+def _checking_kind(name: str, kind: type[Any], held: type) -> type[Any]:
+    """The class of a channel that checks; the same for every graph, because Python asks each new class anew what it is,
+    which takes longer than the rest of a graph's channels."""
+    life = lifetimes().get(name)
+    check: type[Any] = _ChecksTasks if name == TASKS else _ChecksKind
+    if life and life.empty:
+        check = _HoldsMany if issubclass(kind, BinaryOperatorAggregate) else _HoldsWhole
     parts = {
         "__slots__": (),
         "__doc__": kind.__doc__,
-        "_kind": _kind(channel.ValueType),
-        "_of_turn": of_turn,
+        "_kind": held,
+        "_of_turn": life is not None and life.kind == "turn",
         "_empty": life.empty if life else {},
         "_size": len(life.empty) if life else 0,
         "_stays": issubclass(kind, LastValue | BinaryOperatorAggregate | DeltaChannel),
     }
-    checked.__class__ = type(kind.__name__, (check, kind), parts)
-    return checked
+    return type(kind.__name__, (check, kind), parts)
 
 
 def check_update(channels: Mapping[str, Any], update: Any) -> None:

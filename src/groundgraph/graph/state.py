@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Annotated, Any, Literal, NotRequired, Self, get_type_hints
 
 from langchain_core.callbacks import BaseCallbackManager
@@ -189,7 +189,8 @@ class TurnState(TypedDict, total=False):
     provenance: Annotated[TurnRecord, Lifetime("run"), UntrackedValue]
 
 
-def lifetimes() -> dict[str, Lifetime]:
+@cache
+def lifetimes() -> Mapping[str, Lifetime]:
     """The lifetime of every channel of `TurnState`."""
     hints = get_type_hints(TurnState, include_extras=True)
     return {

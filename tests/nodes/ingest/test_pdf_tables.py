@@ -9,6 +9,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from groundgraph import load_settings, turn_graph
+from groundgraph.core.document import Document
 from groundgraph.graph.ingest import ingest_graph
 from groundgraph.graph.ingest_documents import run_ingest
 from groundgraph.ingest.chunkers import HeadingChunker
@@ -29,7 +30,10 @@ def _file(path: Path, *tables: list[list[str]], style: tuple = (), repeat: int =
 
 
 def _rows(path: Path) -> list[dict]:
-    found = pdf_tables(path, path.name)
+    return _metadata(pdf_tables(path, path.name))
+
+
+def _metadata(found: Document | None) -> list[dict]:
     return [part.metadata for part in found.parts] if found else []
 
 
@@ -63,14 +67,15 @@ def test_what_may_have_been_read_wrongly_is_no_record(tmp_path, table, style):
 @pytest.mark.covers("A13")
 def test_the_tables_of_the_data_are_rows_or_nothing(data):
     folder = data / "documents/pdf"
-    rows = {path.name: _rows(path) for path in sorted(folder.glob("*.pdf"))}
+    tables = {path.name: pdf_tables(path, path.name) for path in sorted(folder.glob("*.pdf"))}
+    rows = {name: _metadata(found) for name, found in tables.items()}
     counts = {name: len(found) for name, found in rows.items() if found}
     assert counts == {"ca-warn-report.pdf": 633, "haystack_sample_pdf_1.pdf": 4, "word365_structure.pdf": 2}
     first = rows["ca-warn-report.pdf"][0]
     assert (first["Effective"], first["Company"], first["No. Of"]) == ("03/25/2016", "Maxim Integrated Product", "150")
     path = folder / "ca-warn-report.pdf"
     document = load_document(path, path.name)
-    whole = with_tables(document, pdf_tables(path, path.name))
+    whole = with_tables(document, tables[path.name])
     chunks = HeadingChunker()(whole)
     assert all(whole.text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
     # Every value stands on its page as it was read there.

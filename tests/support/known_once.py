@@ -1,0 +1,56 @@
+"""What is the same for each of thousands of graphs and clients of models is found out once in a process."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import certifi
+import langgraph.graph.state as graph_state
+import pytest
+from langgraph._internal import _serde
+from langgraph.pregel import _utils
+
+
+@pytest.fixture(scope="session", autouse=True)
+def known_once() -> Generator[None, None, None]:
+    """LangGraph reads types and the bytecode of steps for two thirds of the time of building a graph; and each client
+    of a model reads 140 public certificates for a 50th of a second, of which no server of a test has one."""
+    first, end, _ = Path(certifi.where()).read_text("utf-8").partition("-----END CERTIFICATE-----\n")
+    with pytest.MonkeyPatch.context() as patch, tempfile.NamedTemporaryFile("w", suffix=".pem") as one:
+        one.write(first + end)
+        one.flush()
+        patch.setenv("SSL_CERT_FILE", one.name)
+        patch.setattr(graph_state, "get_type_hints", _hints(graph_state.get_type_hints))
+        patch.setattr(_serde, "collect_allowlist_from_schemas", _allowed(_serde.collect_allowlist_from_schemas))
+        instructions = functools.cache(lambda code: tuple(dis.get_instructions(code)))
+        patch.setattr(_utils, "dis", SimpleNamespace(get_instructions=instructions))
+        yield
+
+
+def _hints(read: Any) -> Any:
+    of_class = functools.cache(read)
+
+    def hints(of: Any, **how: Any) -> Any:
+        # The steps of each graph are others, and would be kept with all that they hold.
+        return of_class(of, **how) if isinstance(of, type) else read(of, **how)
+
+    return hints
+
+
+def _allowed(read: Any) -> Any:
+    known: dict[tuple[Any, ...], frozenset[Any]] = {}
+
+    def allowed(*, schemas: Any = None, channels: Any = None) -> set[Any]:
+        # The channels are those of the schemas.
+        key = tuple(schemas or ())
+        if key not in known:
+            known[key] = frozenset(read(schemas=schemas, channels=channels))
+        return set(known[key])
+
+    return allowed
