@@ -17,6 +17,7 @@ from kept_index import check_index, index_files, words_of
 from plant_database import change, fill, rows_of
 
 from groundgraph.core.errors import SourceUnavailable
+from groundgraph.search.word_index import WordIndex
 from groundgraph.sources.sql import SqlSource
 
 NAMES = ("apple", "pear", "fig", "plum")
@@ -35,9 +36,15 @@ async def trees(tmp_path: Path) -> Path:
     change(path, "UPDATE trees SET name = 'quince tree' WHERE id = 3")
     await source.refresh()
     change(path, "UPDATE trees SET name = 'plum tree' WHERE id = 3")
+    long_ago(path, 1)
     await source.refresh()
     await source.close()
     return path
+
+
+def long_ago(path: Path, number: int) -> None:
+    """Of a file that changed just now nobody knows whether it changed again: let this one be followed once only."""
+    os.utime(path, (1e9 + number, 1e9 + number))
 
 
 def source_over(path: Path, **options: str) -> SqlSource:
@@ -108,6 +115,34 @@ async def test_a_damaged_file_is_built_again_or_named_and_never_believed(trees, 
     assert check_index(file, "plum") == [3]
 
 
+class Killed(BaseException):
+    """The process ended here."""
+
+
+@pytest.mark.covers("fault 48")
+async def test_who_dies_between_full_text_index_and_rows_is_never_seen(trees, monkeypatch):
+    plain = WordIndex.commit
+
+    def dying(*args, **how):
+        plain(*args, **how)
+        raise Killed
+
+    known = source_over(trees)
+    assert await is_right(trees, known)
+    change(trees, "UPDATE trees SET name = 'medlar tree' WHERE id = 1")
+    with monkeypatch.context() as patched:
+        patched.setattr(WordIndex, "commit", dying)
+        with pytest.raises(Killed):
+            await source_over(trees).refresh()
+    # The number that the row had is given to another one now.
+    change(trees, "UPDATE trees SET name = 'pear tree' WHERE id = 1", "INSERT INTO trees VALUES (9, 'sloe tree')")
+    await known.refresh()
+    assert await is_right(trees, known)
+    assert await is_right(trees)
+    assert check_index(index_of(trees), "sloe") == [9]
+    assert check_index(index_of(trees), "medlar") == []
+
+
 @pytest.mark.parametrize("put_back", ["index", "full text", "both"])
 async def test_an_index_that_is_older_than_its_table_is_brought_up_to_date(trees, tmp_path, put_back):
     file, kept = index_of(trees), tmp_path / "kept"
@@ -116,8 +151,7 @@ async def test_an_index_that_is_older_than_its_table_is_brought_up_to_date(trees
     shutil.copytree(words_of(file), kept / "words")
     known = source_over(trees)
     change(trees, "UPDATE trees SET name = 'medlar tree' WHERE id = 1", "INSERT INTO trees VALUES (9, 'sloe tree')")
-    # Of a file that changed just now nobody knows whether it changed again; this one is looked at once.
-    os.utime(trees, (1e9, 1e9))
+    long_ago(trees, 2)
     assert await ask_ids(known, "medlar") == ["trees/1"]
     await known.close()
     if put_back in ("index", "both"):
